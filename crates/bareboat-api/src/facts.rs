@@ -1,0 +1,268 @@
+//! The form of the table of facts about built-in messages: fields, protobuf numbers, merge keys, defaults.
+//!
+//! The table itself is data of `bareboat-builtin`; the protobuf codec, strict decoding, strategic
+//! merge and server-side apply all read it through these types.
+
+use crate::typing::{Form, ListKey, ListType, PatchStrategy, TypeNode};
+use crate::{Str, Value};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The type of a field, or of the elements of a repeated one.
+#[derive(Clone, Copy, Debug)]
+pub enum Type {
+    /// A boolean.
+    Bool,
+    /// A 32-bit integer.
+    Int32,
+    /// A 64-bit integer.
+    Int64,
+    /// A float.
+    Double,
+    /// A string.
+    String,
+    /// Bytes: base64 in JSON.
+    Bytes,
+    /// A time with seconds: RFC 3339 in JSON, `{seconds=1, nanos=2}` in protobuf.
+    Time,
+    /// A time with microseconds.
+    MicroTime,
+    /// A Go duration: text in JSON, `{duration=1}` nanoseconds in protobuf.
+    Duration,
+    /// A quantity: text in JSON, `{string=1}` in protobuf.
+    Quantity,
+    /// An integer or a string: `{type=1, intVal=2, strVal=3}` in protobuf.
+    IntOrString,
+    /// Any JSON object: `{raw=1}` holding JSON bytes in protobuf.
+    RawExtension,
+    /// Any JSON value: `{raw=1}` holding JSON bytes in protobuf (`apiextensions` JSON).
+    Json,
+    /// Managed fields: `{Raw=1}` holding JSON bytes in protobuf.
+    FieldsV1,
+    /// A schema or an array of schemas, a schema or a boolean, a schema or strings: the three
+    /// unions of `JSONSchemaProps`; the message is the schema's.
+    SchemaUnion(SchemaUnion, MessageRef),
+    /// A list of strings that protobuf spells as a message of its own: `{items=1}` (extra values
+    /// of users, the verbs of a resource).
+    Strings,
+    /// Another message.
+    Message(MessageRef),
+}
+
+/// A message that is read from the table when it is first looked at.
+///
+/// A server touches a few dozen of more than a thousand messages; the others stay text.
+#[derive(Clone, Copy)]
+pub struct MessageRef(&'static LazyMessage);
+
+/// The place of a message in the table: its source text, and the message once it was needed.
+pub struct LazyMessage {
+    source: &'static str,
+    parse: fn(&'static str) -> Message,
+    parsed: OnceLock<Message>,
+}
+
+impl LazyMessage {
+    /// A message that `parse` will read from `source`.
+    pub const fn new(source: &'static str, parse: fn(&'static str) -> Message) -> LazyMessage {
+        LazyMessage {
+            source,
+            parse,
+            parsed: OnceLock::new(),
+        }
+    }
+}
+
+impl MessageRef {
+    /// Refers to a place in the table.
+    pub const fn new(lazy: &'static LazyMessage) -> MessageRef {
+        MessageRef(lazy)
+    }
+
+    /// The message, read now if it was not before.
+    pub fn get(self) -> &'static Message {
+        self.0.parsed.get_or_init(|| (self.0.parse)(self.0.source))
+    }
+}
+
+impl std::ops::Deref for MessageRef {
+    type Target = Message;
+    fn deref(&self) -> &Message {
+        self.get()
+    }
+}
+
+/// Prints the name only: messages refer to each other in circles.
+impl fmt::Debug for MessageRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.get().name)
+    }
+}
+
+/// The unions inside a JSON schema that the protobuf form spells as messages of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaUnion {
+    /// `items`: a schema or a list of schemas.
+    OrArray,
+    /// `additionalProperties`, `additionalItems`: a schema or a boolean.
+    OrBool,
+    /// `dependencies`: a schema or a list of strings.
+    OrStringArray,
+}
+
+/// How often a field's type occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cardinality {
+    /// Once.
+    One,
+    /// As a list.
+    List,
+    /// As the values of a map with string keys.
+    Map,
+}
+
+/// One field of a message.
+#[derive(Debug)]
+pub struct Field {
+    /// The name in JSON; empty for a field whose members stand inline in the parent.
+    pub json: Str,
+    /// The number in protobuf; 0 for a field that only JSON has.
+    pub number: u32,
+    /// The type, of the elements where it is repeated.
+    pub ty: Type,
+    /// How often it occurs.
+    pub cardinality: Cardinality,
+    /// Left out of JSON when empty; otherwise a zero value is printed.
+    ///
+    /// Go's `omitempty`, except that it never leaves out a struct that is no pointer: those say
+    /// `false` here whatever the tag says (`status: {}`, `lastTransitionTime: null`).
+    pub omit_empty: bool,
+    /// A pointer in Go: absent and zero differ, and protobuf writes it only when present.
+    pub optional: bool,
+    /// How a list merges in server-side apply.
+    pub list: ListType,
+    /// The keys of a map list.
+    pub keys: Vec<ListKey>,
+    /// Owned and replaced as one value in server-side apply (atomic struct or map).
+    pub atomic: bool,
+    /// Strategic merge: the list merges instead of replacing.
+    pub patch_merge: bool,
+    /// Strategic merge: members that the patch does not retain go away.
+    pub retain_keys: bool,
+    /// Strategic merge: the key that matches elements.
+    pub merge_key: Option<Str>,
+    /// The default the published schema declares.
+    pub default: Option<Value>,
+    /// The field as a place in a type, and the same for its elements.
+    pub element: Element,
+}
+
+/// The type of one element of a list or map field (or of the field itself when it occurs once).
+#[derive(Clone, Copy, Debug)]
+pub struct Element(pub Type);
+
+/// A message: what Go calls a struct.
+#[derive(Debug)]
+pub struct Message {
+    /// The full name, such as `k8s.io.api.core.v1.ConfigMap`.
+    pub name: Str,
+    /// The fields, sorted by JSON name.
+    ///
+    /// A member that Go embeds inline stands here twice: once without a name, with its protobuf
+    /// number and message (protobuf nests it, and always writes it), and once for each of its own
+    /// fields, with number 0 (JSON spreads them into the parent).
+    pub fields: Vec<Field>,
+    /// The whole message is one value in server-side apply.
+    pub atomic: bool,
+}
+
+impl Message {
+    /// The field of that JSON name.
+    pub fn field(&self, json: &str) -> Option<&Field> {
+        self.fields
+            .binary_search_by(|field| field.json.as_str().cmp(json))
+            .ok()
+            .map(|index| &self.fields[index])
+    }
+
+    /// The field of that protobuf number.
+    pub fn numbered(&self, number: u32) -> Option<&Field> {
+        if number == 0 {
+            return None;
+        }
+        self.fields.iter().find(|field| field.number == number)
+    }
+}
+
+impl TypeNode for Message {
+    fn form(&self) -> Form {
+        Form::Struct
+    }
+    fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+        Message::field(self, name).map(|field| field as &dyn TypeNode)
+    }
+    fn items(&self) -> Option<&dyn TypeNode> {
+        None
+    }
+    fn is_atomic(&self) -> bool {
+        self.atomic
+    }
+}
+
+impl TypeNode for Element {
+    fn form(&self) -> Form {
+        match self.0 {
+            Type::Message(_) => Form::Struct,
+            Type::RawExtension | Type::Json => Form::Untyped,
+            // Upstream publishes the unions of JSON schemas without a type.
+            Type::SchemaUnion(..) => Form::Untyped,
+            Type::Strings => Form::List(ListType::Atomic),
+            _ => Form::Scalar,
+        }
+    }
+    fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+        match self.0 {
+            Type::Message(message) => TypeNode::field(message.get(), name),
+            _ => None,
+        }
+    }
+    fn items(&self) -> Option<&dyn TypeNode> {
+        None
+    }
+    fn is_atomic(&self) -> bool {
+        matches!(self.0, Type::Message(message) if message.atomic)
+    }
+}
+
+impl TypeNode for Field {
+    fn form(&self) -> Form {
+        match self.cardinality {
+            Cardinality::One => self.element.form(),
+            Cardinality::List => Form::List(self.list),
+            Cardinality::Map => Form::Map,
+        }
+    }
+    fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+        match self.cardinality {
+            Cardinality::One => TypeNode::field(&self.element, name),
+            Cardinality::List => None,
+            Cardinality::Map => Some(&self.element),
+        }
+    }
+    fn items(&self) -> Option<&dyn TypeNode> {
+        (self.cardinality == Cardinality::List).then_some(&self.element as &dyn TypeNode)
+    }
+    fn list_keys(&self) -> &[ListKey] {
+        &self.keys
+    }
+    fn is_atomic(&self) -> bool {
+        self.atomic || (self.cardinality == Cardinality::One && self.element.is_atomic())
+    }
+    fn patch_strategy(&self) -> PatchStrategy<'_> {
+        PatchStrategy {
+            merge: self.patch_merge,
+            retain_keys: self.retain_keys,
+            merge_key: self.merge_key.as_deref(),
+        }
+    }
+}

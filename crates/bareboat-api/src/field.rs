@@ -1,0 +1,348 @@
+//! Where in an object something is wrong, and what: field paths and field errors.
+//!
+//! The texts are those Kubernetes prints, because operators' tests match on them.
+
+use crate::Value;
+use std::fmt::{self, Write as _};
+
+/// A path to a field, printed like `spec.containers[0].env[name]`.
+#[derive(Clone, Debug, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
+pub struct FieldPath(String);
+
+impl FieldPath {
+    /// The object itself; prints as nothing.
+    pub fn root() -> FieldPath {
+        FieldPath(String::new())
+    }
+
+    /// A path that starts at a member of the object.
+    pub fn new(name: impl Into<String>) -> FieldPath {
+        FieldPath(name.into())
+    }
+
+    /// The member of this place.
+    #[must_use]
+    pub fn child(&self, name: &str) -> FieldPath {
+        if self.0.is_empty() {
+            return FieldPath(name.to_owned());
+        }
+        FieldPath(format!("{}.{name}", self.0))
+    }
+
+    /// The element at an index of this list.
+    #[must_use]
+    pub fn index(&self, index: usize) -> FieldPath {
+        FieldPath(format!("{}[{index}]", self.0))
+    }
+
+    /// The value under a key of this map.
+    #[must_use]
+    pub fn key(&self, key: &str) -> FieldPath {
+        FieldPath(format!("{}[{key}]", self.0))
+    }
+
+    /// Whether this is the object itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The printed path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+    }
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// Refers to something that does not exist.
+    NotFound,
+    /// Must be given and is not.
+    Required,
+    /// Stands twice where it may stand once.
+    Duplicate,
+    /// Has a value it may not have.
+    Invalid,
+    /// Is none of the values that are allowed.
+    NotSupported,
+    /// May not be set here or by this caller.
+    Forbidden,
+    /// Is longer than allowed.
+    TooLong,
+    /// Has more elements than allowed.
+    TooMany,
+    /// Has fewer elements than needed.
+    TooFew,
+    /// Has a value of the wrong type.
+    TypeInvalid,
+    /// Is shorter than needed.
+    TooShort,
+    /// Could not be checked because of a fault of the server.
+    Internal,
+}
+
+impl FieldErrorKind {
+    /// The `reason` of the cause in a Status.
+    pub fn reason(self) -> &'static str {
+        match self {
+            FieldErrorKind::NotFound => "FieldValueNotFound",
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+            FieldErrorKind::TooMany => "FieldValueTooMany",
+            FieldErrorKind::TooFew => "FieldValueTooFew",
+            FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+            FieldErrorKind::TooShort => "FieldValueTooShort",
+            FieldErrorKind::Internal => "InternalError",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            FieldErrorKind::NotFound => "Not found",
+            FieldErrorKind::Required => "Required value",
+            FieldErrorKind::Duplicate => "Duplicate value",
+            FieldErrorKind::Invalid | FieldErrorKind::TypeInvalid => "Invalid value",
+            FieldErrorKind::NotSupported => "Unsupported value",
+            FieldErrorKind::Forbidden => "Forbidden",
+            FieldErrorKind::TooLong => "Too long",
+            FieldErrorKind::TooMany => "Too many",
+            FieldErrorKind::TooFew => "Too few",
+            FieldErrorKind::TooShort => "Too short",
+            FieldErrorKind::Internal => "Internal error",
+        }
+    }
+}
+
+/// One thing that is wrong with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// What is wrong.
+    pub kind: FieldErrorKind,
+    /// Where.
+    pub path: FieldPath,
+    /// The offending value; `None` when showing it would not help.
+    pub value: Option<Value>,
+    /// Why, in words.
+    pub detail: String,
+}
+
+impl FieldError {
+    fn new(kind: FieldErrorKind, path: FieldPath, value: Option<Value>, detail: String) -> Self {
+        FieldError {
+            kind,
+            path,
+            value,
+            detail,
+        }
+    }
+
+    /// The field has a value it may not have.
+    pub fn invalid(path: FieldPath, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::new(
+            FieldErrorKind::Invalid,
+            path,
+            Some(value.into()),
+            detail.into(),
+        )
+    }
+
+    /// The field is invalid as a whole; its value is not shown.
+    pub fn invalid_whole(path: FieldPath, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, None, detail.into())
+    }
+
+    /// The field has a value of the wrong type.
+    pub fn type_invalid(
+        path: FieldPath,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(
+            FieldErrorKind::TypeInvalid,
+            path,
+            Some(value.into()),
+            detail.into(),
+        )
+    }
+
+    /// The field must be given.
+    pub fn required(path: FieldPath, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Required, path, None, detail.into())
+    }
+
+    /// The value stands there already.
+    pub fn duplicate(path: FieldPath, value: impl Into<Value>) -> Self {
+        Self::new(
+            FieldErrorKind::Duplicate,
+            path,
+            Some(value.into()),
+            String::new(),
+        )
+    }
+
+    /// What the field refers to does not exist.
+    pub fn not_found(path: FieldPath, value: impl Into<Value>) -> Self {
+        Self::new(
+            FieldErrorKind::NotFound,
+            path,
+            Some(value.into()),
+            String::new(),
+        )
+    }
+
+    /// The value is none of those supported.
+    pub fn not_supported<S: AsRef<str>>(
+        path: FieldPath,
+        value: impl Into<Value>,
+        supported: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let mut detail = String::new();
+        for (index, choice) in supported.into_iter().enumerate() {
+            detail.push_str(if index == 0 {
+                "supported values: "
+            } else {
+                ", "
+            });
+            detail.push_str(&crate::value::print_string(choice.as_ref()));
+        }
+        Self::new(
+            FieldErrorKind::NotSupported,
+            path,
+            Some(value.into()),
+            detail,
+        )
+    }
+
+    /// The field may not be set.
+    pub fn forbidden(path: FieldPath, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Forbidden, path, None, detail.into())
+    }
+
+    /// The text is longer than so many bytes.
+    pub fn too_long(path: FieldPath, limit: usize) -> Self {
+        let detail = format!("may not be more than {limit} bytes");
+        Self::new(FieldErrorKind::TooLong, path, None, detail)
+    }
+
+    /// The list has more elements than allowed.
+    pub fn too_many(path: FieldPath, count: usize, limit: usize) -> Self {
+        let items = if limit == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {limit} {items}");
+        Self::new(
+            FieldErrorKind::TooMany,
+            path,
+            Some(Value::Int(count as i64)),
+            detail,
+        )
+    }
+
+    /// The list has fewer elements than needed.
+    pub fn too_few(path: FieldPath, count: usize, limit: usize) -> Self {
+        let items = if limit == 1 { "item" } else { "items" };
+        let detail = format!("must have at least {limit} {items}");
+        Self::new(
+            FieldErrorKind::TooFew,
+            path,
+            Some(Value::Int(count as i64)),
+            detail,
+        )
+    }
+
+    /// The check itself failed.
+    pub fn internal(path: FieldPath, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Internal, path, None, detail.into())
+    }
+
+    /// The text without the path, as a cause carries it.
+    pub fn body(&self) -> String {
+        let mut text = self.kind.title().to_owned();
+        if let Some(value) = &self.value {
+            let shown = match value {
+                Value::String(string) => go_quote(string),
+                other => other.to_string(),
+            };
+            let _ = write!(text, ": {shown}");
+        }
+        if !self.detail.is_empty() {
+            let _ = write!(text, ": {}", self.detail);
+        }
+        text
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}
+
+/// A string in double quotes as Go's `%q` prints it.
+pub fn go_quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control.is_control() => {
+                let code = u32::from(control);
+                let _ = if code < 0x80 {
+                    write!(out, "\\x{code:02x}")
+                } else {
+                    write!(out, "\\u{code:04x}")
+                };
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_read_as_kubernetes_prints_them() {
+        let spec = FieldPath::new("spec");
+        let check = |error: FieldError, expected: &str| assert_eq!(error.to_string(), expected);
+        check(
+            FieldError::invalid(spec.child("x"), "a", "must be b"),
+            r#"spec.x: Invalid value: "a": must be b"#,
+        );
+        check(
+            FieldError::required(spec.child("y"), ""),
+            "spec.y: Required value",
+        );
+        check(
+            FieldError::not_supported(spec.child("mode"), "c", ["a", "b"]),
+            r#"spec.mode: Unsupported value: "c": supported values: "a", "b""#,
+        );
+        check(
+            FieldError::too_many(spec.child("l").index(2).key("k"), 3, 2),
+            "spec.l[2][k]: Too many: 3: must have at most 2 items",
+        );
+        check(
+            FieldError::invalid(FieldPath::root(), Value::Null, "no"),
+            "<nil>: Invalid value: null: no",
+        );
+        check(
+            FieldError::too_long(spec.child("s"), 4),
+            "spec.s: Too long: may not be more than 4 bytes",
+        );
+    }
+}

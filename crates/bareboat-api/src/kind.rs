@@ -1,0 +1,377 @@
+//! `Kind`: everything the server must know to serve a resource, as data.
+//!
+//! Discovery, routing, OpenAPI, tables and the write pipeline all follow from it; behaviour that
+//! is not data is in the few traits it carries.
+
+mod columns;
+mod convert;
+mod shape;
+mod strategy;
+mod verbs;
+
+pub use columns::{Cell, Column, Now};
+pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
+pub use shape::{Definition, Findings, Shape, Validated};
+pub use strategy::{NoStrategy, Strategy, User, WriteContext};
+pub use verbs::{Verb, Verbs};
+
+use crate::Str;
+use std::fmt;
+use std::sync::Arc;
+
+/// Whether objects live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In namespaces.
+    Namespaced,
+    /// In none.
+    Cluster,
+}
+
+/// What a kind is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// In URLs: `configmaps`.
+    pub plural: Str,
+    /// `configmap`.
+    pub singular: Str,
+    /// `ConfigMap`.
+    pub kind: Str,
+    /// `ConfigMapList`.
+    pub list_kind: Str,
+    /// `cm`.
+    pub short: Vec<Str>,
+    /// Groups of kinds such as `all`.
+    pub categories: Vec<Str>,
+}
+
+impl Names {
+    /// Names derived from plural and kind: the singular is the kind in lower case.
+    pub fn new(plural: &str, kind: &str) -> Names {
+        Names {
+            plural: Str::new(plural),
+            singular: Str::new(kind.to_lowercase()),
+            kind: Str::new(kind),
+            list_kind: Str::new(format!("{kind}List")),
+            short: Vec::new(),
+            categories: Vec::new(),
+        }
+    }
+}
+
+/// What the names of a kind's objects look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS-1123 subdomain of up to 253 characters.
+    Subdomain,
+    /// A DNS-1123 label of up to 63 characters.
+    Label,
+    /// A DNS-1035 label: starts with a letter.
+    Label1035,
+    /// Anything that can be a segment of a path.
+    PathSegment,
+}
+
+/// What counts as a change of an object's generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Generation {
+    /// Objects have no generation.
+    #[default]
+    Untracked,
+    /// Any change outside `metadata` and `status`.
+    OutsideStatus,
+    /// Any change outside `metadata`.
+    OutsideMetadata,
+}
+
+/// The rules of a kind that differ from kind to kind and are not behaviour.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What names look like.
+    pub name_rule: NameRule,
+    /// When `metadata.generation` moves.
+    pub generation: Generation,
+    /// PUT on a missing object creates it.
+    pub create_on_update: bool,
+    /// PUT without a resourceVersion overwrites.
+    pub unconditional_update: bool,
+    /// DELETE answers with the object instead of a Status.
+    pub delete_returns_object: bool,
+    /// A write to `/status` may change labels, annotations, finalizers and owners too.
+    pub status_keeps_metadata: bool,
+    /// Objects can be deleted gracefully (pods).
+    pub graceful_deletion: bool,
+    /// Objects vanish by themselves after this many seconds.
+    pub ttl_seconds: Option<u64>,
+}
+
+impl Default for Policy {
+    /// The rules of most built-in kinds.
+    fn default() -> Policy {
+        Policy {
+            name_rule: NameRule::Subdomain,
+            generation: Generation::Untracked,
+            create_on_update: false,
+            unconditional_update: true,
+            delete_returns_object: false,
+            status_keeps_metadata: true,
+            graceful_deletion: false,
+            ttl_seconds: None,
+        }
+    }
+}
+
+/// A field that field selectors may name, and where its value is.
+#[derive(Clone)]
+pub struct SelectableField {
+    /// The name in selectors, such as `status.phase`.
+    pub name: Str,
+    /// Reads its text out of an object; an absent field is the empty text.
+    pub read: fn_of::Text,
+}
+
+/// Types of functions that a kind carries.
+pub mod fn_of {
+    use crate::Value;
+    use std::sync::Arc;
+
+    /// A text read out of an object.
+    pub type Text = Arc<dyn Fn(&Value) -> crate::Str + Send + Sync>;
+}
+
+impl SelectableField {
+    /// A field found under its own dotted name.
+    pub fn at_path(name: &str) -> SelectableField {
+        let path: Vec<Str> = name.split('.').map(Str::new).collect();
+        SelectableField::computed(name, move |object| {
+            let found = path.iter().try_fold(object, |value, key| value.get(key));
+            match found {
+                None | Some(crate::Value::Null) => Str::default(),
+                Some(crate::Value::String(text)) => text.clone(),
+                Some(other) => Str::new(other.to_string()),
+            }
+        })
+    }
+
+    /// A field whose value is computed.
+    pub fn computed(
+        name: &str,
+        read: impl Fn(&crate::Value) -> Str + Send + Sync + 'static,
+    ) -> SelectableField {
+        SelectableField {
+            name: Str::new(name),
+            read: Arc::new(read),
+        }
+    }
+}
+
+impl fmt::Debug for SelectableField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What a subresource is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SubresourceRole {
+    /// The `status` of the object, written apart from the rest.
+    Status,
+    /// The same object under a strategy of its own (`finalize`, `approval`, `ephemeralcontainers`).
+    Part,
+    /// The number of replicas as an `autoscaling/v1` Scale.
+    Scale(ScalePaths),
+    /// Something else is posted here and acted upon by the strategy (`binding`, `eviction`, `token`).
+    Action,
+    /// A connection to something outside (`exec`, `proxy`, `log`).
+    Connect,
+}
+
+/// Where the numbers of a Scale are in the object; dotted paths with a leading dot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Such as `.spec.replicas`.
+    pub spec_replicas: Str,
+    /// Such as `.status.replicas`.
+    pub status_replicas: Str,
+    /// Such as `.status.selector`; a label selector as text or as an object.
+    pub label_selector: Option<Str>,
+}
+
+/// A part of an object with a URL of its own.
+#[derive(Clone, Debug)]
+pub struct Subresource {
+    /// The last segment of the URL.
+    pub name: Str,
+    /// What it is.
+    pub role: SubresourceRole,
+    /// What can be done with it.
+    pub verbs: Verbs,
+    /// Group, version and kind of what it takes and gives, where that is not the object itself.
+    pub response: Option<(Str, Str, Str)>,
+}
+
+impl Subresource {
+    /// The usual `status`.
+    pub fn status() -> Subresource {
+        Subresource::part("status", SubresourceRole::Status)
+    }
+
+    /// A `scale` with the given paths.
+    pub fn scale(paths: ScalePaths) -> Subresource {
+        Subresource {
+            response: Some(("autoscaling".into(), "v1".into(), "Scale".into())),
+            ..Subresource::part("scale", SubresourceRole::Scale(paths))
+        }
+    }
+
+    /// A subresource that is read, updated and patched.
+    pub fn part(name: &str, role: SubresourceRole) -> Subresource {
+        Subresource {
+            name: Str::new(name),
+            role,
+            verbs: Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]),
+            response: None,
+        }
+    }
+}
+
+/// One version of a kind.
+#[derive(Clone)]
+pub struct Version {
+    /// Such as `v1beta1`.
+    pub name: Str,
+    /// Whether requests for it are answered.
+    pub served: bool,
+    /// The warning every request gets, for a version on its way out.
+    pub deprecation: Option<Str>,
+    /// The form of objects in this version.
+    pub shape: Arc<dyn Shape>,
+    /// What tables show after the name.
+    pub columns: Arc<[Column]>,
+    /// Parts with URLs of their own.
+    pub subresources: Vec<Subresource>,
+    /// What field selectors may name beside `metadata.name` and `metadata.namespace`.
+    pub selectable: Vec<SelectableField>,
+}
+
+impl Version {
+    /// The subresource of that name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|sub| sub.name == name)
+    }
+
+    /// Whether `status` is written apart from the rest.
+    pub fn has_status(&self) -> bool {
+        self.subresources
+            .iter()
+            .any(|sub| sub.role == SubresourceRole::Status)
+    }
+}
+
+/// Everything the server must know to serve a resource.
+#[derive(Clone)]
+pub struct Kind {
+    /// The API group, empty for core.
+    pub group: Str,
+    /// What it is called.
+    pub names: Names,
+    /// Whether objects live in namespaces.
+    pub scope: Scope,
+    /// The versions, the preferred one first.
+    pub versions: Vec<Version>,
+    /// What can be done with objects.
+    pub verbs: Verbs,
+    /// The resource in storage, such as `apps/deployments`; two kinds may share one.
+    pub store: Str,
+    /// The apiVersion objects are stored in.
+    pub stored_api_version: Str,
+    /// The kind name objects are stored under.
+    pub stored_kind: Str,
+    /// A custom kind: bodies must carry type meta, items of lists carry it, and neither protobuf
+    /// nor strategic merge is spoken.
+    pub custom: bool,
+    /// The rules of the kind.
+    pub policy: Policy,
+    /// How objects change between versions.
+    pub conversion: Conversion,
+    /// Behaviour that is not data.
+    pub strategy: Arc<dyn Strategy>,
+    /// How early the group comes in discovery, and so what a short name means: higher is earlier.
+    pub group_priority: u32,
+}
+
+impl Kind {
+    /// A stored kind with the usual verbs and no versions yet.
+    pub fn new(group: &str, names: Names, scope: Scope) -> Kind {
+        let prefix = if group.is_empty() { "core" } else { group };
+        Kind {
+            group: Str::new(group),
+            store: Str::new(format!("{prefix}/{}", names.plural)),
+            stored_api_version: Str::default(),
+            stored_kind: names.kind.clone(),
+            names,
+            scope,
+            versions: Vec::new(),
+            verbs: Verbs::ALL,
+            custom: false,
+            policy: Policy::default(),
+            conversion: Conversion::Rename,
+            strategy: Arc::new(NoStrategy),
+            group_priority: 1000,
+        }
+    }
+
+    /// The same kind with one more version; the first one added is the one stored.
+    #[must_use]
+    pub fn with_version(mut self, version: Version) -> Kind {
+        if self.stored_api_version.is_empty() {
+            self.stored_api_version = self.api_version(&version.name);
+        }
+        self.versions.push(version);
+        self
+    }
+
+    /// The `apiVersion` of a version: `apps/v1`, or `v1` in the core group.
+    pub fn api_version(&self, version: &str) -> Str {
+        if self.group.is_empty() {
+            Str::new(version)
+        } else {
+            Str::new(format!("{}/{version}", self.group))
+        }
+    }
+
+    /// The version of that name.
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// Whether objects live in namespaces.
+    pub fn namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// The resource as a Status names it.
+    pub fn group_resource(&self) -> crate::status::GroupResource<'_> {
+        crate::status::GroupResource {
+            group: &self.group,
+            resource: &self.names.plural,
+        }
+    }
+
+    /// The kind as the Status of a validation error names it.
+    pub fn group_kind(&self) -> crate::status::GroupResource<'_> {
+        crate::status::GroupResource {
+            group: &self.group,
+            resource: &self.names.kind,
+        }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kind")
+            .field("group", &self.group)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}

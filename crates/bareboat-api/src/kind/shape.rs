@@ -1,0 +1,70 @@
+//! The form of a kind's objects in one version: what is pruned, defaulted, checked and published.
+
+use crate::facts::MessageRef;
+use crate::typing::TypeNode;
+use crate::{FieldError, Str, Value};
+
+/// What decoding noticed: texts such as `unknown field "spec.foo"`, for warnings or strict errors.
+pub type Findings = Vec<String>;
+
+/// The outcome of validation.
+#[derive(Debug, Default)]
+pub struct Validated {
+    /// What is wrong.
+    pub errors: Vec<FieldError>,
+    /// What is not wrong enough to refuse.
+    pub warnings: Vec<String>,
+}
+
+/// How the schema of a version is published in OpenAPI documents.
+#[derive(Clone, Debug)]
+pub enum Definition {
+    /// A message of the table of facts.
+    Message(MessageRef),
+    /// A structural schema (`openAPIV3Schema`), without type meta and metadata.
+    Structural(Value),
+    /// Any object.
+    Untyped,
+}
+
+/// The form of a kind's objects in one version.
+pub trait Shape: Send + Sync {
+    /// Brings a decoded body into form: unknown members are reported and dropped, values
+    /// normalised. The error says, for the client, what does not fit the type at all.
+    fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String>;
+
+    /// Fills in defaults.
+    fn default(&self, object: &mut Value);
+
+    /// Checks an object against its schema; `old` is the object it replaces.
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Validated;
+
+    /// Brings an object read from storage into today's form, forgiving what it cannot use.
+    fn reshape(&self, object: &mut Value) {
+        let _ = self.conform(object, &mut Vec::new());
+        self.default(object);
+    }
+
+    /// Changes whenever [`Shape::reshape`] may give another result; 0 when stored bytes are
+    /// always as they should be.
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+
+    /// The type, for strategic merge and server-side apply.
+    fn typing(&self) -> &dyn TypeNode;
+
+    /// The protobuf message, for kinds that speak protobuf.
+    fn message(&self) -> Option<MessageRef> {
+        None
+    }
+
+    /// How the schema is published.
+    fn definition(&self) -> Definition;
+
+    /// The name of the definition in OpenAPI documents; derived from group, version and kind
+    /// when empty.
+    fn definition_name(&self) -> Str {
+        Str::default()
+    }
+}

@@ -1,0 +1,108 @@
+//! Canonical JSON text: compact, keys sorted, control characters escaped.
+
+use super::{Value, number::write_float};
+
+/// Appends the compact text of a value.
+pub(super) fn write(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
+        Value::Float(number) => write_float(*number, out),
+        Value::String(text) => write_string(text, out),
+        Value::Array(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(map) => {
+            out.push(b'{');
+            for (index, (key, item)) in map.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_string(key, out);
+                out.push(b':');
+                write(item, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Appends text indented by two spaces a level.
+pub(super) fn write_pretty(value: &Value, level: usize, out: &mut Vec<u8>) {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                line(index > 0, level + 1, out);
+                write_pretty(item, level + 1, out);
+            }
+            line(false, level, out);
+            out.push(b']');
+        }
+        Value::Object(map) if !map.is_empty() => {
+            out.push(b'{');
+            for (index, (key, item)) in map.iter().enumerate() {
+                line(index > 0, level + 1, out);
+                write_string(key, out);
+                out.extend_from_slice(b": ");
+                write_pretty(item, level + 1, out);
+            }
+            line(false, level, out);
+            out.push(b'}');
+        }
+        other => write(other, out),
+    }
+}
+
+fn line(comma: bool, level: usize, out: &mut Vec<u8>) {
+    if comma {
+        out.push(b',');
+    }
+    out.push(b'\n');
+    out.resize(out.len() + 2 * level, b' ');
+}
+
+/// The quoted JSON text of a string.
+pub fn print_string(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, &mut out);
+    String::from_utf8(out).expect("escaping keeps UTF-8 whole")
+}
+
+/// Appends a string in quotes.
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    for (index, &byte) in bytes.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[start..index]);
+        start = index + 1;
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            other => {
+                const HEX: &[u8; 16] = b"0123456789abcdef";
+                out.extend_from_slice(b"\\u00");
+                out.push(HEX[usize::from(other >> 4)]);
+                out.push(HEX[usize::from(other & 15)]);
+            }
+        }
+    }
+    out.extend_from_slice(&bytes[start..]);
+    out.push(b'"');
+}
