@@ -145,6 +145,8 @@ pub struct Field {
     pub keys: Vec<ListKey>,
     /// Owned and replaced as one value in server-side apply (atomic struct or map).
     pub atomic: bool,
+    /// Merges member by member although its message is one value elsewhere.
+    pub granular: bool,
     /// Strategic merge: the list merges instead of replacing.
     pub patch_merge: bool,
     /// Strategic merge: members that the patch does not retain go away.
@@ -256,7 +258,10 @@ impl TypeNode for Field {
         &self.keys
     }
     fn is_atomic(&self) -> bool {
-        self.atomic || (self.cardinality == Cardinality::One && self.element.is_atomic())
+        self.atomic
+            || (!self.granular
+                && self.cardinality == Cardinality::One
+                && self.element.is_atomic())
     }
     fn patch_strategy(&self) -> PatchStrategy<'_> {
         PatchStrategy {

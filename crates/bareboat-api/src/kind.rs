@@ -99,10 +99,15 @@ pub struct Policy {
     pub delete_returns_object: bool,
     /// A write to `/status` may change labels, annotations, finalizers and owners too.
     pub status_keeps_metadata: bool,
+    /// A new object may come with a `status` (nodes, whose kubelet knows it already).
+    pub status_on_create: bool,
     /// Objects can be deleted gracefully (pods).
     pub graceful_deletion: bool,
     /// Objects vanish by themselves after this many seconds.
     pub ttl_seconds: Option<u64>,
+    /// A DELETE that does not say what becomes of dependents orphans them (jobs and
+    /// replication controllers, for the sake of old clients).
+    pub orphan_by_default: bool,
 }
 
 impl Default for Policy {
@@ -115,8 +120,10 @@ impl Default for Policy {
             unconditional_update: true,
             delete_returns_object: false,
             status_keeps_metadata: true,
+            status_on_create: false,
             graceful_deletion: false,
             ttl_seconds: None,
+            orphan_by_default: false,
         }
     }
 }
@@ -246,7 +253,8 @@ pub struct Version {
     pub deprecation: Option<Str>,
     /// The form of objects in this version.
     pub shape: Arc<dyn Shape>,
-    /// What tables show after the name.
+    /// What tables show after the name; when a column is called `Name` itself, the kind
+    /// places the name (events show it last) and none is put in front.
     pub columns: Arc<[Column]>,
     /// Parts with URLs of their own.
     pub subresources: Vec<Subresource>,
@@ -290,6 +298,8 @@ pub struct Kind {
     /// A custom kind: bodies must carry type meta, items of lists carry it, and neither protobuf
     /// nor strategic merge is spoken.
     pub custom: bool,
+    /// The kind itself is going away: nothing new is created, what is there can still be changed.
+    pub terminating: bool,
     /// The rules of the kind.
     pub policy: Policy,
     /// How objects change between versions.
@@ -314,6 +324,7 @@ impl Kind {
             versions: Vec::new(),
             verbs: Verbs::ALL,
             custom: false,
+            terminating: false,
             policy: Policy::default(),
             conversion: Conversion::Rename,
             strategy: Arc::new(NoStrategy),

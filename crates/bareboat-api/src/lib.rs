@@ -2,11 +2,19 @@
 //!
 //! Pure data and pure functions: no I/O, no clock, no runtime.
 
+pub mod admission;
 pub mod facts;
 pub mod field;
+pub mod fields;
+pub mod jsonpath;
 pub mod kind;
+pub mod labels;
+pub mod metadata;
+pub mod names;
 pub mod object;
+pub mod quantity;
 pub mod status;
+pub mod time;
 pub mod typing;
 pub mod value;
 

@@ -81,4 +81,9 @@ pub trait TypeNode: Send + Sync {
     fn patch_strategy(&self) -> PatchStrategy<'_> {
         PatchStrategy::default()
     }
+
+    /// Whether strategic merge replaces the object here as a whole (`patchStrategy=replace`).
+    fn patch_replaces(&self) -> bool {
+        false
+    }
 }

@@ -83,6 +83,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether the beginning of a deletion neither moves the generation nor tells a grace period.
+    fn keeps_generation_on_delete(&self) -> bool {
+        false
+    }
+
     /// Whether an object under deletion without metadata finalizers must stay nevertheless.
     fn holds_back_deletion(&self, _object: &Object) -> bool {
         false

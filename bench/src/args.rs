@@ -1,0 +1,135 @@
+//! What can be asked of the benchmark on its command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures Bareboat and kube-apiserver + etcd with the same load, one after the other, and prints
+/// both with their ratio.
+#[derive(Debug, Parser)]
+#[command(name = "bareboat-bench", version)]
+pub(crate) struct Args {
+    /// Measure only one of the two servers.
+    #[arg(long, value_enum)]
+    pub(crate) only: Option<Side>,
+
+    /// Rows to measure, separated by commas; all of them when not given.
+    #[arg(long, value_delimiter = ',', value_name = "ROW,…")]
+    pub(crate) only_rows: Vec<Row>,
+
+    /// Take theirs from a file written earlier with --save instead of measuring it again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) theirs_from: Option<PathBuf>,
+
+    /// Take ours from a file written earlier with --save instead of measuring it again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ours_from: Option<PathBuf>,
+
+    /// Write what was measured, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// A tenth of the load: good for trying, not for publishing.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Longest time one row may load a server, in seconds; a fifth of it with --quick.
+    #[arg(long, default_value_t = 15, value_name = "SECONDS")]
+    pub(crate) row_seconds: u64,
+
+    /// Objects in the measured collection.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) objects: usize,
+
+    /// Watchers, each on a connection of its own.
+    #[arg(long, default_value_t = 500)]
+    pub(crate) watchers: usize,
+
+    /// Also measure the deletion of a namespace on their side, which needs kube-controller-manager.
+    #[arg(long)]
+    pub(crate) controller_manager: bool,
+
+    /// Start a server, print the path of its kubeconfig and wait until interrupted. Theirs unless
+    /// `--only ours`; with --controller-manager that runs too.
+    #[arg(long)]
+    pub(crate) hold: bool,
+
+    /// Keep the folder of a held or measured server here instead of in a temporary place.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) work_dir: Option<PathBuf>,
+
+    /// The bareboat binary; built with `cargo build --release -p bareboat-cli` when not given.
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_BIN")]
+    pub(crate) bareboat: Option<PathBuf>,
+
+    /// Folder with etcd, kube-apiserver and kube-controller-manager, as `scripts/peers.sh kubernetes`
+    /// builds them.
+    #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
+    pub(crate) peers: Option<PathBuf>,
+}
+
+impl Args {
+    /// Whether a row was asked for.
+    pub(crate) fn wants(&self, row: Row) -> bool {
+        self.only_rows.is_empty() || self.only_rows.contains(&row)
+    }
+
+    /// A number of operations, reduced when the run is to be quick.
+    pub(crate) fn scaled(&self, operations: usize) -> usize {
+        if self.quick {
+            (operations / 10).max(1)
+        } else {
+            operations
+        }
+    }
+}
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Side {
+    /// kube-apiserver and etcd.
+    Theirs,
+    /// Bareboat.
+    Ours,
+}
+
+/// A group of quantities that are measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Row {
+    /// Time from spawn to ready.
+    Start,
+    /// Resident memory of a server that does nothing.
+    Idle,
+    /// Durable creation by one client.
+    Create1,
+    /// Durable creation by 64 clients.
+    Create,
+    /// Resident memory with all objects.
+    Memory,
+    /// Reading one object.
+    Get,
+    /// Listing all objects over HTTP/1.1.
+    List,
+    /// Listing all objects over HTTP/2.
+    ListH2,
+    /// Listing a page of 500.
+    Page,
+    /// Listing a tenth by label.
+    Label,
+    /// JSON merge patch.
+    Patch,
+    /// Server-side apply.
+    Apply,
+    /// Deletion.
+    Delete,
+    /// Memory of idle watchers and delivery of events to them.
+    Watch,
+    /// Creation under a schema of 100 fields and ten CEL rules.
+    Cel,
+    /// Creation of a Deployment in protobuf.
+    Protobuf,
+    /// Deletion of a namespace with objects.
+    Namespace,
+    /// Installation of large CRDs.
+    Crds,
+}

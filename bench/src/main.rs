@@ -1,0 +1,95 @@
+//! Bareboat and kube-apiserver + etcd side by side, as ratios.
+//!
+//! One load generator starts both servers in turn on the loopback interface, presses them in the same
+//! way and prints, for each quantity, theirs, ours, how many times better ours is and what was aimed
+//! at. Processor time of the server per request is the steadiest of its figures on a shared machine.
+
+mod args;
+mod bench;
+mod credentials;
+mod http1;
+mod http2;
+mod load;
+mod objects;
+mod process;
+mod report;
+mod rows;
+mod server;
+mod watchers;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::{Args, Side};
+use crate::report::Saved;
+use crate::server::{Programs, Server};
+
+/// One thread: the generator must leave the machine to the server.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    // An interrupt ends the run by dropping it, and with it every server that it started.
+    let ended = tokio::select! {
+        ended = run(&args) => ended,
+        () = interrupted() => return ExitCode::from(130),
+    };
+    match ended {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(missed) => {
+            eprintln!("bench: {missed} targets were missed");
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn interrupted() {
+    let mut terminate =
+        signal(SignalKind::terminate()).expect("signals can be listened to within a runtime");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+async fn run(args: &Args) -> Result<usize> {
+    if args.hold {
+        return hold(args).await;
+    }
+    let mut saved = Saved::default();
+    if let Some(path) = &args.theirs_from {
+        saved.theirs = Saved::read(path)?.theirs;
+    } else if args.only != Some(Side::Ours) {
+        saved.theirs = bench::measure(args, Side::Theirs).await?;
+    }
+    if let Some(path) = &args.ours_from {
+        saved.ours = Saved::read(path)?.ours;
+    } else if args.only != Some(Side::Theirs) {
+        saved.ours = bench::measure(args, Side::Ours).await?;
+    }
+    if let Some(path) = &args.save {
+        saved.write(path)?;
+    }
+    Ok(report::print(&saved))
+}
+
+/// Starts a server for others to use and waits for the interrupt that ends it.
+async fn hold(args: &Args) -> Result<usize> {
+    let side = args.only.unwrap_or(Side::Theirs);
+    let programs = Programs::find(args, side)?;
+    let dir = bench::folder(args)?;
+    let server = Server::start(side, &programs, dir.path()).await?;
+    let _manager = match side {
+        Side::Theirs if args.controller_manager => Some(server.controller_manager(&programs)?),
+        _ => None,
+    };
+    println!("{}", server.kubeconfig.display());
+    std::future::pending().await
+}

@@ -1,0 +1,258 @@
+//! What `metadata` may look like, when an object is created and when it is changed.
+//!
+//! Generated names, uids, timestamps and resourceVersions are filled in by the server before
+//! these checks run; whether an update must name a resourceVersion is the kind's policy.
+
+mod managed;
+mod owners;
+
+pub use managed::validate_field_manager;
+
+use crate::field::go_quote;
+use crate::kind::NameRule;
+use crate::{FieldError, FieldPath, Map, Value, names};
+
+/// The most bytes the keys and values of all annotations have together.
+pub const ANNOTATIONS_MAX: usize = 256 * 1024;
+/// The finalizer that keeps an owner until its dependents forgot it.
+pub const ORPHAN_FINALIZER: &str = "orphan";
+/// The finalizer that keeps an owner until its dependents are gone.
+pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
+
+const IMMUTABLE: &str = "field is immutable";
+
+/// What is wrong with the metadata of an object that is to be created.
+pub fn validate_metadata(
+    meta: &Map,
+    namespaced: bool,
+    name_rule: NameRule,
+    path: &FieldPath,
+) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let text = |key| meta.get_str(key).unwrap_or("");
+    let generate_name = text("generateName");
+    if !generate_name.is_empty() {
+        let path = path.child("generateName");
+        for message in name_rule.check_prefix(generate_name) {
+            wrong.push(FieldError::invalid(path.clone(), generate_name, message));
+        }
+    }
+    let name = text("name");
+    if name.is_empty() {
+        let detail = "name or generateName is required";
+        wrong.push(FieldError::required(path.child("name"), detail));
+    } else {
+        for message in name_rule.check(name) {
+            wrong.push(FieldError::invalid(path.child("name"), name, message));
+        }
+    }
+    let namespace = text("namespace");
+    match (namespaced, namespace.is_empty()) {
+        (true, true) => wrong.push(FieldError::required(path.child("namespace"), "")),
+        (true, false) => {
+            for message in names::dns1123_label(namespace) {
+                let path = path.child("namespace");
+                wrong.push(FieldError::invalid(path, namespace, message));
+            }
+        }
+        (false, false) => wrong.push(FieldError::forbidden(
+            path.child("namespace"),
+            "not allowed on this type",
+        )),
+        (false, true) => {}
+    }
+    if generation(meta) < 0 {
+        wrong.push(FieldError::invalid(
+            path.child("generation"),
+            generation(meta),
+            "must be greater than or equal to 0",
+        ));
+    }
+    always(meta, path, &mut wrong);
+    finalizers(meta, &path.child("finalizers"), &mut wrong);
+    wrong
+}
+
+/// What is wrong with new metadata, given what an object's metadata is now.
+pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    if old
+        .get("deletionTimestamp")
+        .is_some_and(|time| !time.is_null())
+    {
+        no_new_finalizers(new, old, &path.child("finalizers"), &mut wrong);
+    }
+    if generation(new) < generation(old) {
+        wrong.push(FieldError::invalid(
+            path.child("generation"),
+            generation(new),
+            "must not be decremented",
+        ));
+    }
+    for key in [
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        let value = |meta: &Map| meta.get(key).filter(|value| !is_unset(value)).cloned();
+        let (before, after) = (value(old), value(new));
+        if before != after {
+            let shown = after.unwrap_or_else(|| unset(key));
+            wrong.push(FieldError::invalid(path.child(key), shown, IMMUTABLE));
+        }
+    }
+    always(new, path, &mut wrong);
+    wrong
+}
+
+/// The checks that are the same for new and changed objects.
+fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    validate_labels(meta.get("labels"), &path.child("labels"), wrong);
+    validate_annotations(meta.get("annotations"), &path.child("annotations"), wrong);
+    owners::validate(
+        meta.get("ownerReferences"),
+        &path.child("ownerReferences"),
+        wrong,
+    );
+    managed::validate(
+        meta.get("managedFields"),
+        &path.child("managedFields"),
+        wrong,
+    );
+}
+
+/// Appends what is wrong with a map of labels.
+pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    for (key, value) in members(labels, path, wrong) {
+        for message in names::qualified_name(key) {
+            wrong.push(FieldError::invalid(path.clone(), key, message));
+        }
+        for message in names::label_value(value) {
+            wrong.push(FieldError::invalid(path.clone(), value, message));
+        }
+    }
+}
+
+/// Appends what is wrong with a map of annotations.
+pub fn validate_annotations(
+    annotations: Option<&Value>,
+    path: &FieldPath,
+    wrong: &mut Vec<FieldError>,
+) {
+    let mut size = 0;
+    for (key, value) in members(annotations, path, wrong) {
+        // Annotation keys are older than the rule that prefixes are in lower case.
+        for message in names::qualified_name(&key.to_lowercase()) {
+            wrong.push(FieldError::invalid(path.clone(), key, message));
+        }
+        size += key.len() + value.len();
+    }
+    if size > ANNOTATIONS_MAX {
+        wrong.push(FieldError::too_long(path.clone(), ANNOTATIONS_MAX));
+    }
+}
+
+/// What is wrong with the name of a finalizer.
+pub fn validate_finalizer_name(name: &str, path: &FieldPath) -> Vec<FieldError> {
+    names::qualified_name(name)
+        .into_iter()
+        .map(|message| FieldError::invalid(path.clone(), name, message))
+        .collect()
+}
+
+fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    let finalizers = finalizer_names(meta);
+    for name in &finalizers {
+        wrong.extend(validate_finalizer_name(name, path));
+    }
+    if finalizers.contains(&ORPHAN_FINALIZER) && finalizers.contains(&FOREGROUND_FINALIZER) {
+        let shown = meta.get("finalizers").cloned().unwrap_or_default();
+        let detail =
+            format!("finalizer {ORPHAN_FINALIZER} and {FOREGROUND_FINALIZER} cannot be both set");
+        wrong.push(FieldError::invalid(path.clone(), shown, detail));
+    }
+}
+
+fn no_new_finalizers(new: &Map, old: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    let before = finalizer_names(old);
+    let mut added = finalizer_names(new);
+    added.retain(|name| !before.contains(name));
+    added.sort_unstable();
+    added.dedup();
+    if added.is_empty() {
+        return;
+    }
+    let added: Vec<String> = added.into_iter().map(go_quote).collect();
+    let detail = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    wrong.push(FieldError::forbidden(path.clone(), detail));
+}
+
+fn finalizer_names(meta: &Map) -> Vec<&str> {
+    let list = meta.get("finalizers").and_then(Value::as_array);
+    list.unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn generation(meta: &Map) -> i64 {
+    meta.get("generation").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Empty texts and nulls are what Go calls zero: not set.
+fn is_unset(value: &Value) -> bool {
+    matches!(value, Value::Null) || value.as_str() == Some("")
+}
+
+fn unset(key: &str) -> Value {
+    match key {
+        "name" | "namespace" | "uid" => Value::from(""),
+        _ => Value::Null,
+    }
+}
+
+/// The members of a map of strings; members of another type are complained about.
+fn members<'m>(
+    map: Option<&'m Value>,
+    path: &FieldPath,
+    wrong: &mut Vec<FieldError>,
+) -> Vec<(&'m str, &'m str)> {
+    let map = match map {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::Object(map)) => map,
+        Some(other) => {
+            let detail = "must be an object whose values are strings";
+            wrong.push(FieldError::type_invalid(
+                path.clone(),
+                other.clone(),
+                detail,
+            ));
+            return Vec::new();
+        }
+    };
+    let mut texts = Vec::with_capacity(map.len());
+    for (key, value) in map.iter() {
+        match value {
+            Value::String(text) => texts.push((key, text.as_str())),
+            Value::Null => texts.push((key, "")),
+            other => {
+                let detail = "must be a string";
+                wrong.push(FieldError::type_invalid(
+                    path.key(key),
+                    other.clone(),
+                    detail,
+                ));
+            }
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Entries of `managedFields`: their form, not what they own.
+
+use crate::{FieldError, FieldPath, Value, names};
+
+const MANAGER_MAX: usize = 128;
+const SUBRESOURCE_MAX: usize = 256;
+
+/// Appends what is wrong with a list of entries.
+pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    let entries = entries.and_then(Value::as_array).unwrap_or_default();
+    for (index, entry) in entries.iter().enumerate() {
+        let path = path.index(index);
+        let text = |key: &'static str| entry.get(key).and_then(Value::as_str).unwrap_or("");
+        let mut refuse = |key: &'static str, detail: &str| {
+            wrong.push(FieldError::invalid(path.child(key), text(key), detail));
+        };
+        if !matches!(text("operation"), "Apply" | "Update") {
+            refuse("operation", "must be `Apply` or `Update`");
+        }
+        if !matches!(text("fieldsType"), "" | "FieldsV1") {
+            refuse("fieldsType", "must be `FieldsV1`");
+        }
+        wrong.extend(validate_field_manager(
+            text("manager"),
+            &path.child("manager"),
+        ));
+        if text("subresource").len() > SUBRESOURCE_MAX {
+            wrong.push(FieldError::too_long(
+                path.child("subresource"),
+                SUBRESOURCE_MAX,
+            ));
+        }
+    }
+}
+
+/// What is wrong with the name of a field manager.
+pub fn validate_field_manager(manager: &str, path: &FieldPath) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    if manager.len() > MANAGER_MAX {
+        wrong.push(FieldError::too_long(path.clone(), MANAGER_MAX));
+    }
+    // One is enough to say; a manager is echoed whole in every complaint.
+    let hidden = manager
+        .char_indices()
+        .find(|(_, character)| !names::is_printable(*character));
+    if let Some((index, character)) = hidden {
+        let detail = format!(
+            "invalid character U+{:04X} (at position {index})",
+            u32::from(character)
+        );
+        wrong.push(FieldError::invalid(path.clone(), manager, detail));
+    }
+    wrong
+}

@@ -1,0 +1,57 @@
+//! Owner references.
+
+use crate::{FieldError, FieldPath, Value};
+
+/// Appends what is wrong with a list of owner references.
+pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+    let Some(owners) = owners.and_then(Value::as_array) else {
+        return;
+    };
+    let mut controller: Option<String> = None;
+    for owner in owners {
+        let text = |key: &'static str| owner.get(key).and_then(Value::as_str).unwrap_or("");
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let mut must = |key: &'static str, filled: bool, message: &str| {
+            if !filled {
+                wrong.push(FieldError::invalid(path.child(key), text(key), message));
+            }
+        };
+        must(
+            "apiVersion",
+            has_version(api_version),
+            "version must not be empty",
+        );
+        must("kind", !kind.is_empty(), "must not be empty");
+        must("name", !text("name").is_empty(), "must not be empty");
+        must("uid", !text("uid").is_empty(), "must not be empty");
+        if (api_version, kind) == ("v1", "Event") {
+            wrong.push(FieldError::invalid(
+                path.clone(),
+                owner.clone(),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner.get("controller").and_then(Value::as_bool) != Some(true) {
+            continue;
+        }
+        let this = format!("{kind}/{}", text("name"));
+        match &controller {
+            Some(first) => wrong.push(FieldError::invalid(
+                path.clone(),
+                Value::Array(owners.to_vec()),
+                format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                ),
+            )),
+            None => controller = Some(this),
+        }
+    }
+}
+
+/// Whether `v1` or `group/v1`; more than one slash names no version.
+fn has_version(api_version: &str) -> bool {
+    match api_version.split_once('/') {
+        None => !api_version.is_empty(),
+        Some((_, version)) => !version.is_empty() && !version.contains('/'),
+    }
+}

@@ -1,0 +1,173 @@
+//! What tables show of built-in kinds: helpers for columns, and one file per family of kinds.
+//!
+//! The name in front is the server's business, unless a kind has a column `Name` of its own.
+
+mod cluster;
+mod events;
+mod extension;
+mod network;
+mod nodes;
+mod pods;
+mod services;
+mod volumes;
+mod workloads;
+
+pub(crate) use cluster::*;
+pub(crate) use events::events;
+pub(crate) use extension::*;
+pub(crate) use network::*;
+pub(crate) use nodes::nodes;
+pub(crate) use pods::pods;
+pub(crate) use services::services;
+pub(crate) use volumes::*;
+pub(crate) use workloads::*;
+
+use crate::reach::Reach;
+use crate::{duration, time};
+use bareboat_api::kind::{Column, Now};
+use bareboat_api::labels::Selector;
+use bareboat_api::{Map, Str, Value};
+
+/// What stands where there is nothing.
+const NONE: &str = "<none>";
+/// What stands where nothing was asked for.
+const UNSET: &str = "<unset>";
+/// What stands where nothing is known.
+const UNKNOWN: &str = "<unknown>";
+
+/// The columns of kinds that have none of their own.
+pub(crate) fn created_at() -> Vec<Column> {
+    vec![
+        Column::string("Created At", |object, _| {
+            Value::string(object.text(&["metadata", "creationTimestamp"]))
+        })
+        .typed("date"),
+    ]
+}
+
+/// How long ago an object was created.
+fn age() -> Column {
+    Column::string("Age", |object, now| {
+        since(object.text(&["metadata", "creationTimestamp"]), now).into()
+    })
+}
+
+/// Only the age.
+pub(crate) fn only_age() -> Vec<Column> {
+    vec![age()]
+}
+
+/// The text at a path, or nothing.
+fn text(name: &str, path: &'static [&'static str]) -> Column {
+    Column::string(name, move |object, _| object.text(path).into())
+}
+
+/// The text at a path, or something else where there is none.
+fn text_or(name: &str, path: &'static [&'static str], otherwise: &'static str) -> Column {
+    Column::string(name, move |object, _| or(object.text(path), otherwise))
+}
+
+/// The number at a path, or zero.
+fn number(name: &str, path: &'static [&'static str]) -> Column {
+    Column::string(name, move |object, _| {
+        object.int(path).unwrap_or(0).into()
+    })
+}
+
+/// Like [`number`], with a column of that type.
+fn integer(name: &str, path: &'static [&'static str]) -> Column {
+    number(name, path).typed("integer")
+}
+
+/// The boolean at a path, or `false`.
+fn boolean(name: &str, path: &'static [&'static str]) -> Column {
+    Column::string(name, move |object, _| object.flag(path).into()).typed("boolean")
+}
+
+/// How many elements or members there are at a path.
+fn count(name: &str, path: &'static [&'static str]) -> Column {
+    Column::string(name, move |object, _| {
+        Value::Int(match object.at(path) {
+            Some(Value::Array(items)) => items.len() as i64,
+            Some(Value::Object(map)) => map.len() as i64,
+            _ => 0,
+        })
+    })
+}
+
+fn or(text: &str, otherwise: &'static str) -> Value {
+    Value::string(if text.is_empty() { otherwise } else { text })
+}
+
+/// The time that passed since a time of the API, as people say it.
+fn since(stamp: &str, now: Now) -> Str {
+    match time::parse(stamp) {
+        Some((seconds, _)) => duration::human(now.0.saturating_sub(seconds)),
+        None => Str::const_new(UNKNOWN),
+    }
+}
+
+/// Names and images of the containers of a pod template, for wide output.
+fn containers(path: &'static [&'static str]) -> [Column; 2] {
+    let joined = move |object: &Value, member: &str| {
+        let found: Vec<&str> = object
+            .list(path)
+            .iter()
+            .map(|container| container.text(&[member]))
+            .collect();
+        Value::from(found.join(","))
+    };
+    [
+        Column::string("Containers", move |object, _| joined(object, "name")),
+        Column::string("Images", move |object, _| joined(object, "image")),
+    ]
+}
+
+/// A label selector as text.
+fn selector_text(selector: Option<&Value>) -> Value {
+    let Some(selector) = selector.filter(|value| !value.is_null()) else {
+        return NONE.into();
+    };
+    match Selector::from_object(selector) {
+        Ok(selector) => or(&selector.to_string(), NONE),
+        Err(_) => "<error>".into(),
+    }
+}
+
+/// Labels as `a=b,c=d`.
+fn labels_text(labels: Option<&Map>) -> Value {
+    let pairs: Vec<String> = labels
+        .into_iter()
+        .flat_map(Map::iter)
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
+        .collect();
+    or(&pairs.join(","), NONE)
+}
+
+/// The first few of many, and how many more there are.
+fn first_of(found: &[String], shown: usize) -> Value {
+    if found.is_empty() {
+        return UNSET.into();
+    }
+    with_more(found, shown, ",")
+}
+
+fn with_more(found: &[String], shown: usize, separator: &str) -> Value {
+    let head = found[..found.len().min(shown)].join(separator);
+    if found.len() > shown {
+        return format!("{head} + {} more...", found.len() - shown).into();
+    }
+    head.into()
+}
+
+/// The status of the condition of that type, or nothing.
+fn condition<'a>(object: &'a Value, ty: &str) -> Option<&'a Value> {
+    object
+        .list(&["status", "conditions"])
+        .iter()
+        .find(|condition| condition.text(&["type"]) == ty)
+}
+
+fn condition_is_true(object: &Value, ty: &str) -> bool {
+    condition(object, ty).is_some_and(|found| found.text(&["status"]) == "True")
+}

@@ -1,0 +1,85 @@
+//! What extends the API: webhooks, admission policies, API services.
+
+use super::{UNSET, age, condition, text};
+use crate::reach::Reach;
+use bareboat_api::Value;
+use bareboat_api::kind::Column;
+
+/// The columns of webhook configurations.
+pub(crate) fn webhooks() -> Vec<Column> {
+    vec![super::count("Webhooks", &["webhooks"]).typed("integer"), age()]
+}
+
+fn param_kind() -> Column {
+    Column::string("ParamKind", |policy, _| {
+        let Some(kind) = policy.at(&["spec", "paramKind"]) else {
+            return UNSET.into();
+        };
+        let version = kind.text(&["apiVersion"]);
+        let kind = kind.text(&["kind"]);
+        format!("{version}/{kind}").into()
+    })
+}
+
+/// The columns of validating admission policies.
+pub(crate) fn validating_policies() -> Vec<Column> {
+    vec![
+        super::count("Validations", &["spec", "validations"]).typed("integer"),
+        param_kind(),
+        age(),
+    ]
+}
+
+/// The columns of mutating admission policies.
+pub(crate) fn mutating_policies() -> Vec<Column> {
+    vec![
+        super::count("Mutations", &["spec", "mutations"]).typed("integer"),
+        param_kind(),
+        age(),
+    ]
+}
+
+/// The columns of bindings of admission policies.
+pub(crate) fn policy_bindings() -> Vec<Column> {
+    vec![
+        text("PolicyName", &["spec", "policyName"]),
+        Column::string("ParamRef", |binding, _| {
+            let Some(reference) = binding.at(&["spec", "paramRef"]) else {
+                return UNSET.into();
+            };
+            match (reference.text(&["namespace"]), reference.text(&["name"])) {
+                ("", "") => "*".into(),
+                ("", name) => name.into(),
+                (namespace, "") => format!("{namespace}/*").into(),
+                (namespace, name) => format!("{namespace}/{name}").into(),
+            }
+        }),
+        age(),
+    ]
+}
+
+/// The columns of API services.
+pub(crate) fn api_services() -> Vec<Column> {
+    vec![
+        Column::string("Service", |service, _| {
+            if !service.has(&["spec", "service"]) {
+                return "Local".into();
+            }
+            let target = |member| service.text(&["spec", "service", member]);
+            format!("{}/{}", target("namespace"), target("name")).into()
+        }),
+        Column::string("Available", |service, _| available(service)),
+        age(),
+    ]
+}
+
+fn available(service: &Value) -> Value {
+    let Some(found) = condition(service, "Available") else {
+        return "Unknown".into();
+    };
+    let status = found.text(&["status"]);
+    match found.text(&["reason"]) {
+        reason if status != "True" && !reason.is_empty() => format!("{status} ({reason})").into(),
+        _ => status.into(),
+    }
+}

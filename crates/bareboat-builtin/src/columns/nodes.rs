@@ -1,0 +1,69 @@
+//! Nodes: whether they are ready, and what runs there.
+
+use super::{NONE, UNKNOWN, age, condition, text, text_or};
+use crate::reach::Reach;
+use bareboat_api::Value;
+use bareboat_api::kind::Column;
+
+/// The columns of nodes.
+pub(crate) fn nodes() -> Vec<Column> {
+    vec![
+        Column::string("Status", |node, _| status(node)),
+        Column::string("Roles", |node, _| roles(node)),
+        age(),
+        text("Version", &["status", "nodeInfo", "kubeletVersion"]),
+        address("Internal-IP", "InternalIP"),
+        address("External-IP", "ExternalIP"),
+        text_or("OS-Image", &["status", "nodeInfo", "osImage"], UNKNOWN).wide(),
+        text_or(
+            "Kernel-Version",
+            &["status", "nodeInfo", "kernelVersion"],
+            UNKNOWN,
+        )
+        .wide(),
+        text_or(
+            "Container-Runtime",
+            &["status", "nodeInfo", "containerRuntimeVersion"],
+            UNKNOWN,
+        )
+        .wide(),
+    ]
+}
+
+fn status(node: &Value) -> Value {
+    let mut words = vec![match condition(node, "Ready").map(|found| found.text(&["status"])) {
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
+        None => "Unknown",
+    }];
+    if node.flag(&["spec", "unschedulable"]) {
+        words.push("SchedulingDisabled");
+    }
+    words.join(",").into()
+}
+
+fn roles(node: &Value) -> Value {
+    let mut roles: Vec<&str> = Vec::new();
+    for (key, value) in node.members(&["metadata", "labels"]).into_iter().flat_map(|labels| labels.iter()) {
+        if let Some(role) = key.strip_prefix("node-role.kubernetes.io/") {
+            roles.push(role);
+        } else if key == "kubernetes.io/role" {
+            roles.push(value.as_str().unwrap_or(""));
+        }
+    }
+    roles.retain(|role| !role.is_empty());
+    roles.sort_unstable();
+    roles.dedup();
+    super::or(&roles.join(","), NONE)
+}
+
+fn address(name: &str, ty: &'static str) -> Column {
+    Column::string(name, move |node, _| {
+        let found = node
+            .list(&["status", "addresses"])
+            .iter()
+            .find(|address| address.text(&["type"]) == ty);
+        super::or(found.map_or("", |address| address.text(&["address"])), NONE)
+    })
+    .wide()
+}

@@ -1,0 +1,203 @@
+//! Volumes, claims and what provides them.
+
+use super::{UNSET, age, boolean, text, text_or};
+use crate::reach::Reach;
+use bareboat_api::kind::Column;
+use bareboat_api::{Str, Value};
+
+/// Access modes in their short form, in a fixed order.
+fn access_modes(modes: &[Value]) -> Value {
+    const SHORT: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let found: Vec<&str> = SHORT
+        .iter()
+        .filter(|(mode, _)| modes.iter().any(|found| found.as_str() == Some(mode)))
+        .map(|(_, short)| *short)
+        .collect();
+    found.join(",").into()
+}
+
+/// The phase, or that the object is on its way out.
+fn phase() -> Column {
+    Column::string("Status", |object, _| {
+        if object.has(&["metadata", "deletionTimestamp"]) {
+            return "Terminating".into();
+        }
+        object.text(&["status", "phase"]).into()
+    })
+}
+
+fn volume_mode() -> Column {
+    text_or("VolumeMode", &["spec", "volumeMode"], UNSET).wide()
+}
+
+/// The class named by an old annotation or by the spec.
+fn storage_class() -> Column {
+    Column::string("StorageClass", |object, _| {
+        const OLD: &[&str] = &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"];
+        match object.at(OLD).and_then(Value::as_str) {
+            Some(class) => class.into(),
+            None => object.text(&["spec", "storageClassName"]).into(),
+        }
+    })
+}
+
+/// The columns of persistent volumes.
+pub(crate) fn persistent_volumes() -> Vec<Column> {
+    vec![
+        text("Capacity", &["spec", "capacity", "storage"]),
+        Column::string("Access Modes", |volume, _| {
+            access_modes(volume.list(&["spec", "accessModes"]))
+        }),
+        text("Reclaim Policy", &["spec", "persistentVolumeReclaimPolicy"]),
+        phase(),
+        Column::string("Claim", |volume, _| {
+            if !volume.has(&["spec", "claimRef"]) {
+                return "".into();
+            }
+            let claim = |member| volume.text(&["spec", "claimRef", member]);
+            format!("{}/{}", claim("namespace"), claim("name")).into()
+        }),
+        storage_class(),
+        text_or(
+            "VolumeAttributesClass",
+            &["spec", "volumeAttributesClassName"],
+            UNSET,
+        ),
+        text("Reason", &["status", "reason"]),
+        age(),
+        volume_mode(),
+    ]
+}
+
+/// The columns of claims; what is promised shows once a volume is bound.
+pub(crate) fn persistent_volume_claims() -> Vec<Column> {
+    let bound = |claim: &Value| !claim.text(&["spec", "volumeName"]).is_empty();
+    vec![
+        phase(),
+        text("Volume", &["spec", "volumeName"]),
+        Column::string("Capacity", move |claim, _| {
+            if bound(claim) {
+                claim.text(&["status", "capacity", "storage"]).into()
+            } else {
+                "".into()
+            }
+        }),
+        Column::string("Access Modes", move |claim, _| {
+            if bound(claim) {
+                access_modes(claim.list(&["status", "accessModes"]))
+            } else {
+                "".into()
+            }
+        }),
+        storage_class(),
+        text_or(
+            "VolumeAttributesClass",
+            &["spec", "volumeAttributesClassName"],
+            UNSET,
+        ),
+        age(),
+        volume_mode(),
+    ]
+}
+
+/// The columns of storage classes; the name tells which one is the default.
+pub(crate) fn storage_classes() -> Vec<Column> {
+    const DEFAULT: [&str; 2] = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ];
+    let name = Column::string("Name", |class, _| {
+        let name = class.text(&["metadata", "name"]);
+        let default = DEFAULT
+            .iter()
+            .any(|key| class.text(&["metadata", "annotations", key]) == "true");
+        if default {
+            return format!("{name} (default)").into();
+        }
+        name.into()
+    });
+    vec![
+        Column {
+            format: Str::const_new("name"),
+            ..name
+        },
+        text("Provisioner", &["provisioner"]),
+        text_or("ReclaimPolicy", &["reclaimPolicy"], "Delete"),
+        text_or("VolumeBindingMode", &["volumeBindingMode"], "Immediate"),
+        Column::string("AllowVolumeExpansion", |class, _| {
+            class.flag(&["allowVolumeExpansion"]).into()
+        }),
+        age(),
+    ]
+}
+
+/// The columns of volume attachments.
+pub(crate) fn volume_attachments() -> Vec<Column> {
+    let attacher = text("Attacher", &["spec", "attacher"]);
+    vec![
+        Column {
+            format: Str::const_new("name"),
+            ..attacher
+        },
+        text("PV", &["spec", "source", "persistentVolumeName"]),
+        text("Node", &["spec", "nodeName"]),
+        boolean("Attached", &["status", "attached"]),
+        age(),
+    ]
+}
+
+/// The columns of CSI drivers.
+pub(crate) fn csi_drivers() -> Vec<Column> {
+    vec![
+        Column::string("AttachRequired", |driver, _| {
+            driver.at(&["spec", "attachRequired"]).is_none_or(|value| value.as_bool() != Some(false)).into()
+        })
+        .typed("boolean"),
+        boolean("PodInfoOnMount", &["spec", "podInfoOnMount"]),
+        boolean("StorageCapacity", &["spec", "storageCapacity"]),
+        Column::string("TokenRequests", |driver, _| {
+            let audiences: Vec<&str> = driver
+                .list(&["spec", "tokenRequests"])
+                .iter()
+                .map(|request| request.text(&["audience"]))
+                .collect();
+            super::or(&audiences.join(","), UNSET)
+        }),
+        boolean("RequiresRepublish", &["spec", "requiresRepublish"]),
+        Column::string("Modes", |driver, _| {
+            let modes: Vec<&str> = driver
+                .list(&["spec", "volumeLifecycleModes"])
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            super::or(&modes.join(","), super::NONE)
+        }),
+        age(),
+    ]
+}
+
+/// The columns of CSI nodes.
+pub(crate) fn csi_nodes() -> Vec<Column> {
+    vec![
+        super::count("Drivers", &["spec", "drivers"]).typed("integer"),
+        age(),
+    ]
+}
+
+/// The columns of CSI storage capacities.
+pub(crate) fn csi_storage_capacities() -> Vec<Column> {
+    vec![
+        text("StorageClassName", &["storageClassName"]),
+        text_or("Capacity", &["capacity"], UNSET),
+    ]
+}
+
+/// The columns of volume attributes classes.
+pub(crate) fn volume_attributes_classes() -> Vec<Column> {
+    vec![text("DriverName", &["driverName"]), age()]
+}

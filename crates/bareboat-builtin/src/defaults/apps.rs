@@ -1,0 +1,74 @@
+//! Deployments and their relatives.
+
+use super::core::claim;
+use super::{pod_template, spec};
+use crate::reach::Fill;
+use bareboat_api::{Map, Value};
+
+fn template(spec: &mut Map) {
+    pod_template(spec.object_mut("template"));
+}
+
+/// The defaults of a deployment.
+pub(crate) fn deployment(object: &mut Value) {
+    let spec = spec(object);
+    template(spec);
+    spec.fill("replicas", 1);
+    let strategy = spec.object_mut("strategy");
+    strategy.fill("type", "RollingUpdate");
+    if strategy.get_str("type") == Some("RollingUpdate") {
+        let rolling = strategy.object_mut("rollingUpdate");
+        rolling.fill("maxUnavailable", "25%");
+        rolling.fill("maxSurge", "25%");
+    }
+    spec.fill("revisionHistoryLimit", 10);
+    spec.fill("progressDeadlineSeconds", 600);
+}
+
+/// The defaults of a replica set.
+pub(crate) fn replica_set(object: &mut Value) {
+    let spec = spec(object);
+    template(spec);
+    spec.fill("replicas", 1);
+}
+
+/// The defaults of a daemon set.
+pub(crate) fn daemon_set(object: &mut Value) {
+    let spec = spec(object);
+    template(spec);
+    let strategy = spec.object_mut("updateStrategy");
+    strategy.fill("type", "RollingUpdate");
+    if strategy.get_str("type") == Some("RollingUpdate") {
+        let rolling = strategy.object_mut("rollingUpdate");
+        rolling.fill("maxUnavailable", 1);
+        rolling.fill("maxSurge", 0);
+    }
+    spec.fill("revisionHistoryLimit", 10);
+}
+
+/// The defaults of a stateful set.
+pub(crate) fn stateful_set(object: &mut Value) {
+    let spec = spec(object);
+    template(spec);
+    spec.fill("podManagementPolicy", "OrderedReady");
+    let strategy = spec.object_mut("updateStrategy");
+    if strategy.get_str("type").unwrap_or("").is_empty() {
+        strategy.insert("type", "RollingUpdate".into());
+        strategy.fill("rollingUpdate", Map::new());
+    }
+    if strategy.get_str("type") == Some("RollingUpdate")
+        && let Some(rolling) = strategy.sub("rollingUpdate")
+    {
+        rolling.fill("partition", 0);
+    }
+    let retention = spec.object_mut("persistentVolumeClaimRetentionPolicy");
+    retention.fill("whenDeleted", "Retain");
+    retention.fill("whenScaled", "Retain");
+    spec.fill("replicas", 1);
+    spec.fill("revisionHistoryLimit", 10);
+    for template in spec.each("volumeClaimTemplates") {
+        template.fill("apiVersion", "v1");
+        template.fill("kind", "PersistentVolumeClaim");
+        claim(template);
+    }
+}

@@ -1,0 +1,193 @@
+//! Kinds of the core group other than pods.
+
+use super::{pod_template, round_resources, spec, volume};
+use crate::reach::{Fill, Reach};
+use bareboat_api::{Map, Value, value};
+
+/// The label every namespace carries its name under.
+pub(crate) const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// The defaults of a namespace.
+pub(crate) fn namespace(object: &mut Value) {
+    let name = object.text(&["metadata", "name"]).to_owned();
+    let map = object.make_object();
+    if !name.is_empty() {
+        map.object_mut("metadata")
+            .object_mut("labels")
+            .insert(NAMESPACE_NAME_LABEL, name.into());
+    }
+    map.object_mut("status").fill("phase", "Active");
+}
+
+/// The defaults of a secret.
+pub(crate) fn secret(object: &mut Value) {
+    object.make_object().fill("type", "Opaque");
+}
+
+/// The defaults of a service that need no allocator.
+pub(crate) fn service(object: &mut Value) {
+    let spec = spec(object);
+    spec.fill("sessionAffinity", "None");
+    match spec.get_str("sessionAffinity") {
+        Some("None") => {
+            spec.remove("sessionAffinityConfig");
+        }
+        Some("ClientIP") => {
+            spec.object_mut("sessionAffinityConfig")
+                .object_mut("clientIP")
+                .fill("timeoutSeconds", 10800);
+        }
+        _ => {}
+    }
+    spec.fill("type", "ClusterIP");
+    for port in spec.each("ports") {
+        port.fill("protocol", "TCP");
+        let unset = match port.get("targetPort") {
+            None | Some(Value::Null | Value::Int(0)) => true,
+            Some(target) => target.as_str() == Some(""),
+        };
+        if unset {
+            let number = port.get("port").cloned().unwrap_or(Value::Int(0));
+            port.insert("targetPort", number);
+        }
+    }
+    let ty = spec.get_str("type").unwrap_or("").to_owned();
+    let externally = matches!(ty.as_str(), "NodePort" | "LoadBalancer")
+        || (ty == "ClusterIP"
+            && spec
+                .get("externalIPs")
+                .and_then(Value::as_array)
+                .is_some_and(|ips| !ips.is_empty()));
+    if externally {
+        spec.fill("externalTrafficPolicy", "Cluster");
+    }
+    if matches!(ty.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
+        spec.fill("internalTrafficPolicy", "Cluster");
+    }
+    if ty == "LoadBalancer" {
+        spec.fill("allocateLoadBalancerNodePorts", true);
+        if let Some(balancer) = object
+            .make_object()
+            .sub("status")
+            .and_then(|status| status.sub("loadBalancer"))
+        {
+            for ingress in balancer.each("ingress") {
+                if ingress.get_str("ip").is_some_and(|ip| !ip.is_empty()) {
+                    ingress.fill("ipMode", "VIP");
+                }
+            }
+        }
+    }
+}
+
+/// The defaults of endpoints.
+pub(crate) fn endpoints(object: &mut Value) {
+    for subset in object.make_object().each("subsets") {
+        for port in subset.each("ports") {
+            port.fill("protocol", "TCP");
+        }
+    }
+}
+
+/// The defaults of a node.
+pub(crate) fn node(object: &mut Value) {
+    let status = object.make_object().object_mut("status");
+    round_resources(status.sub("capacity"));
+    if let Some(capacity) = status.get("capacity").cloned() {
+        status.fill("allocatable", capacity);
+    }
+    round_resources(status.sub("allocatable"));
+}
+
+/// The defaults of a stand-alone pod template.
+pub(crate) fn pod_template_kind(object: &mut Value) {
+    pod_template(object.make_object().object_mut("template"));
+}
+
+/// The defaults of a replication controller: selector and labels come from the template.
+pub(crate) fn replication_controller(object: &mut Value) {
+    let labels = object
+        .members(&["spec", "template", "metadata", "labels"])
+        .filter(|labels| !labels.is_empty())
+        .cloned();
+    let map = object.make_object();
+    let spec = map.object_mut("spec");
+    spec.fill("replicas", 1);
+    if let Some(labels) = &labels {
+        spec.fill("selector", labels.clone());
+    }
+    if let Some(template) = spec.sub("template") {
+        pod_template(template);
+    }
+    if let Some(labels) = labels {
+        map.object_mut("metadata").fill("labels", labels);
+    }
+}
+
+/// The defaults of a persistent volume.
+pub(crate) fn persistent_volume(object: &mut Value) {
+    let map = object.make_object();
+    map.object_mut("status").fill("phase", "Pending");
+    let spec = map.object_mut("spec");
+    spec.fill("persistentVolumeReclaimPolicy", "Retain");
+    spec.fill("volumeMode", "Filesystem");
+    volume::source(spec);
+    round_resources(spec.sub("capacity"));
+}
+
+/// The defaults of a claim, which also stands in stateful sets.
+pub(crate) fn persistent_volume_claim(object: &mut Value) {
+    claim(object.make_object());
+}
+
+/// The defaults of a claim as a member of something else.
+pub(super) fn claim(map: &mut Map) {
+    map.object_mut("status").fill("phase", "Pending");
+    let spec = map.object_mut("spec");
+    spec.fill("volumeMode", "Filesystem");
+    if let Some(resources) = spec.sub("resources") {
+        round_resources(resources.sub("requests"));
+        round_resources(resources.sub("limits"));
+    }
+}
+
+/// The defaults of a quota.
+pub(crate) fn resource_quota(object: &mut Value) {
+    round_resources(spec(object).sub("hard"));
+}
+
+/// The defaults of a limit range: what containers get follows from what they may have.
+pub(crate) fn limit_range(object: &mut Value) {
+    for item in spec(object).each("limits") {
+        for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            round_resources(item.sub(list));
+        }
+        if item.get_str("type") != Some("Container") {
+            continue;
+        }
+        fill_from(item, "default", "max");
+        fill_from(item, "defaultRequest", "default");
+        fill_from(item, "defaultRequest", "min");
+    }
+}
+
+/// Fills members missing in one list with those of another.
+fn fill_from(item: &mut Map, to: &str, from: &str) {
+    let Some(Value::Object(source)) = item.get(from).cloned() else {
+        return;
+    };
+    let target = item.object_mut(to);
+    for (name, amount) in source {
+        target.fill(&name, amount);
+    }
+}
+
+/// The defaults of a request for a token.
+pub(crate) fn token_request(object: &mut Value) {
+    spec(object).fill("expirationSeconds", 3600);
+}
+
+/// The taint of a node nobody has heard of yet.
+pub(crate) fn not_ready_taint() -> Value {
+    value!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
+}

@@ -1,0 +1,158 @@
+//! The table of facts about built-in messages: which fields they have, in JSON and in protobuf.
+//!
+//! The table is text (`facts/facts.txt`, written by `cargo run -p xtask -- facts`) that stays in the
+//! program's read-only data; a message is read from its line when somebody first looks at it.
+//!
+//! After a comment come lines `@group/version package`, then one line for each message:
+//! its full name, `*` if it is a kind, `!` if server-side apply takes it as one value, and its fields:
+//!
+//! ```text
+//! name=number:type?+,attribute,…
+//! ```
+//!
+//! - `name` is the JSON name, `~` for a member that Go embeds inline; `number` is protobuf's, 0 for none.
+//! - `type` may follow `[]` (a list) or `{}` (a map). Messages are `.Name` in the same package,
+//!   `meta.Name` or `core.Name`, or a full name.
+//! - `?` marks a pointer, `+` a field that is printed even when it is empty.
+//! - attributes: `set`, `map(key;key="default")`, `atomic`, `granular`, `merge`, `merge(key)`,
+//!   `retainKeys`, `default=json`.
+
+mod parse;
+
+use bareboat_api::facts::{LazyMessage, MessageRef};
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The whole table: sorted lines.
+const TABLE: &str = include_str!("facts/facts.txt");
+
+const META: &str = "k8s.io.apimachinery.pkg.apis.meta.v1";
+const CORE: &str = "k8s.io.api.core.v1";
+
+/// Kinds of `meta.k8s.io/v1` that every group and version accepts as its own.
+const EVERYWHERE: [&str; 7] = [
+    "CreateOptions",
+    "DeleteOptions",
+    "GetOptions",
+    "ListOptions",
+    "PatchOptions",
+    "UpdateOptions",
+    "WatchEvent",
+];
+
+/// Kinds of `meta.k8s.io/v1` that the core group's `v1` speaks of as its own.
+const UNVERSIONED: [&str; 5] = [
+    "APIGroup",
+    "APIGroupList",
+    "APIResourceList",
+    "APIVersions",
+    "Status",
+];
+
+/// The message of that full name, such as `k8s.io.api.core.v1.ConfigMap`.
+pub fn message(name: &str) -> Option<MessageRef> {
+    let line = find_message(name)?;
+    Some(intern(line))
+}
+
+/// The message of a kind, such as `("apps", "v1", "Deployment")`; lists and options included.
+pub fn kind(group: &str, version: &str, kind: &str) -> Option<MessageRef> {
+    let package = package(group, version);
+    if let Some(package) = package
+        && let Some(line) = find_message(&format!("{package}.{kind}"))
+        && is_kind(line)
+    {
+        return Some(intern(line));
+    }
+    let shared = EVERYWHERE.contains(&kind)
+        || (group.is_empty() && version == "v1" && UNVERSIONED.contains(&kind));
+    // PartialObjectMetadata and Table are also spoken in the old version of their group.
+    let older = group == "meta.k8s.io" && version == "v1beta1";
+    if shared || older {
+        return message(&format!("{META}.{kind}"));
+    }
+    None
+}
+
+/// The groups and versions the table knows, as `("apps", "v1")`, sorted.
+pub fn group_versions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.lines().filter_map(|line| {
+        let (group_version, _) = line.strip_prefix('@')?.split_once(' ')?;
+        group_version.split_once('/')
+    })
+}
+
+/// The names of all kinds of a group and version, lists and options included, sorted.
+pub fn kinds(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = package(group, version).map(|package| format!("{package}."));
+    TABLE
+        .lines()
+        .filter(|line| is_kind(line))
+        .filter_map(move |line| name_of(line).strip_prefix(prefix.as_deref()?))
+        .filter(|kind| !kind.contains('.'))
+}
+
+/// The package that declares the kinds of a group and version.
+fn package(group: &str, version: &str) -> Option<&'static str> {
+    let head = format!("@{group}/{version}");
+    let line = search(&head, |line| line.split(' ').next().unwrap_or(line))?;
+    line.split_once(' ').map(|(_, package)| package)
+}
+
+/// The table's place for the message on a line; the same one every time.
+fn intern(line: &'static str) -> MessageRef {
+    static PLACES: OnceLock<Mutex<HashMap<usize, &'static LazyMessage>>> = OnceLock::new();
+    let mut places = PLACES
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    // The address of a line in the table is its identity. A place lives as long as the
+    // program, because messages refer to each other in circles.
+    let place = places
+        .entry(line.as_ptr() as usize)
+        .or_insert_with(|| Box::leak(Box::new(LazyMessage::new(line, parse::message))));
+    MessageRef::new(place)
+}
+
+fn find_message(name: &str) -> Option<&'static str> {
+    search(name, name_of)
+}
+
+/// The first word of a message's line without its marks.
+fn name_of(line: &str) -> &str {
+    head(line).trim_end_matches(['*', '!'])
+}
+
+fn head(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
+}
+
+fn is_kind(line: &str) -> bool {
+    !line.starts_with(['@', '#']) && head(line).contains('*')
+}
+
+/// Bisects the sorted table for the line whose key equals `wanted`.
+fn search(wanted: &str, key: impl Fn(&str) -> &str) -> Option<&'static str> {
+    let (mut low, mut high) = (0, TABLE.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = TABLE.as_bytes()[..middle]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |newline| newline + 1);
+        let end = TABLE.as_bytes()[middle..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(TABLE.len(), |newline| middle + newline);
+        let line = &TABLE[start..end];
+        match key(line).cmp(wanted) {
+            std::cmp::Ordering::Equal => return Some(line),
+            std::cmp::Ordering::Less => low = end + 1,
+            std::cmp::Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The built-in kinds as data: names, scope, verbs, subresources, columns, rules.
+//!
+//! One file per API group. What is not data is in `defaults` and `strategies`.
+
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod authentication;
+mod authorization;
+mod autoscaling;
+mod batch;
+mod build;
+mod certificates;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
+mod flowcontrol;
+mod networking;
+mod node;
+mod policy;
+mod rbac;
+mod resource;
+mod scheduling;
+mod storage;
+
+use bareboat_api::Kind;
+
+/// Every built-in kind.
+pub fn all() -> Vec<Kind> {
+    let groups: [fn() -> Vec<Kind>; 21] = [
+        core::kinds,
+        admissionregistration::kinds,
+        apiextensions::kinds,
+        apiregistration::kinds,
+        apps::kinds,
+        authentication::kinds,
+        authorization::kinds,
+        autoscaling::kinds,
+        batch::kinds,
+        certificates::kinds,
+        coordination::kinds,
+        discovery::kinds,
+        events::kinds,
+        flowcontrol::kinds,
+        networking::kinds,
+        node::kinds,
+        policy::kinds,
+        rbac::kinds,
+        resource::kinds,
+        scheduling::kinds,
+        storage::kinds,
+    ];
+    groups.into_iter().flat_map(|kinds| kinds()).collect()
+}
+
+/// The built-in kind of that group and resource.
+pub fn find(group: &str, plural: &str) -> Option<Kind> {
+    all()
+        .into_iter()
+        .find(|kind| kind.group == group && kind.names.plural == plural)
+}

@@ -1,0 +1,19 @@
+//! The group `apiregistration.k8s.io`.
+
+use super::build::cluster;
+use crate::{columns, defaults, strategies};
+use bareboat_api::Kind;
+
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![
+        cluster("apiregistration.k8s.io", "apiservices", "APIService")
+            .version("v1", defaults::api_service)
+            .categories(&["api-extensions"])
+            .status()
+            .columns(columns::api_services())
+            .conditional_update()
+            .keeps_empty_lists()
+            .rules(strategies::api_service())
+            .done(),
+    ]
+}

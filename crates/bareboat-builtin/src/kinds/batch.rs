@@ -1,0 +1,36 @@
+//! The group `batch`.
+
+use super::build::namespaced;
+use crate::{columns, defaults, strategies};
+use bareboat_api::Kind;
+use bareboat_api::Str;
+use bareboat_api::kind::SelectableField;
+
+const GROUP: &str = "batch";
+
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![
+        namespaced(GROUP, "jobs", "Job")
+            .version("v1", defaults::job)
+            .categories(&["all"])
+            .status()
+            .columns(columns::jobs())
+            .selectable_by(SelectableField::computed("status.successful", |job| {
+                let succeeded = job.at(&["status", "succeeded"]).and_then(|value| value.as_i64());
+                Str::new(succeeded.unwrap_or(0).to_string())
+            }))
+            .generation()
+            .orphan_by_default()
+            .rules(strategies::job())
+            .done(),
+        namespaced(GROUP, "cronjobs", "CronJob")
+            .version("v1", defaults::cron_job)
+            .short(&["cj"])
+            .categories(&["all"])
+            .status()
+            .columns(columns::cron_jobs())
+            .generation()
+            .rules(strategies::cron_job())
+            .done(),
+    ]
+}

@@ -1,0 +1,65 @@
+//! The form of a built-in kind's objects in one version: its message and its defaults.
+
+use crate::typed::{Empties, conform};
+use bareboat_api::Value;
+use bareboat_api::facts::MessageRef;
+use bareboat_api::kind::{Definition, Findings, Shape, Validated};
+use bareboat_api::typing::TypeNode;
+
+/// Fills in the defaults of an object that conforms to its type.
+pub type Defaults = fn(&mut Value);
+
+/// The form of a built-in kind's objects in one version.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltinShape {
+    message: MessageRef,
+    defaults: Defaults,
+    empties: Empties,
+}
+
+impl BuiltinShape {
+    /// A form with a message and defaults.
+    pub fn new(message: MessageRef, defaults: Defaults, empties: Empties) -> BuiltinShape {
+        BuiltinShape {
+            message,
+            defaults,
+            empties,
+        }
+    }
+}
+
+impl Shape for BuiltinShape {
+    fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
+        conform(&self.message, object, self.empties, findings).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value) {
+        (self.defaults)(object);
+    }
+
+    /// Built-in kinds have no schema beside their type; their strategies validate.
+    fn validate(&self, _new: &Value, _old: Option<&Value>) -> Validated {
+        Validated::default()
+    }
+
+    fn typing(&self) -> &dyn TypeNode {
+        self.message.get()
+    }
+
+    fn message(&self) -> Option<MessageRef> {
+        Some(self.message)
+    }
+
+    fn definition(&self) -> Definition {
+        Definition::Message(self.message)
+    }
+
+    fn definition_name(&self) -> bareboat_api::Str {
+        // OpenAPI spells the domain of Go packages backwards: io.k8s.api.core.v1.Pod.
+        let name = self.message.name.as_str();
+        match name.strip_prefix("k8s.io.") {
+            Some(rest) => bareboat_api::Str::new(format!("io.k8s.{}", rest.replace('_', "-"))),
+            None => self.message.name.clone(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What built-in kinds do beyond their data: prepare and validate objects on the way in.
+//!
+//! One file per family of kinds. Most kinds need a few functions only and say so with `Rules`;
+//! error texts are upstream's, because tests of operators match on them.
+
+mod apps;
+mod autoscaling;
+mod batch;
+mod check;
+mod complete;
+mod config;
+mod container;
+mod event;
+mod extension;
+mod flow;
+mod namespace;
+mod network;
+mod node;
+mod pod;
+mod pod_spec;
+mod quota;
+mod rbac;
+mod rules;
+mod service;
+mod storage;
+mod volumes;
+
+pub(crate) use apps::{
+    controller_revision, daemon_set, deployment, replica_set, replication_controller, stateful_set,
+};
+pub(crate) use autoscaling::{autoscaler, convert as convert_autoscaler, disruption_budget};
+pub(crate) use batch::{cron_job, job};
+pub(crate) use complete::Complete;
+pub(crate) use config::{config_map, secret, service_account};
+pub(crate) use event::{convert as convert_event, core_event, newer_event};
+pub(crate) use extension::{
+    api_service, custom_resource_definition, mutating_policy, policy_binding, validating_policy,
+    validating_policy_binding, webhooks,
+};
+pub(crate) use flow::{flow_schema, priority_level, signing_request};
+pub(crate) use namespace::NamespaceStrategy;
+pub(crate) use network::{
+    endpoint_slice, endpoints, ingress, ingress_class, ip_address, lease, network_policy,
+    service_cidr,
+};
+pub(crate) use node::node;
+pub(crate) use pod::{pod, pod_template};
+pub(crate) use quota::{limit_range, resource_quota};
+pub(crate) use rbac::{cluster_role, cluster_role_binding, role, role_binding};
+pub(crate) use rules::Rules;
+pub(crate) use service::service;
+pub(crate) use storage::{
+    csi_driver, csi_node, csi_storage_capacity, priority_class, resource_claim,
+    resource_claim_template, runtime_class, storage_class, volume_attachment,
+    volume_attributes_class,
+};
+pub(crate) use volumes::{persistent_volume, persistent_volume_claim};

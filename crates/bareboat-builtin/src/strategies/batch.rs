@@ -1,0 +1,338 @@
+//! Jobs and cron jobs.
+
+use super::Rules;
+use super::apps::matches_template;
+use super::check::{Errors, immutable, not_negative, one_of, path, required_one_of};
+use super::pod_spec;
+use crate::reach::Reach;
+use bareboat_api::kind::WriteContext;
+use bareboat_api::labels::validate_selector;
+use bareboat_api::{FieldError, FieldPath, Object, Value, value};
+
+/// The labels of a job's pods: the present names and those of old.
+const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
+const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
+
+/// What jobs do.
+pub(crate) fn job() -> Rules {
+    Rules::validating(validate_job)
+        .creating(generate_selector)
+        .updating(job_update)
+}
+
+/// What cron jobs do.
+pub(crate) fn cron_job() -> Rules {
+    Rules::validating(validate_cron_job)
+}
+
+fn spec_of(object: &Object) -> &Value {
+    object.get("spec").unwrap_or(&Value::Null)
+}
+
+/// Unless told otherwise, a job selects the pods that carry its uid, and its template says so.
+fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
+    if job.value().flag(&["spec", "manualSelector"]) {
+        return;
+    }
+    let (uid, name) = (job.uid().to_owned(), job.name().to_owned());
+    let had_labels = job.meta("labels").is_some();
+    let spec = job.map_mut().object_mut("spec");
+    let labels = spec
+        .object_mut("template")
+        .object_mut("metadata")
+        .object_mut("labels");
+    for key in UID_LABELS {
+        labels.insert(key, uid.as_str().into());
+    }
+    for key in NAME_LABELS {
+        labels.insert(key, name.as_str().into());
+    }
+    let labels = labels.clone();
+    let selector = spec.object_mut("selector").object_mut("matchLabels");
+    selector.insert(UID_LABELS[0], uid.as_str().into());
+    // A job without labels of its own shares those of its template.
+    if !had_labels {
+        job.set_meta("labels", labels.into());
+    }
+}
+
+fn validate_job(job: &Object, wrong: &mut Errors) {
+    let spec = spec_of(job);
+    let place = path(&["spec"]);
+    validate_job_spec(spec, &place, wrong);
+    match spec.at(&["selector"]).filter(|value| !value.is_null()) {
+        None => wrong.push(FieldError::required(place.child("selector"), "")),
+        Some(selector) => {
+            wrong.extend(validate_selector(selector, &place.child("selector")));
+            matches_template(spec, wrong);
+        }
+    }
+}
+
+fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    for member in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ] {
+        not_negative(spec.int(&[member]), place.child(member), wrong);
+    }
+    let mode = spec.text(&["completionMode"]);
+    if !mode.is_empty() {
+        one_of(
+            mode,
+            &["NonIndexed", "Indexed"],
+            place.child("completionMode"),
+            wrong,
+        );
+    }
+    if mode == "Indexed" {
+        if !spec.has(&["completions"]) {
+            wrong.push(FieldError::required(
+                place.child("completions"),
+                "when completion mode is Indexed",
+            ));
+        }
+    } else {
+        for member in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if let Some(number) = spec.int(&[member]) {
+                wrong.push(FieldError::invalid(
+                    place.child(member),
+                    number,
+                    "requires indexed completion mode",
+                ));
+            }
+        }
+    }
+    let template_place = place.child("template");
+    let empty = Value::object();
+    let template = spec.at(&["template"]).unwrap_or(&empty);
+    pod_spec::validate_template(template, &template_place, wrong);
+    let place = template_place.child("spec").child("restartPolicy");
+    match template.text(&["spec", "restartPolicy"]) {
+        "Always" | "" => wrong.push(FieldError::required(
+            place,
+            "valid values: \"OnFailure\", \"Never\"",
+        )),
+        policy => one_of(policy, &["OnFailure", "Never"], place, wrong),
+    }
+}
+
+fn job_update(new: &Object, old: &Object, wrong: &mut Errors) {
+    let (after, before) = (spec_of(new), spec_of(old));
+    let check = |member: &str, wrong: &mut Errors| {
+        immutable(
+            after.at(&[member]),
+            before.at(&[member]),
+            path(&["spec", member]),
+            wrong,
+        );
+    };
+    // An indexed job may grow and shrink as long as both numbers go together.
+    let elastic = before.text(&["completionMode"]) == "Indexed"
+        && after.at(&["completions"]) == after.at(&["parallelism"]);
+    if !elastic {
+        check("completions", wrong);
+    }
+    check("selector", wrong);
+    if !template_unchanged(after, before) {
+        check("template", wrong);
+    }
+    for member in [
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
+        check(member, wrong);
+    }
+}
+
+/// While a job is suspended its pods may still be told where to run.
+fn template_unchanged(after: &Value, before: &Value) -> bool {
+    if after.at(&["template"]) == before.at(&["template"]) {
+        return true;
+    }
+    if !before.flag(&["suspend"]) {
+        return false;
+    }
+    let rest = |spec: &Value| {
+        let mut template = spec.at(&["template"]).cloned().unwrap_or_default();
+        for (owner, members) in [
+            (
+                "spec",
+                ["nodeSelector", "tolerations", "affinity", "schedulingGates"].as_slice(),
+            ),
+            ("metadata", ["labels", "annotations"].as_slice()),
+        ] {
+            if let Some(map) = template.at_mut(&[owner]).and_then(Value::as_object_mut) {
+                for member in members {
+                    map.remove(member);
+                }
+            }
+        }
+        template
+    };
+    rest(after) == rest(before)
+}
+
+fn validate_cron_job(job: &Object, wrong: &mut Errors) {
+    let spec = spec_of(job);
+    let place = path(&["spec"]);
+    let schedule = spec.text(&["schedule"]);
+    if schedule.is_empty() {
+        wrong.push(FieldError::required(place.child("schedule"), ""));
+    } else {
+        if let Some(complaint) = schedule_complaint(schedule) {
+            wrong.push(FieldError::invalid(
+                place.child("schedule"),
+                schedule,
+                complaint,
+            ));
+        }
+        if schedule.contains("TZ") {
+            wrong.push(FieldError::invalid(
+                place.child("schedule"),
+                schedule,
+                "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+            ));
+        }
+    }
+    for member in [
+        "startingDeadlineSeconds",
+        "successfulJobsHistoryLimit",
+        "failedJobsHistoryLimit",
+    ] {
+        not_negative(spec.int(&[member]), place.child(member), wrong);
+    }
+    if let Some(Value::String(zone)) = spec.at(&["timeZone"])
+        && (zone.is_empty() || zone.eq_ignore_ascii_case("local"))
+    {
+        let detail = if zone.is_empty() {
+            "timeZone must be nil or non-empty string"
+        } else {
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        };
+        wrong.push(FieldError::invalid(place.child("timeZone"), zone.clone(), detail));
+    }
+    required_one_of(
+        spec.text(&["concurrencyPolicy"]),
+        &["Allow", "Forbid", "Replace"],
+        place.child("concurrencyPolicy"),
+        wrong,
+    );
+    let template = place.child("jobTemplate").child("spec");
+    if let Some(job) = spec.at(&["jobTemplate", "spec"]) {
+        validate_job_spec(job, &template, wrong);
+        if job.flag(&["manualSelector"]) {
+            wrong.push(FieldError::not_supported(
+                template.child("manualSelector"),
+                value!(true),
+                ["nil", "false"],
+            ));
+        }
+    }
+}
+
+/// What is wrong with a cron schedule: five fields, or one of the words for common ones.
+fn schedule_complaint(schedule: &str) -> Option<String> {
+    if let Some(word) = schedule.strip_prefix('@') {
+        if let Some(every) = word.strip_prefix("every ") {
+            return crate::duration::parse(every)
+                .is_none()
+                .then(|| format!("failed to parse duration @every {every}"));
+        }
+        let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
+        return (!known.contains(&word)).then(|| format!("unrecognized descriptor: @{word}"));
+    }
+    // Zones before the fields are complained about elsewhere.
+    let fields: Vec<&str> = schedule
+        .split_whitespace()
+        .filter(|field| !field.contains("TZ="))
+        .collect();
+    if fields.len() != 5 {
+        return Some(format!(
+            "expected exactly 5 fields, found {}: [{}]",
+            fields.len(),
+            fields.join(" ")
+        ));
+    }
+    const MONTHS: &str = "jan feb mar apr may jun jul aug sep oct nov dec";
+    const DAYS: &str = "sun mon tue wed thu fri sat";
+    let limits = [
+        (0, 59, ""),
+        (0, 23, ""),
+        (1, 31, ""),
+        (1, 12, MONTHS),
+        (0, 6, DAYS),
+    ];
+    fields
+        .iter()
+        .zip(limits)
+        .find_map(|(field, limits)| field_complaint(field, limits))
+}
+
+fn field_complaint(field: &str, (low, high, words): (u32, u32, &str)) -> Option<String> {
+    let number = |text: &str| {
+        let named = words.split(' ').position(|word| {
+            !word.is_empty() && word.eq_ignore_ascii_case(text)
+        });
+        match named {
+            Some(index) => u32::try_from(index).ok().map(|index| index + low),
+            None => text.parse::<u32>().ok(),
+        }
+    };
+    for part in field.split(',') {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        if step.parse::<u32>().map_or(true, |step| step == 0) {
+            return Some(format!("failed to parse int from {step}: {part}"));
+        }
+        if matches!(range, "*" | "?") {
+            continue;
+        }
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let (Some(from), Some(to)) = (number(from), number(to)) else {
+            return Some(format!("failed to parse int from {range}"));
+        };
+        if from < low {
+            return Some(format!(
+                "beginning of range ({from}) below minimum ({low}): {part}"
+            ));
+        }
+        if to > high {
+            return Some(format!("end of range ({to}) above maximum ({high}): {part}"));
+        }
+        if from > to {
+            return Some(format!(
+                "beginning of range ({from}) beyond end of range ({to}): {part}"
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schedule_complaint;
+
+    #[test]
+    fn schedules_are_five_fields_or_a_known_word() {
+        for good in [
+            "*/5 * * * *",
+            "0 0 1 jan sun",
+            "@hourly",
+            "@every 1h",
+            "1-5,7 2/3 ? * mon-fri",
+        ] {
+            assert_eq!(schedule_complaint(good), None, "{good}");
+        }
+        for bad in ["", "* * * *", "60 * * * *", "* * 0 * *", "@often", "*/0 * * * *", "5-1 * * * *", "x * * * *"] {
+            assert!(schedule_complaint(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The checks many kinds share, in upstream's words.
+
+use crate::quantity::Quantity;
+use bareboat_api::{FieldError, FieldPath, Value, names};
+
+pub(super) type Errors = Vec<FieldError>;
+
+pub(super) const IMMUTABLE: &str = "field is immutable";
+pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+
+/// A path of members from the object's root.
+pub(super) fn path(members: &[&str]) -> FieldPath {
+    members
+        .iter()
+        .fold(FieldPath::root(), |path, member| path.child(member))
+}
+
+/// A text that must not be empty.
+pub(super) fn required(text: &str, path: FieldPath, wrong: &mut Errors) -> bool {
+    if text.is_empty() {
+        wrong.push(FieldError::required(path, ""));
+        return false;
+    }
+    true
+}
+
+/// A text that must be one of some.
+pub(super) fn one_of(text: &str, allowed: &[&str], path: FieldPath, wrong: &mut Errors) {
+    if !allowed.contains(&text) {
+        wrong.push(FieldError::not_supported(path, text, allowed));
+    }
+}
+
+/// A text that must be given and one of some.
+pub(super) fn required_one_of(text: &str, allowed: &[&str], path: FieldPath, wrong: &mut Errors) {
+    if required(text, path.clone(), wrong) {
+        one_of(text, allowed, path, wrong);
+    }
+}
+
+/// An integer that must not be below zero, where there is one.
+pub(super) fn not_negative(number: Option<i64>, path: FieldPath, wrong: &mut Errors) {
+    if let Some(number) = number.filter(|number| *number < 0) {
+        wrong.push(FieldError::invalid(path, number, NOT_NEGATIVE));
+    }
+}
+
+/// An integer that must lie between two others, where there is one.
+pub(super) fn between(
+    number: Option<i64>,
+    (low, high): (i64, i64),
+    path: FieldPath,
+    wrong: &mut Errors,
+) {
+    if let Some(number) = number.filter(|number| !(low..=high).contains(number)) {
+        let detail = format!("must be between {low} and {high}, inclusive");
+        wrong.push(FieldError::invalid(path, number, detail));
+    }
+}
+
+/// A port number.
+pub(super) fn port(number: i64, path: FieldPath, wrong: &mut Errors) {
+    between(Some(number), (1, 65535), path, wrong);
+}
+
+/// The name of a port, or its number.
+pub(super) fn port_or_name(value: Option<&Value>, path: FieldPath, wrong: &mut Errors) {
+    match value {
+        Some(Value::Int(number)) => port(*number, path, wrong),
+        Some(Value::String(name)) => {
+            for message in port_name(name) {
+                wrong.push(FieldError::invalid(path.clone(), name.clone(), message));
+            }
+        }
+        _ => port(0, path, wrong),
+    }
+}
+
+/// Complaints about the name of a port.
+pub(super) fn port_name(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if name.len() > 15 {
+        wrong.push("must be no more than 15 characters".to_owned());
+    }
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || !name.bytes().all(plain) {
+        wrong.push(
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
+        );
+    }
+    if !name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        wrong.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if name.contains("--") {
+        wrong.push("must not contain consecutive hyphens".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        wrong.push("must not begin or end with a hyphen".to_owned());
+    }
+    wrong
+}
+
+/// A name judged by one of the rules for names.
+pub(super) fn name(
+    text: &str,
+    rule: fn(&str) -> Vec<String>,
+    path: FieldPath,
+    wrong: &mut Errors,
+) {
+    for message in rule(text) {
+        wrong.push(FieldError::invalid(path.clone(), text, message));
+    }
+}
+
+/// A DNS label that must be given.
+pub(super) fn required_label(text: &str, path: FieldPath, wrong: &mut Errors) {
+    if required(text, path.clone(), wrong) {
+        name(text, names::dns1123_label, path, wrong);
+    }
+}
+
+/// A member that may not change.
+pub(super) fn immutable(
+    new: Option<&Value>,
+    old: Option<&Value>,
+    path: FieldPath,
+    wrong: &mut Errors,
+) {
+    let unset = |value: Option<&Value>| value.is_none_or(Value::is_null);
+    let same = match (new, old) {
+        (Some(new), Some(old)) => new == old,
+        _ => unset(new) && unset(old),
+    };
+    if !same {
+        let shown = new.cloned().unwrap_or(Value::Null);
+        wrong.push(FieldError::invalid(path, shown, IMMUTABLE));
+    }
+}
+
+/// A quantity that must not be below zero.
+pub(super) fn amount(value: &Value, path: FieldPath, wrong: &mut Errors) {
+    let negative = value
+        .as_str()
+        .and_then(Quantity::parse)
+        .is_some_and(Quantity::is_negative);
+    if negative {
+        wrong.push(FieldError::invalid(path, value.clone(), NOT_NEGATIVE));
+    }
+}
+
+/// An integer that must not be below zero, or a percentage.
+pub(super) fn number_or_percent(value: Option<&Value>, path: FieldPath, wrong: &mut Errors) {
+    match value {
+        Some(Value::Int(number)) => not_negative(Some(*number), path, wrong),
+        Some(Value::String(text)) if percent(text).is_none() => {
+            wrong.push(FieldError::invalid(
+                path,
+                text.clone(),
+                names::with_regex(
+                    "a valid percent string must be a numeric string followed by an ending '%'",
+                    "[0-9]+%",
+                    &["1%", "93%"],
+                ),
+            ));
+        }
+        _ => {}
+    }
+}
+
+/// The number before a percent sign.
+pub(super) fn percent(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix('%')?;
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// An IP address.
+pub(super) fn ip(text: &str, path: FieldPath, wrong: &mut Errors) {
+    if text.parse::<std::net::IpAddr>().is_err() {
+        wrong.push(FieldError::invalid(
+            path,
+            text,
+            "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+        ));
+    }
+}
+
+/// A range of IP addresses; gives its address and length.
+pub(super) fn cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
+    let (address, length) = text.split_once('/')?;
+    let address: std::net::IpAddr = address.parse().ok()?;
+    let limit = if address.is_ipv4() { 32 } else { 128 };
+    let length: u8 = length.parse().ok().filter(|length| *length <= limit)?;
+    Some((address, length))
+}

@@ -1,0 +1,226 @@
+//! Events of the core group and of `events.k8s.io`: one store, two forms, two strictnesses.
+
+use super::Rules;
+use super::check::{Errors, immutable, path};
+use crate::reach::Reach;
+use bareboat_api::kind::ConvertError;
+use bareboat_api::{FieldError, Object, Value, names};
+
+/// The names of the members that the two groups call differently: core, newer.
+const NAMES: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+/// Turns an event of one group into one of the other.
+pub(crate) fn convert(
+    mut event: Value,
+    to: &str,
+    _stored: Option<&Value>,
+) -> Result<Value, ConvertError> {
+    let map = event.make_object();
+    if map.get_str("apiVersion") == Some(to) {
+        return Ok(event);
+    }
+    let to_core = to == "v1";
+    for (core, newer) in NAMES {
+        let (from, into) = if to_core { (newer, core) } else { (core, newer) };
+        if let Some(value) = map.remove(from) {
+            map.insert(into, value);
+        }
+    }
+    // What the core group always prints and the newer one leaves out when empty, and vice versa.
+    let always: [(&str, Value); 2] = [
+        ("reportingComponent", "".into()),
+        ("reportingInstance", "".into()),
+    ];
+    if to_core {
+        for (member, empty) in always {
+            if !map.contains_key(member) {
+                map.insert(member, empty);
+            }
+        }
+        if !map.contains_key("involvedObject") {
+            map.insert("involvedObject", Value::object());
+        }
+    } else {
+        for member in ["reportingController", "reportingInstance", "note"] {
+            if map.get_str(member) == Some("") {
+                map.remove(member);
+            }
+        }
+    }
+    map.insert("apiVersion", to.into());
+    Ok(event)
+}
+
+/// What events of the core group do.
+pub(crate) fn core_event() -> Rules {
+    Rules::validating(|event, wrong| legacy(event, &CORE, wrong))
+}
+
+/// What events of the newer group do.
+pub(crate) fn newer_event() -> Rules {
+    Rules {
+        validate: Some(|event, wrong| legacy(event, &NEWER, wrong)),
+        validate_update: Some(strict_update),
+        ..Rules::default()
+    }
+}
+
+/// How a group calls the members that are checked.
+struct Form {
+    object: &'static str,
+    controller: &'static str,
+    message: &'static str,
+    strict: bool,
+}
+
+const CORE: Form = Form {
+    object: "involvedObject",
+    controller: "reportingComponent",
+    message: "message",
+    strict: false,
+};
+const NEWER: Form = Form {
+    object: "regarding",
+    controller: "reportingController",
+    message: "note",
+    strict: true,
+};
+
+fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
+    let value = event.value();
+    let namespace = event.namespace();
+    let involved = value.text(&[form.object, "namespace"]);
+    let mismatch = |wrong: &mut Errors| {
+        wrong.push(FieldError::invalid(
+            path(&["involvedObject", "namespace"]),
+            involved,
+            "does not match event.namespace",
+        ));
+    };
+    if value.text(&["eventTime"]).is_empty() {
+        let fits = if involved.is_empty() {
+            matches!(namespace, "" | "default")
+        } else {
+            namespace == involved
+        };
+        if !fits {
+            mismatch(wrong);
+        }
+    } else {
+        if involved.is_empty() && !matches!(namespace, "default" | "kube-system") {
+            mismatch(wrong);
+        }
+        reporter(value, form, wrong);
+    }
+    for message in names::dns1123_subdomain(namespace) {
+        wrong.push(FieldError::invalid(path(&["namespace"]), namespace, message));
+    }
+    if form.strict {
+        strict(value, wrong);
+    }
+}
+
+/// Whoever gives the time of an event must say who reports it and what happened.
+fn reporter(event: &Value, form: &Form, wrong: &mut Errors) {
+    let controller = event.text(&[form.controller]);
+    if controller.is_empty() {
+        wrong.push(FieldError::required(path(&[form.controller]), ""));
+    }
+    for message in names::qualified_name(controller) {
+        wrong.push(FieldError::invalid(
+            path(&[form.controller]),
+            controller,
+            message,
+        ));
+    }
+    for member in ["reportingInstance", "action", "reason"] {
+        let text = event.text(&[member]);
+        if text.is_empty() {
+            wrong.push(FieldError::required(path(&[member]), ""));
+        }
+        at_most(text, 128, member, wrong);
+    }
+    at_most(event.text(&[form.message]), 1024, "message", wrong);
+}
+
+fn at_most(text: &str, limit: usize, member: &str, wrong: &mut Errors) {
+    if text.len() > limit {
+        let detail = format!("can have at most {limit} characters");
+        wrong.push(FieldError::invalid(path(&[member]), "", detail));
+    }
+}
+
+fn strict(event: &Value, wrong: &mut Errors) {
+    series(event, wrong);
+    if event.text(&["eventTime"]).is_empty() {
+        wrong.push(FieldError::required(path(&["eventTime"]), ""));
+    }
+    let ty = event.text(&["type"]);
+    if !matches!(ty, "Normal" | "Warning") {
+        let detail = format!("has invalid value: {ty}");
+        wrong.push(FieldError::invalid(path(&["type"]), "", detail));
+    }
+    for (member, core) in [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+    ] {
+        let set = event
+            .at(&[member])
+            .is_some_and(|value| !value.is_null() && value.as_i64() != Some(0));
+        if set {
+            wrong.push(FieldError::invalid(path(&[core]), "", "needs to be unset"));
+        }
+    }
+    if event
+        .members(&["deprecatedSource"])
+        .is_some_and(|source| !source.is_empty())
+    {
+        wrong.push(FieldError::invalid(
+            path(&["source"]),
+            "",
+            "needs to be unset",
+        ));
+    }
+}
+
+fn series(event: &Value, wrong: &mut Errors) {
+    if !event.has(&["series"]) {
+        return;
+    }
+    if event.int(&["series", "count"]).unwrap_or(0) < 2 {
+        wrong.push(FieldError::invalid(
+            path(&["series.count"]),
+            "",
+            "should be at least 2",
+        ));
+    }
+    if event.text(&["series", "lastObservedTime"]).is_empty() {
+        wrong.push(FieldError::required(path(&["series.lastObservedTime"]), ""));
+    }
+}
+
+/// An event of the newer group tells its story once; only the series goes on.
+fn strict_update(new: &Object, old: &Object, wrong: &mut Errors) {
+    for (member, shown) in [
+        ("regarding", "involvedObject"),
+        ("reason", "reason"),
+        ("note", "message"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingController", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ] {
+        immutable(new.get(member), old.get(member), path(&[shown]), wrong);
+    }
+}

@@ -1,0 +1,190 @@
+//! Pods, pod templates and nodes.
+
+use super::Rules;
+use super::check::{Errors, between, path};
+use super::pod_spec;
+use crate::reach::{Reach, copy_member};
+use bareboat_api::kind::WriteContext;
+use bareboat_api::{FieldError, Map, Object, Value};
+
+const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What pods do.
+pub(crate) fn pod() -> Rules {
+    Rules {
+        prepare_create: Some(prepare_create),
+        prepare_part: Some(prepare_part),
+        validate: Some(|pod, wrong| {
+            pod_spec::validate(spec_of(pod), &path(&["spec"]), wrong);
+        }),
+        validate_update: Some(validate_update),
+        validate_part: Some(|new, _, part, wrong| {
+            if part == "ephemeralcontainers" {
+                pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
+            }
+        }),
+        ..Rules::default()
+    }
+}
+
+/// What stand-alone pod templates do.
+pub(crate) fn pod_template() -> Rules {
+    Rules::validating(|object, wrong| {
+        if let Some(template) = object.get("template") {
+            pod_spec::validate_template(template, &path(&["template"]), wrong);
+        }
+    })
+}
+
+fn spec_of(pod: &Object) -> &Value {
+    pod.get("spec").unwrap_or(&Value::Null)
+}
+
+fn prepare_create(pod: &mut Object, _ctx: &WriteContext<'_>) {
+    let class = quality(pod.value());
+    let map = pod.map_mut();
+    // Ephemeral containers are added to pods that run.
+    map.object_mut("spec").remove("ephemeralContainers");
+    let mut status = Map::new();
+    status.insert("phase", "Pending".into());
+    status.insert("qosClass", class.into());
+    map.insert("status", status.into());
+}
+
+/// Each part of a pod that has a URL of its own changes nothing else.
+fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+    let part = match ctx.subresource {
+        Some("ephemeralcontainers") => "ephemeralContainers",
+        Some("resize") => "containers",
+        _ => return,
+    };
+    let wanted = new.at(&["spec", part]).cloned();
+    copy_member(new.map_mut(), old.map(), "spec");
+    copy_member(new.map_mut(), old.map(), "status");
+    let spec = new.map_mut().object_mut("spec");
+    match wanted {
+        Some(wanted) => {
+            spec.insert(part, wanted);
+        }
+        None => {
+            spec.remove(part);
+        }
+    }
+}
+
+/// How certain a pod can be of its share of a node, from what its containers ask for.
+// Upstream: pkg/apis/core/helper/qos, ComputePodQOS.
+pub(super) fn quality(pod: &Value) -> &'static str {
+    let containers = ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| pod.list(&["spec", list]));
+    let (mut any, mut guaranteed) = (false, true);
+    for container in containers {
+        for resource in ["cpu", "memory"] {
+            let amount = |list| match container.text(&["resources", list, resource]) {
+                "" | "0" => None,
+                text => Some(text.to_owned()),
+            };
+            let (limit, request) = (amount("limits"), amount("requests"));
+            any |= limit.is_some() || request.is_some();
+            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
+    let (after, before) = (spec_of(new), spec_of(old));
+    if after == before {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        if after.list(&[list]).len() != before.list(&[list]).len() {
+            wrong.push(FieldError::forbidden(
+                path(&["spec", list]),
+                "pod updates may not add or remove containers",
+            ));
+            return;
+        }
+    }
+    deadline(after, before, wrong);
+    let known = before.list(&["tolerations"]);
+    let wanted = after.list(&["tolerations"]);
+    if !known.iter().all(|toleration| wanted.contains(toleration)) {
+        wrong.push(FieldError::forbidden(
+            path(&["spec", "tolerations"]),
+            "existing toleration can not be modified except its tolerationSeconds",
+        ));
+    }
+    let gates = before.list(&["schedulingGates"]);
+    for gate in after.list(&["schedulingGates"]) {
+        if !gates.contains(gate) {
+            let name = gate.text(&["name"]);
+            wrong.push(FieldError::forbidden(
+                path(&["spec", "schedulingGates"]),
+                format!("only deletion is allowed, but found new scheduling gate '{name}'"),
+            ));
+        }
+    }
+    if comparable(after, before) != *before {
+        wrong.push(FieldError::forbidden(path(&["spec"]), UPDATABLE));
+    }
+}
+
+fn deadline(after: &Value, before: &Value, wrong: &mut Errors) {
+    const MEMBER: &str = "activeDeadlineSeconds";
+    let place = path(&["spec", MEMBER]);
+    match (after.int(&[MEMBER]), before.int(&[MEMBER])) {
+        (Some(new), Some(old)) if new > old => wrong.push(FieldError::invalid(
+            place,
+            new,
+            "must be less than or equal to previous value",
+        )),
+        (Some(new), _) => between(Some(new), (0, i64::from(i32::MAX)), place, wrong),
+        (None, Some(_)) => wrong.push(FieldError::invalid(
+            place,
+            Value::Null,
+            "must not update from a positive integer to nil value",
+        )),
+        (None, None) => {}
+    }
+}
+
+/// The new spec with everything that may change set back to what it was.
+fn comparable(after: &Value, before: &Value) -> Value {
+    let mut spec = after.clone();
+    let Value::Object(map) = &mut spec else {
+        return spec;
+    };
+    let old = before.as_object().cloned().unwrap_or_default();
+    for list in ["containers", "initContainers"] {
+        let Some(containers) = map.get_mut(list).and_then(Value::as_array_mut) else {
+            continue;
+        };
+        for (container, old) in containers.iter_mut().zip(before.list(&[list])) {
+            if let (Some(container), Some(old)) = (container.as_object_mut(), old.as_object()) {
+                copy_member(container, old, "image");
+            }
+        }
+    }
+    for member in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        copy_member(map, &old, member);
+    }
+    let negative = before
+        .int(&["terminationGracePeriodSeconds"])
+        .is_some_and(|seconds| seconds < 0);
+    if negative && after.int(&["terminationGracePeriodSeconds"]) == Some(1) {
+        copy_member(map, &old, "terminationGracePeriodSeconds");
+    }
+    // A gated pod may still be told more precisely where to run.
+    if !before.list(&["schedulingGates"]).is_empty() {
+        for member in ["nodeSelector", "affinity"] {
+            copy_member(map, &old, member);
+        }
+    }
+    spec
+}

@@ -1,0 +1,135 @@
+//! A strategy made of functions, for kinds that need only some of them.
+
+use bareboat_api::kind::{Strategy, WriteContext};
+use bareboat_api::{FieldError, Object};
+
+/// Says what is wrong with an object by itself.
+pub(crate) type Validate = fn(&Object, &mut Vec<FieldError>);
+/// Says what is wrong with changing one object into another.
+pub(crate) type ValidateUpdate = fn(&Object, &Object, &mut Vec<FieldError>);
+
+/// A strategy made of functions.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Rules {
+    /// Completes a new object.
+    pub(crate) prepare_create: Option<fn(&mut Object, &WriteContext<'_>)>,
+    /// Completes a changed object; not called for subresources.
+    pub(crate) prepare_update: Option<fn(&mut Object, &Object, &WriteContext<'_>)>,
+    /// Completes an object changed through a subresource.
+    pub(crate) prepare_part: Option<fn(&mut Object, &Object, &WriteContext<'_>)>,
+    /// Checks new and changed objects; not called for subresources.
+    pub(crate) validate: Option<Validate>,
+    /// Checks changes on top; not called for subresources.
+    pub(crate) validate_update: Option<ValidateUpdate>,
+    /// Checks changes through a subresource.
+    pub(crate) validate_part: Option<fn(&Object, &Object, &str, &mut Vec<FieldError>)>,
+    /// Warns.
+    pub(crate) warnings: Option<fn(&Object, Option<&Object>) -> Vec<String>>,
+}
+
+impl Rules {
+    /// Rules that check objects by themselves.
+    pub(crate) fn validating(validate: Validate) -> Rules {
+        Rules {
+            validate: Some(validate),
+            ..Rules::default()
+        }
+    }
+
+    /// The same rules with checks of changes.
+    pub(crate) fn updating(mut self, validate: ValidateUpdate) -> Rules {
+        self.validate_update = Some(validate);
+        self
+    }
+
+    /// The same rules with a completion of new objects.
+    pub(crate) fn creating(mut self, prepare: fn(&mut Object, &WriteContext<'_>)) -> Rules {
+        self.prepare_create = Some(prepare);
+        self
+    }
+
+    /// The same rules with a completion of changed objects.
+    pub(crate) fn changing(
+        mut self,
+        prepare: fn(&mut Object, &Object, &WriteContext<'_>),
+    ) -> Rules {
+        self.prepare_update = Some(prepare);
+        self
+    }
+
+    /// The same rules with a completion of objects changed through a subresource.
+    pub(crate) fn phases(mut self, prepare: fn(&mut Object, &Object, &WriteContext<'_>)) -> Rules {
+        self.prepare_part = Some(prepare);
+        self
+    }
+
+    /// The same rules with warnings.
+    pub(crate) fn warning(
+        mut self,
+        warnings: fn(&Object, Option<&Object>) -> Vec<String>,
+    ) -> Rules {
+        self.warnings = Some(warnings);
+        self
+    }
+}
+
+impl Strategy for Rules {
+    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        if let Some(prepare) = self.prepare_create {
+            prepare(new, ctx);
+        }
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+        let prepare = match ctx.subresource {
+            None => self.prepare_update,
+            Some(_) => self.prepare_part,
+        };
+        if let Some(prepare) = prepare {
+            prepare(new, old, ctx);
+        }
+    }
+
+    fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
+        let mut wrong = Vec::new();
+        if let Some(validate) = self.validate {
+            validate(new, &mut wrong);
+        }
+        wrong
+    }
+
+    fn validate_update(
+        &self,
+        new: &Object,
+        old: &Object,
+        ctx: &WriteContext<'_>,
+    ) -> Vec<FieldError> {
+        let mut wrong = Vec::new();
+        match ctx.subresource {
+            None => {
+                if let Some(validate) = self.validate {
+                    validate(new, &mut wrong);
+                }
+                if let Some(validate) = self.validate_update {
+                    validate(new, old, &mut wrong);
+                }
+            }
+            Some(part) => {
+                if let Some(validate) = self.validate_part {
+                    validate(new, old, part, &mut wrong);
+                }
+            }
+        }
+        wrong
+    }
+
+    fn warnings(
+        &self,
+        new: &Object,
+        old: Option<&Object>,
+        _ctx: &WriteContext<'_>,
+    ) -> Vec<String> {
+        self.warnings
+            .map_or_else(Vec::new, |warnings| warnings(new, old))
+    }
+}

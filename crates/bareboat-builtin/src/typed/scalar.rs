@@ -1,0 +1,111 @@
+//! Scalars: is the value of the type, and what is its canonical text.
+
+use crate::{duration, quantity, time};
+use bareboat_api::facts::Type;
+use bareboat_api::{Str, Value};
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Reads what Go reads: any trailing bits, padding required.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
+);
+
+/// Checks a scalar and makes it canonical; the error names what was expected.
+pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
+    match (ty, &mut *value) {
+        (Type::Bool, Value::Bool(_))
+        | (Type::Int64, Value::Int(_))
+        | (Type::Double, Value::Int(_) | Value::Float(_))
+        | (Type::String, Value::String(_)) => Ok(()),
+        (Type::Int32, Value::Int(number)) => i32::try_from(*number)
+            .map(|_| ())
+            .map_err(|_| "an integer of 32 bits"),
+        (Type::IntOrString, Value::String(_)) => Ok(()),
+        (Type::IntOrString, Value::Int(number)) => i32::try_from(*number)
+            .map(|_| ())
+            .map_err(|_| "an integer of 32 bits or a string"),
+        (Type::Bytes, Value::String(text)) => bytes(text),
+        (Type::Quantity, Value::String(text)) => replace(text, quantity::canonical(text.trim())),
+        (Type::Quantity, Value::Int(_) | Value::Float(_)) => {
+            let text = value.to_string();
+            let canonical = quantity::canonical(&text).ok_or(expectation(ty))?;
+            *value = Value::String(canonical.unwrap_or_else(|| Str::new(text)));
+            Ok(())
+        }
+        (Type::Time, Value::String(text)) => match time::canonical_seconds(text) {
+            Some(Some(canonical)) => {
+                *text = canonical;
+                Ok(())
+            }
+            Some(None) => Ok(()),
+            None => Err(expectation(ty)),
+        },
+        (Type::MicroTime, Value::String(text)) => match time::canonical_micros(text) {
+            Some(Some(canonical)) => {
+                *text = canonical;
+                Ok(())
+            }
+            Some(None) => Ok(()),
+            None => Err(expectation(ty)),
+        },
+        (Type::Duration, Value::String(text)) => {
+            let parsed = duration::parse(text).ok_or(expectation(ty))?;
+            *text = duration::print(parsed);
+            Ok(())
+        }
+        _ => Err(expectation(ty)),
+    }?;
+    // The zero time prints as null whatever way it was written.
+    if matches!(ty, Type::Time | Type::MicroTime)
+        && value.as_str().is_some_and(|text| text.starts_with("0001-01-01T00:00:00"))
+    {
+        *value = Value::Null;
+    }
+    Ok(())
+}
+
+/// `None` is no quantity, `Some(None)` one that is canonical already.
+fn replace(text: &mut Str, canonical: Option<Option<Str>>) -> Result<(), &'static str> {
+    match canonical {
+        Some(Some(canonical)) => *text = canonical,
+        Some(None) => {
+            if text.trim().len() != text.len() {
+                *text = Str::new(text.trim());
+            }
+        }
+        None => return Err(expectation(Type::Quantity)),
+    }
+    Ok(())
+}
+
+fn bytes(text: &mut Str) -> Result<(), &'static str> {
+    let expected = expectation(Type::Bytes);
+    if base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).is_ok() {
+        return Ok(());
+    }
+    // Go skips line breaks and forgives trailing bits; what it prints has neither.
+    let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let decoded = LENIENT.decode(joined).map_err(|_| expected)?;
+    *text = Str::new(base64::engine::general_purpose::STANDARD.encode(decoded));
+    Ok(())
+}
+
+fn expectation(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool => "a boolean",
+        Type::Int32 | Type::Int64 => "an integer",
+        Type::Double => "a number",
+        Type::String => "a string",
+        Type::Bytes => "base64 text",
+        Type::Time => "a time such as \"2006-01-02T15:04:05Z\"",
+        Type::MicroTime => "a time such as \"2006-01-02T15:04:05.000000Z\"",
+        Type::Duration => "a duration such as \"1m30s\"",
+        Type::Quantity => "a quantity such as \"500m\" or \"1Gi\"",
+        Type::IntOrString => "an integer or a string",
+        _ => "another type",
+    }
+}

@@ -1,0 +1,219 @@
+//! From a structural schema to a declared type.
+//!
+//! Upstream: apiserver pkg/cel/common/schemas.go, SchemaDeclType. Estimates depend on every number
+//! here, and estimates decide which CRDs are accepted.
+
+use std::sync::Arc;
+
+use bareboat_api::{Str, Value};
+
+use super::{DeclType, Field, ListOrder, MAX_REQUEST_BYTES, ObjectType, Shape};
+
+/// What the language wants to know about a node of a structural schema.
+pub trait SchemaView {
+    /// `type`, empty when absent.
+    fn schema_type(&self) -> &str;
+    /// `format`, empty when absent.
+    fn format(&self) -> &str;
+    /// `nullable`.
+    fn nullable(&self) -> bool;
+    /// `items`.
+    fn items(&self) -> Option<&dyn SchemaView>;
+    /// The schema under `additionalProperties`.
+    fn additional_properties(&self) -> Option<&dyn SchemaView>;
+    /// Calls the visitor with each of `properties`.
+    fn each_property<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a dyn SchemaView));
+    /// Whether `required` lists the property.
+    fn requires(&self, property: &str) -> bool;
+    /// Whether there is a `default`.
+    fn has_default(&self) -> bool;
+    /// `enum`.
+    fn enum_values(&self) -> &[Value];
+    /// `maxLength`.
+    fn max_length(&self) -> Option<i64>;
+    /// `maxItems`.
+    fn max_items(&self) -> Option<i64>;
+    /// `maxProperties`.
+    fn max_properties(&self) -> Option<i64>;
+    /// `x-kubernetes-int-or-string`.
+    fn int_or_string(&self) -> bool;
+    /// `x-kubernetes-embedded-resource`.
+    fn embedded_resource(&self) -> bool;
+    /// `x-kubernetes-list-type`, empty when absent.
+    fn list_type(&self) -> &str;
+    /// `x-kubernetes-list-map-keys`.
+    fn list_map_keys(&self) -> Vec<&str>;
+}
+
+/// A string of any length that fits a request, without its quotes.
+const UNBOUNDED_STRING: u64 = MAX_REQUEST_BYTES - 2;
+
+impl DeclType {
+    /// The declared type of a schema, or nothing when expressions cannot see its values.
+    ///
+    /// `resource` says that the node is the root of a resource, where type and name are visible
+    /// whether declared or not. Objects are named after `name` and their place.
+    pub fn from_schema(
+        schema: &dyn SchemaView,
+        resource: bool,
+        name: &str,
+    ) -> Option<Arc<DeclType>> {
+        let mut decl = declare(schema, resource, name)?;
+        if schema.nullable() {
+            // Invariant: `declare` has just made it, nobody shares it.
+            if let Some(unshared) = Arc::get_mut(&mut decl) {
+                unshared.nullable = true;
+            }
+        }
+        Some(decl)
+    }
+}
+
+fn declare(schema: &dyn SchemaView, resource: bool, name: &str) -> Option<Arc<DeclType>> {
+    if schema.int_or_string() {
+        let max = schema.max_length().map_or(UNBOUNDED_STRING, in_bytes);
+        return Some(DeclType::int_or_string(max));
+    }
+    match schema.schema_type() {
+        "array" => array(schema, name),
+        "object" => match schema.additional_properties() {
+            Some(values) if !resource => map(schema, values, name),
+            _ => Some(object(schema, resource, name)),
+        },
+        "string" => Some(string(schema)),
+        "boolean" => Some(DeclType::bool()),
+        "number" => Some(DeclType::double()),
+        "integer" => Some(DeclType::int()),
+        _ => None,
+    }
+}
+
+fn array(schema: &dyn SchemaView, name: &str) -> Option<Arc<DeclType>> {
+    let items = schema.items()?;
+    let decl = DeclType::from_schema(items, items.embedded_resource(), &format!("{name}.@idx"))?;
+    let max = match schema.max_items() {
+        Some(max) => max.max(0) as u64,
+        None => (MAX_REQUEST_BYTES - 2) / (decl.min_size + 1),
+    };
+    let order = match schema.list_type() {
+        "set" => ListOrder::Set,
+        "map" => ListOrder::Map(schema.list_map_keys().into_iter().map(Str::new).collect()),
+        _ => ListOrder::Atomic,
+    };
+    Some(DeclType::list_in(decl, max, order))
+}
+
+fn map(schema: &dyn SchemaView, values: &dyn SchemaView, name: &str) -> Option<Arc<DeclType>> {
+    let decl = DeclType::from_schema(values, values.embedded_resource(), &format!("{name}.@elem"))?;
+    let max = match schema.max_properties() {
+        Some(max) => max.max(0) as u64,
+        // Two bytes of key, its quotes, colon and comma, and the smallest value.
+        None => (MAX_REQUEST_BYTES - 2) / (decl.min_size + 6),
+    };
+    Some(DeclType::map(decl, max))
+}
+
+fn object(schema: &dyn SchemaView, resource: bool, name: &str) -> Arc<DeclType> {
+    let mut fields = Vec::new();
+    let mut min_size = 2;
+    let complete = resource && has_resource_fields(schema);
+    schema.each_property(&mut |property, schema_of| {
+        if resource && !complete && matches!(property, "kind" | "apiVersion" | "metadata") {
+            return;
+        }
+        let place = match crate::escape(property) {
+            Some(escaped) => format!("{name}.{escaped}"),
+            None => format!("{name}.{property}"),
+        };
+        let Some(decl) = DeclType::from_schema(schema_of, schema_of.embedded_resource(), &place)
+        else {
+            return;
+        };
+        if schema.requires(property) && !schema_of.has_default() {
+            min_size += property.len() as u64 + decl.min_size + 4;
+        }
+        fields.extend(Field::new(property, decl));
+    });
+    if resource && !complete {
+        add_resource_fields(schema, name, &mut fields, &mut min_size);
+    }
+    DeclType::object_of_size(ObjectType::new(name, fields), min_size)
+}
+
+/// Whether a resource declares everything that expressions may see of any resource.
+fn has_resource_fields(schema: &dyn SchemaView) -> bool {
+    let (mut found, mut named) = (0, 0);
+    schema.each_property(&mut |property, schema| match property {
+        "kind" | "apiVersion" if schema.schema_type() == "string" => found += 1,
+        "metadata" if schema.schema_type() == "object" => {
+            found += 1;
+            schema.each_property(&mut |property, schema| {
+                if matches!(property, "name" | "generateName") && schema.schema_type() == "string" {
+                    named += 1;
+                }
+            });
+        }
+        _ => {}
+    });
+    found == 3 && named == 2
+}
+
+fn add_resource_fields(
+    schema: &dyn SchemaView,
+    name: &str,
+    fields: &mut Vec<Field>,
+    min_size: &mut u64,
+) {
+    let text = || DeclType::string_up_to(UNBOUNDED_STRING);
+    let named = ["name", "generateName"]
+        .into_iter()
+        .filter_map(|property| Field::new(property, text()))
+        .collect();
+    let metadata = DeclType::object(ObjectType::new(&format!("{name}.metadata"), named));
+    for (property, decl) in [
+        ("kind", text()),
+        ("apiVersion", text()),
+        ("metadata", metadata),
+    ] {
+        if schema.requires(property) {
+            *min_size += property.len() as u64 + decl.min_size + 4;
+        }
+        fields.extend(Field::new(property, decl));
+    }
+}
+
+fn string(schema: &dyn SchemaView) -> Arc<DeclType> {
+    match schema.format() {
+        "byte" => DeclType::bytes(
+            schema
+                .max_length()
+                .map_or(UNBOUNDED_STRING, |max| max.max(0) as u64),
+        ),
+        "duration" => DeclType::duration(),
+        "date" => DeclType::date(),
+        "date-time" => DeclType::timestamp(),
+        _ => DeclType::string_up_to(match (schema.max_length(), schema.enum_values()) {
+            (Some(max), _) => in_bytes(max),
+            (None, []) => UNBOUNDED_STRING,
+            (None, values) => {
+                let lengths = values.iter().filter_map(Value::as_str).map(str::len);
+                lengths.max().unwrap_or(0) as u64
+            }
+        }),
+    }
+}
+
+/// `maxLength` counts code points, each of which may take four bytes.
+fn in_bytes(max_length: i64) -> u64 {
+    (max_length.max(0) as u64).saturating_mul(4)
+}
+
+impl DeclType {
+    /// Whether values are objects with declared fields.
+    pub fn as_object(&self) -> Option<&ObjectType> {
+        match &self.shape {
+            Shape::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+}

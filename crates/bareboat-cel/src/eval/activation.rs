@@ -1,0 +1,62 @@
+//! The values of variables.
+
+use bareboat_api::Str;
+use smallvec::SmallVec;
+
+use crate::error::EvalError;
+use crate::value::Val;
+
+/// Where an evaluation finds the values of variables.
+///
+/// Whoever wants to compute a variable only when it is read implements this; everybody else uses
+/// [`Variables`].
+pub trait Activation<'a> {
+    /// The value of a variable, why it has none, or nothing if there is no such variable.
+    fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>>;
+}
+
+/// Variables with their values.
+#[derive(Clone, Default)]
+pub struct Variables<'a> {
+    bound: SmallVec<[(Str, Result<Val<'a>, EvalError>); 2]>,
+}
+
+impl<'a> Variables<'a> {
+    /// None.
+    pub fn new() -> Variables<'a> {
+        Variables::default()
+    }
+
+    /// Binds a variable to a value, or to the error that reading it gives, as [`Val::of`] returns
+    /// them.
+    pub fn bind(
+        mut self,
+        name: &str,
+        value: impl Into<Result<Val<'a>, EvalError>>,
+    ) -> Variables<'a> {
+        self.set(name, value);
+        self
+    }
+
+    /// Like [`Variables::bind`], in place; a variable that was bound is bound anew.
+    pub fn set(&mut self, name: &str, value: impl Into<Result<Val<'a>, EvalError>>) {
+        let value = value.into();
+        match self.bound.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => self.bound.push((name.into(), value)),
+        }
+    }
+}
+
+impl<'a> From<Val<'a>> for Result<Val<'a>, EvalError> {
+    fn from(value: Val<'a>) -> Self {
+        Ok(value)
+    }
+}
+
+impl<'a> Activation<'a> for Variables<'a> {
+    fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>> {
+        let found = self.bound.iter().find(|(known, _)| known == name)?;
+        Some(found.1.clone())
+    }
+}

@@ -1,0 +1,255 @@
+//! Go's regular expressions in terms of Rust's.
+//!
+//! Both are descendants of RE2, but Go's `\d`, `\w`, `\s` and `\b` know ASCII only, a `[` inside a
+//! class is just a character, and a `{` that begins no count stands for itself.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use parking_lot::Mutex;
+use regex::{Regex, RegexBuilder};
+
+/// How many compiled expressions are kept. They weigh tens of kilobytes each, so that programs
+/// hold only patterns.
+const KEPT: usize = 512;
+/// The most memory one compiled expression may take.
+const SIZE_LIMIT: usize = 4 << 20;
+/// Go refuses higher counts.
+const MAX_REPEAT: u32 = 1000;
+
+static COMPILED: LazyLock<Mutex<HashMap<Box<str>, Regex>>> = LazyLock::new(Mutex::default);
+
+/// The compiled form of a Go pattern, from the shared store if it is there.
+pub(crate) fn shared(pattern: &str) -> Result<Regex, String> {
+    if let Some(regex) = COMPILED.lock().get(pattern) {
+        return Ok(regex.clone());
+    }
+    let regex = compile(pattern)?;
+    let mut kept = COMPILED.lock();
+    if kept.len() >= KEPT {
+        kept.clear();
+    }
+    kept.insert(pattern.into(), regex.clone());
+    Ok(regex)
+}
+
+/// Compiles a Go pattern.
+pub fn compile(pattern: &str) -> Result<Regex, String> {
+    let translated = translate(pattern)?;
+    RegexBuilder::new(&translated)
+        .size_limit(SIZE_LIMIT)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => {
+                "error parsing regexp: expression too large".to_owned()
+            }
+            other => {
+                let text = other.to_string();
+                let last = text.lines().last().unwrap_or_default();
+                let why = last.trim_start_matches("error: ");
+                format!("error parsing regexp: {why}: `{pattern}`")
+            }
+        })
+}
+
+/// The Rust pattern with the meaning of a Go pattern.
+fn translate(pattern: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(pattern.len() + 16);
+    let mut rest = pattern;
+    while let Some(character) = rest.chars().next() {
+        match character {
+            '\\' => rest = escape(rest, &mut out, false)?,
+            '[' => rest = class(rest, &mut out)?,
+            '{' => match count(rest) {
+                Some((length, most)) => {
+                    if most > MAX_REPEAT {
+                        return Err(format!(
+                            "error parsing regexp: invalid repeat count: `{}`",
+                            &rest[..length]
+                        ));
+                    }
+                    out.push_str(&rest[..length]);
+                    rest = &rest[length..];
+                }
+                None => {
+                    out.push_str("\\{");
+                    rest = &rest[1..];
+                }
+            },
+            '}' => {
+                out.push_str("\\}");
+                rest = &rest[1..];
+            }
+            other => {
+                out.push(other);
+                rest = &rest[other.len_utf8()..];
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The length of a count such as `{2,5}`, and the higher of its numbers.
+fn count(text: &str) -> Option<(usize, u32)> {
+    let end = text.find('}')?;
+    let inner = &text[1..end];
+    let (low, high) = inner.split_once(',').unwrap_or((inner, inner));
+    let number = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true if !digits.is_empty() => Some(digits.parse().unwrap_or(u32::MAX)),
+        _ => None,
+    };
+    let low = number(low)?;
+    let high = if high.is_empty() { low } else { number(high)? };
+    Some((end + 1, low.max(high)))
+}
+
+fn escape<'s>(text: &'s str, out: &mut String, in_class: bool) -> Result<&'s str, String> {
+    let Some(escaped) = text[1..].chars().next() else {
+        return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+    };
+    let after = &text[1 + escaped.len_utf8()..];
+    let ascii = match escaped {
+        'd' => "0-9",
+        'w' => "0-9A-Za-z_",
+        's' => "\\t\\n\\f\\r ",
+        _ => "",
+    };
+    match escaped {
+        'd' | 'w' | 's' if in_class => out.push_str(ascii),
+        'd' | 'w' | 's' => {
+            out.push('[');
+            out.push_str(ascii);
+            out.push(']');
+        }
+        'D' => out.push_str("[^0-9]"),
+        'W' => out.push_str("[^0-9A-Za-z_]"),
+        'S' => out.push_str("[^\\t\\n\\f\\r ]"),
+        'b' if !in_class => out.push_str("(?-u:\\b)"),
+        'B' if !in_class => out.push_str("(?-u:\\B)"),
+        'Q' if !in_class => {
+            let (literal, tail) = after.split_once("\\E").unwrap_or((after, ""));
+            out.push_str(&regex::escape(literal));
+            return Ok(tail);
+        }
+        'A' | 'z' | 'a' | 'f' | 't' | 'n' | 'r' | 'v' | 'x' | 'p' | 'P' => {
+            out.push('\\');
+            out.push(escaped);
+            if matches!(escaped, 'x' | 'p' | 'P') && after.starts_with('{') {
+                let end = after.find('}').map_or(after.len(), |end| end + 1);
+                out.push_str(&after[..end]);
+                return Ok(&after[end..]);
+            }
+        }
+        '0'..='7' => {
+            let digits = text[1..]
+                .bytes()
+                .take(3)
+                .take_while(|b| (b'0'..=b'7').contains(b))
+                .count();
+            if escaped != '0' && digits < 2 {
+                return Err(format!(
+                    "error parsing regexp: invalid escape sequence: `\\{escaped}`"
+                ));
+            }
+            let number = u32::from_str_radix(&text[1..1 + digits], 8).unwrap_or(0);
+            out.push_str(&format!("\\x{{{number:X}}}"));
+            return Ok(&text[1 + digits..]);
+        }
+        other if other.is_ascii_punctuation() => {
+            out.push('\\');
+            out.push(other);
+        }
+        other => {
+            return Err(format!(
+                "error parsing regexp: invalid escape sequence: `\\{other}`"
+            ));
+        }
+    }
+    Ok(after)
+}
+
+fn class<'s>(text: &'s str, out: &mut String) -> Result<&'s str, String> {
+    let missing = || format!("error parsing regexp: missing closing ]: `{text}`");
+    out.push('[');
+    let mut rest = &text[1..];
+    if let Some(after) = rest.strip_prefix('^') {
+        out.push('^');
+        rest = after;
+    }
+    let mut first = true;
+    loop {
+        let character = rest.chars().next().ok_or_else(missing)?;
+        match character {
+            ']' if !first => {
+                out.push(']');
+                return Ok(&rest[1..]);
+            }
+            '\\' => rest = escape(rest, out, true)?,
+            '[' if rest.starts_with("[:") => {
+                let end = rest.find(":]").ok_or_else(missing)? + 2;
+                out.push_str(&rest[..end]);
+                rest = &rest[end..];
+            }
+            // Characters that mean something inside a class to Rust but nothing to Go.
+            '[' | ']' | '&' | '~' => {
+                out.push('\\');
+                out.push(character);
+                rest = &rest[1..];
+            }
+            '-' if first || rest.starts_with("-]") || rest.starts_with("--") => {
+                out.push_str("\\-");
+                rest = &rest[1..];
+            }
+            other => {
+                out.push(other);
+                rest = &rest[other.len_utf8()..];
+            }
+        }
+        first = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_go() {
+        for (pattern, text, expected) in [
+            (r"^\d+$", "12", true),
+            (r"^\d+$", "١٢", false),
+            (r"^\w+$", "é", false),
+            (r"^[\w.-]+$", "a-b.c", true),
+            (r"^[^[]+$", "a[", false),
+            (r"^[[:alpha:]]+$", "ab", true),
+            (r"^a{2}$", "aa", true),
+            (r"^a{,2}$", "a{,2}", true),
+            (r"^{x}$", "{x}", true),
+            (r"\Qa.b\E", "a.b", true),
+            (r"\Qa.b\E", "axb", false),
+            (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-b", true),
+            (r"^[]a]+$", "]a", true),
+            (r"^[a&&b]+$", "a&b", true),
+            (r"(?i)^ABC$", "abc", true),
+            (r"^\x41\x{42}\103$", "ABC", true),
+            (r"^[+\-*/]$", "-", true),
+            (r"\bfoo\b", "a foo b", true),
+        ] {
+            assert_eq!(
+                compile(pattern).unwrap().is_match(text),
+                expected,
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn patterns_go_refuses_are_refused() {
+        for pattern in [
+            "[", "(", "a**", r"\k", r"(?=a)", "a{1001}", r"\8", "(?P<n", r"\",
+        ] {
+            assert!(compile(pattern).is_err(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Lists as sets.
+
+use super::{Decl, no_such_overload};
+use crate::error::EvalError;
+use crate::value::{List, Val, equal};
+
+pub(super) const FUNCTIONS: &[Decl] = &[
+    Decl {
+        name: "sets.contains",
+        call: |_, args| match args {
+            [Val::List(list), Val::List(part)] => Ok(Val::Bool(contains(list, part)?)),
+            _ => no_such_overload(),
+        },
+        overloads: &[("list_sets_contains_list", "list(T), list(T) -> bool")],
+    },
+    Decl {
+        name: "sets.equivalent",
+        call: |_, args| match args {
+            [Val::List(a), Val::List(b)] => Ok(Val::Bool(contains(a, b)? && contains(b, a)?)),
+            _ => no_such_overload(),
+        },
+        overloads: &[("list_sets_equivalent_list", "list(T), list(T) -> bool")],
+    },
+    Decl {
+        name: "sets.intersects",
+        call: |_, args| match args {
+            [Val::List(a), Val::List(b)] => {
+                for item in a.iter() {
+                    if holds(b, &item?)? {
+                        return Ok(Val::Bool(true));
+                    }
+                }
+                Ok(Val::Bool(false))
+            }
+            _ => no_such_overload(),
+        },
+        overloads: &[("list_sets_intersects_list", "list(T), list(T) -> bool")],
+    },
+];
+
+/// Whether a list holds a value.
+pub(crate) fn holds(list: &List<'_>, value: &Val<'_>) -> Result<bool, EvalError> {
+    for item in list.iter() {
+        if equal(&item?, value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn contains(list: &List<'_>, part: &List<'_>) -> Result<bool, EvalError> {
+    for item in part.iter() {
+        if !holds(list, &item?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

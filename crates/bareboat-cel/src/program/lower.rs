@@ -1,0 +1,651 @@
+//! From the tree to a program.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bareboat_api::Str;
+
+use super::Program;
+use super::code::{
+    Arith, CallSite, Code, Comparison, FoldOp, ListOp, MapOp, Op, OpId, Span, StructOp, Targets,
+};
+use crate::check::{Checked, Reference};
+use crate::cost::Rule;
+use crate::decl::ObjectType;
+use crate::env::{Env, Named};
+use crate::error::EvalError;
+use crate::library::{Function, go_regex};
+use crate::syntax::ast::{
+    ACCUMULATOR, Ast, Entry, Expr, Fold, Id, Literal, StructField, UNUSED, operator,
+};
+use crate::types::Type;
+use crate::value::{List, Val};
+
+/// Builds a program from a tree, with what checking it found or without.
+pub(crate) fn build(env: &Env, ast: &Ast, checked: Option<&Checked>) -> Result<Program, EvalError> {
+    let mut lowering = Lowering {
+        env,
+        ast,
+        checked,
+        ops: Vec::new(),
+        operands: Vec::new(),
+        constants: Vec::new(),
+        variables: Vec::new(),
+        fields: Vec::new(),
+        calls: Vec::new(),
+        locals: Vec::new(),
+        slots: 0,
+        shared: HashMap::new(),
+    };
+    let root = lowering.expr(ast.root)?;
+    let code = Code {
+        ops: lowering.ops.into(),
+        root,
+        operands: lowering.operands.into(),
+        constants: lowering.constants.into(),
+        variables: lowering.variables.into(),
+        fields: lowering.fields.into(),
+        calls: lowering.calls.into(),
+        slots: lowering.slots,
+        unique_keys: env.unique_keys(),
+    };
+    Ok(Program {
+        code: Arc::new(code),
+    })
+}
+
+struct Lowering<'e> {
+    env: &'e Env,
+    ast: &'e Ast,
+    checked: Option<&'e Checked>,
+    ops: Vec<Op>,
+    operands: Vec<OpId>,
+    constants: Vec<Val<'static>>,
+    variables: Vec<Str>,
+    fields: Vec<Str>,
+    calls: Vec<CallSite>,
+    /// Local variables in scope, innermost last; the place is the slot.
+    locals: Vec<Str>,
+    slots: u16,
+    /// Nodes that are done: macros share some.
+    shared: HashMap<Id, OpId>,
+}
+
+impl Lowering<'_> {
+    fn add(&mut self, op: Op) -> OpId {
+        self.ops.push(op);
+        self.ops.len() as OpId - 1
+    }
+
+    fn constant(&mut self, value: Val<'static>) -> OpId {
+        self.constants.push(value);
+        let index = self.constants.len() as u32 - 1;
+        self.add(Op::Constant(index))
+    }
+
+    fn as_constant(&self, op: OpId) -> Option<&Val<'static>> {
+        match &self.ops[op as usize] {
+            Op::Constant(index) => self.constants.get(*index as usize),
+            _ => None,
+        }
+    }
+
+    fn span(&mut self, ops: Vec<OpId>) -> Span {
+        let start = self.operands.len() as u32;
+        let len = ops.len() as u32;
+        self.operands.extend(ops);
+        Span { start, len }
+    }
+
+    fn field(&mut self, name: &str) -> u32 {
+        let known = self.fields.iter().position(|field| field == name);
+        known.unwrap_or_else(|| {
+            self.fields.push(name.into());
+            self.fields.len() - 1
+        }) as u32
+    }
+
+    fn variable(&mut self, name: &str) -> OpId {
+        let known = self.variables.iter().position(|variable| variable == name);
+        let index = known.unwrap_or_else(|| {
+            self.variables.push(name.into());
+            self.variables.len() - 1
+        });
+        self.add(Op::Variable(index as u16))
+    }
+
+    fn push_local(&mut self, name: &Str) -> u16 {
+        self.locals.push(name.clone());
+        self.slots = self.slots.max(self.locals.len() as u16);
+        self.locals.len() as u16 - 1
+    }
+
+    fn all(&mut self, ids: &[Id]) -> Result<Vec<OpId>, EvalError> {
+        ids.iter().map(|id| self.expr(*id)).collect()
+    }
+
+    fn reference(&self, id: Id) -> Option<&Reference> {
+        self.checked.map(|checked| checked.reference(id))
+    }
+
+    fn expr(&mut self, id: Id) -> Result<OpId, EvalError> {
+        if let Some(done) = self.shared.get(&id) {
+            return Ok(*done);
+        }
+        let ast = self.ast;
+        let op = match ast.expr(id) {
+            Expr::Literal(literal) => self.constant(literal_value(literal)),
+            Expr::Ident(name) => self.ident(id, name),
+            Expr::Select {
+                operand,
+                field,
+                test,
+            } => self.select(id, *operand, field, *test)?,
+            Expr::Call {
+                target,
+                function,
+                args,
+            } => self.call(id, *target, function, args)?,
+            Expr::List { items, optional } => self.list(items, optional)?,
+            Expr::Map(entries) => self.map(entries)?,
+            Expr::Struct { name, fields } => self.message(id, name, fields)?,
+            Expr::Fold(fold) => self.fold(fold)?,
+        };
+        self.shared.insert(id, op);
+        Ok(op)
+    }
+
+    fn message(&mut self, id: Id, name: &str, fields: &[StructField]) -> Result<OpId, EvalError> {
+        let ty = match self.reference(id) {
+            Some(Reference::Type(Type::Object(object))) => object.clone(),
+            _ => self.object_type(name)?,
+        };
+        let optional = positions(fields.iter().map(|field| field.optional));
+        let names = fields.iter().map(|field| field.name.clone()).collect();
+        let values: Vec<Id> = fields.iter().map(|field| field.value).collect();
+        let values = self.all(&values)?;
+        let values = self.span(values);
+        Ok(self.add(Op::Struct(Box::new(StructOp {
+            ty,
+            names,
+            values,
+            optional,
+        }))))
+    }
+
+    fn object_type(&self, name: &str) -> Result<Arc<ObjectType>, EvalError> {
+        let mut candidates = self.env.candidates(name).into_iter();
+        let found = candidates.find_map(|candidate| match self.env.named(&candidate)? {
+            Named::Type(Type::Object(object)) => Some(object),
+            _ => None,
+        });
+        found.ok_or_else(|| EvalError::new(format!("unknown type: {name}")))
+    }
+
+    fn ident(&mut self, id: Id, name: &Str) -> OpId {
+        match self.reference(id).cloned() {
+            Some(Reference::Variable(name)) => return self.variable(&name),
+            Some(Reference::Type(ty)) => return self.constant(Val::Type(ty)),
+            _ => {}
+        }
+        self.named(name).unwrap_or_else(|| {
+            let field = self.field(name);
+            self.add(Op::Unknown(field))
+        })
+    }
+
+    /// A local variable, variable or type of that name.
+    fn named(&mut self, name: &str) -> Option<OpId> {
+        for candidate in self.env.candidates(name) {
+            if let Some(slot) = self.locals.iter().rposition(|local| *local == candidate) {
+                return Some(self.add(Op::Local(slot as u16)));
+            }
+            match self.env.named(&candidate) {
+                Some(Named::Variable(_)) => return Some(self.variable(&candidate)),
+                Some(Named::Type(ty)) => return Some(self.constant(Val::Type(ty))),
+                None => {}
+            }
+        }
+        None
+    }
+
+    fn qualified(&self, id: Id) -> Option<Str> {
+        match self.ast.expr(id) {
+            Expr::Ident(name) => Some(name.clone()),
+            Expr::Select {
+                operand,
+                field,
+                test: false,
+            } => {
+                let mut name = self.qualified(*operand)?;
+                name.push('.');
+                name.push_str(field);
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    fn select(&mut self, id: Id, operand: Id, field: &str, test: bool) -> Result<OpId, EvalError> {
+        if self.checked.is_none()
+            && !test
+            && let Some(name) = self.qualified(id)
+            && let Some(op) = self.named(&name)
+        {
+            return Ok(op);
+        }
+        let operand = self.expr(operand)?;
+        let field = self.field(field);
+        Ok(self.add(if test {
+            Op::Has { operand, field }
+        } else {
+            Op::Select { operand, field }
+        }))
+    }
+
+    fn list(&mut self, items: &[Id], optional: &[u32]) -> Result<OpId, EvalError> {
+        let ops = self.all(items)?;
+        if optional.is_empty() {
+            let values: Option<Vec<_>> = ops
+                .iter()
+                .map(|op| self.as_constant(*op).cloned())
+                .collect();
+            if let Some(values) = values {
+                return Ok(self.constant(Val::list(values)));
+            }
+        }
+        let items = self.span(ops);
+        Ok(self.add(Op::List(Box::new(ListOp {
+            items,
+            optional: optional.into(),
+        }))))
+    }
+
+    fn map(&mut self, entries: &[Entry]) -> Result<OpId, EvalError> {
+        let mut ops = Vec::with_capacity(entries.len() * 2);
+        for entry in entries {
+            ops.push(self.expr(entry.key)?);
+            ops.push(self.expr(entry.value)?);
+        }
+        let optional = positions(entries.iter().map(|entry| entry.optional));
+        let constant = optional.is_empty() && ops.iter().all(|op| self.as_constant(*op).is_some());
+        let entries = self.span(ops);
+        let op = self.add(Op::Map(Box::new(MapOp { entries, optional })));
+        if constant {
+            return self.fold_constant(op);
+        }
+        Ok(op)
+    }
+
+    /// Evaluates an operation on constants once and for all.
+    fn fold_constant(&mut self, op: OpId) -> Result<OpId, EvalError> {
+        let code = Code {
+            ops: std::mem::take(&mut self.ops).into(),
+            root: op,
+            operands: std::mem::take(&mut self.operands).into(),
+            constants: std::mem::take(&mut self.constants).into(),
+            variables: Box::default(),
+            fields: Box::default(),
+            calls: std::mem::take(&mut self.calls).into(),
+            slots: 0,
+            unique_keys: self.env.unique_keys(),
+        };
+        let value = crate::eval::constant(&code);
+        self.ops = code.ops.into();
+        self.operands = code.operands.into();
+        self.constants = code.constants.into();
+        self.calls = code.calls.into();
+        // In the permissive language a literal that fails does so when it is evaluated.
+        match value {
+            Ok(value) => Ok(self.constant(value)),
+            Err(_) if !self.env.validates_literals() => Ok(op),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn call(
+        &mut self,
+        id: Id,
+        target: Option<Id>,
+        name: &str,
+        args: &[Id],
+    ) -> Result<OpId, EvalError> {
+        if target.is_none()
+            && let Some(op) = self.operator(id, name, args)?
+        {
+            return Ok(op);
+        }
+        let env = self.env;
+        let mut target = target;
+        let mut found = None;
+        if self.checked.is_none()
+            && let Some(prefix) = target.and_then(|target| self.qualified(target))
+        {
+            found = env.function(&format!("{prefix}.{name}"));
+            if found.is_some() {
+                target = None;
+            }
+        }
+        let (name, function) = found
+            .or_else(|| env.function(name))
+            .ok_or_else(|| EvalError::new(format!("unbound function: {name}()")))?;
+        let ids: Vec<Id> = target.into_iter().chain(args.iter().copied()).collect();
+        if let (Some(_), "or" | "orValue", [a, b]) = (target, name.as_str(), &ids[..]) {
+            let (a, b) = (self.expr(*a)?, self.expr(*b)?);
+            let value = name == "orValue";
+            return Ok(self.add(Op::OptOr { a, b, value }));
+        }
+        if name == operator::MAP_INSERT
+            && let Some((slot, args)) = self.accumulated(&ids)?
+        {
+            return Ok(self.add(Op::Insert { slot, args }));
+        }
+        let ops = self.all(&ids)?;
+        self.check_pattern(&name, &ops)?;
+        let site = self.call_site(id, &name, function, target.is_some(), ops.len())?;
+        let constant = is_conversion(&name) && ops.len() == 1 && self.as_constant(ops[0]).is_some();
+        let args = self.span(ops);
+        self.calls.push(site);
+        let site = self.calls.len() as u32 - 1;
+        let op = self.add(Op::Call { site, args });
+        if constant {
+            return self.fold_constant(op);
+        }
+        Ok(op)
+    }
+
+    /// The other arguments of a call whose first one is an accumulator.
+    fn accumulated(&mut self, ids: &[Id]) -> Result<Option<(u16, Span)>, EvalError> {
+        let [first, rest @ ..] = ids else {
+            return Ok(None);
+        };
+        let Some(slot) = self.accumulator(*first) else {
+            return Ok(None);
+        };
+        let rest = self.all(rest)?;
+        Ok(Some((slot, self.span(rest))))
+    }
+
+    fn accumulator(&self, id: Id) -> Option<u16> {
+        match self.ast.expr(id) {
+            Expr::Ident(name) if name == ACCUMULATOR => {
+                let slot = self.locals.iter().rposition(|local| local == name)?;
+                Some(slot as u16)
+            }
+            _ => None,
+        }
+    }
+
+    /// A regular expression written out is compiled now, so that a wrong one is found now.
+    fn check_pattern(&self, name: &str, ops: &[OpId]) -> Result<(), EvalError> {
+        if !matches!(name, "matches" | "find" | "findAll") || !self.env.validates_literals() {
+            return Ok(());
+        }
+        match ops.get(1).and_then(|op| self.as_constant(*op)) {
+            Some(Val::String(pattern)) => match go_regex::shared(pattern.as_str()) {
+                Ok(_) => Ok(()),
+                Err(message) => Err(EvalError::new(message)),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn overloads(&self, id: Id, function: &Function, member: bool, count: usize) -> Vec<u16> {
+        if let Some(Reference::Overloads(chosen)) = self.reference(id) {
+            return chosen.clone();
+        }
+        positions(
+            function
+                .overloads
+                .iter()
+                .map(|overload| overload.member == member && overload.args.len() == count),
+        )
+        .iter()
+        .map(|index| *index as u16)
+        .collect()
+    }
+
+    fn call_site(
+        &self,
+        id: Id,
+        name: &str,
+        function: &Function,
+        member: bool,
+        count: usize,
+    ) -> Result<CallSite, EvalError> {
+        let chosen: Vec<_> = self
+            .overloads(id, function, member, count)
+            .into_iter()
+            .filter_map(|index| function.overloads.get(usize::from(index)))
+            .collect();
+        let first = chosen.first().ok_or_else(EvalError::no_such_overload)?;
+        let overload = if chosen.len() == 1 { first.id } else { "" };
+        let targets = if chosen.iter().all(|other| other.family == first.family) {
+            Targets::One(first.call)
+        } else {
+            let several = chosen
+                .iter()
+                .map(|overload| (overload.args.clone().into(), overload.call));
+            Targets::Several(several.collect())
+        };
+        Ok(CallSite {
+            targets,
+            rule: Rule::of(name, overload),
+        })
+    }
+
+    /// The overload a call to an operator means, if it means just one.
+    fn single_overload(&self, id: Id, name: &str) -> &'static str {
+        let Some(Reference::Overloads(chosen)) = self.reference(id) else {
+            return "";
+        };
+        match (&chosen[..], self.env.function(name)) {
+            ([index], Some((_, function))) => function
+                .overloads
+                .get(usize::from(*index))
+                .map_or("", |overload| overload.id),
+            _ => "",
+        }
+    }
+
+    fn operator(&mut self, id: Id, name: &str, args: &[Id]) -> Result<Option<OpId>, EvalError> {
+        if let [a, b] = args
+            && let Some(op) = self.binary(id, name, *a, *b)?
+        {
+            return Ok(Some(op));
+        }
+        let op = match (name, args) {
+            (operator::AND, args) => {
+                let args = self.all(args)?;
+                Op::And(self.span(args))
+            }
+            (operator::OR, args) => {
+                let args = self.all(args)?;
+                Op::Or(self.span(args))
+            }
+            (operator::CONDITIONAL, [_, _, _]) => {
+                let args = self.all(args)?;
+                Op::Conditional(self.span(args))
+            }
+            (operator::NOT, [a]) => Op::Not(self.expr(*a)?),
+            (operator::NEGATE, [a]) => Op::Negate(self.expr(*a)?),
+            (operator::NOT_STRICTLY_FALSE, [a]) => Op::NotStrictlyFalse(self.expr(*a)?),
+            (operator::OPT_SELECT, [operand, field]) => {
+                let Expr::Literal(Literal::String(field)) = self.ast.expr(*field) else {
+                    return Err(EvalError::no_such_overload());
+                };
+                let operand = self.expr(*operand)?;
+                let field = self.field(field);
+                Op::OptSelect { operand, field }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(self.add(op)))
+    }
+
+    fn binary(&mut self, id: Id, name: &str, a: Id, b: Id) -> Result<Option<OpId>, EvalError> {
+        enum How {
+            Arith(Arith),
+            Compare(Comparison),
+            Equals,
+            Index,
+            OptIndex,
+            In,
+        }
+        let how = match name {
+            operator::ADD => {
+                if let Some(op) = self.append(a, b)? {
+                    return Ok(Some(op));
+                }
+                How::Arith(Arith::Add)
+            }
+            operator::SUBTRACT => How::Arith(Arith::Subtract),
+            operator::MULTIPLY => How::Arith(Arith::Multiply),
+            operator::DIVIDE => How::Arith(Arith::Divide),
+            operator::MODULO => How::Arith(Arith::Modulo),
+            operator::LESS => How::Compare(Comparison::Less),
+            operator::LESS_EQUALS => How::Compare(Comparison::LessEquals),
+            operator::GREATER => How::Compare(Comparison::Greater),
+            operator::GREATER_EQUALS => How::Compare(Comparison::GreaterEquals),
+            operator::EQUALS | operator::NOT_EQUALS => How::Equals,
+            operator::INDEX => How::Index,
+            operator::OPT_INDEX => How::OptIndex,
+            operator::IN => How::In,
+            _ => return Ok(None),
+        };
+        let overload = self.single_overload(id, name);
+        let rule = Rule::of(name, overload);
+        let (a, b) = (self.expr(a)?, self.expr(b)?);
+        Ok(Some(self.add(match how {
+            How::Arith(how) => Op::Arithmetic { a, b, how, rule },
+            How::Compare(how) => Op::Compare { a, b, how, rule },
+            How::Equals => Op::Equals {
+                a,
+                b,
+                negated: name == operator::NOT_EQUALS,
+            },
+            How::Index => Op::Index {
+                operand: a,
+                index: b,
+            },
+            How::OptIndex => Op::OptIndex {
+                operand: a,
+                index: b,
+            },
+            How::In => match self.constant_list(b) {
+                Some(list) if overload == "in_list" => Op::InConstants { a, list },
+                _ => Op::In { a, b, rule },
+            },
+        })))
+    }
+
+    /// The constant that is a list of primitive values.
+    fn constant_list(&self, op: OpId) -> Option<u32> {
+        let Op::Constant(index) = self.ops[op as usize] else {
+            return None;
+        };
+        match self.constants.get(index as usize) {
+            Some(Val::List(items)) if is_primitive(items) => Some(index),
+            _ => None,
+        }
+    }
+
+    /// `accumulator + [item]`, as the macros that build lists write it.
+    fn append(&mut self, a: Id, b: Id) -> Result<Option<OpId>, EvalError> {
+        let Expr::List { items, optional } = self.ast.expr(b) else {
+            return Ok(None);
+        };
+        let ([item], true) = (&items[..], optional.is_empty()) else {
+            return Ok(None);
+        };
+        let Some(slot) = self.accumulator(a) else {
+            return Ok(None);
+        };
+        let item = self.expr(*item)?;
+        Ok(Some(self.add(Op::Append { slot, item })))
+    }
+
+    fn fold(&mut self, fold: &Fold) -> Result<OpId, EvalError> {
+        let outside = self.locals.len();
+        if fold.var == UNUSED {
+            let value = self.expr(fold.init)?;
+            let slot = self.push_local(&fold.accu);
+            let result = self.expr(fold.result)?;
+            self.locals.truncate(outside);
+            return Ok(self.add(Op::Bind {
+                slot,
+                value,
+                result,
+            }));
+        }
+        let range = self.expr(fold.range)?;
+        let init = self.expr(fold.init)?;
+        let accu = self.push_local(&fold.accu);
+        let var = self.push_local(&fold.var);
+        let var2 = fold.var2.as_ref().map(|name| self.push_local(name));
+        let condition = match self.ast.expr(fold.condition) {
+            Expr::Literal(Literal::Bool(true)) => None,
+            _ => Some(self.expr(fold.condition)?),
+        };
+        let step = self.expr(fold.step)?;
+        self.locals.truncate(outside + 1);
+        let result = self.expr(fold.result)?;
+        self.locals.truncate(outside);
+        Ok(self.add(Op::Fold(Box::new(FoldOp {
+            range,
+            init,
+            condition,
+            step,
+            result,
+            accu,
+            var,
+            var2,
+        }))))
+    }
+}
+
+/// The positions of what is true.
+fn positions(flags: impl Iterator<Item = bool>) -> Box<[u32]> {
+    (0..)
+        .zip(flags)
+        .filter(|(_, flag)| *flag)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn literal_value(literal: &Literal) -> Val<'static> {
+    match literal {
+        Literal::Null => Val::Null,
+        Literal::Bool(value) => Val::Bool(*value),
+        Literal::Int(value) => Val::Int(*value),
+        Literal::Uint(value) => Val::Uint(*value),
+        Literal::Double(value) => Val::Double(*value),
+        Literal::String(text) => Val::text(text.as_str()),
+        Literal::Bytes(bytes) => Val::bytes(&bytes[..]),
+    }
+}
+
+fn is_conversion(name: &str) -> bool {
+    matches!(
+        name,
+        "bool"
+            | "bytes"
+            | "double"
+            | "duration"
+            | "dyn"
+            | "int"
+            | "string"
+            | "timestamp"
+            | "type"
+            | "uint"
+    )
+}
+
+fn is_primitive(list: &List<'_>) -> bool {
+    list.iter().all(|item| {
+        matches!(
+            item,
+            Ok(Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Double(_) | Val::String(_))
+        )
+    })
+}

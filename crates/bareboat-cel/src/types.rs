@@ -1,0 +1,209 @@
+//! The types expressions have while they are checked.
+//!
+//! How types are compared and joined is the checker's business (`check::assign`); what a type
+//! weighs is told by [`crate::DeclType`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use bareboat_api::Str;
+
+use crate::decl::ObjectType;
+
+/// A type of the language.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// Anything; decided while evaluating.
+    Dyn,
+    /// The type of an expression that did not check; assignable to everything so that one mistake
+    /// is reported once.
+    Error,
+    /// The type of `null`.
+    Null,
+    /// `bool`.
+    Bool,
+    /// `int`.
+    Int,
+    /// `uint`.
+    Uint,
+    /// `double`.
+    Double,
+    /// `string`.
+    String,
+    /// `bytes`.
+    Bytes,
+    /// `google.protobuf.Duration`.
+    Duration,
+    /// `google.protobuf.Timestamp`.
+    Timestamp,
+    /// `list(T)`.
+    List(Arc<Type>),
+    /// `map(K, V)`.
+    Map(Arc<(Type, Type)>),
+    /// `type(T)`, the type of a type; without parameter when nothing is known about it.
+    Type(Option<Arc<Type>>),
+    /// A parameter of a function's signature, or a variable the checker made.
+    Param(Param),
+    /// An object with declared fields.
+    Object(Arc<ObjectType>),
+    /// A named type without fields, such as `kubernetes.Quantity`, or with parameters, such as
+    /// `optional_type(T)`.
+    Opaque(Arc<Opaque>),
+}
+
+/// A type that is only a name and parameters.
+#[derive(Debug)]
+pub struct Opaque {
+    /// The full name.
+    pub name: Str,
+    /// Its parameters, mostly none.
+    pub params: Vec<Type>,
+    /// Whether the type counts as a message: Kubernetes declares some of its types as objects
+    /// without fields and others as opaque, which shows in costs and messages.
+    pub message: bool,
+}
+
+/// A type parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Param {
+    /// A letter of a declared signature.
+    Named(u8),
+    /// The nth variable the checker made.
+    Fresh(u32),
+}
+
+/// The name of the optional type.
+pub(crate) const OPTIONAL: &str = "optional_type";
+
+impl Type {
+    /// A list of that element type.
+    pub fn list(element: Type) -> Type {
+        Type::List(Arc::new(element))
+    }
+
+    /// A map of those types.
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new((key, value)))
+    }
+
+    /// A value that may be absent.
+    pub fn optional(of: Type) -> Type {
+        Type::Opaque(Arc::new(Opaque {
+            name: OPTIONAL.into(),
+            params: vec![of],
+            message: false,
+        }))
+    }
+
+    /// A named type without parameters and fields.
+    pub fn opaque(name: &str) -> Type {
+        Type::Opaque(Arc::new(Opaque {
+            name: name.into(),
+            params: Vec::new(),
+            message: false,
+        }))
+    }
+
+    /// A named type without fields that counts as a message.
+    pub fn message(name: &str) -> Type {
+        Type::Opaque(Arc::new(Opaque {
+            name: name.into(),
+            params: Vec::new(),
+            message: true,
+        }))
+    }
+
+    /// The type of a type.
+    pub(crate) fn type_of(of: Type) -> Type {
+        Type::Type(Some(Arc::new(of)))
+    }
+
+    /// Whether this is `dyn`.
+    pub fn is_dyn(&self) -> bool {
+        matches!(self, Type::Dyn)
+    }
+
+    pub(crate) fn is_dyn_or_error(&self) -> bool {
+        matches!(self, Type::Dyn | Type::Error)
+    }
+
+    /// What an optional type holds, if this is one.
+    pub fn as_optional(&self) -> Option<&Type> {
+        match self {
+            Type::Opaque(opaque) if opaque.name == OPTIONAL => opaque.params.first(),
+            _ => None,
+        }
+    }
+
+    /// The name that `type()` shows for values of this type.
+    pub fn name(&self) -> &str {
+        match self {
+            Type::Dyn => "dyn",
+            Type::Error => "error",
+            Type::Null => "null_type",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Uint => "uint",
+            Type::Double => "double",
+            Type::String => "string",
+            Type::Bytes => "bytes",
+            Type::Duration => "google.protobuf.Duration",
+            Type::Timestamp => "google.protobuf.Timestamp",
+            Type::List(_) => "list",
+            Type::Map(_) => "map",
+            Type::Type(_) => "type",
+            Type::Param(_) => "param",
+            Type::Object(object) => object.name(),
+            Type::Opaque(opaque) => &opaque.name,
+        }
+    }
+
+    /// Whether both are the same type, parameters included.
+    pub(crate) fn is_exactly(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::List(a), Type::List(b)) => a.is_exactly(b),
+            (Type::Map(a), Type::Map(b)) => a.0.is_exactly(&b.0) && a.1.is_exactly(&b.1),
+            (Type::Type(Some(a)), Type::Type(Some(b))) => a.is_exactly(b),
+            (Type::Type(None), Type::Type(None)) => true,
+            (Type::Param(a), Type::Param(b)) => a == b,
+            (Type::Object(a), Type::Object(b)) => Arc::ptr_eq(a, b) || a.name() == b.name(),
+            (Type::Opaque(a), Type::Opaque(b)) => {
+                a.name == b.name
+                    && a.params.len() == b.params.len()
+                    && a.params.iter().zip(&b.params).all(|(a, b)| a.is_exactly(b))
+            }
+            _ => {
+                std::mem::discriminant(self) == std::mem::discriminant(other)
+                    && !matches!(self, Type::Type(_))
+            }
+        }
+    }
+}
+
+/// As messages print types.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Error => f.write_str("!error!"),
+            Type::Null => f.write_str("null"),
+            Type::Duration => f.write_str("duration"),
+            Type::Timestamp => f.write_str("timestamp"),
+            Type::List(element) => write!(f, "list({element})"),
+            Type::Map(entry) => write!(f, "map({}, {})", entry.0, entry.1),
+            Type::Type(Some(of)) => write!(f, "type({of})"),
+            Type::Param(Param::Named(letter)) => write!(f, "{}", *letter as char),
+            Type::Param(Param::Fresh(number)) => write!(f, "_var{number}"),
+            Type::Opaque(opaque) if !opaque.params.is_empty() => {
+                write!(f, "{}(", opaque.name)?;
+                for (index, param) in opaque.params.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{param}")?;
+                }
+                f.write_str(")")
+            }
+            other => f.write_str(other.name()),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The values expressions work on.
+//!
+//! Data stays where it is: lists, maps, objects and strings that come from JSON are references into
+//! it, converted one element at a time as the declared type says (`value::json`).
+
+mod compare;
+mod json;
+mod map;
+mod print;
+mod special;
+pub(crate) mod time;
+
+pub(crate) use compare::{compare, equal, same_keys};
+pub(crate) use map::Entries;
+pub use map::MapVal;
+pub(crate) use print::{float_text, print};
+pub(crate) use special::Special;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bareboat_api::{Map, Value};
+use jiff::Timestamp;
+
+use crate::decl::{DeclType, ObjectType};
+use crate::error::EvalError;
+use crate::types::Type;
+
+/// A value of the language, borrowing from the data and the program where it can.
+#[derive(Clone)]
+pub enum Val<'a> {
+    /// `null`.
+    Null,
+    /// `bool`.
+    Bool(bool),
+    /// `int`.
+    Int(i64),
+    /// `uint`.
+    Uint(u64),
+    /// `double`.
+    Double(f64),
+    /// `string`.
+    String(Text<'a>),
+    /// `bytes`.
+    Bytes(Arc<[u8]>),
+    /// A duration in nanoseconds.
+    Duration(i64),
+    /// A point in time.
+    Timestamp(Timestamp),
+    /// `list`.
+    List(List<'a>),
+    /// `map`.
+    Map(MapVal<'a>),
+    /// An object of a declared type.
+    Object(Object<'a>),
+    /// A type.
+    Type(Type),
+    /// A value that may be absent.
+    Optional(Option<Arc<Val<'a>>>),
+    /// A value of one of Kubernetes' own types.
+    Special(SpecialVal),
+}
+
+/// A value of one of Kubernetes' own types: quantity, IP address, URL, authorizer and the like.
+#[derive(Clone)]
+pub struct SpecialVal(pub(crate) Arc<Special>);
+
+/// A string, borrowed or shared.
+#[derive(Clone)]
+pub enum Text<'a> {
+    /// Out of the data or the program.
+    Ref(&'a str),
+    /// Made while evaluating.
+    Own(Arc<str>),
+}
+
+impl Text<'_> {
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Text::Ref(text) => text,
+            Text::Own(text) => text,
+        }
+    }
+}
+
+/// A list: a JSON array as it lies there, or values made while evaluating.
+#[derive(Clone)]
+pub enum List<'a> {
+    /// A JSON array.
+    Json {
+        /// Its elements.
+        items: &'a [Value],
+        /// The type of the list, if declared.
+        decl: Option<&'a DeclType>,
+    },
+    /// Values.
+    Values {
+        /// The elements.
+        items: Arc<Vec<Val<'a>>>,
+        /// The type of the list whose order it follows, if it is not atomic.
+        decl: Option<&'a DeclType>,
+    },
+}
+
+/// An object of a declared type.
+#[derive(Clone)]
+pub enum Object<'a> {
+    /// A JSON object.
+    Json {
+        /// Its members.
+        map: &'a Map,
+        /// Its declared fields.
+        ty: &'a Arc<ObjectType>,
+    },
+    /// An object the expression built.
+    Built(Arc<Built<'a>>),
+}
+
+/// An object that an expression built.
+pub struct Built<'a> {
+    pub(crate) ty: Arc<ObjectType>,
+    pub(crate) fields: Vec<(bareboat_api::Str, Val<'a>)>,
+}
+
+impl<'a> Val<'a> {
+    /// A string.
+    pub fn text(text: impl Into<Arc<str>>) -> Val<'a> {
+        Val::String(Text::Own(text.into()))
+    }
+
+    /// A string that is borrowed.
+    pub fn str(text: &'a str) -> Val<'a> {
+        Val::String(Text::Ref(text))
+    }
+
+    /// Bytes.
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Val<'a> {
+        Val::Bytes(bytes.into())
+    }
+
+    /// A list of values.
+    pub fn list(items: Vec<Val<'a>>) -> Val<'a> {
+        Val::List(List::Values {
+            items: Arc::new(items),
+            decl: None,
+        })
+    }
+
+    /// A list of strings.
+    pub(crate) fn strings<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>) -> Val<'a> {
+        Val::list(items.into_iter().map(Val::text).collect())
+    }
+
+    /// A present optional.
+    pub fn some(value: Val<'a>) -> Val<'a> {
+        Val::Optional(Some(Arc::new(value)))
+    }
+
+    /// The boolean, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Val::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The string, if this is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Val::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The integer, if this is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Val::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_list(&self) -> Option<&List<'a>> {
+        match self {
+            Val::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_special(&self) -> Option<&Special> {
+        match self {
+            Val::Special(special) => Some(&special.0),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn special(special: Special) -> Val<'a> {
+        Val::Special(SpecialVal(Arc::new(special)))
+    }
+
+    /// The type, as `type()` tells it: without parameters, objects as maps.
+    pub fn type_of(&self) -> Type {
+        match self {
+            Val::Null => Type::Null,
+            Val::Bool(_) => Type::Bool,
+            Val::Int(_) => Type::Int,
+            Val::Uint(_) => Type::Uint,
+            Val::Double(_) => Type::Double,
+            Val::String(_) => Type::String,
+            Val::Bytes(_) => Type::Bytes,
+            Val::Duration(_) => Type::Duration,
+            Val::Timestamp(_) => Type::Timestamp,
+            Val::List(_) => Type::list(Type::Dyn),
+            Val::Map(_) | Val::Object(Object::Json { .. }) => Type::map(Type::Dyn, Type::Dyn),
+            Val::Object(Object::Built(built)) => Type::Object(built.ty.clone()),
+            Val::Type(_) => Type::Type(None),
+            Val::Optional(_) => Type::optional(Type::Dyn),
+            Val::Special(special) => special.0.ty(),
+        }
+    }
+
+    /// The `size()` that costs are reckoned with: one for whatever has none.
+    pub(crate) fn cost_size(&self) -> u64 {
+        match self {
+            Val::Optional(Some(inner)) => inner.cost_size(),
+            other => other.size().map_or(1, |size| size as u64),
+        }
+    }
+
+    /// `size()`, for what has one.
+    pub(crate) fn size(&self) -> Option<usize> {
+        Some(match self {
+            Val::String(text) => characters(text.as_str()),
+            Val::Bytes(bytes) => bytes.len(),
+            Val::List(list) => list.len(),
+            Val::Map(map) => map.len(),
+            Val::Object(object) => object.len(),
+            Val::Special(special) => return special.0.size(),
+            _ => return None,
+        })
+    }
+}
+
+/// How many characters a string has; quick for ASCII, which most strings are.
+pub(crate) fn characters(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.chars().count()
+    }
+}
+
+impl<'a> List<'a> {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        match self {
+            List::Json { items, .. } => items.len(),
+            List::Values { items, .. } => items.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at a place, converted as its type says.
+    pub fn get(&self, index: usize) -> Option<Result<Val<'a>, EvalError>> {
+        match self {
+            List::Json { items, decl } => {
+                let item = items.get(index)?;
+                Some(Val::of_item(item, *decl))
+            }
+            List::Values { items, .. } => items.get(index).cloned().map(Ok),
+        }
+    }
+
+    /// The elements, converted as their type says.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Val<'a>, EvalError>> + '_ {
+        (0..self.len()).map_while(|index| self.get(index))
+    }
+
+    pub(crate) fn to_vec(&self) -> Result<Vec<Val<'a>>, EvalError> {
+        self.iter().collect()
+    }
+
+    pub(crate) fn decl(&self) -> Option<&'a DeclType> {
+        match self {
+            List::Json { decl, .. } | List::Values { decl, .. } => *decl,
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Object::Json { map, .. } => map.len(),
+            Object::Built(built) => built.fields.len(),
+        }
+    }
+
+    /// The value of a field by the name it has in expressions; null counts as absent.
+    pub(crate) fn field(&self, name: &str) -> Option<Result<Val<'a>, EvalError>> {
+        match self {
+            Object::Json { map, ty } => {
+                let Some(field) = ty.field(name) else {
+                    return match map.get(name) {
+                        Some(value) if ty.is_open() => Some(Ok(Val::of_json(value))),
+                        _ => None,
+                    };
+                };
+                match map.get(field.property())? {
+                    Value::Null => None,
+                    value => Some(Val::of(value, &field.decl)),
+                }
+            }
+            Object::Built(built) => {
+                let found = built.fields.iter().find(|(field, _)| field == name)?;
+                Some(Ok(found.1.clone()))
+            }
+        }
+    }
+
+    /// The names of the fields that are there, as expressions write them.
+    pub(crate) fn names(&self) -> Vec<bareboat_api::Str> {
+        match self {
+            Object::Json { map, ty } => map
+                .iter()
+                .filter_map(|(property, _)| ty.property(property))
+                .map(|field| field.name.clone())
+                .collect(),
+            Object::Built(built) => built.fields.iter().map(|(name, _)| name.clone()).collect(),
+        }
+    }
+}
+
+impl fmt::Debug for Val<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self))
+    }
+}
+
+/// As messages show values.
+impl fmt::Display for Val<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self))
+    }
+}

@@ -1,0 +1,251 @@
+//! Equality and order between values, across numeric types as one number line.
+
+use std::cmp::Ordering;
+
+use bareboat_api::Value;
+
+use super::{List, MapVal, Object, Val};
+use crate::decl::{DeclType, ListOrder, Shape};
+use crate::error::EvalError;
+
+/// Whether two values are equal; values of different types are not.
+pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, EvalError> {
+    Ok(match (a, b) {
+        (Val::Null, Val::Null) => true,
+        (Val::Bool(a), Val::Bool(b)) => a == b,
+        (Val::Int(a), Val::Int(b)) => a == b,
+        (Val::String(a), Val::String(b)) => a.as_str() == b.as_str(),
+        (Val::Bytes(a), Val::Bytes(b)) => a == b,
+        (Val::Duration(a), Val::Duration(b)) => a == b,
+        (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
+        (
+            Val::Int(_) | Val::Uint(_) | Val::Double(_),
+            Val::Int(_) | Val::Uint(_) | Val::Double(_),
+        ) => numbers(a, b) == Some(Ordering::Equal),
+        (Val::List(a), Val::List(b)) => return lists(a, b),
+        (Val::Object(a), Val::Object(b)) => return objects(a, b),
+        (Val::Map(a), Val::Map(b)) => return maps(a, b),
+        (Val::Map(map), Val::Object(object)) | (Val::Object(object), Val::Map(map)) => {
+            return object_and_map(object, map);
+        }
+        (Val::Type(a), Val::Type(b)) => a.name() == b.name(),
+        (Val::Optional(a), Val::Optional(b)) => match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => return equal(a, b),
+            _ => false,
+        },
+        (Val::Special(a), Val::Special(b)) => return a.0.equals(&b.0),
+        _ => false,
+    })
+}
+
+/// The order of two values, or nothing when they have none (or one is not a number).
+pub(crate) fn compare(a: &Val<'_>, b: &Val<'_>) -> Result<Option<Ordering>, EvalError> {
+    Ok(match (a, b) {
+        (Val::Bool(a), Val::Bool(b)) => Some(a.cmp(b)),
+        (Val::String(a), Val::String(b)) => Some(a.as_str().cmp(b.as_str())),
+        (Val::Bytes(a), Val::Bytes(b)) => Some(a.cmp(b)),
+        (Val::Duration(a), Val::Duration(b)) => Some(a.cmp(b)),
+        (Val::Timestamp(a), Val::Timestamp(b)) => Some(a.cmp(b)),
+        (
+            Val::Int(_) | Val::Uint(_) | Val::Double(_),
+            Val::Int(_) | Val::Uint(_) | Val::Double(_),
+        ) => numbers(a, b),
+        _ => return Err(EvalError::no_such_overload()),
+    })
+}
+
+fn numbers(a: &Val<'_>, b: &Val<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Val::Double(a), Val::Double(b)) => a.partial_cmp(b),
+        (Val::Double(a), b) => double_to_whole(*a, whole(b)),
+        (a, Val::Double(b)) => double_to_whole(*b, whole(a)).map(Ordering::reverse),
+        (a, b) => Some(whole(a).cmp(&whole(b))),
+    }
+}
+
+fn whole(value: &Val<'_>) -> i128 {
+    match value {
+        Val::Int(value) => (*value).into(),
+        Val::Uint(value) => (*value).into(),
+        _ => 0,
+    }
+}
+
+fn double_to_whole(a: f64, b: i128) -> Option<Ordering> {
+    // Beyond this every double is larger than every 64-bit integer.
+    if a.abs() >= 2e19 {
+        return a.partial_cmp(&0.0);
+    }
+    a.partial_cmp(&(b as f64))
+}
+
+fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, EvalError> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    match a.decl().or_else(|| b.decl()).map(|decl| &decl.shape) {
+        Some(Shape::List {
+            order: ListOrder::Set,
+            ..
+        }) => same_members(a, b, |x, y| equal(x, y)),
+        Some(Shape::List {
+            order: ListOrder::Map(keys),
+            ..
+        }) => same_members(a, b, |x, y| Ok(same_keys(keys, x, y)? && equal(x, y)?)),
+        _ => {
+            for (x, y) in a.iter().zip(b.iter()) {
+                if !equal(&x?, &y?)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Whether each element of one list has its equal in the other.
+fn same_members<'a>(
+    a: &List<'a>,
+    b: &List<'a>,
+    same: impl Fn(&Val<'a>, &Val<'a>) -> Result<bool, EvalError>,
+) -> Result<bool, EvalError> {
+    let known = a.to_vec()?;
+    // Lists that did not change are the common case, and are in the same order.
+    'next: for (index, value) in b.iter().enumerate() {
+        let value = value?;
+        if same(&known[index], &value)? {
+            continue;
+        }
+        for candidate in &known {
+            if same(candidate, &value)? {
+                continue 'next;
+            }
+        }
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Whether two elements of a map list have the same key.
+pub(crate) fn same_keys(
+    keys: &[bareboat_api::Str],
+    a: &Val<'_>,
+    b: &Val<'_>,
+) -> Result<bool, EvalError> {
+    for key in keys {
+        let same = match (property(a, key), property(b, key)) {
+            (None, None) => true,
+            (Some(a), Some(b)) => equal(&a?, &b?)?,
+            _ => false,
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn property<'a>(value: &Val<'a>, property: &str) -> Option<Result<Val<'a>, EvalError>> {
+    match value {
+        Val::Object(Object::Json { map, ty }) => {
+            let value = map.get(property)?;
+            Some(match ty.property(property) {
+                Some(field) => Val::of(value, &field.decl),
+                None => Ok(Val::of_json(value)),
+            })
+        }
+        Val::Object(object) => object.field(property),
+        Val::Map(map) => map.get_str(property),
+        _ => None,
+    }
+}
+
+fn maps(a: &MapVal<'_>, b: &MapVal<'_>) -> Result<bool, EvalError> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for key in a.keys() {
+        match (a.get(&key), b.get(&key)) {
+            (Some(x), Some(y)) => {
+                if !equal(&x?, &y?)? {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+fn objects(a: &Object<'_>, b: &Object<'_>) -> Result<bool, EvalError> {
+    if let (Object::Json { map: x, ty }, Object::Json { map: y, .. }) = (a, b) {
+        return json_objects(x, y, ty);
+    }
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for name in a.names() {
+        match (a.field(&name), b.field(&name)) {
+            (Some(x), Some(y)) => {
+                if !equal(&x?, &y?)? {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+fn json_objects(
+    a: &bareboat_api::Map,
+    b: &bareboat_api::Map,
+    ty: &crate::decl::ObjectType,
+) -> Result<bool, EvalError> {
+    if std::ptr::eq(a, b) {
+        return Ok(true);
+    }
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for (property, x) in a.iter() {
+        let y = b.get(property);
+        let same = match (ty.property(property), y) {
+            (Some(field), Some(y)) => json_fields(x, y, &field.decl)?,
+            (Some(_), None) => x.is_null(),
+            // Data without a declared type counts only where both have it.
+            (None, Some(y)) => x == y,
+            (None, None) => true,
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn json_fields(a: &Value, b: &Value, decl: &DeclType) -> Result<bool, EvalError> {
+    match (a, b) {
+        (Value::Null, Value::Null) => Ok(true),
+        (Value::Null, _) | (_, Value::Null) => Ok(false),
+        _ => equal(&Val::of(a, decl)?, &Val::of(b, decl)?),
+    }
+}
+
+fn object_and_map(object: &Object<'_>, map: &MapVal<'_>) -> Result<bool, EvalError> {
+    if object.len() != map.len() {
+        return Ok(false);
+    }
+    for name in object.names() {
+        match (object.field(&name), map.get_str(&name)) {
+            (Some(x), Some(y)) => {
+                if !equal(&x?, &y?)? {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,170 @@
+//! Maps: JSON objects as they lie there, or entries made while evaluating.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bareboat_api::{Map, Str};
+
+use super::Val;
+use crate::decl::DeclType;
+use crate::error::EvalError;
+
+/// A map.
+#[derive(Clone)]
+pub enum MapVal<'a> {
+    /// A JSON object.
+    Json {
+        /// Its members.
+        map: &'a Map,
+        /// The type of its values, if declared.
+        values: Option<&'a DeclType>,
+    },
+    /// Entries made while evaluating.
+    Values(Arc<Entries<'a>>),
+}
+
+/// What keys are compared by: numbers by value, whatever their type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Bool(bool),
+    Number(i128),
+    Text(Str),
+}
+
+impl Key {
+    /// The key a value is found under; nothing for values no map has as key.
+    pub(crate) fn of(value: &Val<'_>) -> Option<Key> {
+        Some(match value {
+            Val::Bool(value) => Key::Bool(*value),
+            Val::Int(value) => Key::Number((*value).into()),
+            Val::Uint(value) => Key::Number((*value).into()),
+            Val::Double(value) if value.fract() == 0.0 && value.abs() < 1e20 => {
+                Key::Number(*value as i128)
+            }
+            Val::String(text) => Key::Text(Str::new(text.as_str())),
+            _ => return None,
+        })
+    }
+}
+
+/// Entries in the order they were made, found by key.
+#[derive(Clone, Default)]
+pub struct Entries<'a> {
+    list: Vec<(Val<'a>, Val<'a>)>,
+    /// Only kept once there are more entries than a scan is good for.
+    index: HashMap<Key, u32>,
+}
+
+const SCAN: usize = 8;
+
+impl<'a> Entries<'a> {
+    /// Adds an entry; says whether the key was new.
+    pub(crate) fn insert(&mut self, key: Val<'a>, value: Val<'a>) -> Result<bool, EvalError> {
+        if matches!(key, Val::Double(_)) {
+            return Err(EvalError::new("unsupported key type: double"));
+        }
+        let Some(id) = Key::of(&key) else {
+            return Err(EvalError::new(format!(
+                "unsupported key type: {}",
+                key.type_of().name()
+            )));
+        };
+        if self.find(&id).is_some() {
+            return Ok(false);
+        }
+        if self.list.len() == SCAN {
+            self.index = (0..)
+                .zip(&self.list)
+                .filter_map(|(at, (key, _))| Some((Key::of(key)?, at)))
+                .collect();
+        }
+        if self.list.len() >= SCAN {
+            self.index.insert(id, self.list.len() as u32);
+        }
+        self.list.push((key, value));
+        Ok(true)
+    }
+
+    /// Adds an entry, or replaces the value of one that is there.
+    pub(crate) fn set(&mut self, key: Val<'a>, value: Val<'a>) -> Result<(), EvalError> {
+        if let Some(id) = Key::of(&key) {
+            let known = self
+                .list
+                .iter_mut()
+                .find(|(k, _)| Key::of(k).as_ref() == Some(&id));
+            if let Some((_, old)) = known {
+                *old = value;
+                return Ok(());
+            }
+        }
+        self.insert(key, value).map(|_| ())
+    }
+
+    fn find(&self, key: &Key) -> Option<&Val<'a>> {
+        if self.list.len() <= SCAN {
+            let found = self
+                .list
+                .iter()
+                .find(|(k, _)| Key::of(k).as_ref() == Some(key));
+            return found.map(|(_, value)| value);
+        }
+        let at = *self.index.get(key)?;
+        Some(&self.list[at as usize].1)
+    }
+
+    /// Keys and values in the order they were made.
+    pub fn iter(&self) -> impl Iterator<Item = (&Val<'a>, &Val<'a>)> {
+        self.list.iter().map(|(key, value)| (key, value))
+    }
+}
+
+impl<'a> MapVal<'a> {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match self {
+            MapVal::Json { map, .. } => map.len(),
+            MapVal::Values(entries) => entries.list.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value under a key.
+    pub fn get(&self, key: &Val<'_>) -> Option<Result<Val<'a>, EvalError>> {
+        match self {
+            MapVal::Json { .. } => self.get_str(key.as_str()?),
+            MapVal::Values(entries) => entries.find(&Key::of(key)?).cloned().map(Ok),
+        }
+    }
+
+    /// The value under a string key.
+    pub fn get_str(&self, key: &str) -> Option<Result<Val<'a>, EvalError>> {
+        match self {
+            MapVal::Json { map, values } => {
+                let value = map.get(key)?;
+                Some(match values {
+                    Some(decl) => Val::of(value, decl),
+                    None => Ok(Val::of_json(value)),
+                })
+            }
+            MapVal::Values(entries) => {
+                if entries.list.len() <= SCAN {
+                    let found = entries.list.iter().find(|(k, _)| k.as_str() == Some(key));
+                    return found.map(|(_, value)| Ok(value.clone()));
+                }
+                entries.find(&Key::Text(Str::new(key))).cloned().map(Ok)
+            }
+        }
+    }
+
+    /// Keys in the order of iteration.
+    pub(crate) fn keys(&self) -> Vec<Val<'a>> {
+        match self {
+            MapVal::Json { map, .. } => map.iter().map(|(key, _)| Val::str(key)).collect(),
+            MapVal::Values(entries) => entries.list.iter().map(|(key, _)| key.clone()).collect(),
+        }
+    }
+}

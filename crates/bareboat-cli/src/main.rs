@@ -1,0 +1,2 @@
+//! The binary: bareboat serve
+fn main() {}

@@ -1,0 +1,1 @@
+//! Garbage collection, namespaces, CRDs: controllers as clients of the server

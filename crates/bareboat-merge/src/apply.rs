@@ -1,0 +1,278 @@
+//! Server-side apply, and the bookkeeping of managed fields on every other write.
+//!
+//! [`FieldManager`] is made for one request from what the caller knows of the kind: its types per
+//! version, what its endpoint resets, and a [`Converter`] between versions. Defaulting, validation
+//! and storing come after and are left to the caller.
+
+mod conflict;
+mod convert;
+mod last_applied;
+mod own;
+mod prune;
+mod update;
+
+pub use conflict::{Conflict, Conflicts};
+pub use convert::{Conversions, ConvertError, Converter, NoConversion};
+
+use crate::{
+    fields::FieldSet,
+    managed::{self, Entry, Managed, Operation},
+    typed::{self, TypeError},
+};
+use bareboat_api::{Str, Value, typing::TypeNode};
+
+/// What managing fields must know of the versions of a kind.
+pub trait Versions {
+    /// The type of the kind in a version; nothing for versions that are no longer known.
+    fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode>;
+
+    /// The fields that writes through this endpoint don't touch, such as `status` of the main one.
+    fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
+        None
+    }
+}
+
+/// Who writes, in which way.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The name of the field manager; an empty one counts as `unknown`.
+    pub manager: &'a str,
+    /// The subresource that is written, or nothing for the object itself.
+    pub subresource: &'a str,
+    /// The time of the write, as the API writes times.
+    pub now: &'a str,
+}
+
+/// Keeps `managedFields` true while objects are written.
+///
+/// ```ignore
+/// let fields = FieldManager { api_version: "apps/v1", kind: "Deployment", versions, converter, empty: None };
+/// let stored = fields.update(Some(&live), new, writer)?;      // PUT, PATCH, POST
+/// let stored = fields.apply(Some(&live), &config, force, writer)?;   // server-side apply
+/// ```
+#[derive(Clone, Copy)]
+pub struct FieldManager<'a> {
+    /// The group and version of the request.
+    pub api_version: &'a str,
+    /// The kind of the request.
+    pub kind: &'a str,
+    /// The types of the kind.
+    pub versions: &'a dyn Versions,
+    /// Conversion between versions, for entries of managers that used another one.
+    pub converter: &'a dyn Converter,
+    /// What an object of the kind holds before anything is set: the structs a typed object always
+    /// has, such as `{"spec": {"strategy": {}}, "status": {}}`. They are not owned by whoever creates
+    /// the object. `None` for kinds without any, as custom ones.
+    pub empty: Option<&'a Value>,
+}
+
+/// Why a configuration could not be applied.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The configuration is of another kind or version: a bad request.
+    #[error("invalid object type: {0}")]
+    WrongType(String),
+    /// The configuration brings managed fields: a bad request.
+    #[error("metadata.managedFields must be nil")]
+    HasManagedFields,
+    /// The configuration does not fit the type; Kubernetes answers 500.
+    #[error("failed to create typed patch object ({object}): {error}")]
+    Untyped {
+        /// Namespace, name and type of the configuration.
+        object: String,
+        /// What does not fit.
+        error: TypeError,
+    },
+    /// The type of the requested version is not known.
+    #[error("no corresponding type for {0}")]
+    NoType(String),
+    /// Others own fields the configuration changes.
+    #[error("{0}")]
+    Conflicts(Conflicts),
+    /// An object could not be converted to a version some manager used.
+    #[error("failed to convert object to {version}: {text}")]
+    Conversion {
+        /// The version.
+        version: Str,
+        /// Why.
+        text: String,
+    },
+    /// The converter has to be fed first; see [`Conversions`].
+    #[error("an object has to be converted first")]
+    NeedsConversion,
+}
+
+impl FieldManager<'_> {
+    /// Merges a configuration into the live object and records who owns what.
+    ///
+    /// Gives the object to default, validate and store. Without a live object the result is to be
+    /// created.
+    // Upstream: structured-merge-diff, merge/update.go, Apply; apimachinery managedfields/internal.
+    pub fn apply(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        force: bool,
+        writer: Writer<'_>,
+    ) -> Result<Value, ApplyError> {
+        self.check_type(config)?;
+        let node = self.versions.type_of(self.api_version);
+        let node =
+            node.ok_or_else(|| ApplyError::NoType(type_name(self.api_version, self.kind)))?;
+        if managed::of(config).is_some_and(|list| !list.is_null()) {
+            return Err(ApplyError::HasManagedFields);
+        }
+        typed::validate(config, node).map_err(|error| ApplyError::Untyped {
+            object: self.describe(config),
+            error,
+        })?;
+
+        let mut result = self.merge_config(live, config, node, force, writer);
+        if writer.manager == last_applied::KUBECTL
+            && let (Err(ApplyError::Conflicts(conflicts)), Some(live)) = (&result, live)
+            && let Some(allowed) = last_applied::allowed(live, self.api_version, node)
+        {
+            let remaining = conflicts.outside(&allowed);
+            result = match remaining.is_empty() {
+                true => self.merge_config(Some(live), config, node, true, writer),
+                false => Err(ApplyError::Conflicts(remaining)),
+            };
+        }
+        let mut object = result?;
+        if writer.manager == last_applied::KUBECTL {
+            last_applied::refresh(&mut object, config);
+        }
+        Ok(object)
+    }
+
+    /// Merges a configuration that fits its type.
+    fn merge_config(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        node: &dyn TypeNode,
+        force: bool,
+        writer: Writer<'_>,
+    ) -> Result<Value, ApplyError> {
+        let mut own = self.entry(Operation::Apply, writer);
+        own.fields = typed::to_set(config, node);
+        if let Some(reset) = self.versions.reset_fields(self.api_version) {
+            own.fields.subtract_trees(reset);
+        }
+        let Some(live) = live else {
+            own.time = Some(writer.now.into());
+            managed::strip(&mut own.fields);
+            let mut object = config.clone();
+            put_own(&mut object, Managed::default(), own);
+            return Ok(object);
+        };
+
+        let mut object = live.clone();
+        let mut others = Managed::trusted(managed::take(&mut object).unwrap_or_default());
+        if others.0.is_empty() {
+            others.0.extend(self.before_first_apply(live, writer));
+        }
+        self.settle_all(&mut others);
+        let last = others
+            .place_of(&own)
+            .map(|place| others.0.swap_remove(place));
+
+        typed::merge(&mut object, config, node);
+        if let Some(last) = &last {
+            self.prune(&mut object, node, last, &own, &others, config)?;
+        }
+        self.take_from(&mut others, live, &object, force)?;
+
+        let unchanged = managed::same_elsewhere(live, &object);
+        own.time = match unchanged {
+            true => last.and_then(|last| last.time),
+            false => Some(writer.now.into()),
+        };
+        managed::strip(&mut own.fields);
+        put_own(&mut object, others, own);
+        Ok(object)
+    }
+
+    /// Attributes what an object holds to whoever wrote it before anyone was tracked.
+    fn before_first_apply(&self, live: &Value, writer: Writer<'_>) -> Option<Entry> {
+        let manager = "before-first-apply";
+        let writer = Writer { manager, ..writer };
+        let changes = self.changes_from_empty(live)?;
+        let mut entry = self.entry(Operation::Update, writer);
+        entry.time = Some(writer.now.into());
+        entry.fields = changes.changed;
+        Some(entry).filter(|entry| !entry.fields.is_empty())
+    }
+
+    /// Fits every set to what its type is now; entries of versions that are gone are dropped.
+    fn settle_all(&self, managed: &mut Managed) {
+        managed
+            .0
+            .retain_mut(|entry| match self.versions.type_of(&entry.api_version) {
+                Some(node) => {
+                    typed::settle_with_type(&mut entry.fields, node);
+                    true
+                }
+                None => false,
+            });
+    }
+
+    fn check_type(&self, config: &Value) -> Result<(), ApplyError> {
+        let api_version = config
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let kind = config
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if (api_version, kind) == (self.api_version, self.kind) {
+            return Ok(());
+        }
+        Err(ApplyError::WrongType(type_name(api_version, kind)))
+    }
+
+    fn describe(&self, config: &Value) -> String {
+        let text = |name| {
+            config
+                .at(&["metadata", name])
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let kind = type_name(self.api_version, self.kind);
+        format!("{}/{}; {kind}", text("namespace"), text("name"))
+    }
+
+    fn entry(&self, operation: Operation, writer: Writer<'_>) -> Entry {
+        let manager = if writer.manager.is_empty() {
+            "unknown"
+        } else {
+            writer.manager
+        };
+        Entry {
+            manager: manager.into(),
+            operation,
+            api_version: self.api_version.into(),
+            subresource: writer.subresource.into(),
+            time: None,
+            fields: FieldSet::new(),
+        }
+    }
+}
+
+fn put_own(object: &mut Value, mut managed: Managed, own: Entry) {
+    if !own.fields.is_empty() {
+        managed.0.push(own);
+    }
+    managed::put(object, managed);
+}
+
+/// A type as Kubernetes prints it: `apps/v1, Kind=Deployment`, with a leading slash for the core group.
+fn type_name(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

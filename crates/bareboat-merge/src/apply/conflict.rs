@@ -1,0 +1,82 @@
+//! Conflicts: fields a configuration would change that belong to someone else.
+
+use crate::{fields::FieldSet, managed::Entry};
+use std::fmt;
+
+/// The fields of one manager that a configuration would change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conflict {
+    /// The manager as messages name it: `"name" using apps/v1`.
+    pub manager: String,
+    /// The fields.
+    pub fields: FieldSet,
+}
+
+impl Conflict {
+    pub(super) fn new(entry: &Entry, fields: FieldSet) -> Conflict {
+        Conflict {
+            manager: entry.describe(),
+            fields,
+        }
+    }
+}
+
+/// Every conflict of an apply, sorted by manager.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conflicts(Vec<Conflict>);
+
+impl Conflicts {
+    pub(super) fn new(conflicts: Vec<Conflict>) -> Conflicts {
+        Conflicts(conflicts)
+    }
+
+    /// The `message` and `field` of each cause; its `reason` is `FieldManagerConflict`.
+    pub fn causes(&self) -> Vec<(String, String)> {
+        let causes = self.0.iter().flat_map(|conflict| {
+            let message = format!("conflict with {}", conflict.manager);
+            conflict
+                .fields
+                .paths()
+                .into_iter()
+                .map(move |path| (message.clone(), path))
+        });
+        causes.collect()
+    }
+
+    /// The conflicts on fields that are not in the set.
+    pub(super) fn outside(&self, allowed: &FieldSet) -> Conflicts {
+        let mut conflicts = self.0.clone();
+        conflicts.retain_mut(|conflict| {
+            conflict.fields.subtract(allowed);
+            !conflict.fields.is_empty()
+        });
+        Conflicts(conflicts)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Conflicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count: usize = self.0.iter().map(|conflict| conflict.fields.len()).sum();
+        if let ([conflict], 1) = (self.0.as_slice(), count) {
+            let path = conflict.fields.paths().join("");
+            let manager = &conflict.manager;
+            return write!(
+                f,
+                "Apply failed with 1 conflict: conflict with {manager}: {path}"
+            );
+        }
+        write!(f, "Apply failed with {count} conflicts: ")?;
+        for (index, conflict) in self.0.iter().enumerate() {
+            let line = if index > 0 { "\n" } else { "" };
+            write!(f, "{line}conflicts with {}:", conflict.manager)?;
+            for path in conflict.fields.paths() {
+                write!(f, "\n- {path}")?;
+            }
+        }
+        Ok(())
+    }
+}

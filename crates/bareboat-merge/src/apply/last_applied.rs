@@ -1,0 +1,70 @@
+//! Coming from client-side apply: the annotation `kubectl` keeps its last configuration in.
+//!
+//! Only the manager called exactly `kubectl` is treated so.
+
+use crate::{
+    fields::FieldSet,
+    typed::{self, changes, to_set},
+};
+use bareboat_api::{Map, Value, typing::TypeNode};
+
+pub(super) const KUBECTL: &str = "kubectl";
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// How many bytes all annotations of an object may have.
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+/// The fields that are still as the annotation says, on which conflicts are allowed.
+// Upstream: apimachinery managedfields/internal/lastappliedmanager.go.
+pub(super) fn allowed(live: &Value, api_version: &str, node: &dyn TypeNode) -> Option<FieldSet> {
+    let text = annotation(live)?;
+    let last: Value = serde_json::from_str(text).ok()?;
+    if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
+        return None;
+    }
+    typed::validate(&last, node).ok()?;
+    let mut fields = to_set(&last, node);
+    let different = changes(&last, live, node);
+    fields.subtract(&different.changed);
+    fields.subtract(&different.removed);
+    Some(fields)
+}
+
+/// Brings the annotation, if there is one, up to date with what was applied.
+// Upstream: apimachinery managedfields/internal/lastappliedupdater.go.
+pub(super) fn refresh(object: &mut Value, config: &Value) {
+    if annotation(object).is_none() {
+        return;
+    }
+    let mut config = config.clone();
+    if let Some(annotations) = annotations_mut(&mut config) {
+        annotations.remove(ANNOTATION);
+        if annotations.is_empty()
+            && let Some(Value::Object(metadata)) = config.at_mut(&["metadata"])
+        {
+            metadata.remove("annotations");
+        }
+    }
+    let Some(annotations) = annotations_mut(object) else {
+        return;
+    };
+    annotations.insert(ANNOTATION, Value::from(format!("{config}\n")));
+    let size = annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len));
+    if size.sum::<usize>() > MAX_ANNOTATIONS {
+        annotations.remove(ANNOTATION);
+    }
+}
+
+fn annotation(object: &Value) -> Option<&str> {
+    let text = object
+        .at(&["metadata", "annotations", ANNOTATION])?
+        .as_str()?;
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn annotations_mut(object: &mut Value) -> Option<&mut Map> {
+    object.at_mut(&["metadata", "annotations"])?.as_object_mut()
+}

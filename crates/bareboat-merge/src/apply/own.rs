@@ -1,0 +1,169 @@
+//! Taking fields from other managers: what a write changes or removes is no longer theirs.
+
+use super::{ApplyError, Conflict, Conflicts, ConvertError, FieldManager, update::ignore_reset};
+use crate::{
+    fields::FieldSet,
+    managed::{Entry, Managed},
+    typed::{self, Changes},
+};
+use bareboat_api::{Str, Value};
+
+/// The changes of one write in the terms of each version that managers use.
+struct Views<'a> {
+    fields: &'a FieldManager<'a>,
+    old: &'a Value,
+    new: &'a Value,
+    known: Vec<(Str, View)>,
+}
+
+enum View {
+    Changes(Changes),
+    /// The version is gone.
+    Missing,
+    /// Conversion failed.
+    Failed(String),
+}
+
+impl Views<'_> {
+    /// The changes in the terms of a version.
+    fn get(&mut self, version: &Str) -> Result<&View, ApplyError> {
+        let place = match self.known.iter().position(|(known, _)| known == version) {
+            Some(place) => place,
+            None => {
+                let view = self.make(version)?;
+                self.known.push((version.clone(), view));
+                self.known.len() - 1
+            }
+        };
+        Ok(&self.known[place].1)
+    }
+
+    fn make(&self, version: &Str) -> Result<View, ApplyError> {
+        let Some(node) = self.fields.versions.type_of(version) else {
+            return Ok(View::Missing);
+        };
+        let mut converted = [Value::Null, Value::Null];
+        for (object, converted) in [self.old, self.new].into_iter().zip(&mut converted) {
+            match self.fields.converter.convert(object, version) {
+                Ok(object) => *converted = object,
+                Err(ConvertError::UnknownVersion) => return Ok(View::Missing),
+                Err(ConvertError::NeedsConversion) => return Err(ApplyError::NeedsConversion),
+                Err(ConvertError::Failed(text)) => return Ok(View::Failed(text)),
+            }
+        }
+        let mut changes = typed::changes(&converted[0], &converted[1], node);
+        ignore_reset(self.fields.versions, version, &mut changes);
+        Ok(View::Changes(changes))
+    }
+}
+
+impl FieldManager<'_> {
+    /// Takes from every manager what an update changes; `changes` are those of the request's version.
+    pub(super) fn take_for_update(
+        &self,
+        managed: &mut Managed,
+        old: &Value,
+        new: &Value,
+        changes: &Changes,
+    ) -> Result<(), ApplyError> {
+        let mut views = self.views(old, new);
+        for place in (0..managed.0.len()).rev() {
+            let entry = &mut managed.0[place];
+            let changes = match entry.api_version == self.api_version {
+                true => Some(changes),
+                false => match views.get(&entry.api_version)? {
+                    View::Changes(changes) => Some(changes),
+                    View::Missing => None,
+                    // Better to leave a manager its fields than to forget all it owns.
+                    View::Failed(_) => continue,
+                },
+            };
+            match changes {
+                Some(changes) => {
+                    // Where a type became atomic, what was owned below it must go with the whole.
+                    if let Some(node) = self.versions.type_of(&entry.api_version) {
+                        typed::settle_along(&mut entry.fields, &changes.changed, node);
+                        typed::settle_along(&mut entry.fields, &changes.removed, node);
+                    }
+                    release(entry, changes);
+                }
+                None => entry.fields = FieldSet::new(),
+            }
+            if entry.fields.is_empty() {
+                managed.0.remove(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes from every other manager what an apply changes, or tells the conflicts.
+    pub(super) fn take_from(
+        &self,
+        others: &mut Managed,
+        old: &Value,
+        new: &Value,
+        force: bool,
+    ) -> Result<(), ApplyError> {
+        if others.0.is_empty() {
+            return Ok(());
+        }
+        let mut views = self.views(old, new);
+        let mut conflicts = Vec::new();
+        let mut keep = Vec::with_capacity(others.0.len());
+        for entry in &others.0 {
+            let version = &entry.api_version;
+            let changes = match views.get(version)? {
+                View::Changes(changes) => changes,
+                View::Missing => {
+                    keep.push(false);
+                    continue;
+                }
+                View::Failed(text) => {
+                    let (version, text) = (version.clone(), text.clone());
+                    return Err(ApplyError::Conversion { version, text });
+                }
+            };
+            keep.push(true);
+            if !force {
+                let fields = entry.fields.intersection(&changes.changed);
+                if !fields.is_empty() {
+                    conflicts.push((entry, fields));
+                }
+            }
+        }
+        if !conflicts.is_empty() {
+            conflicts.sort_by(|(a, _), (b, _)| a.identity_order(b));
+            return Err(ApplyError::Conflicts(Conflicts::new(
+                conflicts
+                    .into_iter()
+                    .map(|(entry, fields)| Conflict::new(entry, fields))
+                    .collect(),
+            )));
+        }
+        let mut keep = keep.into_iter();
+        others.0.retain_mut(|entry| {
+            if keep.next() == Some(false) {
+                return false;
+            }
+            if let Ok(View::Changes(changes)) = views.get(&entry.api_version) {
+                release(entry, changes);
+            }
+            !entry.fields.is_empty()
+        });
+        Ok(())
+    }
+
+    fn views<'a>(&'a self, old: &'a Value, new: &'a Value) -> Views<'a> {
+        Views {
+            fields: self,
+            old,
+            new,
+            known: Vec::new(),
+        }
+    }
+}
+
+fn release(entry: &mut Entry, changes: &Changes) {
+    entry.fields.subtract(&changes.changed);
+    entry.fields.subtract(&changes.removed);
+}

@@ -1,0 +1,123 @@
+//! Removing what a manager applied before, applies no longer, and nobody else owns.
+
+use super::{ApplyError, ConvertError, FieldManager};
+use crate::{
+    fields::FieldSet,
+    managed::{Entry, Managed},
+    typed::{self, hollow_fields, name_owned_structs, remove_fields, to_set},
+};
+use bareboat_api::{Str, Value, typing::TypeNode};
+
+impl FieldManager<'_> {
+    /// Takes out of the merged object what the manager has dropped since its last apply.
+    // Upstream: structured-merge-diff, merge/update.go, prune.
+    pub(super) fn prune(
+        &self,
+        merged: &mut Value,
+        node: &dyn TypeNode,
+        last: &Entry,
+        own: &Entry,
+        others: &Managed,
+        config: &Value,
+    ) -> Result<(), ApplyError> {
+        let same_version = last.api_version == self.api_version;
+        if last.fields.is_empty() || (same_version && last.fields.is_subset(&own.fields)) {
+            // Nothing was dropped; all it owned is owned still.
+            return Ok(());
+        }
+        let last_node = match same_version {
+            true => node,
+            false => match self.versions.type_of(&last.api_version) {
+                Some(node) => node,
+                None => return Ok(()),
+            },
+        };
+        let Some(mut object) = self.converted(merged, &last.api_version)? else {
+            return Ok(());
+        };
+        let dropped = name_owned_structs(&last.fields, last_node);
+        let mut pruned = object.clone();
+        hollow_fields(&mut pruned, &dropped, last_node);
+
+        // Put back what somebody owns, first in the version at hand, which conversion may need.
+        let mut versions: Vec<&Str> = vec![&last.api_version];
+        for entry in others.0.iter().chain([own]) {
+            if !versions.contains(&&entry.api_version) {
+                versions.push(&entry.api_version);
+            }
+        }
+        for version in versions {
+            let mut owned = FieldSet::new();
+            for entry in others
+                .0
+                .iter()
+                .chain([own])
+                .filter(|entry| entry.api_version == *version)
+            {
+                owned.unite(&entry.fields);
+            }
+            if !owned.is_empty() {
+                pruned = self.put_back(&object, pruned, version, &owned)?;
+            }
+        }
+
+        // Of what vanished only that goes which the manager had applied.
+        let Some(pruned) = self.converted(&pruned, &last.api_version)? else {
+            return Ok(());
+        };
+        let mut gone = fields_of(&object, last_node);
+        gone.subtract(&fields_of(&pruned, last_node));
+        remove_fields(&mut object, &gone.intersection(&dropped), last_node);
+        if let Some(object) = self.converted(&object, self.api_version)? {
+            *merged = object;
+            // What the configuration says holds, empty maps and lists included: otherwise applying it
+            // twice would not be the same as applying it once.
+            typed::merge(merged, config, node);
+        }
+        Ok(())
+    }
+
+    /// The pruned object, in some version, with what is owned in that version.
+    fn put_back(
+        &self,
+        merged: &Value,
+        pruned: Value,
+        version: &str,
+        owned: &FieldSet,
+    ) -> Result<Value, ApplyError> {
+        let Some(node) = self.versions.type_of(version) else {
+            return Ok(pruned);
+        };
+        let (Some(mut merged), Some(short)) = (
+            self.converted(merged, version)?,
+            self.converted(&pruned, version)?,
+        ) else {
+            return Ok(pruned);
+        };
+        let mut gone = fields_of(&merged, node);
+        gone.subtract(&fields_of(&short, node));
+        gone.subtract(&name_owned_structs(owned, node));
+        hollow_fields(&mut merged, &gone, node);
+        Ok(merged)
+    }
+
+    /// The object in a version; nothing if that is gone.
+    fn converted(&self, object: &Value, version: &str) -> Result<Option<Value>, ApplyError> {
+        if object.get("apiVersion").and_then(Value::as_str) == Some(version) {
+            return Ok(Some(object.clone()));
+        }
+        match self.converter.convert(object, version) {
+            Ok(object) => Ok(Some(object)),
+            Err(ConvertError::UnknownVersion) => Ok(None),
+            Err(ConvertError::NeedsConversion) => Err(ApplyError::NeedsConversion),
+            Err(ConvertError::Failed(text)) => Err(ApplyError::Conversion {
+                version: version.into(),
+                text,
+            }),
+        }
+    }
+}
+
+fn fields_of(object: &Value, node: &dyn TypeNode) -> FieldSet {
+    name_owned_structs(&to_set(object, node), node)
+}

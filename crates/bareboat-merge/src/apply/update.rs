@@ -1,0 +1,107 @@
+//! Bookkeeping for writes that are no apply: who changed something owns it now.
+
+use super::{ApplyError, FieldManager, Operation, Versions, Writer};
+use crate::{
+    managed::{self, Managed},
+    typed::{self, Changes},
+};
+use bareboat_api::Value;
+
+impl FieldManager<'_> {
+    /// Records in the new object who owns what, after a create, update or patch.
+    ///
+    /// Without a live object the new one is being created. The only error is
+    /// [`ApplyError::NeedsConversion`]: a conversion that fails otherwise leaves the managers of that
+    /// version as they were.
+    // Upstream: apimachinery managedfields/internal, fieldmanager.go and managedfieldsupdater.go.
+    pub fn update(
+        &self,
+        live: Option<&Value>,
+        mut new: Value,
+        writer: Writer<'_>,
+    ) -> Result<Value, ApplyError> {
+        let supplied = managed::take(&mut new);
+        let current = live.and_then(managed::of);
+        let mut managed = match supplied {
+            // A subresource can't set the list.
+            Some(supplied) if writer.subresource.is_empty() => entries(supplied, current),
+            _ => current.map_or_else(Managed::default, |list| Managed::trusted(list.clone())),
+        };
+        if managed.0.is_empty() && live.is_some() {
+            // Tracking begins with the creation or the first apply.
+            return Ok(new);
+        }
+        let Some(node) = self.versions.type_of(self.api_version) else {
+            managed::put(&mut new, managed);
+            return Ok(new);
+        };
+
+        let mut changes = match live {
+            Some(live) => typed::changes(live, &new, node),
+            None => self.changes_from_empty(&new).unwrap_or_default(),
+        };
+        self.ignore_reset(&mut changes);
+        if changes.is_empty() {
+            managed::put(&mut new, managed);
+            return Ok(new);
+        }
+
+        let nothing = Value::object();
+        self.take_for_update(&mut managed, live.unwrap_or(&nothing), &new, &changes)?;
+        if !changes.changed.is_empty() {
+            let mut own = self.entry(Operation::Update, writer);
+            own.time = Some(writer.now.into());
+            match managed.place_of(&own) {
+                Some(place) => {
+                    let known = &mut managed.0[place];
+                    known.fields.unite(&changes.changed);
+                    known.time = own.time;
+                }
+                None => {
+                    own.fields = changes.changed;
+                    managed.0.push(own);
+                }
+            }
+        }
+        managed::cap_updates(&mut managed);
+        managed::put(&mut new, managed);
+        Ok(new)
+    }
+
+    /// What an object holds beyond what any object of its kind does.
+    pub(super) fn changes_from_empty(&self, object: &Value) -> Option<Changes> {
+        let node = self.versions.type_of(self.api_version)?;
+        let nothing = Value::object();
+        let mut changes = typed::changes(self.empty.unwrap_or(&nothing), object, node);
+        // What an object lacks was never there.
+        changes.removed = Default::default();
+        self.ignore_reset(&mut changes);
+        Some(changes)
+    }
+
+    pub(super) fn ignore_reset(&self, changes: &mut Changes) {
+        ignore_reset(self.versions, self.api_version, changes);
+    }
+}
+
+pub(super) fn ignore_reset(versions: &dyn Versions, api_version: &str, changes: &mut Changes) {
+    if let Some(reset) = versions.reset_fields(api_version) {
+        changes.ignore(reset);
+    }
+}
+
+/// The entries to go on from: those the client sent if they make sense, else the current ones.
+fn entries(supplied: Value, current: Option<&Value>) -> Managed {
+    if current == Some(&supplied) {
+        // What was read and written back needs no check, and no copy either.
+        return Managed::trusted(supplied);
+    }
+    if managed::is_reset(&supplied) {
+        return Managed::default();
+    }
+    match Managed::parse(&supplied) {
+        Ok(managed) if !managed.0.is_empty() => managed,
+        // Clients that don't understand the list must not lose it.
+        _ => current.map_or_else(Managed::default, |list| Managed::trusted(list.clone())),
+    }
+}

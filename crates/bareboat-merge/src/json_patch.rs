@@ -1,0 +1,447 @@
+//! JSON patch: a list of operations on places of a document (RFC 6902).
+//!
+//! Follows the dialect Kubernetes clients rely on: negative indices count from the end, replacing a
+//! missing member sets it, and testing a missing member against `null` succeeds. Turning bytes into
+//! a [`Value`] and errors into HTTP answers is left to the caller.
+
+mod pointer;
+
+use bareboat_api::{
+    Value,
+    value::{MAX_DEPTH, print_string},
+};
+use pointer::{Pointer, Token};
+
+/// How many operations one patch may have.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// How many bytes of JSON the copy operations of one patch may add.
+pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
+
+/// How many values one patch may walk over or shift, so that a small patch can't buy seconds of CPU.
+const MAX_WORK: usize = 50_000_000;
+
+/// A patch that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The document is no list of objects.
+    #[error("a JSON patch must be a list of operations, not {0}")]
+    NotAList(&'static str),
+    /// An element of the list is not an object.
+    #[error("operation {index} must be an object, not {found}")]
+    NotAnObject {
+        /// Where in the list.
+        index: usize,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A member of an operation has the wrong type.
+    #[error("{member} of operation {index} must be a string, not {found}")]
+    NotAString {
+        /// Where in the list.
+        index: usize,
+        /// The member's name.
+        member: &'static str,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// There are more operations than allowed.
+    #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
+    TooManyOperations(usize),
+}
+
+/// A patch that was understood and does not fit the document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The operation's name is none of the six.
+    #[error("unexpected kind: {0}")]
+    UnknownOperation(String),
+    /// The operation lacks a member it needs.
+    #[error("{operation} operation needs a {member}")]
+    Incomplete {
+        /// The operation.
+        operation: &'static str,
+        /// The missing member.
+        member: &'static str,
+    },
+    /// A path is not a JSON pointer.
+    #[error("{operation} operation has an invalid path: {path}")]
+    BadPointer {
+        /// The operation.
+        operation: &'static str,
+        /// The path as given.
+        path: String,
+    },
+    /// The place does not exist.
+    #[error("{operation} operation does not apply: doc is missing path: {path}")]
+    Missing {
+        /// The operation.
+        operation: &'static str,
+        /// The path as given.
+        path: String,
+    },
+    /// A test found another value.
+    #[error("testing value {path} failed")]
+    TestFailed {
+        /// The path as given.
+        path: String,
+    },
+    /// A move into the moved value itself.
+    #[error("move operation does not apply: {from} contains {path}")]
+    MoveIntoItself {
+        /// Where from.
+        from: String,
+        /// Where to.
+        path: String,
+    },
+    /// The copies add more than allowed.
+    #[error(
+        "unable to complete the copy, the accumulated size increase of copy is {0}, exceeding the limit {MAX_COPY_BYTES}"
+    )]
+    CopiesTooMuch(usize),
+    /// The result would be nested too deeply.
+    #[error("{operation} operation nests deeper than {MAX_DEPTH} levels: {path}")]
+    TooDeep {
+        /// The operation.
+        operation: &'static str,
+        /// The path as given.
+        path: String,
+    },
+    /// The patch asks for an unreasonable amount of work.
+    #[error("the patch takes too many steps to apply")]
+    TooMuchWork,
+}
+
+/// A patch that was read and can be applied any number of times.
+#[derive(Debug, Clone)]
+pub struct JsonPatch(Vec<Operation>);
+
+#[derive(Debug, Clone)]
+struct Operation {
+    kind: String,
+    path: Option<String>,
+    from: Option<String>,
+    value: Option<Value>,
+}
+
+impl JsonPatch {
+    /// Reads a patch.
+    pub fn parse(patch: Value) -> Result<JsonPatch, DecodeError> {
+        let Value::Array(items) = patch else {
+            return Err(DecodeError::NotAList(patch.type_name()));
+        };
+        if items.len() > MAX_OPERATIONS {
+            return Err(DecodeError::TooManyOperations(items.len()));
+        }
+        let operations = items.into_iter().enumerate().map(|(index, item)| {
+            let Value::Object(mut members) = item else {
+                let found = item.type_name();
+                return Err(DecodeError::NotAnObject { index, found });
+            };
+            let mut text = |member: &'static str| match members.remove(member) {
+                None | Some(Value::Null) => Ok(None),
+                Some(Value::String(text)) => Ok(Some(text.into_string())),
+                Some(other) => Err(DecodeError::NotAString {
+                    index,
+                    member,
+                    found: other.type_name(),
+                }),
+            };
+            Ok(Operation {
+                kind: text("op")?.unwrap_or_else(|| "unknown".into()),
+                path: text("path")?,
+                from: text("from")?,
+                value: members.remove("value"),
+            })
+        });
+        Ok(JsonPatch(operations.collect::<Result<_, _>>()?))
+    }
+
+    /// Changes the document; on an error it is left half changed.
+    pub fn apply(&self, document: &mut Value) -> Result<(), ApplyError> {
+        let mut budget = Budget { copied: 0, work: 0 };
+        for operation in &self.0 {
+            operation.apply(document, &mut budget)?;
+        }
+        Ok(())
+    }
+}
+
+struct Budget {
+    copied: usize,
+    work: usize,
+}
+
+impl Budget {
+    fn spend(&mut self, work: usize) -> Result<(), ApplyError> {
+        self.work += work;
+        if self.work > MAX_WORK {
+            return Err(ApplyError::TooMuchWork);
+        }
+        Ok(())
+    }
+}
+
+impl Operation {
+    fn apply(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
+        match self.kind.as_str() {
+            "add" => {
+                let step = Step::new("add", self.path.as_deref())?;
+                let value = self.value("add")?.clone();
+                step.check_depth(&value, budget)?;
+                step.add(document, value, budget)
+            }
+            "remove" => {
+                let step = Step::new("remove", self.path.as_deref())?;
+                step.remove(document, budget).map(drop)
+            }
+            "replace" => {
+                let step = Step::new("replace", self.path.as_deref())?;
+                let value = self.value("replace")?.clone();
+                step.check_depth(&value, budget)?;
+                step.replace(document, value)
+            }
+            "test" => {
+                let step = Step::new("test", self.path.as_deref())?;
+                step.test(document, self.value("test")?)
+            }
+            "copy" => self.copy(document, budget),
+            "move" => self.relocate(document, budget),
+            other => Err(ApplyError::UnknownOperation(print_string(other))),
+        }
+    }
+
+    fn value(&self, operation: &'static str) -> Result<&Value, ApplyError> {
+        self.value.as_ref().ok_or(ApplyError::Incomplete {
+            operation,
+            member: "value",
+        })
+    }
+
+    fn ends(&self, operation: &'static str) -> Result<(Step<'_>, Step<'_>), ApplyError> {
+        let from = self.from.as_deref().ok_or(ApplyError::Incomplete {
+            operation,
+            member: "from",
+        })?;
+        Ok((
+            Step::new(operation, Some(from))?,
+            Step::new(operation, self.path.as_deref())?,
+        ))
+    }
+
+    fn copy(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
+        let (from, to) = self.ends("copy")?;
+        let source = from.pointer.find(document).ok_or_else(|| from.missing())?;
+        // The size is counted before the copy is made, so that memory stays within the limit.
+        budget.copied = budget.copied.saturating_add(json_size(source));
+        if budget.copied > MAX_COPY_BYTES {
+            return Err(ApplyError::CopiesTooMuch(budget.copied));
+        }
+        let value = source.clone();
+        to.check_depth(&value, budget)?;
+        to.add(document, value, budget)
+    }
+
+    fn relocate(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
+        let (from, to) = self.ends("move")?;
+        if from.pointer.is_above(&to.pointer) {
+            return Err(ApplyError::MoveIntoItself {
+                from: from.path.into(),
+                path: to.path.into(),
+            });
+        }
+        if from.path == to.path {
+            return from
+                .pointer
+                .find(document)
+                .map(drop)
+                .ok_or_else(|| from.missing());
+        }
+        let value = from.remove(document, budget)?;
+        // What was shallow enough at its old place is so at any place that is not deeper.
+        if to.pointer.len() > from.pointer.len() {
+            to.check_depth(&value, budget)?;
+        }
+        to.add(document, value, budget)
+    }
+}
+
+/// One end of an operation.
+struct Step<'a> {
+    operation: &'static str,
+    path: &'a str,
+    pointer: Pointer,
+}
+
+impl<'a> Step<'a> {
+    fn new(operation: &'static str, path: Option<&'a str>) -> Result<Step<'a>, ApplyError> {
+        let path = path.ok_or(ApplyError::Incomplete {
+            operation,
+            member: "path",
+        })?;
+        let pointer = Pointer::parse(path).ok_or_else(|| ApplyError::BadPointer {
+            operation,
+            path: path.into(),
+        })?;
+        Ok(Step {
+            operation,
+            path,
+            pointer,
+        })
+    }
+
+    fn missing(&self) -> ApplyError {
+        ApplyError::Missing {
+            operation: self.operation,
+            path: self.path.into(),
+        }
+    }
+
+    fn check_depth(&self, value: &Value, budget: &mut Budget) -> Result<(), ApplyError> {
+        let room = MAX_DEPTH.saturating_sub(self.pointer.len());
+        let mut walked = 0;
+        let fits = fits(value, room, &mut walked);
+        budget.spend(walked)?;
+        if fits {
+            return Ok(());
+        }
+        Err(ApplyError::TooDeep {
+            operation: self.operation,
+            path: self.path.into(),
+        })
+    }
+
+    fn add(
+        &self,
+        document: &mut Value,
+        value: Value,
+        budget: &mut Budget,
+    ) -> Result<(), ApplyError> {
+        let Some((parent, last)) = self.pointer.parent(document) else {
+            if self.pointer.is_root() {
+                *document = value;
+                return Ok(());
+            }
+            return Err(self.missing());
+        };
+        match parent {
+            Value::Object(members) => {
+                members.insert(last.name(), value);
+                Ok(())
+            }
+            Value::Array(items) => {
+                let place = last
+                    .place_to_insert(items.len())
+                    .ok_or_else(|| self.missing())?;
+                budget.spend(items.len() - place)?;
+                items.insert(place, value);
+                Ok(())
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn remove(&self, document: &mut Value, budget: &mut Budget) -> Result<Value, ApplyError> {
+        let Some((parent, last)) = self.pointer.parent(document) else {
+            // Nothing remains of a document that was removed whole.
+            return Err(self.missing());
+        };
+        match parent {
+            Value::Object(members) => members.remove(last.name()).ok_or_else(|| self.missing()),
+            Value::Array(items) => {
+                let place = last.place(items.len()).ok_or_else(|| self.missing())?;
+                budget.spend(items.len() - place)?;
+                Ok(items.remove(place))
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn replace(&self, document: &mut Value, value: Value) -> Result<(), ApplyError> {
+        let Some((parent, last)) = self.pointer.parent(document) else {
+            if self.pointer.is_root() {
+                *document = value;
+                return Ok(());
+            }
+            return Err(self.missing());
+        };
+        match parent {
+            // Upstream: evanphx/json-patch v4 sets a missing member, and clients rely on it.
+            Value::Object(members) => {
+                members.insert(last.name(), value);
+                Ok(())
+            }
+            Value::Array(items) => {
+                let place = last.place(items.len()).ok_or_else(|| self.missing())?;
+                items[place] = value;
+                Ok(())
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn test(&self, document: &mut Value, expected: &Value) -> Result<(), ApplyError> {
+        let failed = || ApplyError::TestFailed {
+            path: self.path.into(),
+        };
+        if let Some(found) = self.pointer.find(document) {
+            return (found == expected).then_some(()).ok_or_else(failed);
+        }
+        // An absent member of an existing object equals null.
+        match self.pointer.parent(document) {
+            Some((Value::Object(_), _)) if expected.is_null() => Ok(()),
+            Some((Value::Object(_), _)) => Err(failed()),
+            _ => Err(self.missing()),
+        }
+    }
+}
+
+/// Whether the value nests no deeper than `room`; counts what it walked over.
+fn fits(value: &Value, room: usize, walked: &mut usize) -> bool {
+    *walked += 1;
+    match value {
+        Value::Array(items) => room > 0 && items.iter().all(|item| fits(item, room - 1, walked)),
+        Value::Object(members) => {
+            room > 0 && members.values().all(|item| fits(item, room - 1, walked))
+        }
+        _ => true,
+    }
+}
+
+/// About how many bytes the value takes as JSON.
+fn json_size(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(_) => 5,
+        Value::Int(_) | Value::Float(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => {
+            let sizes = members
+                .iter()
+                .map(|(key, item)| key.len() + 4 + json_size(item));
+            sizes.sum::<usize>() + 2
+        }
+    }
+}
+
+impl Token {
+    /// The index this token names in a list of so many elements.
+    fn place(&self, len: usize) -> Option<usize> {
+        self.index(len).filter(|place| *place < len)
+    }
+
+    /// Where this token inserts into a list of so many elements.
+    fn place_to_insert(&self, len: usize) -> Option<usize> {
+        if self.name() == "-" {
+            return Some(len);
+        }
+        // Counted from the end of the list as it will be, so that -1 appends.
+        self.index(len + 1).filter(|place| *place <= len)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Bounding the list: of many updaters the oldest become one.
+
+use super::{Entry, Managed, Operation};
+use bareboat_api::Str;
+use std::collections::HashMap;
+
+/// How many entries of updates are kept apart.
+const MAX_UPDATES: usize = 10;
+
+/// The manager the oldest updates are attributed to.
+const ANCIENT: &str = "ancient-changes";
+
+/// Merges the oldest updates, version by version, until few enough remain.
+// Upstream: apimachinery managedfields/internal/capmanagers.go.
+pub(crate) fn cap_updates(managed: &mut Managed) {
+    let is_update = |entry: &Entry| entry.operation == Operation::Update;
+    let mut count = managed.0.iter().filter(|entry| is_update(entry)).count();
+    if count <= MAX_UPDATES {
+        return;
+    }
+    let mut slots: Vec<Option<Entry>> = std::mem::take(&mut managed.0)
+        .into_iter()
+        .map(Some)
+        .collect();
+    let mut oldest: Vec<usize> = (0..slots.len())
+        .filter(|place| slots[*place].as_ref().is_some_and(is_update))
+        .collect();
+    oldest.sort_by(|a, b| match (&slots[*a], &slots[*b]) {
+        (Some(a), Some(b)) => a.time.cmp(&b.time).then_with(|| a.identity_order(b)),
+        _ => std::cmp::Ordering::Equal,
+    });
+
+    // For each version the entry that collects: the one there is, else the oldest.
+    let mut collectors: HashMap<Str, usize> = HashMap::new();
+    let bucket = |entry: &Entry| entry.manager == ANCIENT && entry.subresource.is_empty();
+    for place in oldest {
+        if count <= MAX_UPDATES {
+            break;
+        }
+        let Some(version) = slots[place].as_ref().map(|entry| entry.api_version.clone()) else {
+            continue;
+        };
+        let Some(first) = collectors.insert(version.clone(), place) else {
+            continue;
+        };
+        let existing = slots.iter().position(|slot| {
+            let same =
+                |entry: &Entry| is_update(entry) && bucket(entry) && entry.api_version == version;
+            slot.as_ref().is_some_and(same)
+        });
+        let into = existing.unwrap_or(first);
+        // An entry that became the bucket earlier, or is it, gives way to the other one.
+        let merged = if into == place { first } else { place };
+        let Some(from) = slots[merged].take() else {
+            collectors.insert(version, into);
+            continue;
+        };
+        if let Some(entry) = &mut slots[into] {
+            entry.fields.unite(&from.fields);
+            entry.manager = ANCIENT.into();
+            entry.subresource = Str::default();
+            // What is merged in is the more recent.
+            if from.time > entry.time {
+                entry.time = from.time;
+            }
+        }
+        collectors.insert(version, into);
+        count -= 1;
+    }
+    managed.0 = slots.into_iter().flatten().collect();
+}

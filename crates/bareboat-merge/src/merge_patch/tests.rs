@@ -1,0 +1,68 @@
+use super::*;
+use bareboat_api::value;
+
+fn check(mut target: Value, patch: Value, expected: Value) {
+    let shown = format!("{target} + {patch}");
+    merge_patch(&mut target, patch);
+    assert_eq!(target, expected, "{shown}");
+}
+
+#[test]
+fn follows_the_examples_of_rfc_7396() {
+    check(value!({"a": "b"}), value!({"a": "c"}), value!({"a": "c"}));
+    check(
+        value!({"a": "b"}),
+        value!({"b": "c"}),
+        value!({"a": "b", "b": "c"}),
+    );
+    check(value!({"a": "b"}), value!({"a": null}), value!({}));
+    check(
+        value!({"a": "b", "b": "c"}),
+        value!({"a": null}),
+        value!({"b": "c"}),
+    );
+    check(value!({"a": ["b"]}), value!({"a": "c"}), value!({"a": "c"}));
+    check(
+        value!({"a": "c"}),
+        value!({"a": ["b"]}),
+        value!({"a": ["b"]}),
+    );
+    check(
+        value!({"a": {"b": "c"}}),
+        value!({"a": {"b": "d", "c": null}}),
+        value!({"a": {"b": "d"}}),
+    );
+    check(
+        value!({"a": [{"b": "c"}]}),
+        value!({"a": [1]}),
+        value!({"a": [1]}),
+    );
+    check(value!(["a", "b"]), value!(["c", "d"]), value!(["c", "d"]));
+    check(value!({"a": "b"}), value!(["c"]), value!(["c"]));
+    check(value!({"a": "foo"}), Value::Null, Value::Null);
+    check(value!({"a": "foo"}), value!("bar"), value!("bar"));
+    check(
+        value!({"e": null}),
+        value!({"a": 1}),
+        value!({"e": null, "a": 1}),
+    );
+    check(
+        value!([1, 2]),
+        value!({"a": "b", "c": null}),
+        value!({"a": "b"}),
+    );
+    check(
+        value!({}),
+        value!({"a": {"bb": {"ccc": null}}}),
+        value!({"a": {"bb": {}}}),
+    );
+}
+
+#[test]
+fn keeps_nulls_inside_lists() {
+    check(
+        value!({}),
+        value!({"a": [null, {"b": null}]}),
+        value!({"a": [null, {"b": null}]}),
+    );
+}

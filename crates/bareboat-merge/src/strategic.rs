@@ -1,0 +1,193 @@
+//! Strategic merge patch: a partial object whose lists merge by the keys their type declares.
+//!
+//! Directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`) are
+//! obeyed and never stay in the result. Which types have merge keys is known to the caller's
+//! [`TypeNode`]s; decoding and validation are left to the caller.
+
+mod lists;
+mod order;
+
+use bareboat_api::{Map, Value, typing::TypeNode};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_LIST: &str = "$deleteFromPrimitiveList";
+const ELEMENT_ORDER: &str = "$setElementOrder";
+
+/// Why a strategic merge patch could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StrategicError {
+    /// The patch, or a directive in it, is not formed as it must be: a bad request.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// The patch asks for something that does not exist, such as merging lists of lists: unprocessable.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// The patch does not fit the object.
+    #[error("{0}")]
+    Inapplicable(String),
+}
+
+const BAD_RETAIN_KEYS: StrategicError =
+    StrategicError::Malformed("invalid patch format of retainKeys");
+const BAD_DELETE_LIST: StrategicError =
+    StrategicError::Malformed("invalid patch format of primitive list");
+const BAD_ELEMENT_ORDER: StrategicError =
+    StrategicError::Malformed("invalid patch format of setElementOrder list");
+
+type Node<'a> = Option<&'a dyn TypeNode>;
+
+/// Merges the patch into an object of the given type.
+///
+/// On an error the object is left half changed. Recursion follows the patch, whose depth its
+/// parser has bounded.
+// Upstream: apimachinery/pkg/util/strategicpatch, StrategicMergeMapPatch.
+pub fn strategic_merge(
+    target: &mut Value,
+    patch: Value,
+    node: &dyn TypeNode,
+) -> Result<(), StrategicError> {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => merge_members(target, patch, Some(node)),
+        _ => Err(StrategicError::Malformed("invalid JSON document")),
+    }
+}
+
+/// Merges one object into another.
+fn merge_members(target: &mut Map, mut patch: Map, node: Node) -> Result<(), StrategicError> {
+    match patch.remove(DIRECTIVE) {
+        None => {}
+        Some(directive) => match directive.as_str() {
+            Some("replace") => {
+                strip_members(&mut patch);
+                *target = patch;
+                return Ok(());
+            }
+            Some("delete") => {
+                *target = Map::new();
+                return Ok(());
+            }
+            Some("merge") => {}
+            _ => return Err(unknown_directive(&directive, patch)),
+        },
+    }
+    if let Some(retained) = patch.remove(RETAIN_KEYS) {
+        retain_keys(target, &patch, &retained)?;
+    }
+    order::merge_ordered_lists(target, &mut patch, node)?;
+    for (key, value) in patch {
+        if key.starts_with(DELETE_LIST) {
+            let list = directed_field(&key, DELETE_LIST).ok_or(BAD_DELETE_LIST)?;
+            lists::delete_from(target, list, value)?;
+            continue;
+        }
+        merge_member(target, &key, value, node)?;
+    }
+    Ok(())
+}
+
+/// Merges the member of one name.
+fn merge_member(
+    target: &mut Map,
+    key: &str,
+    value: Value,
+    node: Node,
+) -> Result<(), StrategicError> {
+    let field = node.and_then(|node| node.field(key));
+    match (target.get_mut(key), value) {
+        (_, Value::Null) => {
+            target.remove(key);
+        }
+        (Some(Value::Object(old)), Value::Object(new)) => {
+            if field.is_some_and(TypeNode::patch_replaces) {
+                *old = new;
+                strip_members(old);
+            } else {
+                merge_members(old, new, field)?;
+            }
+        }
+        (Some(Value::Array(old)), Value::Array(new)) => {
+            let merged = lists::merge(std::mem::take(old), new, key, field)?;
+            *old = merged;
+        }
+        (_, mut new) => {
+            discard_nulls(&mut new);
+            if strip_directives(&mut new) {
+                target.insert(key, new);
+            } else {
+                target.remove(key);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the members a `$retainKeys` list does not name.
+fn retain_keys(target: &mut Map, patch: &Map, retained: &Value) -> Result<(), StrategicError> {
+    let names = retained.as_array().ok_or(BAD_RETAIN_KEYS)?;
+    let names: std::collections::HashSet<&str> = names.iter().filter_map(Value::as_str).collect();
+    let unnamed = patch.iter().any(|(key, value)| {
+        let directive = key.starts_with(DELETE_LIST) || key.starts_with(ELEMENT_ORDER);
+        !value.is_null() && !directive && !names.contains(key)
+    });
+    if unnamed {
+        return Err(BAD_RETAIN_KEYS);
+    }
+    target.retain(|key, _| names.contains(key));
+    Ok(())
+}
+
+/// The field a directive such as `$setElementOrder/finalizers` is about.
+fn directed_field<'a>(key: &'a str, directive: &str) -> Option<&'a str> {
+    key.strip_prefix(directive)?.strip_prefix('/')
+}
+
+fn is_directive(key: &str) -> bool {
+    key.starts_with('$')
+        && (key == RETAIN_KEYS || key.starts_with(DELETE_LIST) || key.starts_with(ELEMENT_ORDER))
+}
+
+/// Takes the directives out of something that is new as a whole; false if it is itself a directive.
+fn strip_directives(value: &mut Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            if members.contains_key(DIRECTIVE) {
+                return false;
+            }
+            strip_members(members);
+        }
+        Value::Array(items) => items.retain_mut(strip_directives),
+        _ => {}
+    }
+    true
+}
+
+fn strip_members(members: &mut Map) {
+    members.retain(|key, value| !is_directive(key) && strip_directives(value));
+}
+
+/// Takes out members that are `null`: they were meant to remove something that is not there.
+fn discard_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.retain(|_, value| {
+            discard_nulls(value);
+            !value.is_null()
+        }),
+        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
+        _ => {}
+    }
+}
+
+fn unknown_directive(directive: &Value, patch: Map) -> StrategicError {
+    let shown = directive
+        .as_str()
+        .map_or_else(|| directive.to_string(), String::from);
+    StrategicError::Inapplicable(format!(
+        "unknown patch type: {shown} in map: {}",
+        Value::Object(patch)
+    ))
+}
+
+#[cfg(test)]
+mod tests;

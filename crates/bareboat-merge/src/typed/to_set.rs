@@ -1,0 +1,62 @@
+//! The set of fields an object has.
+
+use super::{Shape, element, items::Items, member, shape};
+use crate::fields::{FieldSet, ITSELF, field_key};
+use bareboat_api::{Map, Str, Value, typing::TypeNode};
+
+/// Every field of the object: leaves, elements of lists, entries of maps and empty maps.
+// Upstream: structured-merge-diff, typed/tofieldset.go.
+pub fn to_set(object: &Value, node: &dyn TypeNode) -> FieldSet {
+    FieldSet(nodes_below(object, node).1)
+}
+
+/// Whether the value itself is a field, and the fields below it.
+fn nodes_below(value: &Value, node: &dyn TypeNode) -> (bool, Map) {
+    let mut below = Vec::new();
+    match (shape(node, Some(value)), value) {
+        (Some(Shape::Leaf), _) => return (true, Map::new()),
+        (Some(Shape::Members), Value::Object(members)) => {
+            below.reserve(members.len());
+            for (name, value) in members.iter() {
+                let member = member(node, name);
+                let (own, nodes) = nodes_below(value, member.node);
+                let hollow = match value {
+                    Value::Null => true,
+                    Value::Object(members) => members.is_empty(),
+                    _ => false,
+                };
+                push(&mut below, own || hollow || !member.named, nodes, || {
+                    field_key(name)
+                });
+            }
+        }
+        (Some(shape @ (Shape::Set | Shape::Keyed)), Value::Array(list)) => {
+            for (key, same) in Items::of(node, shape, list).iter() {
+                // Elements that can't be told apart are owned as one.
+                let nodes = match same {
+                    [item] => nodes_below(item, element(node)).1,
+                    _ => Map::new(),
+                };
+                push(&mut below, true, nodes, || key.clone());
+            }
+        }
+        _ => {}
+    }
+    (false, Map::from_unsorted(below))
+}
+
+/// Adds a node to the fields of a level, if there is something in it.
+pub(super) fn push(
+    level: &mut Vec<(Str, Value)>,
+    own: bool,
+    mut nodes: Map,
+    key: impl FnOnce() -> Str,
+) {
+    if !own && nodes.is_empty() {
+        return;
+    }
+    if own && !nodes.is_empty() {
+        nodes.insert(ITSELF, Value::object());
+    }
+    level.push((key(), Value::Object(nodes)));
+}

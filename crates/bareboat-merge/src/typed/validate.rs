@@ -1,0 +1,136 @@
+//! Whether an applied configuration fits its type.
+
+use super::{Shape, element, items::item_key, member, shape};
+use crate::fields::Element;
+use bareboat_api::{
+    Value,
+    typing::{Form, TypeNode},
+};
+use std::{collections::HashSet, fmt};
+
+/// What in a configuration does not fit its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeError {
+    problems: Vec<(String, String)>,
+}
+
+impl TypeError {
+    /// The path and text of each problem.
+    pub fn problems(&self) -> &[(String, String)] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |f: &mut fmt::Formatter<'_>, (path, text): &(String, String)| match &**path {
+            "" => f.write_str(text),
+            path => write!(f, "{path}: {text}"),
+        };
+        if let [problem] = self.problems.as_slice() {
+            return one(f, problem);
+        }
+        f.write_str("errors:")?;
+        for problem in &self.problems {
+            f.write_str("\n  ")?;
+            one(f, problem)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+/// Checks that members are declared, containers are what they must be and elements differ.
+// Upstream: structured-merge-diff, typed/validate.go.
+pub fn validate(config: &Value, node: &dyn TypeNode) -> Result<(), TypeError> {
+    let mut check = Check::default();
+    check.value(config, node);
+    if check.problems.is_empty() {
+        return Ok(());
+    }
+    Err(TypeError {
+        problems: check.problems,
+    })
+}
+
+/// More problems than this help nobody.
+const MAX_PROBLEMS: usize = 100;
+
+#[derive(Default)]
+struct Check {
+    path: String,
+    problems: Vec<(String, String)>,
+}
+
+impl Check {
+    fn problem(&mut self, text: impl Into<String>) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push((self.path.clone(), text.into()));
+        }
+    }
+
+    fn below(&mut self, element: &Element, check: impl FnOnce(&mut Check)) {
+        let length = self.path.len();
+        self.path.push_str(&element.to_string());
+        check(self);
+        self.path.truncate(length);
+    }
+
+    fn value(&mut self, value: &Value, node: &dyn TypeNode) {
+        match (node.form(), value) {
+            (_, Value::Null) | (Form::Untyped | Form::Scalar, _) => {}
+            (Form::Struct | Form::Map, Value::Object(members)) => {
+                for (name, value) in members.iter() {
+                    let member = member(node, name);
+                    let open = node.form() == Form::Map || node.preserves_unknown();
+                    let declared = member.named || open;
+                    self.member(name, |check| match declared {
+                        true => check.value(value, member.node),
+                        false => check.problem("field not declared in schema"),
+                    });
+                    if !declared {
+                        return;
+                    }
+                }
+            }
+            (Form::List(_), Value::Array(list)) => self.list(list, node),
+            (Form::Struct | Form::Map, other) => self.problem(format!("expected map, got {other}")),
+            (Form::List(_), other) => self.problem(format!("expected list, got {other}")),
+        }
+    }
+
+    fn member(&mut self, name: &str, check: impl FnOnce(&mut Check)) {
+        let length = self.path.len();
+        self.path.push('.');
+        self.path.push_str(name);
+        check(self);
+        self.path.truncate(length);
+    }
+
+    fn list(&mut self, list: &[Value], node: &dyn TypeNode) {
+        let shape = match shape(node, None) {
+            Some(shape @ (Shape::Set | Shape::Keyed)) => shape,
+            _ => {
+                for (index, item) in list.iter().enumerate() {
+                    let index = Element::Index(index as i64);
+                    self.below(&index, |check| check.value(item, element(node)));
+                }
+                return;
+            }
+        };
+        let mut seen = HashSet::with_capacity(list.len());
+        for (index, item) in list.iter().enumerate() {
+            let key = match item_key(node, shape, item) {
+                Ok(key) => key,
+                Err(text) => return self.problem(format!("element {index}: {text}")),
+            };
+            let place = Element::parse(&key).ok().flatten();
+            let place = place.unwrap_or(Element::Index(index as i64));
+            if !seen.insert(key) {
+                self.problem(format!("duplicate entries for key {place}"));
+            }
+            self.below(&place, |check| check.value(item, element(node)));
+        }
+    }
+}

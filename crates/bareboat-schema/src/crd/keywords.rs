@@ -1,0 +1,546 @@
+//! What each keyword of a definition's schema may say, beyond being structural.
+//!
+//! Upstream: apiextensions pkg/apis/apiextensions/validation, the OpenAPI schema walk.
+
+use super::expressions::{self, Expressions};
+use super::props::{Props, is_zero};
+use crate::path::field_path;
+use crate::schema::{Additional, Node};
+use bareboat_api::{FieldError, FieldPath, Value};
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+/// Which of the rules that were tightened over time apply.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strictness {
+    pub(super) valid_types: bool,
+    pub(super) atomic_sets: bool,
+    pub(super) map_keys: bool,
+}
+
+/// Where the walk is.
+#[derive(Clone)]
+struct Here<'a> {
+    root: bool,
+    /// Why defaults are not allowed here.
+    no_defaults: Option<String>,
+    in_metadata: bool,
+    /// The nearest list or map above whose elements cannot be told apart.
+    uncorrelatable: Option<FieldPath>,
+    /// The compiled schema, where expressions can be checked.
+    node: Option<&'a Node>,
+    scope: expressions::Scope,
+}
+
+/// Checks a schema; with `root`, the expressions in it too.
+pub(super) fn check(
+    schema: Props<'_>,
+    path: &FieldPath,
+    strictness: Strictness,
+    root: Option<&Node>,
+    expressions: &mut Expressions<'_>,
+) -> Vec<FieldError> {
+    let mut walk = Walk {
+        strictness,
+        expressions,
+        schema_errors: Vec::new(),
+        rule_errors: Vec::new(),
+    };
+    let here = Here {
+        root: true,
+        no_defaults: None,
+        in_metadata: false,
+        uncorrelatable: None,
+        node: root,
+        scope: expressions::Scope::root(root),
+    };
+    walk.schema(schema, path, here);
+    walk.schema_errors.append(&mut walk.rule_errors);
+    walk.schema_errors
+}
+
+struct Walk<'w, 'e> {
+    strictness: Strictness,
+    expressions: &'w mut Expressions<'e>,
+    schema_errors: Vec<FieldError>,
+    rule_errors: Vec<FieldError>,
+}
+
+impl Walk<'_, '_> {
+    fn schema(&mut self, s: Props<'_>, path: &FieldPath, here: Here<'_>) {
+        let start = self.schema_errors.len();
+        self.plain_keywords(s, path, &here);
+        self.members(s, path, &here);
+        self.compositions(s, path, &here);
+        self.items(s, path, &here);
+        self.extensions(s, path);
+        self.list_map(s, path);
+        if self.strictness.map_keys {
+            self.schema_errors.extend(map_and_set_items(s, path));
+        }
+        let rules = s.list("x-kubernetes-validations");
+        if rules.is_empty() {
+            return;
+        }
+        let path = path.child("x-kubernetes-validations");
+        for (index, rule) in rules.iter().enumerate() {
+            self.rule(s, rule, &path.index(index));
+        }
+        // Expressions over a schema that is wrong here or below would only add noise.
+        if self.schema_errors.len() == start
+            && let Some(node) = here.node
+        {
+            let mut found =
+                self.expressions
+                    .check(node, &here.scope, &path, here.uncorrelatable.as_ref());
+            self.rule_errors.append(&mut found);
+        }
+    }
+
+    fn plain_keywords(&mut self, s: Props<'_>, path: &FieldPath, here: &Here<'_>) {
+        let kind = s.kind();
+        let errors = &mut self.schema_errors;
+        if self.strictness.valid_types && !kind.is_empty() && !TYPES.contains(&kind) {
+            errors.push(FieldError::not_supported(path.child("type"), kind, TYPES));
+        }
+        if s.default().is_some()
+            && let Some(reason) = &here.no_defaults
+        {
+            let detail = format!("must not be set {reason}");
+            errors.push(FieldError::forbidden(path.child("default"), detail));
+        }
+        for key in ["id", "patternProperties", "definitions", "$ref"] {
+            if s.get(key).is_some() {
+                let detail = format!("{key} is not supported");
+                errors.push(FieldError::forbidden(path.child(key), detail));
+            }
+        }
+        for key in ["additionalItems", "dependencies"] {
+            if s.0.get(key).is_some_and(|value| !value.is_null()) {
+                let detail = format!("{key} is not supported");
+                errors.push(FieldError::forbidden(path.child(key), detail));
+            }
+        }
+        if kind == "null" {
+            errors.push(FieldError::forbidden(
+                path.child("type"),
+                "type cannot be set to null, use nullable as an alternative",
+            ));
+        }
+        if !s.list("items").is_empty() {
+            errors.push(FieldError::forbidden(
+                path.child("items"),
+                "items must be a schema object and not an array",
+            ));
+        }
+        if here.in_metadata && s.truth("x-kubernetes-embedded-resource") {
+            errors.push(FieldError::forbidden(
+                path.child("x-kubernetes-embedded-resource"),
+                "must not be used inside of resource meta",
+            ));
+        }
+        if s.truth("uniqueItems") {
+            errors.push(FieldError::forbidden(
+                path.child("uniqueItems"),
+                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            ));
+        }
+    }
+
+    fn members(&mut self, s: Props<'_>, path: &FieldPath, here: &Here<'_>) {
+        if s.has_additional() {
+            let at = path.child("additionalProperties");
+            let allows_all = s.0.get("additionalProperties") == Some(&Value::Bool(true));
+            if s.members("properties").next().is_some() && !allows_all {
+                self.schema_errors.push(FieldError::forbidden(
+                    at.clone(),
+                    "additionalProperties and properties are mutual exclusive",
+                ));
+            }
+            if let Some(values) = s.child("additionalProperties") {
+                let mut below = here.clone();
+                below.root = false;
+                if here.in_metadata {
+                    below.no_defaults =
+                        Some("inside additionalProperties applying to object metadata".to_owned());
+                }
+                below.node = here.node.and_then(|node| match &node.additional {
+                    Additional::Node(node) => Some(&**node),
+                    _ => None,
+                });
+                below.scope = here.scope.element(here.node, below.node);
+                self.schema(values, &at, below);
+            }
+        }
+        let map_type = s.text("x-kubernetes-map-type");
+        for (name, property) in s.members("properties") {
+            let mut below = here.clone();
+            below.root = false;
+            if !matches!(map_type, "" | "granular" | "atomic") {
+                below.uncorrelatable.get_or_insert_with(|| path.clone());
+            }
+            if (here.root || s.truth("x-kubernetes-embedded-resource"))
+                && crate::prune::is_meta(name)
+            {
+                below.in_metadata = true;
+                if here.root {
+                    below.no_defaults = Some(format!("in top-level {name}"));
+                }
+            }
+            below.node = here.node.and_then(|node| node.property(name));
+            below.scope = here.scope.property(here.node, name, below.node);
+            self.schema(property, &path.child("properties").key(name), below);
+        }
+    }
+
+    /// Expressions are not looked at under alternatives: structural schemas have none there.
+    fn compositions(&mut self, s: Props<'_>, path: &FieldPath, here: &Here<'_>) {
+        let below = || Here {
+            root: false,
+            node: None,
+            scope: expressions::Scope::default(),
+            ..here.clone()
+        };
+        if let Some(branch) = s.child("not") {
+            self.schema(branch, &path.child("not"), below());
+        }
+        for key in ["allOf", "oneOf", "anyOf"] {
+            for (index, branch) in s.children(key) {
+                self.schema(branch, &path.child(key).index(index), below());
+            }
+        }
+        for key in ["definitions", "dependencies"] {
+            for (name, branch) in s.members(key) {
+                self.schema(branch, &path.child(key).key(name), below());
+            }
+        }
+    }
+
+    fn items(&mut self, s: Props<'_>, path: &FieldPath, here: &Here<'_>) {
+        let mut below = here.clone();
+        below.root = false;
+        if s.text("x-kubernetes-list-type") != "map" {
+            below.uncorrelatable.get_or_insert_with(|| path.clone());
+        }
+        below.node = here.node.and_then(|node| node.items.as_deref());
+        below.scope = here.scope.element(here.node, below.node);
+        let at = path.child("items");
+        if let Some(items) = s.child("items") {
+            self.schema(items, &at, below);
+        } else {
+            for (index, items) in s.children("items") {
+                let below = Here {
+                    node: None,
+                    ..below.clone()
+                };
+                self.schema(items, &at.index(index), below);
+            }
+        }
+    }
+
+    fn extensions(&mut self, s: Props<'_>, path: &FieldPath) {
+        let errors = &mut self.schema_errors;
+        if s.0.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+            errors.push(FieldError::invalid(
+                path.child("x-kubernetes-preserve-unknown-fields"),
+                false,
+                "must be true or undefined",
+            ));
+        }
+        let list_type = s.0.get_str("x-kubernetes-list-type");
+        let map_type = s.0.get_str("x-kubernetes-map-type");
+        for (given, key, wanted) in [
+            (map_type.is_some(), "x-kubernetes-map-type", "object"),
+            (list_type.is_some(), "x-kubernetes-list-type", "array"),
+        ] {
+            if given && s.kind() != wanted {
+                let detail = format!("must be {wanted} if {key} is specified");
+                let at = path.child("type");
+                errors.push(match s.kind() {
+                    "" => FieldError::required(at, detail),
+                    kind => FieldError::invalid(at, kind, detail),
+                });
+            }
+        }
+        for (given, key, choices) in [
+            (
+                map_type,
+                "x-kubernetes-map-type",
+                &["atomic", "granular"][..],
+            ),
+            (
+                list_type,
+                "x-kubernetes-list-type",
+                &["atomic", "set", "map"][..],
+            ),
+        ] {
+            if let Some(value) = given
+                && !choices.contains(&value)
+            {
+                errors.push(FieldError::not_supported(path.child(key), value, choices));
+            }
+        }
+        if self.strictness.atomic_sets && s.kind() == "array" {
+            errors.extend(non_atomic_set(s, path));
+        }
+    }
+
+    fn list_map(&mut self, s: Props<'_>, path: &FieldPath) {
+        let errors = &mut self.schema_errors;
+        let list_type = s.0.get_str("x-kubernetes-list-type");
+        let keys = s.list("x-kubernetes-list-map-keys");
+        if !keys.is_empty() && list_type != Some("map") {
+            let at = path.child("x-kubernetes-list-type");
+            let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+            errors.push(match list_type {
+                None => FieldError::required(at, detail),
+                Some(other) => FieldError::invalid(at, other, detail),
+            });
+        }
+        if list_type != Some("map") {
+            return;
+        }
+        let keys_at = path.child("x-kubernetes-list-map-keys");
+        let items_at = path.child("items");
+        if keys.is_empty() {
+            errors.push(FieldError::required(
+                keys_at.clone(),
+                "must not be empty if x-kubernetes-list-type is map",
+            ));
+        }
+        let Some(items) = s.child("items") else {
+            errors.push(if s.list("items").is_empty() {
+                FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map")
+            } else {
+                FieldError::invalid_whole(
+                    items_at,
+                    "must only have a single schema if x-kubernetes-list-type is map",
+                )
+            });
+            return;
+        };
+        if items.kind() != "object" {
+            errors.push(FieldError::invalid(
+                items_at.child("type"),
+                items.kind(),
+                "must be object if parent array's x-kubernetes-list-type is map",
+            ));
+            return;
+        }
+        let mut seen = Vec::new();
+        for key in s.texts("x-kubernetes-list-map-keys") {
+            match items.property(key) {
+                Some(property) if matches!(property.kind(), "array" | "object") => {
+                    errors.push(FieldError::invalid(
+                        items_at.child("properties").key(key).child("type"),
+                        items.kind(),
+                        "must be a scalar type if parent array's x-kubernetes-list-type is map",
+                    ));
+                }
+                Some(_) => {}
+                None => errors.push(FieldError::invalid(
+                    keys_at.clone(),
+                    keys.to_vec(),
+                    "entries must all be names of item properties",
+                )),
+            }
+            if seen.contains(&key) {
+                errors.push(FieldError::invalid(
+                    keys_at.clone(),
+                    keys.to_vec(),
+                    "must not contain duplicate entries",
+                ));
+            }
+            seen.push(key);
+        }
+    }
+
+    fn rule(&mut self, schema: Props<'_>, rule: &Value, path: &FieldPath) {
+        let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or("");
+        let has_break = |text: &str| text.contains(['\n', '\r']);
+        let errors = &mut self.schema_errors;
+        let message = text("message");
+        let trimmed = message.trim();
+        if text("rule").trim().is_empty() {
+            errors.push(FieldError::required(
+                path.child("rule"),
+                "rule is not specified",
+            ));
+        } else if !message.is_empty() && trimmed.is_empty() {
+            errors.push(FieldError::invalid(
+                path.child("message"),
+                message,
+                "must be non-empty if specified",
+            ));
+        } else if has_break(trimmed) {
+            errors.push(FieldError::invalid(
+                path.child("message"),
+                message,
+                "must not contain line breaks",
+            ));
+        } else if has_break(text("rule").trim()) && trimmed.is_empty() {
+            errors.push(FieldError::required(
+                path.child("message"),
+                "message must be specified if rule contains line breaks",
+            ));
+        }
+        let expression = text("messageExpression");
+        if !expression.is_empty() && expression.trim().is_empty() {
+            errors.push(FieldError::required(
+                path.child("messageExpression"),
+                "messageExpression must be non-empty if specified",
+            ));
+        }
+        if let Some(reason) = rule.get("reason").and_then(Value::as_str)
+            && !REASONS.contains(&reason)
+        {
+            errors.push(FieldError::not_supported(
+                path.child("reason"),
+                reason,
+                REASONS,
+            ));
+        }
+        let target = text("fieldPath");
+        if target.is_empty() {
+            return;
+        }
+        let at = path.child("fieldPath");
+        let mut complain = |detail: &str| {
+            errors.push(FieldError::invalid(at.clone(), target, detail));
+        };
+        if target.trim().is_empty() {
+            complain("must be non-empty if specified");
+        }
+        if has_break(target) {
+            complain("must not contain line breaks");
+        }
+        let whole = Value::Object(schema.0.clone());
+        if let Ok(compiled) = crate::Schema::parse(&whole)
+            && field_path(target, &compiled.root, true).is_err()
+        {
+            complain("must be a valid path");
+        }
+    }
+}
+
+/// Elements of a set must be atomic.
+pub(super) fn non_atomic_set(s: Props<'_>, path: &FieldPath) -> Option<FieldError> {
+    if s.text("x-kubernetes-list-type") != "set" {
+        return None;
+    }
+    let items = s.child("items")?;
+    let key = match items.kind() {
+        "array" if !matches!(items.text("x-kubernetes-list-type"), "" | "atomic") => {
+            "x-kubernetes-list-type"
+        }
+        "object" if items.text("x-kubernetes-map-type") != "atomic" => "x-kubernetes-map-type",
+        _ => return None,
+    };
+    Some(FieldError::invalid(
+        path.child("items").child(key),
+        items.0.get_str(key).map_or(Value::Null, Value::string),
+        "must be atomic as item of a list with x-kubernetes-list-type=set",
+    ))
+}
+
+/// Elements of sets and maps are never null, and the keys of maps are always there.
+pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let list_type = s.text("x-kubernetes-list-type");
+    let Some(items) = s.child("items").filter(|_| matches!(list_type, "set" | "map")) else {
+        return errors;
+    };
+    let at = path.child("items");
+    if items.truth("nullable") {
+        let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
+        errors.push(FieldError::forbidden(at.child("nullable"), detail));
+    }
+    if list_type != "map" {
+        return errors;
+    }
+    for key in s.texts("x-kubernetes-list-map-keys") {
+        let Some(property) = items.property(key) else {
+            continue;
+        };
+        let at = at.child("properties").key(key);
+        let required = items.texts("required").any(|name| name == key);
+        if !required && property.default().is_none() {
+            errors.push(FieldError::required(
+                at.child("default"),
+                "this property is in x-kubernetes-list-map-keys, \
+                 so it must have a default or be a required property",
+            ));
+        }
+        if property.truth("nullable") {
+            errors.push(FieldError::forbidden(
+                at.child("nullable"),
+                "this property is in x-kubernetes-list-map-keys, so it cannot be nullable",
+            ));
+        }
+    }
+    errors
+}
+
+/// Whether a schema names a type that is none.
+pub(super) fn has_invalid_type(schema: Props<'_>) -> bool {
+    schema.any(&mut |props| !props.kind().is_empty() && !TYPES.contains(&props.kind()))
+}
+
+/// With a status subresource, the root may only say what does not get lost when the schema of
+/// `status` is taken alone.
+pub(super) fn root_with_status(schema: Props<'_>, path: &FieldPath) -> Option<FieldError> {
+    const ALLOWED: [(&str, &str); 22] = [
+        ("Description", "description"),
+        ("Type", "type"),
+        ("Format", "format"),
+        ("Title", "title"),
+        ("Maximum", "maximum"),
+        ("ExclusiveMaximum", "exclusiveMaximum"),
+        ("Minimum", "minimum"),
+        ("ExclusiveMinimum", "exclusiveMinimum"),
+        ("MaxLength", "maxLength"),
+        ("MinLength", "minLength"),
+        ("Pattern", "pattern"),
+        ("MaxItems", "maxItems"),
+        ("MinItems", "minItems"),
+        ("UniqueItems", "uniqueItems"),
+        ("MultipleOf", "multipleOf"),
+        ("Required", "required"),
+        ("Items", "items"),
+        ("Properties", "properties"),
+        ("ExternalDocs", "externalDocs"),
+        ("Example", "example"),
+        (
+            "XPreserveUnknownFields",
+            "x-kubernetes-preserve-unknown-fields",
+        ),
+        ("XValidations", "x-kubernetes-validations"),
+    ];
+    if !matches!(schema.kind(), "" | "object") {
+        return Some(FieldError::invalid(
+            path.child("type"),
+            schema.kind(),
+            "only \"object\" is allowed as the type at the root of the schema \
+             if the status subresource is enabled",
+        ));
+    }
+    let stranger = schema
+        .0
+        .iter()
+        .any(|(key, value)| !is_zero(value) && ALLOWED.iter().all(|(_, name)| *name != key));
+    stranger.then(|| {
+        let names: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+        let detail = format!(
+            "only [{}] fields are allowed at the root of the schema \
+             if the status subresource is enabled",
+            names.join(" ")
+        );
+        FieldError::invalid_whole(path.clone(), detail)
+    })
+}

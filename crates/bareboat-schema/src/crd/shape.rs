@@ -1,0 +1,112 @@
+//! A compiled version as the write pipeline sees it.
+
+use crate::validate::scale;
+use crate::{Schema, Source};
+use bareboat_api::Value;
+use bareboat_api::field::go_quote;
+use bareboat_api::kind::{Definition, Findings, ScalePaths, Shape, Validated};
+use bareboat_api::typing::TypeNode;
+use std::sync::Arc;
+
+/// Gives the `openAPIV3Schema` again when somebody asks for it, so that nobody has to keep it.
+pub type SchemaText = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
+
+/// The form of custom objects in one version.
+pub struct CustomShape {
+    schema: Schema,
+    scale: Option<ScalePaths>,
+    text: SchemaText,
+    preserve_unknown: bool,
+}
+
+impl CustomShape {
+    /// A shape from its compiled schema, the scale paths and where to find the schema's text.
+    pub fn new(schema: Schema, scale: Option<ScalePaths>, text: SchemaText) -> CustomShape {
+        CustomShape {
+            schema,
+            scale,
+            text,
+            preserve_unknown: false,
+        }
+    }
+
+    /// The same shape without pruning, for definitions that say `preserveUnknownFields`.
+    #[must_use]
+    pub fn preserving_unknown(mut self, preserve: bool) -> CustomShape {
+        self.preserve_unknown = preserve;
+        self
+    }
+
+    /// The compiled schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn bring_into_form(
+        &self,
+        object: &mut Value,
+        source: Source,
+        unknown: &mut Vec<String>,
+    ) -> Result<(), String> {
+        if self.preserve_unknown {
+            return self
+                .schema
+                .coerce_metadata(object, source, Some(unknown))
+                .map_err(|error| error.to_string());
+        }
+        self.schema
+            .coerce(object, source, Some(unknown))
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Shape for CustomShape {
+    fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
+        let mut unknown = Vec::new();
+        self.bring_into_form(object, Source::Request, &mut unknown)?;
+        findings.extend(
+            unknown
+                .iter()
+                .map(|path| format!("unknown field {}", go_quote(path))),
+        );
+        Ok(())
+    }
+
+    fn default(&self, object: &mut Value) {
+        self.schema.default(object);
+    }
+
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
+        let mut earlier = Vec::new();
+        if let Some(paths) = &self.scale {
+            scale::validate_spec(paths, new, &mut earlier);
+            scale::validate_status(paths, new, &mut earlier);
+        }
+        let findings = self.schema.validate(new, old, earlier);
+        Validated {
+            errors: findings.errors,
+            warnings: findings.warnings,
+        }
+    }
+
+    fn reshape(&self, object: &mut Value) {
+        // Stored metadata is never refused, so nothing can go wrong here.
+        let _ = self.bring_into_form(object, Source::Stored, &mut Vec::new());
+        self.schema.default(object);
+    }
+
+    fn fingerprint(&self) -> u64 {
+        (self.schema.hash() as u64) | 1
+    }
+
+    fn typing(&self) -> &dyn TypeNode {
+        &self.schema
+    }
+
+    fn definition(&self) -> Definition {
+        match (self.text)() {
+            Some(schema) => Definition::Structural(schema),
+            None => Definition::Untyped,
+        }
+    }
+}

@@ -1,0 +1,695 @@
+//! What a definition must look like, when it is created and when it is changed.
+//!
+//! Rules that were tightened over time are not held against a definition that broke them before.
+//! Upstream: apiextensions pkg/apis/apiextensions/validation, whose internal form decides the
+//! paths: what all versions share stands at `spec.validation`, `spec.subresources` and so on.
+
+use super::expressions::Expressions;
+use super::keywords::{self, Strictness};
+use super::props::Props;
+use super::{approval, conversion, defaults, structural};
+use crate::Schema;
+use crate::path::field_path;
+use crate::schema::Kind;
+use bareboat_api::{FieldError, FieldPath, Value, names};
+
+const MAX_SELECTABLE: usize = 8;
+const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
+const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
+
+/// What is wrong with a new definition; its metadata is checked by the caller, save for the name.
+pub fn validate_create(crd: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let text = |path: &[&str]| crd.at(path).and_then(Value::as_str).unwrap_or("");
+    let wanted = format!(
+        "{}.{}",
+        text(&["spec", "names", "plural"]),
+        text(&["spec", "group"])
+    );
+    let name = text(&["metadata", "name"]);
+    if name != wanted {
+        errors.push(FieldError::invalid(
+            FieldPath::new("metadata.name"),
+            name,
+            "must be spec.names.plural+\".\"+spec.group",
+        ));
+    }
+    Validator::new(crd, None).run(&mut errors);
+    errors
+}
+
+/// What is wrong with a changed definition.
+pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    Validator::new(new, Some(old)).run(&mut errors);
+    let spec = FieldPath::new("spec");
+    let mut fixed = vec![
+        (&["spec", "group"][..], spec.child("group")),
+        (
+            &["spec", "names", "plural"][..],
+            spec.child("names").child("plural"),
+        ),
+    ];
+    if super::is_condition_true(old, "Established") {
+        fixed.push((&["spec", "scope"], spec.child("scope")));
+        fixed.push((
+            &["spec", "names", "kind"],
+            spec.child("names").child("kind"),
+        ));
+    }
+    for (keys, path) in fixed {
+        if new.at(keys) != old.at(keys) {
+            let value = new.at(keys).cloned().unwrap_or_default();
+            errors.push(FieldError::invalid(path, value, "field is immutable"));
+        }
+    }
+    errors
+}
+
+/// What is wrong with a status that someone wrote.
+pub fn validate_status(new: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let path = FieldPath::new("status").child("acceptedNames");
+    check_names(new.at(&["status", "acceptedNames"]), &path, &mut errors);
+    errors
+}
+
+/// What to warn the author of: formats that are not known, unless they stood there before.
+pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let known = old.map(unknown_formats).unwrap_or_default();
+    unknown_formats(new)
+        .into_iter()
+        .filter(|format| !known.contains(format))
+        .map(|format| format!("unrecognized format {}", bareboat_api::field::go_quote(&format)))
+        .collect()
+}
+
+fn unknown_formats(crd: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen: Vec<&Value> = Vec::new();
+    for version in versions(crd) {
+        let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
+            continue;
+        };
+        // What all versions share is one schema.
+        if seen.contains(&schema) {
+            continue;
+        }
+        seen.push(schema);
+        if let Some(props) = Props::of(schema) {
+            props.any(&mut |props| {
+                let format = props.text("format");
+                if !format.is_empty()
+                    && crate::format::Format::named(format, Kind::named(props.kind())).is_none()
+                {
+                    found.push(format.to_owned());
+                }
+                false
+            });
+        }
+    }
+    found
+}
+
+pub(super) fn versions(crd: &Value) -> &[Value] {
+    crd.at(&["spec", "versions"])
+        .and_then(Value::as_array)
+        .unwrap_or(&[])
+}
+
+fn any_schema(crd: &Value, test: impl Fn(Props<'_>) -> bool) -> bool {
+    versions(crd)
+        .iter()
+        .filter_map(Props::of_version)
+        .any(test)
+}
+
+struct Validator<'a> {
+    crd: &'a Value,
+    old: Option<&'a Value>,
+    strictness: Strictness,
+    require_schema: bool,
+    require_structural: bool,
+    require_pruned: bool,
+}
+
+impl<'a> Validator<'a> {
+    fn new(crd: &'a Value, old: Option<&'a Value>) -> Validator<'a> {
+        let root = FieldPath::root();
+        let never = |test: &dyn Fn(Props<'_>) -> bool| !old.is_some_and(|old| any_schema(old, test));
+        let had_schemas =
+            old.is_none_or(|old| versions(old).iter().all(|v| Props::of_version(v).is_some()));
+        Validator {
+            crd,
+            old,
+            strictness: Strictness {
+                valid_types: never(&|schema| keywords::has_invalid_type(schema)),
+                atomic_sets: never(&|schema| {
+                    schema.any(&mut |props| keywords::non_atomic_set(props, &root).is_some())
+                }),
+                map_keys: never(&|schema| {
+                    schema.any(&mut |props| !keywords::map_and_set_items(props, &root).is_empty())
+                }),
+            },
+            require_schema: had_schemas,
+            require_structural: never(&|schema| {
+                structural::unsupported(schema).is_some()
+                    || !structural::violations(schema, &root).is_empty()
+            }),
+            require_pruned: never(&|schema| {
+                let whole = Value::Object(schema.0.clone());
+                structural::unsupported(schema).is_none()
+                    && structural::violations(schema, &root).is_empty()
+                    && Schema::parse(&whole)
+                        .is_ok_and(|compiled| defaults::has_unpruned(schema, &compiled.root))
+            }),
+        }
+    }
+
+    fn run(&self, errors: &mut Vec<FieldError>) {
+        let path = FieldPath::new("spec");
+        let nothing = Value::object();
+        let spec = self.crd.get("spec").unwrap_or(&nothing);
+        self.check_group_and_scope(spec, &path, errors);
+        let preserve = spec
+            .get("preserveUnknownFields")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
+        self.check_versions(preserve, &path, errors);
+        for key in ["plural", "singular", "kind", "listKind"] {
+            let name = spec.at(&["names", key]).and_then(Value::as_str);
+            if name.is_none_or(str::is_empty) {
+                errors.push(FieldError::required(path.child("names").child(key), ""));
+            }
+        }
+        check_names(spec.get("names"), &path.child("names"), errors);
+        self.check_conversion(spec, preserve, &path.child("conversion"), errors);
+        errors.append(&mut validate_status(self.crd));
+        self.check_stored_versions(errors);
+        approval::check(self.crd, self.old, errors);
+        let kept = self.old.is_some_and(|old| {
+            old.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true))
+        });
+        if preserve && !kept {
+            errors.push(FieldError::invalid(
+                path.child("preserveUnknownFields"),
+                true,
+                "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                 spec.versions[*].schema instead",
+            ));
+        }
+    }
+
+    fn check_group_and_scope(&self, spec: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+        let group = spec.get("group").and_then(Value::as_str).unwrap_or("");
+        let at = path.child("group");
+        let problems = names::dns1123_subdomain(group);
+        if group.is_empty() {
+            errors.push(FieldError::required(at, ""));
+        } else if !problems.is_empty() {
+            errors.push(FieldError::invalid(at, group, problems.join(",")));
+        } else if !group.contains('.') {
+            let detail = "should be a domain with at least one dot";
+            errors.push(FieldError::invalid(at, group, detail));
+        }
+        let at = path.child("scope");
+        match spec.get("scope").and_then(Value::as_str).unwrap_or("") {
+            "" => errors.push(FieldError::required(at, "")),
+            "Cluster" | "Namespaced" => {}
+            other => errors.push(FieldError::not_supported(
+                at,
+                other,
+                ["Cluster", "Namespaced"],
+            )),
+        }
+    }
+
+    fn check_versions(&self, preserve: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
+        let versions = versions(self.crd);
+        let at = path.child("versions");
+        self.check_schemas_exist(versions, preserve, &at, errors);
+        let has_defaults = any_schema(self.crd, |schema| {
+            schema.any(&mut |props| props.default().is_some())
+        });
+        if has_defaults && preserve {
+            errors.push(FieldError::invalid(
+                path.child("preserveUnknownFields"),
+                true,
+                "must be false in order to use defaults in the schema",
+            ));
+        }
+        let has_extensions = any_schema(self.crd, |schema| {
+            schema.any(&mut |props| {
+                props.0.keys().any(|key| key.starts_with("x-kubernetes-"))
+            })
+        });
+        let structural =
+            self.require_structural || !preserve || has_defaults || has_extensions;
+
+        let mut seen = Vec::new();
+        let mut unique = true;
+        let mut stored = 0;
+        for (index, version) in versions.iter().enumerate() {
+            let at = at.index(index);
+            let name = version.get("name").and_then(Value::as_str).unwrap_or("");
+            unique &= !seen.contains(&name);
+            seen.push(name);
+            stored += usize::from(version.get("storage").and_then(Value::as_bool) == Some(true));
+            let problems = names::dns1035_label(name);
+            if !problems.is_empty() {
+                errors.push(FieldError::invalid(
+                    at.child("name"),
+                    name,
+                    problems.join(","),
+                ));
+            }
+            check_deprecation(version, &at, errors);
+        }
+        self.check_parts(versions, structural, path, errors);
+        if !unique {
+            let detail = "must contain unique version names";
+            errors.push(FieldError::invalid_whole(at.clone(), detail));
+        }
+        if stored != 1 {
+            let detail = "must have exactly one version marked as storage version";
+            errors.push(FieldError::invalid_whole(at, detail));
+        }
+    }
+
+    fn check_schemas_exist(
+        &self,
+        versions: &[Value],
+        preserve: bool,
+        at: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        for (index, version) in versions.iter().enumerate() {
+            if Props::of_version(version).is_some() {
+                continue;
+            }
+            let served = version.get("served").and_then(Value::as_bool) == Some(true);
+            let path = at.index(index).child("schema").child("openAPIV3Schema");
+            if self.require_schema {
+                errors.push(FieldError::required(path, ""));
+            } else if !preserve && served {
+                let detail = "because otherwise all fields are pruned";
+                errors.push(FieldError::required(path, detail));
+            }
+        }
+    }
+
+    /// Schema, subresources, columns and selectable fields: once if all versions agree.
+    fn check_parts(
+        &self,
+        versions: &[Value],
+        structural: bool,
+        path: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let parts = [
+            ("schema", "validation"),
+            ("subresources", "subresources"),
+            ("additionalPrinterColumns", "additionalPrinterColumns"),
+            ("selectableFields", "selectableFields"),
+        ];
+        for (key, shared_key) in parts {
+            let shared = versions.windows(2).all(|pair| pair[0].get(key) == pair[1].get(key));
+            for (index, version) in versions.iter().enumerate() {
+                let at = if shared {
+                    path.child(shared_key)
+                } else {
+                    path.child("versions").index(index).child(key)
+                };
+                self.check_part(key, version, structural, &at, errors);
+                if shared {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn check_part(
+        &self,
+        key: &str,
+        version: &Value,
+        structural: bool,
+        at: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        match key {
+            "schema" => self.check_schema(version, structural, at, errors),
+            "subresources" => check_subresources(version.get(key), at, errors),
+            "additionalPrinterColumns" => {
+                let columns = version.get(key).and_then(Value::as_array).unwrap_or(&[]);
+                for (index, column) in columns.iter().enumerate() {
+                    check_column(column, &at.index(index), errors);
+                }
+            }
+            _ => self.check_selectable(version, at, errors),
+        }
+    }
+
+    fn check_schema(
+        &self,
+        version: &Value,
+        structural: bool,
+        at: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
+            return;
+        };
+        let Some(props) = Props::of(schema) else {
+            return;
+        };
+        let at = at.child("openAPIV3Schema");
+        let start = errors.len();
+        let has_status = versions(self.crd)
+            .iter()
+            .filter(|other| other.get("schema") == version.get("schema"))
+            .any(|other| other.at(&["subresources", "status"]).is_some());
+        if has_status {
+            errors.extend(keywords::root_with_status(props, &at));
+        }
+        if props.truth("nullable") {
+            errors.push(FieldError::forbidden(
+                at.child("nullable"),
+                "nullable cannot be true at the root",
+            ));
+        }
+        let mut unsupported = None;
+        let mut compiled = None;
+        if structural {
+            let problem = structural::unsupported(props);
+            match (problem, Schema::parse(schema)) {
+                (Some(problem), _) => unsupported = Some(problem),
+                (None, Err(problem)) => unsupported = Some(problem.to_string()),
+                (None, Ok(schema)) => {
+                    let mut found = structural::violations(props, &at);
+                    if found.is_empty() {
+                        found = defaults::check(props, &schema.root, &at, self.require_pruned);
+                    }
+                    if found.is_empty() {
+                        compiled = Some(schema);
+                    }
+                    errors.append(&mut found);
+                }
+            }
+        }
+        let name = version.get("name").and_then(Value::as_str).unwrap_or("");
+        let unchanged = self.old_version(name).is_some_and(|old| old.get("schema") == version.get("schema"));
+        let mut expressions = Expressions::new(!unchanged);
+        let root = compiled.as_ref().map(|schema| &*schema.root);
+        errors.extend(keywords::check(
+            props,
+            &at,
+            self.strictness,
+            root,
+            &mut expressions,
+        ));
+        if errors.len() == start
+            && let Some(problem) = unsupported
+        {
+            errors.push(FieldError::invalid(at.clone(), "", problem));
+        }
+        expressions.check_total(&at, errors);
+    }
+
+    fn old_version(&self, name: &str) -> Option<&'a Value> {
+        let old = versions(self.old?);
+        old.iter()
+            .find(|version| version.get("name").and_then(Value::as_str) == Some(name))
+    }
+
+    fn check_selectable(&self, version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
+        let fields = version.get("selectableFields");
+        let list = fields.and_then(Value::as_array).unwrap_or(&[]);
+        if list.is_empty() {
+            return;
+        }
+        let schema = version
+            .at(&["schema", "openAPIV3Schema"])
+            .and_then(|schema| Schema::parse(schema).ok());
+        let Some(schema) = schema else {
+            errors.push(FieldError::invalid(
+                at.clone(),
+                "",
+                "may only be set when validations.schema is included",
+            ));
+            return;
+        };
+        let mut seen: Vec<FieldPath> = Vec::new();
+        for (index, field) in list.iter().enumerate() {
+            let at = at.index(index).child("jsonPath");
+            let text = field.get("jsonPath").and_then(Value::as_str).unwrap_or("");
+            if text.is_empty() {
+                errors.push(FieldError::required(at, ""));
+                continue;
+            }
+            let target = match field_path(text, &schema.root, false) {
+                Ok(target) => target,
+                Err(problem) => {
+                    let detail = format!("is an invalid path: {problem}");
+                    errors.push(FieldError::invalid(at, text, detail));
+                    continue;
+                }
+            };
+            if target.first == "metadata" {
+                let detail = "must not point to fields in metadata";
+                errors.push(FieldError::invalid(at.clone(), text, detail));
+            }
+            if !matches!(
+                target.node.kind,
+                Kind::String | Kind::Boolean | Kind::Integer
+            ) {
+                errors.push(FieldError::invalid(
+                    at.clone(),
+                    text,
+                    "must point to a field of type string, boolean or integer. \
+                     Enum string fields and strings with formats are allowed.",
+                ));
+            }
+            if seen.contains(&target.path) {
+                errors.push(FieldError::duplicate(at, text));
+            } else {
+                seen.push(target.path);
+            }
+        }
+        let name = version.get("name").and_then(Value::as_str).unwrap_or("");
+        let tolerated = self
+            .old_version(name)
+            .is_some_and(|old| old.get("selectableFields") == fields);
+        if seen.len() > MAX_SELECTABLE && !tolerated {
+            errors.push(FieldError::too_many(at.clone(), seen.len(), MAX_SELECTABLE));
+        }
+    }
+
+    fn check_conversion(
+        &self,
+        spec: &Value,
+        preserve: bool,
+        at: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let Some(conversion) = spec.get("conversion").filter(|value| !value.is_null()) else {
+            return;
+        };
+        let strategy = conversion.get("strategy").and_then(Value::as_str).unwrap_or("");
+        if strategy != "None" && preserve {
+            errors.push(FieldError::invalid(
+                at.child("strategy"),
+                strategy,
+                "must be None if spec.preserveUnknownFields is true",
+            ));
+        }
+        let require_known = self.old.is_none_or(|old| {
+            let reviews = old
+                .at(&["spec", "conversion", "webhook", "conversionReviewVersions"])
+                .and_then(Value::as_array)
+                .unwrap_or(&[]);
+            conversion::has_known_review(reviews)
+        });
+        let allow_invalid_bundle = self.old.is_none_or(|old| {
+            !super::is_condition_true(old, "Established") || !conversion::bundle_is_valid(old)
+        });
+        conversion::check(conversion, at, require_known, allow_invalid_bundle, errors);
+    }
+
+    fn check_stored_versions(&self, errors: &mut Vec<FieldError>) {
+        let at = FieldPath::new("status").child("storedVersions");
+        let stored = self
+            .crd
+            .at(&["status", "storedVersions"])
+            .and_then(Value::as_array)
+            .unwrap_or(&[]);
+        if stored.is_empty() {
+            errors.push(FieldError::invalid(
+                at,
+                Value::Array(Vec::new()),
+                "must have at least one stored version",
+            ));
+            return;
+        }
+        let named = |version: &Value| version.get("name").cloned().unwrap_or_default();
+        for version in versions(self.crd) {
+            let name = named(version);
+            let is_storage = version.get("storage").and_then(Value::as_bool) == Some(true);
+            if is_storage && !stored.contains(&name) {
+                let name = name.as_str().unwrap_or("");
+                errors.push(FieldError::invalid(
+                    at.clone(),
+                    stored.to_vec(),
+                    format!("must have the storage version {name}"),
+                ));
+            }
+        }
+        for (index, name) in stored.iter().enumerate() {
+            if versions(self.crd).iter().any(|version| named(version) == *name) {
+                continue;
+            }
+            let text = name.as_str().unwrap_or("");
+            let detail = format!(
+                "missing from spec.versions; {text} was previously a storage version, and must \
+                 remain in spec.versions until a storage migration ensures no data remains \
+                 persisted in {text} and removes {text} from status.storedVersions"
+            );
+            errors.push(FieldError::invalid(at.index(index), text, detail));
+        }
+    }
+}
+
+fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
+        return;
+    };
+    let at = at.child("deprecationWarning");
+    let mut complain = |detail: String| {
+        errors.push(FieldError::invalid(at.clone(), warning, detail));
+    };
+    if version.get("deprecated").and_then(Value::as_bool) != Some(true) {
+        complain("can only be set for deprecated versions".to_owned());
+        return;
+    }
+    if warning.len() > 256 {
+        complain("must be <= 256 characters long".to_owned());
+    }
+    if warning.is_empty() {
+        complain("must not be an empty string".to_owned());
+    }
+    let odd = warning
+        .char_indices()
+        .find(|(_, character)| !names::is_printable(*character));
+    if let Some((index, _)) = odd {
+        complain(format!(
+            "must only contain printable UTF-8 characters; \
+             non-printable character found at index {index}"
+        ));
+    }
+}
+
+fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(value) = value else { return };
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
+    for key in ["plural", "singular"] {
+        let problems = names::dns1035_label(text(key));
+        if !text(key).is_empty() && !problems.is_empty() {
+            errors.push(FieldError::invalid(
+                path.child(key),
+                text(key),
+                problems.join(","),
+            ));
+        }
+    }
+    for key in ["kind", "listKind"] {
+        let problems = names::dns1035_label(&text(key).to_lowercase());
+        if !text(key).is_empty() && !problems.is_empty() {
+            let detail = format!(
+                "may have mixed case, but should otherwise match: {}",
+                problems.join(",")
+            );
+            errors.push(FieldError::invalid(path.child(key), text(key), detail));
+        }
+    }
+    for key in ["shortNames", "categories"] {
+        let list = value.get(key).and_then(Value::as_array).unwrap_or(&[]);
+        for (index, name) in list.iter().filter_map(Value::as_str).enumerate() {
+            let problems = names::dns1035_label(name);
+            if !problems.is_empty() {
+                let at = path.child(key).index(index);
+                errors.push(FieldError::invalid(at, name, problems.join(",")));
+            }
+        }
+    }
+    if !text("kind").is_empty() && text("kind") == text("listKind") {
+        errors.push(FieldError::invalid(
+            path.child("listKind"),
+            text("listKind"),
+            "kind and listKind may not be the same",
+        ));
+    }
+}
+
+fn check_column(column: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or("");
+    if text("name").is_empty() {
+        errors.push(FieldError::required(at.child("name"), ""));
+    }
+    let detail = format!("must be one of {COLUMN_TYPES}");
+    match text("type") {
+        "" => errors.push(FieldError::required(at.child("type"), detail)),
+        "integer" | "number" | "string" | "boolean" | "date" => {}
+        other => errors.push(FieldError::invalid(at.child("type"), other, detail)),
+    }
+    let format = text("format");
+    if !format.is_empty() && !COLUMN_FORMATS.split(',').any(|known| known == format) {
+        let detail = format!("must be one of {COLUMN_FORMATS}");
+        errors.push(FieldError::invalid(at.child("format"), format, detail));
+    }
+    let path = text("jsonPath");
+    if path.is_empty() {
+        errors.push(FieldError::required(at.child("JSONPath"), ""));
+    } else {
+        check_simple_path(path, &at.child("JSONPath"), errors);
+    }
+}
+
+fn check_simple_path(path: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> bool {
+    if path.starts_with('.') {
+        return true;
+    }
+    errors.push(FieldError::invalid(
+        at.clone(),
+        path,
+        "must be a simple json path starting with .",
+    ));
+    false
+}
+
+fn check_subresources(value: Option<&Value>, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(scale) = value.and_then(|value| value.get("scale")) else {
+        return;
+    };
+    let rules: [(&str, bool, &[&str], &str); 3] = [
+        ("specReplicasPath", true, &[".spec."], "should be a json path under .spec"),
+        ("statusReplicasPath", true, &[".status."], "should be a json path under .status"),
+        (
+            "labelSelectorPath",
+            false,
+            &[".spec.", ".status."],
+            "should be a json path under either .spec or .status",
+        ),
+    ];
+    for (key, required, prefixes, detail) in rules {
+        let at = at.child("scale").child(key);
+        let path = scale.get(key).and_then(Value::as_str).unwrap_or("");
+        if path.is_empty() {
+            if required {
+                errors.push(FieldError::required(at, ""));
+            }
+        } else if check_simple_path(path, &at, errors)
+            && !prefixes.iter().any(|prefix| path.starts_with(prefix))
+        {
+            errors.push(FieldError::invalid(at, path, detail));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Structural schemas: parse, prune, default, validate, ratchet, publish.
+//!
+//! A [`Schema`] is what a CustomResourceDefinition says about the objects of one version, compiled
+//! into a compact tree that is shared between versions and definitions. The [`crd`] module holds
+//! what there is to know about definitions themselves, [`openapi`] the fragments that documents are
+//! assembled from. Everything here is pure: reading bytes, HTTP and storage are left to others.
+
+pub mod crd;
+mod default;
+mod format;
+mod metadata;
+mod number;
+mod path;
+mod pattern;
+mod prune;
+mod rules;
+mod schema;
+mod validate;
+
+pub use metadata::{MetadataError, Source, object_meta};
+pub use schema::{Kind, Schema, SchemaCache, SchemaError};
+pub use validate::{Findings, scale};

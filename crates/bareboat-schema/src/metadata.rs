@@ -1,0 +1,419 @@
+//! The metadata of objects and of the resources embedded in them: unknown members go, wrong types
+//! are refused in requests and dropped from what was stored.
+//!
+//! Whether names, labels and annotations are *valid* is another question; embedded resources are
+//! answered in `validate`, the object itself by the server.
+
+use crate::schema::{Flags, Node, Schema};
+use bareboat_api::{FieldPath, Map, Str, Value, value};
+use std::sync::LazyLock;
+
+/// Where an object comes from, which decides how strictly its metadata is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A client sent it: wrong types are errors.
+    Request,
+    /// It was stored, perhaps by an older server: wrong types are dropped, a missing generation is 1.
+    Stored,
+}
+
+/// Metadata holds a value of the wrong type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: expected {expected}, found {found}")]
+pub struct MetadataError {
+    /// The member that is wrong.
+    pub path: FieldPath,
+    /// What should stand there.
+    pub expected: &'static str,
+    /// The JSON type of what stands there.
+    pub found: &'static str,
+}
+
+impl Schema {
+    /// Makes an object what its schema says it is: metadata of known members and types, no unknown
+    /// members (their paths are gathered), no nulls where nulls are not allowed.
+    ///
+    /// Defaults are a step of their own, [`Schema::default`].
+    pub fn coerce(
+        &self,
+        object: &mut Value,
+        source: Source,
+        mut unknown: Option<&mut Vec<String>>,
+    ) -> Result<(), MetadataError> {
+        self.coerce_metadata(object, source, unknown.as_deref_mut())?;
+        self.prune(object, unknown.as_deref_mut());
+        self.drop_nulls(object);
+        if let Some(unknown) = unknown {
+            unknown.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Shapes the metadata of the object and of every resource embedded in it.
+    pub fn coerce_metadata(
+        &self,
+        object: &mut Value,
+        source: Source,
+        unknown: Option<&mut Vec<String>>,
+    ) -> Result<(), MetadataError> {
+        let mut coercer = Coercer {
+            drop: source == Source::Stored,
+            unknown,
+        };
+        if let Value::Object(map) = object {
+            coercer.resource(map, &FieldPath::root())?;
+            if source == Source::Stored
+                && let Some(Value::Object(meta)) = map.get_mut("metadata")
+                && !meta.contains_key("generation")
+            {
+                meta.insert("generation", Value::Int(1));
+            }
+        }
+        coercer.below(object, &self.root, &FieldPath::root())
+    }
+}
+
+/// Shapes a default's embedded resources without dropping anything silently.
+pub(crate) fn coerce_embedded(
+    value: &mut Value,
+    node: &Node,
+    resource: bool,
+) -> Result<(), MetadataError> {
+    let mut coercer = Coercer {
+        drop: false,
+        unknown: None,
+    };
+    if resource && let Value::Object(map) = value {
+        coercer.resource(map, &FieldPath::root())?;
+    }
+    coercer.below(value, node, &FieldPath::root())
+}
+
+struct Coercer<'r> {
+    drop: bool,
+    unknown: Option<&'r mut Vec<String>>,
+}
+
+impl Coercer<'_> {
+    /// Walks to embedded resources; only branches that hold some are entered.
+    fn below(
+        &mut self,
+        value: &mut Value,
+        node: &Node,
+        path: &FieldPath,
+    ) -> Result<(), MetadataError> {
+        if !node.has(Flags::EMBEDDED_BELOW) {
+            return Ok(());
+        }
+        match value {
+            Value::Object(map) => {
+                if node.has(Flags::EMBEDDED) {
+                    self.resource(map, path)?;
+                }
+                for (name, member) in map.iter_mut() {
+                    if let Some(property) = node.property(name) {
+                        self.below(member, property, &path.child(name))?;
+                    } else if let Some(schema) = node.additional() {
+                        self.below(member, schema, &path.key(name))?;
+                    }
+                }
+            }
+            Value::Array(list) => {
+                if let Some(items) = &node.items {
+                    for (index, item) in list.iter_mut().enumerate() {
+                        self.below(item, items, &path.index(index))?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn resource(&mut self, map: &mut Map, path: &FieldPath) -> Result<(), MetadataError> {
+        for key in ["apiVersion", "kind"] {
+            let Some(value) = map.get(key) else { continue };
+            if value.as_str().is_none() {
+                if !self.drop {
+                    return Err(wrong(path.child(key), "a string", value));
+                }
+                map.remove(key);
+            }
+        }
+        let Some(meta) = map.get_mut("metadata") else {
+            return Ok(());
+        };
+        if meta.is_null() {
+            *meta = Value::object();
+        }
+        let path = path.child("metadata");
+        match meta {
+            Value::Object(meta) => self.record(meta, META, &path),
+            other if !self.drop => Err(wrong(path, "an object", other)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shapes one record after its table of members.
+    fn record(
+        &mut self,
+        map: &mut Map,
+        members: &[(&str, Shape)],
+        path: &FieldPath,
+    ) -> Result<(), MetadataError> {
+        let mut failure = None;
+        map.retain(|key, value| {
+            if failure.is_some() {
+                return true;
+            }
+            let Some((_, shape)) = members.iter().find(|(name, _)| *name == key) else {
+                if let Some(unknown) = &mut self.unknown {
+                    unknown.push(path.child(key).as_str().to_owned());
+                }
+                return false;
+            };
+            match self.shape(value, shape, &path.child(key)) {
+                Ok(keep) => keep,
+                Err(_) if self.drop => false,
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Shapes one member; `false` means it says nothing and goes.
+    fn shape(
+        &mut self,
+        value: &mut Value,
+        shape: &Shape,
+        path: &FieldPath,
+    ) -> Result<bool, MetadataError> {
+        if value.is_null() {
+            return Ok(false);
+        }
+        match (shape, &mut *value) {
+            (Shape::Text, Value::String(text)) => return Ok(!text.is_empty()),
+            (Shape::Word, Value::String(_)) | (Shape::Truth, Value::Bool(_)) => return Ok(true),
+            (Shape::Count, Value::Int(number)) => return Ok(*number != 0),
+            (Shape::Seconds, Value::Int(_)) => return Ok(true),
+            (Shape::Count | Shape::Seconds, Value::Float(_)) => {
+                if let Some(number) = value.as_i64() {
+                    *value = Value::Int(number);
+                    return Ok(number != 0 || matches!(shape, Shape::Seconds));
+                }
+            }
+            (Shape::Time, Value::String(text)) => {
+                if let Some(time) = normal_time(text) {
+                    *text = time;
+                    return Ok(true);
+                }
+            }
+            (Shape::Texts, Value::Object(map)) => {
+                for (key, member) in map.iter_mut() {
+                    self.text(member, &path.child(key))?;
+                }
+                return Ok(!map.is_empty());
+            }
+            (Shape::List, Value::Array(list)) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    self.text(item, &path.index(index))?;
+                }
+                return Ok(!list.is_empty());
+            }
+            (Shape::Records(members), Value::Array(list)) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    if item.is_null() {
+                        *item = Value::object();
+                    }
+                    let path = path.index(index);
+                    match item {
+                        Value::Object(map) => {
+                            self.record(map, members, &path)?;
+                            for (name, shape) in *members {
+                                if matches!(shape, Shape::Word) && !map.contains_key(name) {
+                                    map.insert(*name, Value::string(""));
+                                }
+                            }
+                        }
+                        other => return Err(wrong(path, "an object", other)),
+                    }
+                }
+                return Ok(!list.is_empty());
+            }
+            (Shape::Object, Value::Object(_)) => return Ok(true),
+            _ => {}
+        }
+        Err(wrong(path.clone(), shape.words(), value))
+    }
+
+    fn text(&mut self, value: &mut Value, path: &FieldPath) -> Result<(), MetadataError> {
+        match value {
+            Value::String(_) => Ok(()),
+            Value::Null => {
+                *value = Value::string("");
+                Ok(())
+            }
+            other => Err(wrong(path.clone(), "a string", other)),
+        }
+    }
+}
+
+fn wrong(path: FieldPath, expected: &'static str, value: &Value) -> MetadataError {
+    MetadataError {
+        path,
+        expected,
+        found: value.type_name(),
+    }
+}
+
+/// The time in UTC and whole seconds, as metadata carries it.
+fn normal_time(text: &str) -> Option<Str> {
+    let normal = text.len() == 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
+    let time: jiff::Timestamp = text.parse().ok()?;
+    if normal {
+        return Some(Str::new(text));
+    }
+    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into())
+}
+
+/// The type of a metadata member and whether its zero value is worth keeping.
+enum Shape {
+    /// A string that is dropped when empty.
+    Text,
+    /// A string that is always there.
+    Word,
+    Truth,
+    /// An integer that is dropped when zero.
+    Count,
+    /// An integer that may be zero.
+    Seconds,
+    Time,
+    /// A map of strings.
+    Texts,
+    /// A list of strings.
+    List,
+    Records(&'static [(&'static str, Shape)]),
+    Object,
+}
+
+impl Shape {
+    fn words(&self) -> &'static str {
+        match self {
+            Shape::Text | Shape::Word => "a string",
+            Shape::Truth => "a boolean",
+            Shape::Count | Shape::Seconds => "an integer",
+            Shape::Time => "a time as in RFC 3339",
+            Shape::Texts => "a map of strings",
+            Shape::List => "a list of strings",
+            Shape::Records(_) => "a list of objects",
+            Shape::Object => "an object",
+        }
+    }
+}
+
+const META: &[(&str, Shape)] = &[
+    ("name", Shape::Text),
+    ("generateName", Shape::Text),
+    ("namespace", Shape::Text),
+    ("selfLink", Shape::Text),
+    ("uid", Shape::Text),
+    ("resourceVersion", Shape::Text),
+    ("generation", Shape::Count),
+    ("creationTimestamp", Shape::Time),
+    ("deletionTimestamp", Shape::Time),
+    ("deletionGracePeriodSeconds", Shape::Seconds),
+    ("labels", Shape::Texts),
+    ("annotations", Shape::Texts),
+    ("ownerReferences", Shape::Records(OWNER)),
+    ("finalizers", Shape::List),
+    ("managedFields", Shape::Records(MANAGED)),
+];
+
+const OWNER: &[(&str, Shape)] = &[
+    ("apiVersion", Shape::Word),
+    ("kind", Shape::Word),
+    ("name", Shape::Word),
+    ("uid", Shape::Word),
+    ("controller", Shape::Truth),
+    ("blockOwnerDeletion", Shape::Truth),
+];
+
+const MANAGED: &[(&str, Shape)] = &[
+    ("manager", Shape::Text),
+    ("operation", Shape::Text),
+    ("apiVersion", Shape::Text),
+    ("time", Shape::Time),
+    ("fieldsType", Shape::Text),
+    ("fieldsV1", Shape::Object),
+    ("subresource", Shape::Text),
+];
+
+/// The type of `metadata` itself, for merging custom resources.
+pub fn object_meta() -> &'static Schema {
+    static META: LazyLock<Schema> = LazyLock::new(|| {
+        let text = value!({"type": "string"});
+        let integer = value!({"type": "integer"});
+        let texts = value!({"type": "object", "additionalProperties": {"type": "string"}});
+        let mut properties = Map::new();
+        for name in [
+            "name",
+            "generateName",
+            "namespace",
+            "selfLink",
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "deletionTimestamp",
+        ] {
+            properties.insert(name, text.clone());
+        }
+        for name in ["generation", "deletionGracePeriodSeconds"] {
+            properties.insert(name, integer.clone());
+        }
+        for name in ["labels", "annotations"] {
+            properties.insert(name, texts.clone());
+        }
+        properties.insert(
+            "finalizers",
+            value!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+        );
+        properties.insert(
+            "ownerReferences",
+            value!({
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["uid"],
+                "items": {
+                    "type": "object",
+                    "x-kubernetes-map-type": "atomic",
+                    "properties": {
+                        "apiVersion": {"type": "string"},
+                        "kind": {"type": "string"},
+                        "name": {"type": "string"},
+                        "uid": {"type": "string"},
+                        "controller": {"type": "boolean"},
+                        "blockOwnerDeletion": {"type": "boolean"}
+                    }
+                }
+            }),
+        );
+        properties.insert(
+            "managedFields",
+            value!({"type": "array", "x-kubernetes-list-type": "atomic", "items": {
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": true
+            }}),
+        );
+        let mut schema = Map::new();
+        schema.insert("type", Value::string("object"));
+        schema.insert("properties", Value::Object(properties));
+        Schema::parse(&Value::Object(schema)).expect("the schema above is shallow")
+    });
+    &META
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Paths such as `.spec.replicas` or `.labels['a.b']` that point at something a schema declares.
+
+use crate::schema::Node;
+use bareboat_api::FieldPath;
+
+/// Where a path leads: its printed form and the schema there.
+pub(crate) struct Target<'n> {
+    pub(crate) path: FieldPath,
+    /// The first member on the way.
+    pub(crate) first: String,
+    pub(crate) node: &'n Node,
+}
+
+/// Follows a path through a schema; the error says what is wrong with it.
+pub(crate) fn field_path<'n>(
+    text: &str,
+    node: &'n Node,
+    brackets: bool,
+) -> Result<Target<'n>, String> {
+    const END: &str = "unexpected end of JSON path";
+    let mut target = Target {
+        path: FieldPath::root(),
+        first: String::new(),
+        node,
+    };
+    let tokens = split(text);
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        match token {
+            "." => {
+                let name = tokens.next().ok_or(END)?;
+                target.step(name)?;
+            }
+            "[" if !brackets => return Err("array notation is not allowed".to_owned()),
+            "[" => {
+                let token = tokens.next().ok_or(END)?;
+                let quoted = token
+                    .strip_prefix('\'')
+                    .and_then(|rest| rest.strip_suffix('\''));
+                let Some(quoted) = quoted else {
+                    return Err(format!("expected single quoted string but got {token}"));
+                };
+                let name = unescape(quoted)
+                    .map_err(|escape| format!("invalid string literal: invalid escape char {escape}"))?;
+                target.step(&name)?;
+                let close = tokens.next().ok_or(END)?;
+                if close != "]" {
+                    return Err(format!("expected ] but got {close}"));
+                }
+            }
+            other => return Err(format!("expected [ or . but got: {other}")),
+        }
+    }
+    Ok(target)
+}
+
+impl Target<'_> {
+    fn step(&mut self, name: &str) -> Result<(), String> {
+        const NOWHERE: &str = "does not refer to a valid field";
+        if self.path.is_root() {
+            self.first = name.to_owned();
+        }
+        if self.node.properties.is_empty() {
+            self.node = self.node.additional().ok_or(NOWHERE)?;
+            self.path = self.path.key(name);
+        } else {
+            self.node = self.node.property(name).ok_or(NOWHERE)?;
+            self.path = self.path.child(name);
+        }
+        Ok(())
+    }
+}
+
+/// Splits at dots and brackets, which are tokens too; quoted text is one token.
+fn split(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = if let Some(inner) = rest.strip_prefix('\'') {
+            let mut escaped = false;
+            let close = inner.char_indices().find(|(_, character)| {
+                let closes = *character == '\'' && !escaped;
+                escaped = *character == '\\' && !escaped;
+                closes
+            });
+            close.map_or(rest.len(), |(at, _)| at + 2)
+        } else if rest.starts_with(['.', '[', ']']) {
+            1
+        } else {
+            rest.find(['.', '[', ']']).unwrap_or(rest.len())
+        };
+        let (token, tail) = rest.split_at(end);
+        tokens.push(token);
+        rest = tail;
+    }
+    tokens
+}
+
+fn unescape(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            out.push(character);
+            continue;
+        }
+        out.push(match characters.next() {
+            Some('a') => '\x07',
+            Some('b') => '\x08',
+            Some('f') => '\x0c',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('v') => '\x0b',
+            Some(same @ ('\'' | '\\')) => same,
+            Some(other) => return Err(format!("\\{other}")),
+            None => return Err("\\".to_owned()),
+        });
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Schema;
+    use bareboat_api::value;
+
+    #[test]
+    fn a_path_leads_to_what_the_schema_declares() {
+        let schema = Schema::parse(&value!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {
+                "a.b": {"type": "string"},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}}
+            }}
+        }}))
+        .unwrap();
+        let check = |text: &str, expected: Result<&str, &str>| {
+            let found = field_path(text, &schema.root, true);
+            let found = found.as_ref().map(|target| target.path.as_str());
+            assert_eq!(found.map_err(String::as_str), expected, "{text}");
+        };
+        check(".spec", Ok("spec"));
+        check(".spec['a.b']", Ok("spec.a.b"));
+        check(".spec.labels['x']", Ok("spec.labels[x]"));
+        check(".spec.nope", Err("does not refer to a valid field"));
+        check("spec", Err("expected [ or . but got: spec"));
+        check(".spec[0]", Err("expected single quoted string but got 0"));
+        check(".spec.", Err("unexpected end of JSON path"));
+        check(".spec['a", Err("expected single quoted string but got 'a"));
+        assert_eq!(
+            field_path(".spec['a.b']", &schema.root, false).err().unwrap(),
+            "array notation is not allowed"
+        );
+    }
+}

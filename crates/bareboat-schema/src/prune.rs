@@ -1,0 +1,195 @@
+//! Removes what a schema does not declare, and nulls it does not allow.
+//!
+//! Defaults are filled in by `default`, metadata is shaped by `metadata`.
+
+use crate::schema::{Additional, Flags, Node, Schema};
+use bareboat_api::{Map, Value};
+use std::fmt::Write as _;
+
+impl Schema {
+    /// Removes members the schema does not declare and gathers their paths (`spec.items[0].bar`);
+    /// type meta and metadata of the object itself stay.
+    pub fn prune(&self, object: &mut Value, unknown: Option<&mut Vec<String>>) {
+        let mut pruner = Pruner {
+            path: String::new(),
+            unknown,
+        };
+        pruner.prune(object, Some(&self.root), true);
+        if let Some(unknown) = pruner.unknown {
+            unknown.sort_unstable();
+        }
+    }
+
+    /// Removes nulls that are neither allowed nor replaced by a default.
+    pub fn drop_nulls(&self, object: &mut Value) {
+        drop_nulls(object, &self.root);
+    }
+}
+
+/// Prunes a value against any node; `resource` keeps type meta and metadata at its top.
+pub(crate) fn prune(value: &mut Value, node: &Node, resource: bool) {
+    let mut pruner = Pruner {
+        path: String::new(),
+        unknown: None,
+    };
+    pruner.prune(value, Some(node), resource);
+}
+
+struct Pruner<'r> {
+    path: String,
+    unknown: Option<&'r mut Vec<String>>,
+}
+
+impl Pruner<'_> {
+    fn prune(&mut self, value: &mut Value, node: Option<&Node>, resource: bool) {
+        match value {
+            Value::Object(map) => self.prune_object(map, node, resource),
+            Value::Array(list) => {
+                // Unknown members may stay in the elements of a preserved list, too.
+                let preserved = node.is_some_and(|node| node.has(Flags::PRESERVE));
+                let items = node.and_then(|node| node.items.as_deref());
+                if preserved && items.is_none() {
+                    return;
+                }
+                for (index, item) in list.iter_mut().enumerate() {
+                    self.at_index(index, |this| {
+                        if preserved {
+                            this.prune_preserved(item, items);
+                        } else {
+                            this.prune(item, items, false);
+                        }
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prune_object(&mut self, map: &mut Map, node: Option<&Node>, resource: bool) {
+        let Some(node) = node else {
+            self.record_all(map);
+            *map = Map::new();
+            return;
+        };
+        let resource = resource || node.has(Flags::EMBEDDED);
+        let preserved = node.has(Flags::PRESERVE);
+        let at_root = self.path.is_empty();
+        map.retain(|key, member| {
+            if resource && is_meta(key) {
+                return true;
+            }
+            if let Some(property) = node.property(key) {
+                self.at_key(key, |this| this.prune(member, Some(property), false));
+                return true;
+            }
+            match &node.additional {
+                Additional::Node(schema) => {
+                    self.at_key(key, |this| this.prune(member, Some(schema), false));
+                    true
+                }
+                Additional::Allowed(_) => {
+                    self.at_key(key, |this| this.prune(member, None, false));
+                    true
+                }
+                Additional::Absent if preserved => true,
+                Additional::Absent => {
+                    if !(at_root && is_meta(key)) {
+                        self.record(key);
+                    }
+                    false
+                }
+            }
+        });
+    }
+
+    /// Elements of a preserved list keep what is unknown and are pruned where something is declared.
+    fn prune_preserved(&mut self, value: &mut Value, node: Option<&Node>) {
+        let Some(node) = node else { return };
+        match value {
+            Value::Object(map) => {
+                for (key, member) in map.iter_mut() {
+                    if node.has(Flags::EMBEDDED) && is_meta(key) {
+                        continue;
+                    }
+                    if let Some(schema) = node.member(key) {
+                        self.at_key(key, |this| this.prune(member, Some(schema), false));
+                    } else if matches!(node.additional, Additional::Allowed(_)) {
+                        self.at_key(key, |this| this.prune(member, None, false));
+                    }
+                }
+            }
+            Value::Array(list) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    self.at_index(index, |this| {
+                        this.prune_preserved(item, node.items.as_deref());
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn record_all(&mut self, map: &Map) {
+        if self.unknown.is_some() {
+            map.keys().for_each(|key| self.record(key));
+        }
+    }
+
+    fn record(&mut self, key: &str) {
+        if let Some(unknown) = &mut self.unknown {
+            unknown.push(if self.path.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{}.{key}", self.path)
+            });
+        }
+    }
+
+    fn at_key(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        // The path is only worth keeping when somebody asked for it, but its emptiness tells the root.
+        if length > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+        then(self);
+        self.path.truncate(length);
+    }
+
+    fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        let _ = write!(self.path, "[{index}]");
+        then(self);
+        self.path.truncate(length);
+    }
+}
+
+/// The members of a resource that need no mention in its schema.
+pub(crate) fn is_meta(key: &str) -> bool {
+    matches!(key, "apiVersion" | "kind" | "metadata")
+}
+
+fn drop_nulls(value: &mut Value, node: &Node) {
+    match value {
+        Value::Object(map) => map.retain(|key, member| {
+            let Some(schema) = node.member(key) else {
+                return true;
+            };
+            let unwanted =
+                member.is_null() && !schema.has(Flags::NULLABLE) && schema.default.is_none();
+            if !unwanted {
+                drop_nulls(member, schema);
+            }
+            !unwanted
+        }),
+        Value::Array(list) => {
+            if let Some(items) = &node.items {
+                list.iter_mut().for_each(|item| drop_nulls(item, items));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

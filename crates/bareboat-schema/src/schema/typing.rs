@@ -1,0 +1,86 @@
+//! What merging asks of a schema.
+
+use super::{Flags, Kind, Node, Schema};
+use crate::metadata::object_meta;
+use bareboat_api::typing::{Form, ListKey, ListType, TypeNode};
+
+impl TypeNode for Schema {
+    fn form(&self) -> Form {
+        match self.root.form() {
+            // The root always has its type meta and metadata.
+            Form::Untyped if !self.root.has(Flags::PRESERVE) => Form::Struct,
+            Form::Untyped => Form::Struct,
+            form => form,
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+        match resource_field(name) {
+            Some(node) => Some(node),
+            None => self.root.field(name),
+        }
+    }
+
+    fn items(&self) -> Option<&dyn TypeNode> {
+        None
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.root.is_atomic()
+    }
+
+    fn preserves_unknown(&self) -> bool {
+        self.root.preserves_unknown()
+    }
+}
+
+impl TypeNode for Node {
+    fn form(&self) -> Form {
+        if self.has(Flags::INT_OR_STRING) {
+            return Form::Scalar;
+        }
+        match self.kind {
+            Kind::Any => Form::Untyped,
+            Kind::Object if self.has(Flags::EMBEDDED) => Form::Struct,
+            Kind::Object if !self.properties.is_empty() => Form::Struct,
+            Kind::Object if self.additional().is_some() => Form::Map,
+            Kind::Object => Form::Untyped,
+            Kind::Array => Form::List(self.list.unwrap_or(ListType::Atomic)),
+            _ => Form::Scalar,
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+        if self.has(Flags::EMBEDDED)
+            && let Some(node) = resource_field(name)
+        {
+            return Some(node);
+        }
+        self.member(name).map(|node| node as &dyn TypeNode)
+    }
+
+    fn items(&self) -> Option<&dyn TypeNode> {
+        self.items.as_deref().map(|node| node as &dyn TypeNode)
+    }
+
+    fn list_keys(&self) -> &[ListKey] {
+        &self.keys
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.has(Flags::ATOMIC_MAP)
+    }
+
+    fn preserves_unknown(&self) -> bool {
+        self.has(Flags::PRESERVE)
+    }
+}
+
+/// The members every resource has, whatever its schema says of them.
+fn resource_field(name: &str) -> Option<&'static dyn TypeNode> {
+    match name {
+        "metadata" => Some(&*object_meta().root),
+        "apiVersion" | "kind" => object_meta().root.field("name"),
+        _ => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether an object satisfies its schema: values, embedded resources, unique lists, rules.
+//!
+//! Type meta and object metadata are checked by the server, which hands in what it found so that
+//! rules are skipped when the object is too wrong to judge.
+
+mod correlate;
+mod embedded;
+mod lists;
+pub mod scale;
+mod value;
+
+pub(crate) use correlate::{Old, same};
+pub(crate) use embedded::{embedded_resources, resource};
+pub(crate) use value::check_value;
+
+use crate::schema::Schema;
+use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
+
+/// What validation found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// What is wrong.
+    pub errors: Vec<FieldError>,
+    /// What would be wrong if it were new: rules broken by values that did not change.
+    pub warnings: Vec<String>,
+}
+
+impl Schema {
+    /// Checks an object; with `old`, as an update in which unchanged parts keep their errors to
+    /// themselves. `earlier` is what the caller found in metadata or scale paths.
+    pub fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        earlier: Vec<FieldError>,
+    ) -> Findings {
+        let mut errors = earlier;
+        let root = FieldPath::root();
+        let correlated = old.map(|value| Old {
+            value,
+            node: &self.root,
+        });
+        check_value(&self.root, new, correlated, &root, true, &mut errors);
+        embedded_resources(&self.root, new, &root, &mut errors);
+        self.check_lists(new, old, &mut errors);
+        self.check_rules(new, old, errors)
+    }
+
+    /// Checks an update of the status subresource: the schema of `status`, and every rule.
+    pub fn validate_status(
+        &self,
+        new: &Value,
+        old: &Value,
+        earlier: Vec<FieldError>,
+    ) -> Findings {
+        let mut errors = earlier;
+        if let (Some(node), Some(status)) = (self.root.property("status"), new.get("status")) {
+            let correlated = old.get("status").map(|value| Old { value, node });
+            let base = FieldPath::new("status");
+            check_value(node, status, correlated, &base, false, &mut errors);
+        }
+        self.check_lists(new, Some(old), &mut errors);
+        self.check_rules(new, Some(old), errors)
+    }
+
+    /// Duplicates in sets and maps count only if the old object had none.
+    fn check_lists(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let start = errors.len();
+        lists::unique(&self.root, new, &FieldPath::root(), errors);
+        if errors.len() > start
+            && let Some(old) = old
+        {
+            let mut before = Vec::new();
+            lists::unique(&self.root, old, &FieldPath::root(), &mut before);
+            if !before.is_empty() {
+                errors.truncate(start);
+            }
+        }
+    }
+
+    fn check_rules(&self, new: &Value, old: Option<&Value>, errors: Vec<FieldError>) -> Findings {
+        let mut findings = Findings {
+            errors,
+            warnings: Vec::new(),
+        };
+        if !self.has_rules() {
+            return findings;
+        }
+        if findings.errors.iter().any(keeps_rules_from_running) {
+            findings.errors.push(FieldError::invalid(
+                FieldPath::root(),
+                Value::Null,
+                "some validation rules were not checked because the object was invalid; \
+                 correct the existing errors to complete validation",
+            ));
+            return findings;
+        }
+        crate::rules::evaluate(&self.root, new, old, &mut findings);
+        findings
+    }
+}
+
+/// Errors that leave rules without the types or bounds they count on.
+fn keeps_rules_from_running(error: &FieldError) -> bool {
+    matches!(
+        error.kind,
+        FieldErrorKind::NotSupported
+            | FieldErrorKind::Required
+            | FieldErrorKind::TooLong
+            | FieldErrorKind::TooMany
+            | FieldErrorKind::TypeInvalid
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,616 @@
+//! Values against the value validations of a schema, with the errors kube-openapi words.
+//!
+//! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
+
+use super::{Old, same};
+use crate::format::Format;
+use crate::number;
+use crate::schema::{Additional, Checks, Flags, Kind, Node};
+use bareboat_api::field::go_quote;
+use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Checks a value; errors stand under `base`, while their texts name the place below it.
+///
+/// `resource` says that the value is a whole object, whose type meta never counts as unchanged.
+pub(crate) fn check_value(
+    node: &Node,
+    value: &Value,
+    old: Option<Old<'_>>,
+    base: &FieldPath,
+    resource: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let earlier = std::mem::take(errors);
+    let mut checker = Checker {
+        base,
+        resource,
+        composed: false,
+        errors: Vec::new(),
+    };
+    let here = Place {
+        parent: None,
+        step: Step::Root,
+    };
+    checker.visit(node, value, old, &here);
+    let composed = checker.composed;
+    let mut found = checker.errors;
+    if composed {
+        deduplicate(&mut found);
+    }
+    *errors = earlier;
+    errors.append(&mut found);
+}
+
+/// Alternatives repeat what others said; each thing is said once.
+fn deduplicate(errors: &mut Vec<FieldError>) {
+    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors.drain(..) {
+        if !kept.contains(&error) {
+            kept.push(error);
+        }
+    }
+    *errors = kept;
+}
+
+struct Checker<'a> {
+    base: &'a FieldPath,
+    resource: bool,
+    /// Whether any error went through `anyOf` and the like, the only source of repetition.
+    composed: bool,
+    errors: Vec<FieldError>,
+}
+
+/// A place in the value, printed only when something is wrong there.
+struct Place<'a> {
+    parent: Option<&'a Place<'a>>,
+    step: Step<'a>,
+}
+
+enum Step<'a> {
+    Root,
+    Member(&'a str),
+    Element(usize),
+}
+
+impl Place<'_> {
+    fn is_root(&self) -> bool {
+        matches!(self.step, Step::Root)
+    }
+
+    fn text(&self) -> String {
+        let mut text = match self.parent {
+            Some(parent) => parent.text(),
+            None => String::new(),
+        };
+        match self.step {
+            Step::Root => {}
+            Step::Member(name) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(name);
+            }
+            Step::Element(index) => {
+                let _ = write!(text, "[{index}]");
+            }
+        }
+        text
+    }
+}
+
+impl Checker<'_> {
+    /// Checks a value that has a place of its own, and forgives what did not change.
+    ///
+    /// Gives how many checks passed, which decides between failed alternatives.
+    fn visit(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        old: Option<Old<'_>>,
+        place: &Place<'_>,
+    ) -> usize {
+        let start = self.errors.len();
+        let passed = self.check(node, value, old, place);
+        if self.errors.len() > start
+            && let Some(old) = old
+            && same(value, old)
+        {
+            self.errors.truncate(start);
+        }
+        passed
+    }
+
+    fn check(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        old: Option<Old<'_>>,
+        place: &Place<'_>,
+    ) -> usize {
+        let checks = node.checks.as_deref();
+        if value.is_null() {
+            let mut passed = 1;
+            if !node.type_text().is_empty() && !node.has(Flags::NULLABLE) {
+                self.wrong_type(place, node.type_text(), "null");
+                passed = 0;
+            }
+            if let Some(checks) = checks {
+                self.choices(checks, value, place);
+            }
+            return passed;
+        }
+        let mut passed = 1;
+        if !node.type_text().is_empty() || checks.is_some_and(|checks| checks.format.is_some()) {
+            passed += 1 + usize::from(self.check_type(node, value, place));
+        }
+        passed += 2;
+        if let Some(checks) = checks {
+            passed += self.compositions(checks, value, old, place);
+        }
+        match value {
+            Value::String(text) => {
+                passed += 1;
+                if let Some(checks) = checks {
+                    passed += self.check_text(checks, text, place);
+                }
+            }
+            Value::Int(_) | Value::Float(_) => {
+                passed += 2;
+                self.check_number(node, value, place);
+            }
+            Value::Array(list) => {
+                passed += 2;
+                if let Some(items) = &node.items {
+                    for (index, item) in list.iter().enumerate() {
+                        let here = Place {
+                            parent: Some(place),
+                            step: Step::Element(index),
+                        };
+                        let before = old.and_then(|old| old.element(item));
+                        passed += self.visit(items, item, before, &here);
+                    }
+                }
+                if let Some(checks) = checks {
+                    self.check_items(checks, list.len(), place);
+                }
+            }
+            _ => {}
+        }
+        passed += 1;
+        if let Some(checks) = checks {
+            self.choices(checks, value, place);
+        }
+        if let Value::Object(map) = value {
+            passed += 1 + self.check_members(node, map, old, place);
+        }
+        passed
+    }
+
+    fn check_type(&mut self, node: &Node, value: &Value, place: &Place<'_>) -> bool {
+        let integer_wanted = node.kind == Kind::Integer || node.has(Flags::INT_OR_STRING);
+        let fits = match value {
+            Value::String(_) if node.has(Flags::INT_OR_STRING) => true,
+            _ if node.type_text().is_empty() => true,
+            Value::Int(_) => integer_wanted || node.kind == Kind::Number,
+            Value::Float(number) => {
+                node.kind == Kind::Number || integer_wanted && number::is_integer(*number)
+            }
+            other => !node.has(Flags::INT_OR_STRING) && node.kind.name() == other.type_name(),
+        };
+        if fits {
+            return true;
+        }
+        let format = node
+            .checks
+            .as_deref()
+            .and_then(|checks| checks.format.as_ref());
+        match (format, value) {
+            // A format speaks up before the type does, except about strings and lists.
+            (Some((_, name)), Value::Int(_)) => self.wrong_type(place, name, "int64"),
+            (Some((_, name)), Value::Float(_)) => self.wrong_type(place, name, "float64"),
+            (Some((_, name)), Value::Bool(_) | Value::Object(_)) => {
+                self.wrong_type(place, name, "");
+            }
+            _ => self.wrong_type(place, node.type_text(), value.type_name()),
+        }
+        false
+    }
+
+    fn compositions(
+        &mut self,
+        checks: &Checks,
+        value: &Value,
+        old: Option<Old<'_>>,
+        place: &Place<'_>,
+    ) -> usize {
+        let mut passed = 0;
+        if !checks.any_of.is_empty() {
+            let (valid, best, first) = self.alternatives(&checks.any_of, true, value, old, place);
+            if valid == 0 {
+                self.composed(place, "must validate at least one schema (anyOf)");
+            }
+            passed += self.adopt(best).unwrap_or(first);
+        }
+        if !checks.one_of.is_empty() {
+            let (valid, best, first) = self.alternatives(&checks.one_of, false, value, old, place);
+            match valid {
+                1 => passed += first,
+                0 => {
+                    self.composed(
+                        place,
+                        "must validate one and only one schema (oneOf). Found none valid",
+                    );
+                    passed += self.adopt(best).unwrap_or(0);
+                }
+                several => {
+                    let text = format!(
+                        "must validate one and only one schema (oneOf). \
+                         Found {several} valid alternatives"
+                    );
+                    self.composed(place, &text);
+                }
+            }
+        }
+        if !checks.all_of.is_empty() {
+            let mut valid = 0;
+            for branch in &checks.all_of {
+                let start = self.errors.len();
+                passed += self.check(branch, value, old, place);
+                valid += usize::from(self.errors.len() == start);
+            }
+            if valid != checks.all_of.len() {
+                let tail = if valid == 0 { ". None validated" } else { "" };
+                self.composed(
+                    place,
+                    &format!("must validate all the schemas (allOf){tail}"),
+                );
+            }
+        }
+        if let Some(branch) = &checks.not {
+            let start = self.errors.len();
+            self.check(branch, value, old, place);
+            if self.errors.len() == start {
+                self.composed(place, "must not validate the schema (not)");
+            } else {
+                self.errors.truncate(start);
+            }
+        }
+        passed
+    }
+
+    /// Tries alternatives: how many hold, the errors of the best failure, and what the first
+    /// success passed.
+    fn alternatives(
+        &mut self,
+        branches: &[Arc<Node>],
+        first_suffices: bool,
+        value: &Value,
+        old: Option<Old<'_>>,
+        place: &Place<'_>,
+    ) -> (usize, Option<(usize, Vec<FieldError>)>, usize) {
+        let mut valid = 0;
+        let mut first = 0;
+        let mut best: Option<(usize, Vec<FieldError>)> = None;
+        for branch in branches {
+            let start = self.errors.len();
+            let passed = self.check(branch, value, old, place);
+            if self.errors.len() == start {
+                if valid == 0 {
+                    first = passed;
+                }
+                valid += 1;
+                best = None;
+                if first_suffices {
+                    break;
+                }
+                continue;
+            }
+            let failures = self.errors.split_off(start);
+            if valid == 0 && best.as_ref().is_none_or(|(most, _)| passed > *most) {
+                best = Some((passed, failures));
+            }
+        }
+        (valid, best, first)
+    }
+
+    fn adopt(&mut self, failures: Option<(usize, Vec<FieldError>)>) -> Option<usize> {
+        let (passed, mut errors) = failures?;
+        self.errors.append(&mut errors);
+        Some(passed)
+    }
+
+    fn check_text(&mut self, checks: &Checks, text: &str, place: &Place<'_>) -> usize {
+        let mut passed = 0;
+        self.check_length_and_pattern(checks, text, place);
+        if let Some((format, name)) = &checks.format
+            && format.is_for_text()
+        {
+            passed += 1;
+            if !format.accepts(text) {
+                let place_text = place.text();
+                let detail = format!("{place_text} in body must be of type {name}: {}", go_quote(text));
+                self.push(&place_text, FieldErrorKind::TypeInvalid, Value::string(text), detail);
+            }
+        }
+        passed
+    }
+
+    /// Only the first of the three is reported.
+    fn check_length_and_pattern(&mut self, checks: &Checks, text: &str, place: &Place<'_>) {
+        if checks.max_length.is_some() || checks.min_length.is_some() {
+            let length = text.chars().count() as i64;
+            if let Some(limit) = checks.max_length
+                && length > limit
+            {
+                let path = self.path(&place.text());
+                let limit = usize::try_from(limit).unwrap_or(0);
+                self.errors.push(FieldError::too_long(path, limit));
+                return;
+            }
+            if let Some(limit) = checks.min_length
+                && length < limit
+            {
+                let detail = format!("should be at least {limit} chars long");
+                self.invalid(place, Value::string(text), &detail);
+                return;
+            }
+        }
+        if let Some(pattern) = &checks.pattern {
+            match pattern.matches(text) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let detail = format!("should match '{}'", pattern.source());
+                    self.invalid(place, Value::string(text), &detail);
+                }
+                Err(reason) => {
+                    let detail = format!(
+                        "should match '{}, but pattern is invalid: {reason}'",
+                        pattern.source()
+                    );
+                    self.invalid(place, Value::string(text), &detail);
+                }
+            }
+        }
+    }
+
+    fn check_number(&mut self, node: &Node, value: &Value, place: &Place<'_>) {
+        let checks = node.checks.as_deref();
+        let format = checks.and_then(|checks| checks.format.as_ref().map(|(format, _)| *format));
+        let in_range = match (node.kind, format, value) {
+            _ if node.has(Flags::INT_OR_STRING) => true,
+            (Kind::Integer, Some(Format::Int32), _) => {
+                value.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
+            }
+            (Kind::Integer, _, Value::Float(number)) => number::is_integer(*number),
+            (Kind::Number, Some(Format::Float), _) => value
+                .as_f64()
+                .is_some_and(|number| number.abs() <= f64::from(f32::MAX)),
+            _ => true,
+        };
+        if !in_range {
+            let format = match format {
+                Some(Format::Int32) => "with format int32",
+                Some(Format::Int64) => "with format int64",
+                Some(Format::Float) => "with format float",
+                _ => "(default format)",
+            };
+            let text = format!(
+                "Checked value must be of type {} {format} in {}",
+                node.kind.name(),
+                place.text()
+            );
+            self.errors
+                .push(FieldError::invalid(self.base.clone(), "", text));
+        }
+        let Some(checks) = checks else { return };
+        if let Some(factor) = checks.multiple_of
+            && !is_multiple(value, factor)
+        {
+            let detail = format!("should be a multiple of {}", shown_bound(value, factor));
+            self.invalid(place, value.clone(), &detail);
+        }
+        if let Some(limit) = checks.minimum {
+            let exclusive = checks.exclusive_minimum;
+            if exceeds(limit, value, exclusive, std::cmp::Ordering::Less) {
+                let words = if exclusive {
+                    "greater than"
+                } else {
+                    "greater than or equal to"
+                };
+                let detail = format!("should be {words} {}", shown_bound(value, limit));
+                self.invalid(place, value.clone(), &detail);
+            }
+        }
+        if let Some(limit) = checks.maximum {
+            let exclusive = checks.exclusive_maximum;
+            if exceeds(limit, value, exclusive, std::cmp::Ordering::Greater) {
+                let words = if exclusive {
+                    "less than"
+                } else {
+                    "less than or equal to"
+                };
+                let detail = format!("should be {words} {}", shown_bound(value, limit));
+                self.invalid(place, value.clone(), &detail);
+            }
+        }
+    }
+
+    fn check_items(&mut self, checks: &Checks, count: usize, place: &Place<'_>) {
+        let count_i64 = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(limit) = checks.min_items
+            && count_i64 < limit
+        {
+            let detail = format!("should have at least {limit} items");
+            self.invalid(place, Value::Int(count_i64), &detail);
+        }
+        if let Some(limit) = checks.max_items
+            && count_i64 > limit
+        {
+            let path = self.path(&place.text());
+            let limit = usize::try_from(limit).unwrap_or(0);
+            self.errors.push(FieldError::too_many(path, count, limit));
+        }
+    }
+
+    fn check_members(
+        &mut self,
+        node: &Node,
+        map: &bareboat_api::Map,
+        old: Option<Old<'_>>,
+        place: &Place<'_>,
+    ) -> usize {
+        let mut passed = 0;
+        if let Some(checks) = node.checks.as_deref() {
+            self.check_member_count(checks, map.len(), place);
+        }
+        for (name, member) in map.iter() {
+            let declared = node.property(name);
+            let schema = match (declared, &node.additional) {
+                (Some(schema), _) => schema,
+                (None, Additional::Node(schema)) => schema,
+                (None, Additional::Allowed(false)) => {
+                    let text = place.text();
+                    let detail = format!("{text}.{name} in body is a forbidden property");
+                    self.push(&text, FieldErrorKind::Invalid, Value::string(name), detail);
+                    continue;
+                }
+                _ => continue,
+            };
+            let type_meta = self.resource && place.is_root() && matches!(name, "apiVersion" | "kind");
+            let before = old
+                .filter(|_| !type_meta)
+                .and_then(|old| old.member(name));
+            let here = Place {
+                parent: Some(place),
+                step: Step::Member(name),
+            };
+            passed += self.visit(schema, member, before, &here);
+        }
+        if let Some(checks) = node.checks.as_deref() {
+            for name in &checks.required {
+                if !map.contains_key(name) {
+                    let here = Place {
+                        parent: Some(place),
+                        step: Step::Member(name),
+                    };
+                    let path = self.path(&here.text());
+                    self.errors.push(FieldError::required(path, ""));
+                }
+            }
+        }
+        passed
+    }
+
+    fn check_member_count(&mut self, checks: &Checks, count: usize, place: &Place<'_>) {
+        let count_i64 = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(limit) = checks.min_properties
+            && count_i64 < limit
+        {
+            let detail = format!("should have at least {limit} properties");
+            self.invalid(place, Value::Int(count_i64), &detail);
+        }
+        if let Some(limit) = checks.max_properties
+            && count_i64 > limit
+        {
+            let path = self.path(&place.text());
+            let limit = usize::try_from(limit).unwrap_or(0);
+            self.errors.push(FieldError::too_many(path, count, limit));
+        }
+    }
+
+    fn choices(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
+        if checks.choices.is_empty() {
+            return;
+        }
+        if !value.is_null() && checks.choices.contains(value) {
+            return;
+        }
+        let supported = checks.choices.iter().map(|choice| match choice {
+            Value::String(text) => text.to_string(),
+            other => other.to_string(),
+        });
+        let path = self.path(&place.text());
+        self.errors
+            .push(FieldError::not_supported(path, value.clone(), supported));
+    }
+
+    fn wrong_type(&mut self, place: &Place<'_>, wanted: &str, found: &str) {
+        let text = place.text();
+        let detail = format!("{text} in body must be of type {wanted}: \"{found}\"");
+        self.push(&text, FieldErrorKind::TypeInvalid, Value::string(found), detail);
+    }
+
+    fn invalid(&mut self, place: &Place<'_>, value: Value, rest: &str) {
+        let text = place.text();
+        let detail = format!("{text} in body {rest}");
+        self.push(&text, FieldErrorKind::Invalid, value, detail);
+    }
+
+    /// Failed compositions stand at the object, and name their place in words.
+    fn composed(&mut self, place: &Place<'_>, rest: &str) {
+        self.composed = true;
+        let detail = format!("{} {rest}", go_quote(&place.text()));
+        self.errors
+            .push(FieldError::invalid(self.base.clone(), "", detail));
+    }
+
+    fn push(&mut self, text: &str, kind: FieldErrorKind, value: Value, detail: String) {
+        let error = FieldError {
+            kind,
+            path: self.path(text),
+            value: Some(value),
+            detail,
+        };
+        self.errors.push(error);
+    }
+
+    fn path(&self, text: &str) -> FieldPath {
+        if text.is_empty() {
+            self.base.clone()
+        } else {
+            self.base.child(text)
+        }
+    }
+}
+
+/// Bounds of integers print as integers.
+fn shown_bound(value: &Value, bound: f64) -> String {
+    match value {
+        Value::Int(_) => format!("{}", bound as i64),
+        _ => number::print(bound),
+    }
+}
+
+fn exceeds(limit: f64, value: &Value, exclusive: bool, side: std::cmp::Ordering) -> bool {
+    let order = match value {
+        // Integers beyond 2^53 compare as integers when the bound is one.
+        Value::Int(number) if limit.fract() == 0.0 && limit.abs() < 9.2e18 => {
+            Some(number.cmp(&(limit as i64)))
+        }
+        other => other.as_f64().and_then(|number| number.partial_cmp(&limit)),
+    };
+    order == Some(side) || exclusive && order == Some(std::cmp::Ordering::Equal)
+}
+
+fn is_multiple(value: &Value, factor: f64) -> bool {
+    if factor <= 0.0 {
+        return true;
+    }
+    if let Value::Int(number) = value
+        && factor.fract() == 0.0
+        && factor < 9.2e18
+    {
+        return number % (factor as i64) == 0;
+    }
+    let Some(number) = value.as_f64() else {
+        return true;
+    };
+    let quotient = if factor < 1.0 {
+        1.0 / factor * number
+    } else {
+        number / factor
+    };
+    (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
+}

@@ -1,0 +1,90 @@
+//! Client certificates: the common name is the user, organizations are groups.
+
+use super::{Authenticator, BadCredentials, Evidence, Peer};
+use bareboat_api::Str;
+use bareboat_api::kind::{BoxFuture, User};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use std::sync::Arc;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The OID of the subject attribute that holds a uid.
+const UID_OID: &str = "1.3.6.1.4.1.57683.2";
+
+/// Users by client certificates that a CA signed.
+pub struct ClientCertificates {
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl ClientCertificates {
+    /// Trusts certificates that `verifier` accepts.
+    pub fn new(verifier: Arc<dyn ClientCertVerifier>) -> ClientCertificates {
+        ClientCertificates { verifier }
+    }
+
+    fn check(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
+        let (own, chain) = peer.certificates.split_first()?;
+        let verified = self
+            .verifier
+            .verify_client_cert(own, chain, UnixTime::now());
+        Some(match verified {
+            Ok(_) => user_of_certificate(own),
+            Err(error) => Err(BadCredentials(format!(
+                "a client certificate was refused: {error}"
+            ))),
+        })
+    }
+}
+
+impl Authenticator for ClientCertificates {
+    fn authenticate<'a>(
+        &'a self,
+        evidence: &'a Evidence<'a>,
+    ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
+        Box::pin(async move { self.check(evidence.peer).transpose() })
+    }
+
+    fn of_connection(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
+        self.check(peer)
+    }
+}
+
+/// The user a certificate names.
+pub fn user_of_certificate(certificate: &CertificateDer<'_>) -> Result<User, BadCredentials> {
+    let (_, parsed) = X509Certificate::from_der(certificate)
+        .map_err(|error| BadCredentials(format!("a client certificate does not parse: {error}")))?;
+    let subject = parsed.subject();
+    let name = subject
+        .iter_common_name()
+        .find_map(|attribute| attribute.as_str().ok());
+    let name = name
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| BadCredentials("a client certificate has no common name".to_owned()))?;
+    let uid = subject
+        .iter_attributes()
+        .find(|attribute| attribute.attr_type().to_id_string() == UID_OID)
+        .and_then(|attribute| attribute.as_str().ok());
+    let mut extra = std::collections::BTreeMap::new();
+    let fingerprint = {
+        use sha2::Digest as _;
+        let digest = sha2::Sha256::digest(certificate.as_ref());
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    extra.insert(
+        "authentication.kubernetes.io/credential-id".to_owned(),
+        vec![format!("X509SHA256={fingerprint}")],
+    );
+    Ok(User {
+        name: Str::new(name),
+        uid: Str::new(uid.unwrap_or("")),
+        groups: subject
+            .iter_organization()
+            .filter_map(|attribute| attribute.as_str().ok())
+            .map(Str::new)
+            .collect(),
+        extra,
+    })
+}

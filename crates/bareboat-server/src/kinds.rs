@@ -1,0 +1,7 @@
+//! Who serves what: the catalog of kinds, and how each is stored, viewed or computed.
+
+pub mod catalog;
+pub mod computed;
+pub mod custom;
+pub mod served;
+mod view;

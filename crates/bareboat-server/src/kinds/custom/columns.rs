@@ -1,0 +1,68 @@
+//! Table columns of custom kinds: JSONPath, compiled when a table is first printed.
+
+use bareboat_api::jsonpath::JsonPath;
+use bareboat_api::kind::{Column, Now};
+use bareboat_api::time::{Timestamp, human_duration};
+use bareboat_api::{Str, Value};
+use bareboat_schema::crd::{PrinterColumn, Version};
+use std::sync::{Arc, OnceLock};
+
+/// The columns after the name: those of the definition, or the age.
+pub(super) fn of(version: &Version) -> Arc<[Column]> {
+    if version.columns.is_empty() {
+        return Arc::new([age()]);
+    }
+    version.columns.iter().map(column).collect()
+}
+
+fn age() -> Column {
+    let cell = |object: &Value, now: Now| {
+        let created = object
+            .at(&["metadata", "creationTimestamp"])
+            .and_then(Value::as_str);
+        created.map_or_else(|| Value::string("<unknown>"), |time| age_since(time, now))
+    };
+    Column::string("Age", cell).typed("date").described(
+        "CreationTimestamp is a timestamp representing the server time when this object was created.",
+    )
+}
+
+fn column(printed: &PrinterColumn) -> Column {
+    let path = printed.json_path.clone();
+    let ty = printed.ty.clone();
+    let compiled: OnceLock<Option<JsonPath>> = OnceLock::new();
+    Column {
+        name: printed.name.clone(),
+        ty: printed.ty.clone(),
+        format: printed.format.clone(),
+        description: printed.description.clone(),
+        priority: printed.priority,
+        cell: Arc::new(move |object, now| {
+            let path = compiled.get_or_init(|| JsonPath::compile(&path).ok());
+            let found = path.as_ref().and_then(|path| path.first(object));
+            found.map_or(Value::Null, |value| cell(&ty, value, now))
+        }),
+    }
+}
+
+/// A value as a cell of a column's type; nothing where it is of another type.
+fn cell(ty: &Str, value: &Value, now: Now) -> Value {
+    match (ty.as_str(), value) {
+        (_, Value::Null) => Value::Null,
+        ("integer", Value::Int(_)) => value.clone(),
+        ("integer", Value::Float(float)) => Value::Int(*float as i64),
+        ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+        ("string", Value::String(_)) => value.clone(),
+        ("string", other) => Value::from(bareboat_api::jsonpath::print(other)),
+        ("date", Value::String(time)) => age_since(time, now),
+        ("date", _) => Value::string("<invalid>"),
+        _ => Value::Null,
+    }
+}
+
+fn age_since(time: &str, now: Now) -> Value {
+    match Timestamp::parse(time) {
+        Ok(time) => Value::from(human_duration(now.0 - time.seconds)),
+        Err(_) => Value::string("<invalid>"),
+    }
+}

@@ -1,0 +1,86 @@
+//! The data of a custom kind, read from its definition.
+
+use super::columns;
+use super::shape::LazyShape;
+use bareboat_api::kind::{
+    Conversion, Generation, Kind, NameRule, Policy, SelectableField, Subresource, Verb, Verbs,
+    Version,
+};
+use bareboat_api::{Str, Value};
+use bareboat_schema::SchemaCache;
+use bareboat_schema::crd::{self, Definition};
+use bareboat_storage::Entry;
+use std::sync::Arc;
+
+/// What discovery still shows of a kind that is going away.
+const TERMINATING: Verbs = Verbs::ALL.without(&[Verb::Create, Verb::Patch, Verb::Update]);
+
+/// The kind a definition defines.
+pub(super) fn of(
+    definition: &Definition,
+    crd: &Value,
+    entry: &Arc<Entry>,
+    cache: &Arc<SchemaCache>,
+) -> Kind {
+    let mut kind = Kind::new(
+        &definition.group,
+        definition.accepted.clone(),
+        definition.scope,
+    );
+    kind.custom = true;
+    kind.terminating = definition.terminating;
+    if definition.terminating {
+        kind.verbs = TERMINATING;
+    }
+    kind.conversion = Conversion::Rename;
+    kind.policy = Policy {
+        name_rule: NameRule::Subdomain,
+        generation: Generation::OutsideMetadata,
+        unconditional_update: false,
+        status_keeps_metadata: false,
+        ..Policy::default()
+    };
+    let mut versions: Vec<&crd::Version> = definition.versions.iter().collect();
+    versions.sort_by(|a, b| crd::compare_versions(&b.name, &a.name));
+    for version in versions {
+        if version.status {
+            kind.policy.generation = Generation::OutsideStatus;
+        }
+        kind.versions
+            .push(version_of(definition, version, crd, entry, cache));
+    }
+    if let Some(storage) = definition.storage_version() {
+        kind.stored_api_version = kind.api_version(&storage.name);
+    }
+    kind
+}
+
+fn version_of(
+    definition: &Definition,
+    version: &crd::Version,
+    crd: &Value,
+    entry: &Arc<Entry>,
+    cache: &Arc<SchemaCache>,
+) -> Version {
+    let mut subresources = Vec::new();
+    if version.status {
+        subresources.push(Subresource::status());
+    }
+    if let Some(paths) = &version.scale {
+        subresources.push(Subresource::scale(paths.clone()));
+    }
+    let selectable = version
+        .selectable
+        .iter()
+        .map(|path| SelectableField::at_path(path.trim_start_matches('.')));
+    let shape = LazyShape::new(definition, version, crd, entry.clone(), cache.clone());
+    Version {
+        name: version.name.clone(),
+        served: version.served,
+        deprecation: definition.deprecation_warning(&version.name).map(Str::new),
+        shape: Arc::new(shape),
+        columns: columns::of(version),
+        subresources,
+        selectable: selectable.collect(),
+    }
+}

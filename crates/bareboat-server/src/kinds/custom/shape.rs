@@ -1,0 +1,102 @@
+//! The form of a custom version, compiled when the first object needs it.
+//!
+//! Most definitions of a large installation are never used; they cost their bytes and little else.
+
+use bareboat_api::kind::{Definition as Published, Findings, ScalePaths, Shape, Validated};
+use bareboat_api::typing::TypeNode;
+use bareboat_api::{Str, Value};
+use bareboat_schema::SchemaCache;
+use bareboat_schema::crd::{self, CustomShape, Definition, SchemaText};
+use bareboat_storage::Entry;
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, OnceLock};
+
+/// A form that is compiled when it is first needed.
+pub(super) struct LazyShape {
+    /// The definition, whose bytes the store holds anyway.
+    entry: Arc<Entry>,
+    version: Str,
+    scale: Option<ScalePaths>,
+    preserve_unknown: bool,
+    fingerprint: u64,
+    cache: Arc<SchemaCache>,
+    compiled: OnceLock<CustomShape>,
+}
+
+impl LazyShape {
+    pub(super) fn new(
+        definition: &Definition,
+        version: &crd::Version,
+        crd: &Value,
+        entry: Arc<Entry>,
+        cache: Arc<SchemaCache>,
+    ) -> LazyShape {
+        LazyShape {
+            entry,
+            version: version.name.clone(),
+            scale: version.scale.clone(),
+            preserve_unknown: definition.preserve_unknown_fields,
+            fingerprint: fingerprint(crd, &version.name, definition.preserve_unknown_fields),
+            cache,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn compiled(&self) -> &CustomShape {
+        self.compiled.get_or_init(|| {
+            let crd = read(&self.entry);
+            let schema = crd::compile(&crd, &self.version, &self.cache);
+            let (entry, version) = (self.entry.clone(), self.version.clone());
+            let text: SchemaText =
+                Arc::new(move || crd::schema_of(&read(&entry), &version).cloned());
+            CustomShape::new(schema, self.scale.clone(), text)
+                .preserving_unknown(self.preserve_unknown)
+        })
+    }
+}
+
+fn read(entry: &Entry) -> Value {
+    bareboat_wire::json::parse(entry.json())
+        .map(|parsed| parsed.value)
+        .unwrap_or_default()
+}
+
+/// A hash of everything that decides how stored objects are read.
+fn fingerprint(crd: &Value, version: &str, preserve_unknown: bool) -> u64 {
+    let mut hasher = Sha256::new();
+    hasher.update([u8::from(preserve_unknown)]);
+    if let Some(schema) = crd::schema_of(crd, version) {
+        hasher.update(schema.to_json());
+    }
+    let digest = hasher.finalize();
+    let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
+    // Zero means "no form to speak of".
+    u64::from_le_bytes(first) | 1
+}
+
+impl Shape for LazyShape {
+    fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
+        self.compiled().conform(object, findings)
+    }
+    fn default(&self, object: &mut Value) {
+        self.compiled().default(object);
+    }
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
+        self.compiled().validate(new, old)
+    }
+    fn reshape(&self, object: &mut Value) {
+        self.compiled().reshape(object);
+    }
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+    fn typing(&self) -> &dyn TypeNode {
+        self.compiled().typing()
+    }
+    fn definition(&self) -> Published {
+        match crd::schema_of(&read(&self.entry), &self.version) {
+            Some(schema) => Published::Structural(schema.clone()),
+            None => Published::Untyped,
+        }
+    }
+}

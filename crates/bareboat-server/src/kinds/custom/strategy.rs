@@ -1,0 +1,94 @@
+//! What the kind CustomResourceDefinition does: defaults, validation, and conditions set in the write itself.
+
+use super::{Names, taken};
+use bareboat_api::kind::{Strategy, WriteContext};
+use bareboat_api::{FieldError, Object, Str, Value};
+use bareboat_schema::crd::{self, Condition, reconcile, set_condition};
+
+/// Holds a deleted definition until its instances are gone.
+pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The strategy of definitions.
+pub(crate) struct DefinitionStrategy {
+    names: Names,
+}
+
+impl DefinitionStrategy {
+    pub(super) fn new(names: Names) -> DefinitionStrategy {
+        DefinitionStrategy { names }
+    }
+
+    /// Sets the conditions: a definition is established by the write that makes it so.
+    fn settle(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        let group = new
+            .at(&["spec", "group"])
+            .and_then(Value::as_str)
+            .unwrap_or("");
+        let taken = taken(&self.names, group, new.name());
+        if let Some(status) = reconcile(new.value(), &taken, ctx.now) {
+            new.map_mut().insert("status", status);
+        }
+    }
+}
+
+impl Strategy for DefinitionStrategy {
+    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        crd::default(new.value_mut());
+        crd::prepare(new.value_mut(), None);
+        self.settle(new, ctx);
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+        if ctx.subresource.is_some() {
+            return;
+        }
+        crd::default(new.value_mut());
+        crd::prepare(new.value_mut(), Some(old.value()));
+        self.settle(new, ctx);
+    }
+
+    fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
+        crd::validate_create(new.value())
+    }
+
+    fn validate_update(
+        &self,
+        new: &Object,
+        old: &Object,
+        ctx: &WriteContext<'_>,
+    ) -> Vec<FieldError> {
+        if ctx.subresource == Some("status") {
+            return crd::validate_status(new.value());
+        }
+        crd::validate_update(new.value(), old.value())
+    }
+
+    fn warnings(&self, new: &Object, old: Option<&Object>, _ctx: &WriteContext<'_>) -> Vec<String> {
+        crd::warnings(new.value(), old.map(Object::value))
+    }
+
+    fn begin_delete(&self, object: &mut Object, ctx: &WriteContext<'_>) -> bool {
+        let first = object.deletion_timestamp().is_none();
+        if first && !object.finalizers().any(|name| name == CLEANUP_FINALIZER) {
+            let mut finalizers: Vec<Str> = object.finalizers().map(Str::new).collect();
+            finalizers.push(Str::const_new(CLEANUP_FINALIZER));
+            object.set_finalizers(finalizers);
+        }
+        if first {
+            let status = object
+                .map_mut()
+                .entry_or_insert_with("status", Value::object);
+            let text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+            set_condition(
+                status,
+                Condition::new("Terminating", "True", "InstanceDeletionPending", text),
+                ctx.now,
+            );
+        }
+        false
+    }
+
+    fn keeps_generation_on_delete(&self) -> bool {
+        true
+    }
+}

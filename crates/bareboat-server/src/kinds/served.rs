@@ -1,0 +1,169 @@
+//! A kind that is being served: its data, its place in the store, and what is known of each version.
+
+use bareboat_api::kind::{Conversion, Kind, Version};
+use bareboat_api::{Object, Status, Str};
+use bareboat_storage::{Entry, Resource, Store};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+
+/// A kind that is being served.
+///
+/// When the data of a kind changes (a CRD is updated) a new `Served` takes its place, and watches
+/// of the old one end.
+pub struct Served {
+    /// The data.
+    pub kind: Arc<Kind>,
+    /// Numbers this incarnation, so that cached encodings of an earlier one are not taken for its own.
+    incarnation: u32,
+    versions: Vec<VersionFacts>,
+    store: Store,
+    resource: OnceLock<Arc<Resource>>,
+    retired: watch::Sender<bool>,
+}
+
+/// What is computed once for each version.
+pub(crate) struct VersionFacts {
+    pub(crate) api_version: Str,
+    /// How the bytes of an object of this version begin.
+    pub(crate) prefix: Box<[u8]>,
+    /// [`bareboat_api::kind::Shape::fingerprint`].
+    pub(crate) fingerprint: u64,
+}
+
+static INCARNATIONS: AtomicU32 = AtomicU32::new(1);
+
+impl Served {
+    /// Serves a kind out of a store.
+    pub fn new(kind: impl Into<Arc<Kind>>, store: &Store) -> Served {
+        let kind = kind.into();
+        let versions = kind
+            .versions
+            .iter()
+            .map(|version| {
+                let api_version = kind.api_version(&version.name);
+                VersionFacts {
+                    prefix: type_meta(&api_version, &kind.names.kind),
+                    api_version,
+                    fingerprint: version.shape.fingerprint(),
+                }
+            })
+            .collect();
+        Served {
+            versions,
+            kind,
+            incarnation: INCARNATIONS.fetch_add(1, Ordering::Relaxed),
+            store: store.clone(),
+            resource: OnceLock::new(),
+            retired: watch::Sender::new(false),
+        }
+    }
+
+    /// Where the objects are.
+    pub fn resource(&self) -> &Arc<Resource> {
+        // Not in `new`: kinds come and go inside commits, where the store must not be called.
+        self.resource
+            .get_or_init(|| self.store.resource(&self.kind.store))
+    }
+
+    /// The store the objects are in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The place of a version among the kind's.
+    pub fn version_index(&self, name: &str) -> Option<usize> {
+        self.kind
+            .versions
+            .iter()
+            .position(|version| version.name == name && version.served)
+    }
+
+    /// A version.
+    pub fn version(&self, index: usize) -> &Version {
+        &self.kind.versions[index]
+    }
+
+    pub(crate) fn facts(&self, index: usize) -> &VersionFacts {
+        &self.versions[index]
+    }
+
+    /// The apiVersion of a version.
+    pub fn api_version(&self, index: usize) -> &Str {
+        &self.versions[index].api_version
+    }
+
+    /// The version objects are stored in, where it is one of this kind's own.
+    pub(crate) fn stored_version(&self) -> Option<usize> {
+        self.versions
+            .iter()
+            .position(|facts| facts.api_version == self.kind.stored_api_version)
+            .filter(|_| self.kind.stored_kind == self.kind.names.kind)
+    }
+
+    /// Under which form objects are stored now; 0 when that says nothing.
+    pub(crate) fn stored_fingerprint(&self) -> u64 {
+        self.stored_version()
+            .map_or(0, |version| self.versions[version].fingerprint)
+    }
+
+    pub(crate) fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
+    /// The key of an object in the store.
+    pub fn key(&self, namespace: &str, name: &str) -> String {
+        if self.kind.namespaced() {
+            format!("{namespace}/{name}")
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// The beginning of the keys of a collection.
+    pub fn prefix(&self, namespace: &str) -> String {
+        if self.kind.namespaced() && !namespace.is_empty() {
+            format!("{namespace}/")
+        } else {
+            String::new()
+        }
+    }
+
+    /// Ends the watches of this incarnation.
+    pub fn retire(&self) {
+        self.retired.send_replace(true);
+    }
+
+    pub(crate) fn retirement(&self) -> watch::Receiver<bool> {
+        self.retired.subscribe()
+    }
+
+    /// The object as it is stored, with its resourceVersion.
+    pub(crate) fn parse(&self, entry: &Entry) -> Result<Object, Status> {
+        parse_entry(entry)
+    }
+
+    /// Whether labels and metadata of stored objects are those of every version.
+    pub(crate) fn metadata_is_shared(&self) -> bool {
+        matches!(self.kind.conversion, Conversion::Rename)
+    }
+}
+
+/// The object an entry holds.
+pub(crate) fn parse_entry(entry: &Entry) -> Result<Object, Status> {
+    let parsed = bareboat_wire::json::parse(entry.json()).map_err(|error| {
+        tracing::error!(key = entry.key(), %error, "a stored object does not parse");
+        Status::internal("a stored object could not be read")
+    })?;
+    Object::try_from(parsed.value)
+        .map_err(|_| Status::internal("a stored object is no JSON object"))
+}
+
+/// How the bytes of an object begin: `{"apiVersion":"…","kind":"…"`.
+fn type_meta(api_version: &str, kind: &str) -> Box<[u8]> {
+    let mut out = br#"{"apiVersion":"#.to_vec();
+    bareboat_api::value::write_string(api_version, &mut out);
+    out.extend_from_slice(br#","kind":"#);
+    bareboat_api::value::write_string(kind, &mut out);
+    out.into()
+}

@@ -1,0 +1,246 @@
+//! Stored objects as a version and media type show them, encoded once and shared.
+//!
+//! Most answers are bytes that exist already. Only what has another version, another form or
+//! another media type is parsed, converted and encoded, and then kept beside the entry.
+
+use super::served::{Served, parse_entry};
+use crate::request::negotiate::Media;
+use bareboat_api::kind::Conversion;
+use bareboat_api::{Object, Status, Value};
+use bareboat_storage::{Entry, VariantKey};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// How many objects a remote converter is sent at a time.
+pub(crate) const CONVERT_AT_ONCE: usize = 200;
+
+impl Served {
+    /// The bytes of an object in a version, if they need no conversion or were converted before.
+    ///
+    /// Protobuf bytes are those of the bare message; YAML is made from JSON by whoever writes it.
+    pub(crate) fn ready(&self, entry: &Arc<Entry>, version: usize, media: Media) -> Option<Bytes> {
+        if media != Media::Protobuf && self.in_shape(entry, version) {
+            return Some(entry.json().clone());
+        }
+        entry.variant(self.variant(version, media))
+    }
+
+    /// Whether the stored bytes are what this version shows.
+    fn in_shape(&self, entry: &Entry, version: usize) -> bool {
+        let facts = self.facts(version);
+        entry.json().starts_with(&facts.prefix)
+            && (facts.fingerprint == 0 || entry.shape() == facts.fingerprint)
+    }
+
+    fn variant(&self, version: usize, media: Media) -> VariantKey {
+        let media = u32::from(media == Media::Protobuf);
+        VariantKey {
+            form: (version as u32) << 1 | media,
+            shape: self.facts(version).fingerprint ^ u64::from(self.incarnation()) << 32,
+        }
+    }
+
+    /// The bytes of an object in a version.
+    pub(crate) async fn render(
+        &self,
+        entry: &Arc<Entry>,
+        version: usize,
+        media: Media,
+    ) -> Result<Bytes, Status> {
+        if let Some(bytes) = self.ready(entry, version, media) {
+            return Ok(bytes);
+        }
+        let mut rendered = self
+            .render_all(std::slice::from_ref(entry), version, media)
+            .await?;
+        rendered
+            .pop()
+            .ok_or_else(|| Status::internal("a conversion lost an object"))
+    }
+
+    /// The bytes of several objects in a version, converted together where they must be.
+    pub(crate) async fn render_all(
+        &self,
+        entries: &[Arc<Entry>],
+        version: usize,
+        media: Media,
+    ) -> Result<Vec<Bytes>, Status> {
+        let mut rendered: Vec<Option<Bytes>> = entries
+            .iter()
+            .map(|entry| self.ready(entry, version, media))
+            .collect();
+        let missing: Vec<usize> = (0..entries.len())
+            .filter(|at| rendered[*at].is_none())
+            .collect();
+        for part in missing.chunks(CONVERT_AT_ONCE) {
+            let mut objects = Vec::with_capacity(part.len());
+            for at in part {
+                objects.push(parse_entry(&entries[*at])?);
+            }
+            let objects = self.show_all(objects, version).await?;
+            for (at, object) in part.iter().zip(objects) {
+                let bytes = self.encode(&object, version, media)?;
+                let entry = &entries[*at];
+                if media != Media::Protobuf && bytes == entry.json() {
+                    // Loaded from the log under an unknown schema and found to be in shape.
+                    entry.set_shape(self.facts(version).fingerprint);
+                } else {
+                    self.store().variants().keep(
+                        entry,
+                        self.variant(version, media),
+                        bytes.clone(),
+                    );
+                }
+                rendered[*at] = Some(bytes);
+            }
+        }
+        Ok(rendered.into_iter().flatten().collect())
+    }
+
+    /// Encodes an object of a version: JSON with type meta, or a bare protobuf message.
+    pub(crate) fn encode(
+        &self,
+        object: &Object,
+        version: usize,
+        media: Media,
+    ) -> Result<Bytes, Status> {
+        if media != Media::Protobuf {
+            return Ok(bareboat_wire::encode::wire(object.value()));
+        }
+        let message = self.version(version).shape.message();
+        let message = message.ok_or_else(|| Status::internal("this kind has no protobuf form"))?;
+        crate::protobuf::encode(message.get(), object.value()).map(Bytes::from)
+    }
+
+    /// An entry as an object of a version.
+    pub(crate) async fn object(&self, entry: &Entry, version: usize) -> Result<Object, Status> {
+        let object = parse_entry(entry)?;
+        if self.in_shape(entry, version) {
+            return Ok(object);
+        }
+        self.show(object, version).await
+    }
+
+    /// A stored object as an object of a version.
+    pub(crate) async fn show(&self, object: Object, version: usize) -> Result<Object, Status> {
+        let mut shown = self.show_all(vec![object], version).await?;
+        shown
+            .pop()
+            .ok_or_else(|| Status::internal("a conversion lost an object"))
+    }
+
+    /// Stored objects as objects of a version: today's form, then converted.
+    async fn show_all(&self, objects: Vec<Object>, version: usize) -> Result<Vec<Object>, Status> {
+        let wanted = &self.facts(version).api_version;
+        let mut same = Vec::new();
+        let mut other = Vec::new();
+        for (at, mut object) in objects.into_iter().enumerate() {
+            let own = self.facts_of(object.api_version());
+            if let Some(own) = own {
+                self.version(own).shape.reshape(object.value_mut());
+            }
+            let is_wanted = object.api_version() == wanted && object.kind() == self.kind.names.kind;
+            if is_wanted {
+                same.push((at, object));
+            } else {
+                other.push((at, object));
+            }
+        }
+        if !other.is_empty() {
+            let (places, others): (Vec<usize>, Vec<Object>) = other.into_iter().unzip();
+            let converted = self.convert(others, version, None).await?;
+            for (at, mut object) in places.into_iter().zip(converted) {
+                self.version(version).shape.reshape(object.value_mut());
+                same.push((at, object));
+            }
+            same.sort_by_key(|(at, _)| *at);
+        }
+        Ok(same.into_iter().map(|(_, object)| object).collect())
+    }
+
+    /// The version of this kind that an apiVersion names.
+    fn facts_of(&self, api_version: &str) -> Option<usize> {
+        (0..self.kind.versions.len()).find(|at| self.facts(*at).api_version == api_version)
+    }
+
+    /// Objects of any versions as objects of one; `live` is what a write replaces.
+    pub(crate) async fn convert(
+        &self,
+        objects: Vec<Object>,
+        version: usize,
+        live: Option<&Object>,
+    ) -> Result<Vec<Object>, Status> {
+        let wanted = self.facts(version).api_version.clone();
+        self.convert_to(objects, &wanted, &self.kind.names.kind, live)
+            .await
+    }
+
+    /// Objects as they are stored.
+    pub(crate) async fn to_stored(
+        &self,
+        object: Object,
+        live: Option<&Object>,
+    ) -> Result<Object, Status> {
+        let kind = &self.kind;
+        if object.api_version() == kind.stored_api_version && object.kind() == kind.stored_kind {
+            return Ok(object);
+        }
+        let (to, name) = (&kind.stored_api_version, &kind.stored_kind);
+        let mut stored = self.convert_to(vec![object], to, name, live).await?;
+        let mut stored = stored
+            .pop()
+            .ok_or_else(|| Status::internal("a conversion lost an object"))?;
+        if let Some(own) = self.stored_version() {
+            self.version(own).shape.reshape(stored.value_mut());
+        }
+        Ok(stored)
+    }
+
+    async fn convert_to(
+        &self,
+        mut objects: Vec<Object>,
+        api_version: &str,
+        kind: &str,
+        live: Option<&Object>,
+    ) -> Result<Vec<Object>, Status> {
+        let converted: Vec<Value> = match &self.kind.conversion {
+            Conversion::Rename => {
+                for object in &mut objects {
+                    object.set_type(api_version, kind);
+                }
+                return Ok(objects);
+            }
+            Conversion::Pure(convert) => {
+                let mut done = Vec::with_capacity(objects.len());
+                for object in objects {
+                    let live = live.map(Object::value);
+                    done.push(convert(object.into(), api_version, live).map_err(Status::internal)?);
+                }
+                done
+            }
+            Conversion::Remote(converter) => {
+                let count = objects.len();
+                let values = objects.into_iter().map(Value::from).collect();
+                // The converter's own words reach the client: they name the converter.
+                let done = converter
+                    .convert(values, api_version)
+                    .await
+                    .map_err(|error| Status::new(500, "", error.0))?;
+                if done.len() != count {
+                    return Err(Status::internal("a conversion lost an object"));
+                }
+                done
+            }
+        };
+        converted
+            .into_iter()
+            .map(|value| {
+                let mut object = Object::try_from(value).map_err(|_| {
+                    Status::internal("a conversion gave something that is no object")
+                })?;
+                object.set_type(api_version, kind);
+                Ok(object)
+            })
+            .collect()
+    }
+}

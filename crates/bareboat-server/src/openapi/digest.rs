@@ -1,0 +1,118 @@
+//! Digests of kinds: they change when what documents say of a kind changes, and need no document.
+
+use super::Sources;
+use bareboat_api::Kind;
+use bareboat_api::kind::{Definition, SubresourceRole, Verbs, Version};
+use sha2::{Digest as _, Sha256, Sha512};
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+/// A kind and the digests of its versions, found when first asked for.
+pub(super) struct Entry {
+    pub(super) kind: Arc<Kind>,
+    digests: Box<[OnceLock<[u8; 32]>]>,
+}
+
+impl Entry {
+    /// A kind nobody has asked for yet.
+    pub(super) fn new(kind: Arc<Kind>) -> Entry {
+        let digests = kind.versions.iter().map(|_| OnceLock::new()).collect();
+        Entry { kind, digests }
+    }
+
+    fn digest(&self, index: usize) -> &[u8; 32] {
+        self.digests[index].get_or_init(|| digest(&self.kind, &self.kind.versions[index]))
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+/// Begins the hash of a document.
+pub(super) fn start(sources: &Sources, path: &str) -> Sha512 {
+    let mut hash = Sha512::new();
+    // Another release may write the same kind differently.
+    for text in [
+        env!("CARGO_PKG_VERSION"),
+        &sources.title,
+        &sources.version,
+        path,
+    ] {
+        hash.update(text.as_bytes());
+        hash.update([0]);
+    }
+    hash
+}
+
+/// Adds kinds to the hash of a document.
+pub(super) fn add_kinds(hash: &mut Sha512, kinds: &[(Arc<Entry>, usize)]) {
+    for (entry, index) in kinds {
+        hash.update(entry.digest(*index));
+    }
+}
+
+/// The hash as text: upper-case hexadecimal.
+pub(super) fn finish(hash: Sha512) -> String {
+    hash.finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02X}");
+            text
+        })
+}
+
+fn digest(kind: &Kind, version: &Version) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update(text.as_bytes());
+        hash.update([0]);
+    };
+    for text in [
+        &kind.group,
+        &version.name,
+        &kind.names.plural,
+        &kind.names.kind,
+        &kind.names.list_kind,
+        &version.shape.definition_name(),
+    ] {
+        add(text);
+    }
+    for flag in [
+        kind.namespaced(),
+        kind.custom,
+        kind.policy.delete_returns_object,
+    ] {
+        add(if flag { "1" } else { "0" });
+    }
+    add(&verbs(kind.verbs));
+    for sub in &version.subresources {
+        add(&sub.name);
+        add(if sub.role == SubresourceRole::Connect {
+            "connect"
+        } else {
+            "part"
+        });
+        add(&verbs(sub.verbs));
+        if let Some((group, version, kind)) = &sub.response {
+            [group, version, kind]
+                .into_iter()
+                .for_each(|text| add(text));
+        }
+    }
+    for field in &version.selectable {
+        add(&field.name);
+    }
+    match version.shape.definition() {
+        Definition::Message(message) => add(&message.name),
+        Definition::Structural(schema) => hash.update(schema.to_json()),
+        Definition::Untyped => add("untyped"),
+    }
+    hash.finalize().into()
+}
+
+fn verbs(verbs: Verbs) -> String {
+    verbs.iter().map(|verb| verb.name()).collect()
+}

@@ -1,0 +1,73 @@
+//! Answers: bodies, headers, and how a Status becomes a response.
+
+pub mod body;
+mod gzip;
+mod status;
+
+pub use body::Body;
+pub(crate) use gzip::compress_if_wanted;
+pub(crate) use status::{plain_text, status_response};
+
+use crate::request::negotiate::{Agreed, Media};
+use bareboat_api::Value;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+
+/// A response of this server.
+pub type Response = http::Response<Body>;
+
+/// A response with a body in one piece.
+pub(crate) fn full(code: StatusCode, content_type: &'static str, bytes: Bytes) -> Response {
+    let mut response = http::Response::new(Body::full(bytes));
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// A value written as agreed; protobuf is the business of whoever knows the message.
+pub(crate) fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response {
+    let bytes = match agreed.media {
+        Media::Yaml => bareboat_wire::yaml::print(value),
+        _ if agreed.pretty => value.to_json_pretty(),
+        _ => value.to_json(),
+    };
+    let media = if agreed.media == Media::Yaml {
+        Media::Yaml
+    } else {
+        Media::Json
+    };
+    full(code, media.name(), bytes.into())
+}
+
+/// All warnings together may be this long before each is cut.
+const WARNINGS_BUDGET: usize = 4096;
+/// What is left of each warning then.
+const WARNING_CUT: usize = 256;
+
+/// Adds Warning headers.
+pub(crate) fn add_warnings(response: &mut Response, warnings: Vec<String>) {
+    let total: usize = warnings.iter().map(|text| text.chars().count()).sum();
+    let mut spent = 0;
+    for text in warnings {
+        let text: String = if total > WARNINGS_BUDGET {
+            text.chars().take(WARNING_CUT).collect()
+        } else {
+            text
+        };
+        spent += text.chars().count();
+        if spent > WARNINGS_BUDGET {
+            return;
+        }
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        // Control characters cannot stand in a header.
+        let clean: String = escaped
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{clean}\"").as_bytes()) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A request on its way through the corridor: everything about it but its body.
+
+use super::info::RequestInfo;
+use super::query::Query;
+use bareboat_api::kind::User;
+use http::{HeaderMap, Method};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Everything a verb may know about a request.
+pub struct Ask {
+    /// The HTTP method.
+    pub method: Method,
+    /// What it is about.
+    pub info: RequestInfo,
+    /// The query.
+    pub query: Query,
+    /// The headers.
+    pub headers: Arc<HeaderMap>,
+    /// Who asks.
+    pub user: Arc<User>,
+    /// When an answer must be there.
+    pub deadline: Instant,
+    /// What to tell the client beside the answer.
+    pub warnings: Warnings,
+}
+
+impl Ask {
+    /// The name the client is recorded under as manager of fields: its own choice, or the
+    /// beginning of its User-Agent.
+    pub fn manager<'a>(&'a self, chosen: Option<&'a str>) -> &'a str {
+        if let Some(name) = chosen {
+            return name;
+        }
+        let agent = self
+            .headers
+            .get(http::header::USER_AGENT)
+            .and_then(|agent| agent.to_str().ok());
+        let name = agent.unwrap_or("").split('/').next().unwrap_or("");
+        if name.is_empty() { "unknown" } else { name }
+    }
+}
+
+/// Warnings collected for one answer; each is sent once.
+#[derive(Default)]
+pub struct Warnings(Mutex<Vec<String>>);
+
+impl Warnings {
+    /// Adds a warning unless it is there already.
+    pub fn add(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut warnings = self.0.lock();
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
+    /// Takes all warnings.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}

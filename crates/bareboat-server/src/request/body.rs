@@ -1,0 +1,103 @@
+//! The body of a request: read whole, but never more than the limit.
+
+use bareboat_api::Status;
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The largest body that is read.
+pub const LIMIT: usize = 3 * 1024 * 1024;
+
+/// Any error a body in transit may have.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of a request, from a socket or from inside the process.
+pub enum RequestBody {
+    /// From a socket.
+    Socket(hyper::body::Incoming),
+    /// Already in memory.
+    Memory(Bytes),
+    /// From anything else.
+    Boxed(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>),
+}
+
+impl Default for RequestBody {
+    fn default() -> Self {
+        RequestBody::Memory(Bytes::new())
+    }
+}
+
+impl RequestBody {
+    /// Reads all of it.
+    pub async fn read(mut self) -> Result<Bytes, Status> {
+        if let RequestBody::Memory(bytes) = self {
+            return within_limit(bytes);
+        }
+        if self.size_hint().lower() > LIMIT as u64 {
+            return Err(Status::too_large(LIMIT));
+        }
+        let mut first: Option<Bytes> = None;
+        let mut rest = BytesMut::new();
+        let mut size = 0;
+        while let Some(frame) = http_body_util::BodyExt::frame(&mut self).await {
+            let frame = frame.map_err(|error| {
+                Status::bad_request(format!("the body of the request ended early: {error}"))
+            })?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            size += data.len();
+            if size > LIMIT {
+                return Err(Status::too_large(LIMIT));
+            }
+            // Most bodies arrive in one piece and need not be copied.
+            match first.take() {
+                None if rest.is_empty() => first = Some(data),
+                None => rest.extend_from_slice(&data),
+                Some(earlier) => {
+                    rest.reserve(earlier.len() + data.len());
+                    rest.extend_from_slice(&earlier);
+                    rest.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok(first.unwrap_or_else(|| rest.freeze()))
+    }
+}
+
+fn within_limit(bytes: Bytes) -> Result<Bytes, Status> {
+    if bytes.len() > LIMIT {
+        return Err(Status::too_large(LIMIT));
+    }
+    Ok(bytes)
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            RequestBody::Socket(body) => {
+                Pin::new(body).poll_frame(cx).map_err(|error| error.into())
+            }
+            RequestBody::Memory(bytes) if bytes.is_empty() => Poll::Ready(None),
+            RequestBody::Memory(bytes) => {
+                Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes)))))
+            }
+            RequestBody::Boxed(body) => body.as_mut().poll_frame(cx),
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            RequestBody::Socket(body) => body.size_hint(),
+            RequestBody::Memory(bytes) => http_body::SizeHint::with_exact(bytes.len() as u64),
+            RequestBody::Boxed(body) => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a URL asks for: group, version, resource, namespace, name, subresource and verb.
+//!
+//! Says nothing about whether such a thing exists; that is the catalog's knowledge.
+
+use super::query::{Query, percent_decode};
+use bareboat_api::Str;
+use bareboat_api::fields::Selector;
+use http::Method;
+
+/// What a request is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Whether it is about a resource; otherwise only `verb` and `path` count.
+    pub is_resource: bool,
+    /// The path as sent, decoded.
+    pub path: String,
+    /// The verb authorization looks at.
+    pub verb: Str,
+    /// The API group, empty for core.
+    pub group: Str,
+    /// The version.
+    pub version: Str,
+    /// The namespace, empty for cluster scope or all namespaces.
+    pub namespace: Str,
+    /// The plural.
+    pub resource: Str,
+    /// The name of the object, empty for collections.
+    pub name: Str,
+    /// The subresource.
+    pub subresource: Str,
+    /// Path segments after the subresource.
+    pub rest: Vec<Str>,
+}
+
+/// A path that cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MalformedPath;
+
+impl RequestInfo {
+    /// Reads method, path and query.
+    pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, MalformedPath> {
+        let mut info = RequestInfo {
+            path: percent_decode(path).ok_or(MalformedPath)?.into_owned(),
+            verb: Str::new(method.as_str().to_ascii_lowercase()),
+            ..RequestInfo::default()
+        };
+        // Split before decoding, so that an escaped slash stays inside its segment.
+        let mut parts = Vec::with_capacity(8);
+        for part in path.trim_matches('/').split('/') {
+            parts.push(Str::from(percent_decode(part).ok_or(MalformedPath)?));
+        }
+        let mut parts = parts.into_iter().peekable();
+        let Some(first) = parts.next() else {
+            return Ok(info);
+        };
+        let needed = match first.as_str() {
+            "api" => 2,
+            "apis" => 3,
+            _ => return Ok(info),
+        };
+        if parts.len() < needed {
+            return Ok(info);
+        }
+        info.is_resource = true;
+        if needed == 3 {
+            info.group = parts.next().unwrap_or_default();
+        }
+        info.version = parts.next().unwrap_or_default();
+        let mut parts: Vec<Str> = parts.collect();
+
+        let legacy = parts.len() > 1 && matches!(parts[0].as_str(), "watch" | "proxy");
+        if legacy {
+            info.verb = parts.remove(0);
+        } else {
+            info.verb = Str::const_new(verb_of(method));
+        }
+        if parts[0] == "namespaces" && parts.len() > 1 {
+            info.namespace = parts[1].clone();
+            // `namespaces/a/status` is a part of the namespace, not a resource inside it.
+            if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
+                parts.drain(..2);
+            }
+        }
+        let mut parts = parts.into_iter();
+        info.resource = parts.next().unwrap_or_default();
+        info.name = parts.next().unwrap_or_default();
+        if info.verb != "proxy" {
+            info.subresource = parts.next().unwrap_or_default();
+        }
+        info.rest = parts.collect();
+        info.refine_verb(legacy, query);
+        Ok(info)
+    }
+
+    /// Turns `get` and `delete` of a collection into what they really are.
+    fn refine_verb(&mut self, legacy: bool, query: &Query) {
+        if self.name.is_empty() && self.verb == "delete" {
+            self.verb = Str::const_new("deletecollection");
+            return;
+        }
+        let collection = self.name.is_empty() && self.verb == "get";
+        if !collection && !(legacy && self.verb == "watch" && self.name.is_empty()) {
+            return;
+        }
+        if collection {
+            let watch = query
+                .get("watch")
+                .is_some_and(|text| !matches!(text, "false" | "0"));
+            self.verb = Str::const_new(if watch { "watch" } else { "list" });
+        }
+        // A selector that pins the name lets a rule about that one object authorize the request.
+        let pinned = query
+            .get("fieldSelector")
+            .and_then(|text| Selector::parse(text).ok())
+            .and_then(|selector| selector.pinned("metadata.name").map(Str::new));
+        if let Some(name) = pinned.filter(|name| is_path_segment(name)) {
+            self.name = name;
+        }
+    }
+
+    /// Whether this names a collection rather than an object, whatever a selector pins.
+    pub fn is_collection(&self) -> bool {
+        matches!(self.verb.as_str(), "list" | "watch" | "deletecollection")
+    }
+
+    /// Whether the request may take as long as it likes.
+    pub fn is_long_running(&self) -> bool {
+        matches!(self.verb.as_str(), "watch" | "proxy")
+            || matches!(
+                self.subresource.as_str(),
+                "attach" | "exec" | "proxy" | "log" | "portforward"
+            )
+    }
+}
+
+fn verb_of(method: &Method) -> &'static str {
+    match *method {
+        Method::POST => "create",
+        Method::GET | Method::HEAD => "get",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "",
+    }
+}
+
+fn is_path_segment(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '%'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &str, url: &str, expected: &str) {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let query = Query::parse(query).expect("a well-formed query");
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let info = RequestInfo::parse(&method, path, &query).expect("a well-formed path");
+        let shown = format!(
+            "{} {}/{}/{} ns={} name={} sub={}",
+            info.verb,
+            info.group,
+            info.version,
+            info.resource,
+            info.namespace,
+            info.name,
+            info.subresource
+        );
+        assert_eq!(shown.replace("//", "/"), expected, "{method} {url}");
+    }
+
+    #[test]
+    fn reads_every_shape_of_resource_path() {
+        check(
+            "GET",
+            "/api/v1/namespaces",
+            "list /v1/namespaces ns= name= sub=",
+        );
+        check(
+            "GET",
+            "/api/v1/namespaces/a",
+            "get /v1/namespaces ns=a name=a sub=",
+        );
+        check(
+            "PUT",
+            "/api/v1/namespaces/a/finalize",
+            "update /v1/namespaces ns=a name=a sub=finalize",
+        );
+        check(
+            "PATCH",
+            "/api/v1/namespaces/a/status/",
+            "patch /v1/namespaces ns=a name=a sub=status",
+        );
+        check(
+            "GET",
+            "/api/v1/namespaces/a/configmaps/b%3Ac",
+            "get /v1/configmaps ns=a name=b:c sub=",
+        );
+        check(
+            "DELETE",
+            "/apis/apps/v1/namespaces/a/deployments?fieldSelector=metadata.name%3Db",
+            "deletecollection apps/v1/deployments ns=a name= sub=",
+        );
+        check(
+            "GET",
+            "/apis/apps/v1/deployments?watch&fieldSelector=metadata.name%3Db",
+            "watch apps/v1/deployments ns= name=b sub=",
+        );
+        check(
+            "GET",
+            "/api/v1/watch/namespaces/a/pods",
+            "watch /v1/pods ns=a name= sub=",
+        );
+        check(
+            "GET",
+            "/api/v1/pods?watch=0",
+            "list /v1/pods ns= name= sub=",
+        );
+    }
+
+    #[test]
+    fn everything_else_is_no_resource() {
+        for path in [
+            "/",
+            "/api",
+            "/apis",
+            "/api/v1",
+            "/apis/apps",
+            "/apis/apps/v1",
+            "/metrics",
+        ] {
+            let info = RequestInfo::parse(&Method::GET, path, &Query::default());
+            let info = info.expect("a well-formed path");
+            assert!(!info.is_resource, "{path}");
+            assert_eq!(info.verb, "get");
+        }
+    }
+}

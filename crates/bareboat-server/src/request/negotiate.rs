@@ -1,0 +1,332 @@
+//! In which media type a client wants its answer, and in which one it sent its body.
+
+use http::{HeaderMap, header};
+
+/// A way to write objects as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Media {
+    /// `application/json`.
+    Json,
+    /// `application/yaml`.
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`.
+    Protobuf,
+}
+
+impl Media {
+    /// The name in headers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Media::Json => "application/json",
+            Media::Yaml => "application/yaml",
+            Media::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Media> {
+        match name {
+            "application/json" => Some(Media::Json),
+            "application/yaml" => Some(Media::Yaml),
+            "application/vnd.kubernetes.protobuf" => Some(Media::Protobuf),
+            _ => None,
+        }
+    }
+}
+
+/// What the client wants to see of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transform {
+    /// All of them.
+    Whole,
+    /// A table for people; the flag tells the old `v1beta1` form.
+    Table {
+        /// `meta.k8s.io/v1beta1` was asked for.
+        beta: bool,
+    },
+    /// Their metadata.
+    Metadata {
+        /// `meta.k8s.io/v1beta1` was asked for.
+        beta: bool,
+    },
+}
+
+/// What was agreed upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The media type.
+    pub media: Media,
+    /// The transformation.
+    pub transform: Transform,
+    /// Indented for people.
+    pub pretty: bool,
+}
+
+/// What an endpoint can offer.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// Whole objects in protobuf.
+    pub protobuf: bool,
+    /// Metadata in protobuf.
+    pub protobuf_metadata: bool,
+    /// YAML; watches have none.
+    pub yaml: bool,
+    /// Tables.
+    pub table: bool,
+    /// The `as=` value for metadata: `PartialObjectMetadata` or `PartialObjectMetadataList`.
+    pub metadata: Option<&'static str>,
+}
+
+impl Offer {
+    /// Objects in JSON and YAML, nothing else.
+    pub const PLAIN: Offer = Offer {
+        protobuf: false,
+        protobuf_metadata: false,
+        yaml: true,
+        table: false,
+        metadata: None,
+    };
+
+    fn has(&self, media: Media, transform: Transform) -> bool {
+        match media {
+            Media::Json => true,
+            Media::Yaml => self.yaml,
+            Media::Protobuf => match transform {
+                Transform::Whole => self.protobuf,
+                Transform::Metadata { .. } => self.protobuf_metadata,
+                Transform::Table { .. } => false,
+            },
+        }
+    }
+
+    /// The media types offered, for error messages.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names = vec!["application/json"];
+        if self.yaml {
+            names.push("application/yaml");
+        }
+        if self.protobuf {
+            names.push("application/vnd.kubernetes.protobuf");
+        }
+        names
+    }
+}
+
+/// One clause of an Accept header.
+#[derive(Debug)]
+pub(crate) struct Clause<'a> {
+    pub(crate) media: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    quality: u32,
+}
+
+impl<'a> Clause<'a> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.parameters
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
+    }
+
+    fn specificity(&self) -> u32 {
+        match self.media {
+            "*/*" => 0,
+            media if media.ends_with("/*") => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// The clauses of all Accept headers, the most wanted first.
+pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
+    let mut found = Vec::new();
+    for text in headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+    {
+        for clause in text
+            .split(',')
+            .map(str::trim)
+            .filter(|clause| !clause.is_empty())
+        {
+            // More clauses than any client sends are not worth sorting.
+            if found.len() == 64 {
+                break;
+            }
+            let mut pieces = clause.split(';').map(str::trim);
+            let media = pieces.next().unwrap_or("");
+            let parameters: Vec<(&str, &str)> = pieces
+                .filter_map(|piece| piece.split_once('='))
+                .map(|(key, value)| (key.trim(), value.trim().trim_matches('"')))
+                .collect();
+            let mut clause = Clause {
+                media,
+                parameters,
+                quality: 1000,
+            };
+            if let Some(q) = clause
+                .parameter("q")
+                .and_then(|text| text.parse::<f32>().ok())
+            {
+                clause.quality = (q.clamp(0.0, 1.0) * 1000.0) as u32;
+            }
+            if clause.quality > 0 {
+                found.push(clause);
+            }
+        }
+    }
+    // A stable sort: among equals the client's order decides.
+    found.sort_by_key(|clause| std::cmp::Reverse((clause.quality, clause.specificity())));
+    found
+}
+
+/// Agrees on a form of the answer; nothing when no clause can be met.
+pub fn negotiate(headers: &HeaderMap, pretty_query: Option<&str>, offer: &Offer) -> Option<Agreed> {
+    let pretty = wants_pretty(headers, pretty_query);
+    let whole = |media| Agreed {
+        media,
+        transform: Transform::Whole,
+        pretty,
+    };
+    let mut accepts = headers.get_all(header::ACCEPT).iter();
+    match (accepts.next(), accepts.next()) {
+        (None, _) => return Some(whole(Media::Json)),
+        (Some(only), None) if only == "application/json" || only == "*/*" || only.is_empty() => {
+            return Some(whole(Media::Json));
+        }
+        _ => {}
+    }
+    let clauses = clauses(headers);
+    if clauses.is_empty() {
+        return Some(whole(Media::Json));
+    }
+    clauses.iter().find_map(|clause| {
+        let transform = wanted_transform(clause, offer)?;
+        let media = match clause.media {
+            "*/*" | "application/*" => Media::Json,
+            name => Media::from_name(name)?,
+        };
+        offer.has(media, transform).then(|| Agreed {
+            media,
+            transform,
+            pretty: pretty || clause.parameter("pretty") == Some("1"),
+        })
+    })
+}
+
+fn wanted_transform(clause: &Clause<'_>, offer: &Offer) -> Option<Transform> {
+    let Some(wanted) = clause.parameter("as") else {
+        return Some(Transform::Whole);
+    };
+    if clause.parameter("g") != Some("meta.k8s.io") {
+        return None;
+    }
+    let beta = match clause.parameter("v") {
+        Some("v1") => false,
+        Some("v1beta1") => true,
+        _ => return None,
+    };
+    match wanted {
+        "Table" if offer.table => Some(Transform::Table { beta }),
+        other if offer.metadata == Some(other) => Some(Transform::Metadata { beta }),
+        _ => None,
+    }
+}
+
+fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
+    if let Some(text) = query {
+        return !matches!(text, "false" | "0");
+    }
+    let agent = headers
+        .get(header::USER_AGENT)
+        .map_or(&b""[..], |value| value.as_bytes());
+    agent.starts_with(b"curl") || agent.starts_with(b"Wget") || agent.starts_with(b"Mozilla/5.0")
+}
+
+/// The media type of the body; JSON when nothing is said, nothing when it is not understood.
+pub fn content_type(headers: &HeaderMap, protobuf: bool) -> Option<Media> {
+    let media = match media_type(headers) {
+        "" => Media::Json,
+        name => Media::from_name(name)?,
+    };
+    (media != Media::Protobuf || protobuf).then_some(media)
+}
+
+/// The bare Content-Type, without parameters.
+pub fn media_type(headers: &HeaderMap) -> &str {
+    let text = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    text.unwrap_or("").split(';').next().unwrap_or("").trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    const ALL: Offer = Offer {
+        protobuf: true,
+        protobuf_metadata: true,
+        yaml: true,
+        table: true,
+        metadata: Some("PartialObjectMetadataList"),
+    };
+
+    fn check(accept: &str, offer: &Offer, expected: Option<(Media, Transform)>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_str(accept).expect("a header value"),
+        );
+        let agreed = negotiate(&headers, None, offer);
+        assert_eq!(
+            agreed.map(|agreed| (agreed.media, agreed.transform)),
+            expected,
+            "{accept}"
+        );
+    }
+
+    #[test]
+    fn the_most_wanted_form_that_is_offered_wins() {
+        let custom = Offer {
+            protobuf: false,
+            ..ALL
+        };
+        check("", &ALL, Some((Media::Json, Transform::Whole)));
+        check("*/*", &ALL, Some((Media::Json, Transform::Whole)));
+        check("application/*", &ALL, Some((Media::Json, Transform::Whole)));
+        check("text/html", &ALL, None);
+        check(
+            "application/vnd.kubernetes.protobuf,application/json",
+            &ALL,
+            Some((Media::Protobuf, Transform::Whole)),
+        );
+        check(
+            "application/vnd.kubernetes.protobuf,application/json",
+            &custom,
+            Some((Media::Json, Transform::Whole)),
+        );
+        check("application/vnd.kubernetes.protobuf", &custom, None);
+        check(
+            "application/json;q=0.5, application/yaml",
+            &ALL,
+            Some((Media::Yaml, Transform::Whole)),
+        );
+        check(
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            &ALL,
+            Some((Media::Json, Transform::Table { beta: false })),
+        );
+        check(
+            "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            &ALL,
+            None,
+        );
+        check(
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            &custom,
+            Some((Media::Protobuf, Transform::Metadata { beta: false })),
+        );
+    }
+}

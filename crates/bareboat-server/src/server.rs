@@ -1,0 +1,64 @@
+//! The server as a value: built, listened on, called in-process, shut down.
+
+mod builder;
+mod documents;
+mod health;
+mod listen;
+mod paths;
+mod serve;
+pub(crate) mod state;
+mod tls;
+
+pub use builder::{BuildError, ServerBuilder};
+pub use health::Check;
+pub use listen::ListenError;
+pub use serve::Door;
+pub use tls::{Tls, TlsError};
+
+use crate::kinds::catalog::Catalog;
+use crate::reply::Response;
+use crate::request::body::RequestBody;
+use bareboat_api::kind::User;
+use bareboat_storage::Store;
+use state::State;
+use std::sync::Arc;
+
+/// An API server: a value that can be listened on and called in-process.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) state: Arc<State>,
+}
+
+impl Server {
+    /// Starts building a server.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// Answers a request from inside the process as a given user.
+    ///
+    /// Whoever holds a `Server` may act as anybody: it is for the program that made it.
+    pub async fn call(&self, user: User, request: http::Request<RequestBody>) -> Response {
+        serve::serve(
+            self.state.clone(),
+            &Door::InProcess(Arc::new(user)),
+            request,
+        )
+        .await
+    }
+
+    /// The kinds that are served.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.state.catalog
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Store {
+        &self.state.store
+    }
+
+    /// Ends watches, lets requests finish, and closes the store.
+    pub async fn shut_down(&self) {
+        self.state.shut_down().await;
+    }
+}

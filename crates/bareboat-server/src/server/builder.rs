@@ -1,0 +1,312 @@
+//! Building a server: data and parts in, a value out.
+
+use super::Server;
+use super::documents::Documents;
+use super::health::{Check, Health};
+use super::state::{Limits, State};
+use crate::admission::Chain;
+use crate::authn::{Authenticator, FirstOf};
+use crate::authz::{Authorizer, MastersOnly};
+use crate::flow::Flow;
+use crate::kinds::catalog::{Catalog, Serving};
+use crate::kinds::computed::Computed;
+use crate::kinds::custom::{self, CustomKinds};
+use crate::kinds::served::Served;
+use crate::metrics::Metrics;
+use crate::openapi::{Descriptions, Messages, Sources};
+use crate::protobuf::{Lookup, MetaMessages};
+use bareboat_api::admission::{Mutator, Validator};
+use bareboat_api::kind::Kind;
+use bareboat_api::{Str, Value};
+use bareboat_storage::{MemoryBackend, OpenError, Store, StoreOptions};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Why a server could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The store could not be opened.
+    Store(OpenError),
+    /// Two kinds want the same place in URLs.
+    SameResource(String),
+    /// A kind has no version.
+    NoVersion(String),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Store(_) => f.write_str("the store could not be opened"),
+            BuildError::SameResource(name) => write!(f, "two kinds are called {name}"),
+            BuildError::NoVersion(name) => write!(f, "the kind {name} has no version"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A server in the making.
+pub struct ServerBuilder {
+    store: Option<Store>,
+    kinds: Vec<Kind>,
+    computed: Vec<Computed>,
+    definitions: Option<Kind>,
+    authn: FirstOf,
+    authorizer: Arc<dyn Authorizer>,
+    admission: Chain,
+    lookup: Option<Lookup>,
+    messages: Option<Messages>,
+    descriptions: Option<Descriptions>,
+    checks: Vec<(String, Check)>,
+    limits: Limits,
+    inflight: (usize, usize),
+    version: Value,
+}
+
+impl Default for ServerBuilder {
+    fn default() -> Self {
+        ServerBuilder {
+            store: None,
+            kinds: Vec::new(),
+            computed: Vec::new(),
+            definitions: None,
+            authn: FirstOf::default(),
+            authorizer: Arc::new(MastersOnly),
+            admission: Chain::default(),
+            lookup: None,
+            messages: None,
+            descriptions: None,
+            checks: Vec::new(),
+            limits: Limits {
+                request: Duration::from_secs(60),
+                write: Duration::from_secs(34),
+                drain: Duration::from_secs(10),
+            },
+            inflight: (400, 200),
+            version: version(),
+        }
+    }
+}
+
+/// What `/version` says: the Kubernetes version whose API this is, as clients parse it.
+fn version() -> Value {
+    bareboat_api::value!({
+        "major": "1",
+        "minor": "36",
+        "gitVersion": (concat!("v1.36.4+bareboat-", env!("CARGO_PKG_VERSION"))),
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": (concat!("linux/", "amd64")),
+    })
+}
+
+impl ServerBuilder {
+    /// Stores objects here; in memory if nothing is said.
+    #[must_use]
+    pub fn storage(mut self, store: Store) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Serves a kind out of the store.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kinds.push(kind);
+        self
+    }
+
+    /// Serves several kinds out of the store.
+    #[must_use]
+    pub fn kinds(mut self, kinds: impl IntoIterator<Item = Kind>) -> Self {
+        self.kinds.extend(kinds);
+        self
+    }
+
+    /// Serves a kind that a program computes.
+    #[must_use]
+    pub fn computed(mut self, computed: Computed) -> Self {
+        self.computed.push(computed);
+        self
+    }
+
+    /// Serves custom kinds; `definitions` is the kind CustomResourceDefinition itself.
+    #[must_use]
+    pub fn custom_resources(mut self, definitions: Kind) -> Self {
+        self.definitions = Some(definitions);
+        self
+    }
+
+    /// One more way to find out who asks.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: impl Authenticator + 'static) -> Self {
+        self.authn.push(Arc::new(authenticator));
+        self
+    }
+
+    /// Decides who may do what; members of `system:masters` always may.
+    #[must_use]
+    pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
+        self.authorizer = Arc::new(authorizer);
+        self
+    }
+
+    /// May change every write.
+    #[must_use]
+    pub fn mutator(mut self, mutator: impl Mutator + 'static) -> Self {
+        self.admission.mutators.push(Arc::new(mutator));
+        self
+    }
+
+    /// May refuse every write.
+    #[must_use]
+    pub fn validator(mut self, validator: impl Validator + 'static) -> Self {
+        self.admission.validators.push(Arc::new(validator));
+        self
+    }
+
+    /// Speaks protobuf with the messages of a table of facts, found by name, and by group, version and kind.
+    #[must_use]
+    pub fn protobuf(mut self, by_name: Lookup, by_kind: Messages) -> Self {
+        self.lookup = Some(by_name);
+        self.messages = Some(by_kind);
+        self
+    }
+
+    /// Describes fields of built-in kinds in OpenAPI documents.
+    #[must_use]
+    pub fn descriptions(mut self, descriptions: Descriptions) -> Self {
+        self.descriptions = Some(descriptions);
+        self
+    }
+
+    /// Something that must hold before the server calls itself ready.
+    #[must_use]
+    pub fn ready_check(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.push((name.to_owned(), Arc::new(check)));
+        self
+    }
+
+    /// How many reads and how many writes may be under way at once.
+    #[must_use]
+    pub fn max_in_flight(mut self, reads: usize, writes: usize) -> Self {
+        self.inflight = (reads, writes);
+        self
+    }
+
+    /// How long an ordinary request may take.
+    #[must_use]
+    pub fn request_timeout(mut self, limit: Duration) -> Self {
+        self.limits.request = limit;
+        self.limits.write = self.limits.write.min(limit);
+        self
+    }
+
+    /// Makes the server.
+    pub fn build(self) -> Result<Server, BuildError> {
+        let store = match self.store {
+            Some(store) => store,
+            None => Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default())
+                .map_err(BuildError::Store)?,
+        };
+        let catalog = Arc::new(Catalog::default());
+        let custom = self.definitions.map(|mut kind| {
+            let custom = Arc::new(CustomKinds::new(&catalog, &store));
+            kind.strategy = Arc::new(custom.strategy());
+            (kind, custom)
+        });
+        let (definitions, custom) =
+            custom.map_or((None, None), |(kind, custom)| (Some(kind), Some(custom)));
+        for kind in self.kinds.into_iter().chain(definitions) {
+            register(
+                &catalog,
+                Serving::Stored(Arc::new(Served::new(kind, &store))),
+            )?;
+        }
+        for computed in self.computed {
+            register(&catalog, Serving::Computed(Arc::new(computed)))?;
+        }
+        if let Some(custom) = custom {
+            store.observe(custom::STORE, custom);
+        }
+        let mut health = Health::default();
+        health.add_live("ping", Arc::new(|| Ok(())));
+        let poison = store.clone();
+        health.add_live(
+            "store",
+            Arc::new(move || poison.poison().map_or(Ok(()), |why| Err(why.to_string()))),
+        );
+        for (name, check) in self.checks {
+            health.add_ready(name, check);
+        }
+        let ending = watch::Sender::new(false);
+        let shutdown = ending.subscribe();
+        let open = move || {
+            if *shutdown.borrow() {
+                Err("the server is shutting down".to_owned())
+            } else {
+                Ok(())
+            }
+        };
+        health.add_ready("shutdown", Arc::new(open));
+        let sources = Sources {
+            title: Str::const_new("Kubernetes"),
+            version: Str::const_new("v1.36.4"),
+            descriptions: self.descriptions,
+            messages: self.messages,
+        };
+        Ok(Server {
+            state: Arc::new(State {
+                store,
+                catalog,
+                authn: self.authn,
+                authorizer: self.authorizer,
+                admission: self.admission,
+                messages: self
+                    .lookup
+                    .map_or_else(MetaMessages::default, MetaMessages::new),
+                flow: Flow::new(self.inflight.0, self.inflight.1),
+                metrics: Metrics::default(),
+                documents: Documents::new(sources),
+                health,
+                limits: self.limits,
+                version: self.version,
+                under_way: Default::default(),
+                ending,
+            }),
+        })
+    }
+}
+
+fn register(catalog: &Catalog, serving: Serving) -> Result<(), BuildError> {
+    let kind = serving.kind();
+    let name = kind.group_resource().to_string();
+    if kind.versions.is_empty() {
+        return Err(BuildError::NoVersion(name));
+    }
+    if catalog
+        .table()
+        .find(&kind.group, &kind.names.plural)
+        .is_some()
+    {
+        return Err(BuildError::SameResource(name));
+    }
+    catalog.insert(serving);
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! Everything that is no resource: health, version, metrics, discovery, OpenAPI.
+
+use super::documents::Generation;
+use super::state::State;
+use crate::reply::{self, Body, Response, compress_if_wanted, plain_text};
+use crate::request::ask::Ask;
+use crate::request::negotiate::{Agreed, Media, Offer, Transform, clauses, negotiate};
+use bareboat_api::{Status, Value};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use std::sync::Arc;
+
+const OTHER_PATHS: [&str; 9] = [
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/version",
+    "/version/",
+];
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const YEAR: u64 = 365 * 24 * 3600;
+
+/// Whether a path is open to everybody.
+pub(super) fn is_public(path: &str) -> bool {
+    let first = path.trim_matches('/').split('/').next().unwrap_or("");
+    matches!(first, "healthz" | "livez" | "readyz" | "version")
+}
+
+/// Answers a request that is about no resource.
+pub(super) async fn answer(state: &Arc<State>, ask: &Ask) -> Result<Response, Status> {
+    let path = ask.info.path.as_str();
+    let trimmed = path.trim_end_matches('/');
+    if let Some(response) = state.health.answer(path, &ask.query) {
+        return Ok(response);
+    }
+    let known = matches!(
+        trimmed,
+        "" | "/index.html" | "/version" | "/metrics" | "/api" | "/apis"
+    ) || ["/api/", "/apis/", "/openapi/"]
+        .iter()
+        .any(|root| trimmed.starts_with(root));
+    if known && ask.method != Method::GET && ask.method != Method::HEAD {
+        return Err(Status::method_not_allowed());
+    }
+    let response = match trimmed {
+        "" | "/index.html" => {
+            let generation = state.documents.of(&state.catalog);
+            plain(ask, &generation.discovery.paths(OTHER_PATHS))
+        }
+        "/version" => plain(ask, &state.version),
+        "/metrics" => metrics(state),
+        "/openapi/v2" => openapi_v2(state, ask),
+        _ if trimmed == "/openapi/v3" || trimmed.starts_with("/openapi/v3/") => {
+            openapi_v3(state, ask, trimmed)?
+        }
+        _ => discovery(state, ask, trimmed)?,
+    };
+    Ok(compress_if_wanted(&ask.headers, response))
+}
+
+fn not_found() -> Response {
+    plain_text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn plain(ask: &Ask, value: &Value) -> Response {
+    let agreed = negotiate(
+        &HeaderMap::new(),
+        ask.query.get("pretty").or(Some("true")),
+        &Offer::PLAIN,
+    );
+    let agreed = agreed.unwrap_or(Agreed {
+        media: Media::Json,
+        transform: Transform::Whole,
+        pretty: true,
+    });
+    reply::value(StatusCode::OK, agreed, value)
+}
+
+fn metrics(state: &State) -> Response {
+    let stats = state.store.stats();
+    let text = state.metrics.print(&[
+        (
+            "bareboat_store_revision",
+            "The newest revision.",
+            stats.visible as f64,
+        ),
+        (
+            "bareboat_store_compacted_revision",
+            "The revision history reaches back to.",
+            stats.floor as f64,
+        ),
+        (
+            "bareboat_store_queued_writes",
+            "Writes that wait for the next commit.",
+            stats.queued as f64,
+        ),
+        (
+            "bareboat_cache_variant_bytes",
+            "Bytes of encodings kept beside objects.",
+            stats.variant_bytes as f64,
+        ),
+        (
+            "bareboat_requests_under_way",
+            "Requests being answered.",
+            state.under_way.load(std::sync::atomic::Ordering::Relaxed) as f64,
+        ),
+    ]);
+    reply::full(
+        StatusCode::OK,
+        "text/plain; version=0.0.4; charset=utf-8",
+        text.into(),
+    )
+}
+
+/// `/api`, `/apis`, a group, or a version.
+fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
+    let generation = state.documents.of(&state.catalog);
+    let root = matches!(path, "/api" | "/apis");
+    if root && wants_aggregated(&ask.headers) {
+        return Ok(aggregated(&generation, ask, path == "/api"));
+    }
+    let discovery = &generation.discovery;
+    let mut segments = path.trim_start_matches('/').split('/');
+    let found = match (
+        segments.next(),
+        segments.next(),
+        segments.next(),
+        segments.next(),
+    ) {
+        (Some("api"), None, ..) => {
+            Some(("APIVersions", discovery.api_versions(&server_address(ask))))
+        }
+        (Some("api"), Some(version), None, _) => discovery
+            .resources("", version)
+            .map(|value| ("APIResourceList", value)),
+        (Some("apis"), None, ..) => Some(("APIGroupList", discovery.group_list())),
+        (Some("apis"), Some(group), None, _) => {
+            discovery.group(group).map(|value| ("APIGroup", value))
+        }
+        (Some("apis"), Some(group), Some(version), None) => discovery
+            .resources(group, version)
+            .map(|value| ("APIResourceList", value)),
+        _ => None,
+    };
+    let Some((kind, value)) = found else {
+        return Ok(not_found());
+    };
+    let offer = Offer {
+        protobuf: state.messages.available(),
+        ..Offer::PLAIN
+    };
+    let agreed = negotiate(&ask.headers, ask.query.get("pretty"), &offer);
+    let agreed = agreed.ok_or_else(|| Status::not_acceptable(&offer.names()))?;
+    if agreed.media == Media::Protobuf
+        && let Some(bytes) = state.messages.enveloped(kind, "v1", &value)
+    {
+        return Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes));
+    }
+    Ok(reply::value(StatusCode::OK, agreed, &value))
+}
+
+/// The address clients reached us under, as far as they say.
+fn server_address(ask: &Ask) -> String {
+    ask.headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or("")
+        .to_owned()
+}
+
+/// Whether the first form of discovery the client wants and we have is the aggregated one.
+fn wants_aggregated(headers: &HeaderMap) -> bool {
+    for clause in clauses(headers) {
+        let aggregated = clause.parameter("as") == Some("APIGroupDiscoveryList")
+            && clause.parameter("g") == Some("apidiscovery.k8s.io");
+        if aggregated
+            && clause.parameter("v") == Some("v2")
+            && matches!(clause.media, "application/json" | "*/*" | "application/*")
+        {
+            return true;
+        }
+        if clause.parameter("as").is_none() {
+            return false;
+        }
+    }
+    false
+}
+
+fn aggregated(generation: &Generation, ask: &Ask, core: bool) -> Response {
+    let list = generation.aggregated(core);
+    let mut response = if matches_etag(&ask.headers, &list.etag) {
+        not_modified()
+    } else {
+        reply::full(StatusCode::OK, AGGREGATED, Bytes::from(list.json.clone()))
+    };
+    let headers = response.headers_mut();
+    set(headers, header::ETAG, &list.etag);
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    response
+}
+
+fn openapi_v2(state: &State, ask: &Ask) -> Response {
+    let generation = state.documents.of(&state.catalog);
+    let openapi = generation.openapi();
+    let etag = format!("\"{}\"", openapi.v2_hash());
+    let protobuf = accepts(&ask.headers, "spec.v2");
+    let mut response = if matches_etag(&ask.headers, &etag) {
+        not_modified()
+    } else {
+        let json = || openapi.v2(&[]).to_json();
+        let (media, bytes) = if protobuf {
+            let made = generation.bytes("v2.pb", || gnostic_v2(&openapi.v2(&[])));
+            (V2_PROTOBUF, made)
+        } else {
+            (
+                Media::Json.name(),
+                generation.bytes("v2.json", || Some(json())),
+            )
+        };
+        match bytes {
+            Some(bytes) => reply::full(StatusCode::OK, media, bytes),
+            None => reply::full(StatusCode::OK, Media::Json.name(), json().into()),
+        }
+    };
+    let headers = response.headers_mut();
+    set(headers, header::ETAG, &etag);
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
+    let generation = state.documents.of(&state.catalog);
+    let openapi = generation.openapi();
+    let path = path.trim_start_matches("/openapi/v3").trim_matches('/');
+    if path.is_empty() {
+        let bytes = generation.bytes("v3", || Some(openapi.index(&[]).to_json()));
+        return Ok(reply::full(
+            StatusCode::OK,
+            Media::Json.name(),
+            bytes.unwrap_or_default(),
+        ));
+    }
+    let Some(hash) = openapi.hash(path) else {
+        return Ok(not_found());
+    };
+    let asked = ask.query.given("hash");
+    if asked.is_some_and(|asked| asked != hash) {
+        let mut response = http::Response::new(Body::empty());
+        *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+        set(
+            response.headers_mut(),
+            header::LOCATION,
+            &format!("/openapi/v3/{path}?hash={hash}"),
+        );
+        return Ok(response);
+    }
+    let etag = format!("\"{hash}\"");
+    let mut response = if matches_etag(&ask.headers, &etag) {
+        not_modified()
+    } else {
+        let protobuf = accepts(&ask.headers, "spec.v3");
+        let (media, name) = if protobuf {
+            (V3_PROTOBUF, format!("{path}.pb"))
+        } else {
+            (Media::Json.name(), format!("{path}.json"))
+        };
+        let bytes = generation.bytes(&name, || {
+            let document = openapi.document(path)?;
+            if protobuf {
+                gnostic_v3(&document)
+            } else {
+                Some(document.to_json())
+            }
+        });
+        match bytes {
+            Some(bytes) => reply::full(StatusCode::OK, media, bytes),
+            None => return Err(Status::not_acceptable(&[Media::Json.name()])),
+        }
+    };
+    let headers = response.headers_mut();
+    set(headers, header::ETAG, &etag);
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if asked.is_some() {
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("public, immutable"),
+        );
+        let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(YEAR as i64);
+        set(
+            headers,
+            header::EXPIRES,
+            &until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+        );
+    }
+    Ok(response)
+}
+
+/// Whether the client asks for the protobuf form of a specification.
+fn accepts(headers: &HeaderMap, spec: &str) -> bool {
+    clauses(headers).first().is_some_and(|clause| {
+        clause
+            .media
+            .starts_with("application/com.github.proto-openapi.")
+            && clause.media.contains(spec)
+            && clause.media.ends_with("+protobuf")
+    })
+}
+
+fn matches_etag(headers: &HeaderMap, etag: &str) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .any(|known| known.trim().trim_start_matches("W/") == etag || known.trim() == "*")
+}
+
+fn not_modified() -> Response {
+    let mut response = http::Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response
+}
+
+fn set(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+fn gnostic_v2(_: &Value) -> Option<Vec<u8>> {
+    None
+}
+fn gnostic_v3(_: &Value) -> Option<Vec<u8>> {
+    None
+}

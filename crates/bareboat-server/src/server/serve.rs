@@ -1,0 +1,295 @@
+//! The corridor: every request walks through here, one room a line.
+
+use super::paths;
+use super::state::State;
+use crate::authn::{self, BadCredentials, Evidence, Peer};
+use crate::reply::{self, Response, compress_if_wanted, status_response};
+use crate::request::ask::{Ask, Warnings};
+use crate::request::body::RequestBody;
+use crate::request::duration;
+use crate::request::info::RequestInfo;
+use crate::request::query::Query;
+use crate::{authz, verbs};
+use bareboat_api::Status;
+use bareboat_api::kind::User;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// How a request came in.
+pub enum Door {
+    /// Over a connection, which may have proved who is at its other end.
+    Socket {
+        /// What the connection showed.
+        peer: Peer,
+        /// Who it belongs to, where certificates tell.
+        user: Option<Result<Arc<User>, BadCredentials>>,
+    },
+    /// From inside the process.
+    InProcess(Arc<User>),
+}
+
+/// Counts a request as under way until it is answered.
+struct UnderWay<'a>(&'a State);
+
+impl<'a> UnderWay<'a> {
+    fn enter(state: &'a State) -> UnderWay<'a> {
+        state.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay(state)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers one request, whatever happens inside.
+pub(crate) async fn serve(
+    state: Arc<State>,
+    door: &Door,
+    request: http::Request<RequestBody>,
+) -> Response {
+    let _under_way = UnderWay::enter(&state);
+    let started = Instant::now();
+    let (mut head, body) = request.into_parts();
+    let headers = Arc::new(std::mem::take(&mut head.headers));
+    let audit_id = audit_id(&headers);
+    let query = Query::parse(head.uri.query().unwrap_or(""));
+    let pretty = query
+        .as_ref()
+        .ok()
+        .and_then(|query| query.get("pretty"))
+        .map(str::to_owned);
+    let walk = AssertUnwindSafe(walk(&state, door, head, headers.clone(), query, body));
+    let (label, outcome) = match futures_util::FutureExt::catch_unwind(walk).await {
+        Ok(walked) => walked,
+        Err(_) => (
+            None,
+            Err(Status::internal("the request made the server stumble; its log tells more").into()),
+        ),
+    };
+    let mut response = match outcome {
+        Ok(response) => response,
+        Err(Refusal::Status(status)) => {
+            status_response(&headers, pretty.as_deref(), &state.messages, &status)
+        }
+        Err(Refusal::Response(response)) => *response,
+    };
+    let out = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&audit_id) {
+        out.insert("audit-id", id);
+    }
+    if !out.contains_key(header::CACHE_CONTROL) {
+        out.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, private"),
+        );
+    }
+    state
+        .metrics
+        .observe(label.as_ref(), response.status(), started);
+    response
+}
+
+/// Why a request did not get what it asked for.
+enum Refusal {
+    Status(Box<Status>),
+    Response(Box<Response>),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Refusal {
+        Refusal::Status(Box::new(status))
+    }
+}
+
+impl From<Response> for Refusal {
+    fn from(response: Response) -> Refusal {
+        Refusal::Response(Box::new(response))
+    }
+}
+
+type Outcome = Result<Response, Refusal>;
+
+/// The rooms, in order.
+async fn walk(
+    state: &Arc<State>,
+    door: &Door,
+    head: http::request::Parts,
+    headers: Arc<HeaderMap>,
+    query: Result<Query, crate::request::query::MalformedQuery>,
+    body: RequestBody,
+) -> (Option<RequestInfo>, Outcome) {
+    let query = match query {
+        Ok(query) => query,
+        Err(_) => {
+            return (
+                None,
+                Err(Status::bad_request("the query string cannot be decoded").into()),
+            );
+        }
+    };
+    let info = match RequestInfo::parse(&head.method, head.uri.path(), &query) {
+        Ok(info) => info,
+        Err(_) => {
+            return (
+                None,
+                Err(Status::bad_request("the path cannot be decoded").into()),
+            );
+        }
+    };
+    let label = Some(info.clone());
+    (
+        label,
+        rooms(state, door, head.method, headers, query, info, body).await,
+    )
+}
+
+async fn rooms(
+    state: &Arc<State>,
+    door: &Door,
+    method: Method,
+    headers: Arc<HeaderMap>,
+    query: Query,
+    info: RequestInfo,
+    body: RequestBody,
+) -> Outcome {
+    let user = authenticate(state, door, &headers, &info).await?;
+    let user = authn::impersonate(state.authorizer.as_ref(), user, &headers).await?;
+    let _permit = match door {
+        Door::InProcess(_) => None,
+        Door::Socket { .. } => state.flow.enter(&info)?,
+    };
+    let deadline = deadline(state, &query, &info)?;
+    let ask = Ask {
+        method,
+        info,
+        query,
+        headers: without_credentials(headers),
+        user,
+        deadline,
+        warnings: Warnings::default(),
+    };
+    let ask = authorize(state, ask).await?;
+    if ask.info.is_long_running() {
+        return answer(state, ask, body).await;
+    }
+    match tokio::time::timeout_at(deadline.into(), answer(state, ask, body)).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            Err(Status::timeout("request did not complete within the allotted timeout").into())
+        }
+    }
+}
+
+/// Who asks. Health and version are for everybody.
+async fn authenticate(
+    state: &State,
+    door: &Door,
+    headers: &HeaderMap,
+    info: &RequestInfo,
+) -> Result<Arc<User>, Refusal> {
+    let (peer, connection) = match door {
+        Door::InProcess(user) => return Ok(user.clone()),
+        Door::Socket { peer, user } => (peer, user),
+    };
+    if let Some(Ok(user)) = connection {
+        return Ok(user.clone());
+    }
+    let found = state.authn.authenticate(&Evidence { headers, peer }).await;
+    match found {
+        Ok(Some(user)) => Ok(Arc::new(authn::authenticated(user))),
+        Ok(None) if paths::is_public(&info.path) => Ok(Arc::new(authn::anonymous())),
+        Ok(None) => Err(Status::unauthorized().into()),
+        Err(BadCredentials(why)) => {
+            tracing::info!(%why, "a request was not authenticated");
+            Err(Status::unauthorized().into())
+        }
+    }
+}
+
+async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Refusal> {
+    if !ask.info.is_resource && paths::is_public(&ask.info.path) {
+        let (user, info) = (ask.user.clone(), ask.info.clone());
+        return Ok(authz::authorize(&authz::AllowAll, &user, &info, ask).await?);
+    }
+    let (user, info) = (ask.user.clone(), ask.info.clone());
+    Ok(authz::authorize(state.authorizer.as_ref(), &user, &info, ask).await?)
+}
+
+/// The verb, and what belongs to every answer.
+async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: RequestBody) -> Outcome {
+    if !ask.info.is_resource {
+        return Ok(paths::answer(state, &ask).await?);
+    }
+    let headers = ask.headers.clone();
+    let compress = ask.info.verb != "watch";
+    let ask = Arc::new(ask);
+    let response = verbs::route(state, ask.clone(), body).await;
+    let pretty = ask.query.get("pretty");
+    let mut response = match response {
+        Ok(response) => response,
+        Err(status) => status_response(&headers, pretty, &state.messages, &status),
+    };
+    reply::add_warnings(&mut response, ask.warnings.take());
+    Ok(if compress {
+        compress_if_wanted(&headers, response)
+    } else {
+        response
+    })
+}
+
+fn deadline(state: &State, query: &Query, info: &RequestInfo) -> Result<Instant, Refusal> {
+    let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
+    let limit = if writes {
+        state.limits.write
+    } else {
+        state.limits.request
+    };
+    let wished = if info.is_long_running() {
+        None
+    } else {
+        duration::wished(query)?
+    };
+    Ok(Instant::now() + wished.map_or(limit, |wished| wished.min(limit)))
+}
+
+/// Nothing behind this point needs to know how somebody proved who they are.
+fn without_credentials(headers: Arc<HeaderMap>) -> Arc<HeaderMap> {
+    let secret = |name: &str| {
+        name == "authorization" || name.starts_with("x-remote-") || name.starts_with("impersonate-")
+    };
+    if !headers.keys().any(|name| secret(name.as_str())) {
+        return headers;
+    }
+    let kept = headers.iter().filter(|(name, _)| !secret(name.as_str()));
+    Arc::new(
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
+}
+
+/// The client's name for the request, or a fresh one.
+fn audit_id(headers: &HeaderMap) -> String {
+    let given = headers.get("audit-id").and_then(|id| id.to_str().ok());
+    match given {
+        Some(id) if !id.is_empty() && id.len() <= 64 => id.to_owned(),
+        _ => uuid::Uuid::new_v4().to_string(),
+    }
+}
+
+/// The answer to a connection that cannot be served at all.
+pub(super) fn unavailable() -> Response {
+    let mut response = reply::plain_text(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the server is starting or stopping\n",
+    );
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}

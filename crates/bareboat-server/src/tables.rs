@@ -1,0 +1,139 @@
+//! Tables for people: what `kubectl get` prints.
+//!
+//! Never cached, because ages move.
+
+use bareboat_api::kind::{Column, Now};
+use bareboat_api::{Map, Object, Status, Value};
+
+/// What a row carries beside its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Include {
+    /// Nothing.
+    Nothing,
+    /// The metadata.
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+impl Include {
+    /// Reads `includeObject`.
+    pub(crate) fn parse(text: Option<&str>) -> Result<Include, Status> {
+        match text {
+            None | Some("" | "Metadata") => Ok(Include::Metadata),
+            Some("None") => Ok(Include::Nothing),
+            Some("Object") => Ok(Include::Object),
+            Some(other) => Err(Status::bad_request(format!(
+                "unrecognized includeObject value: {other:?}; use None, Metadata or Object"
+            ))),
+        }
+    }
+}
+
+/// The definitions of all columns: the name, then those of the kind.
+pub(crate) fn definitions(columns: &[Column]) -> Value {
+    let name = definition(
+        "Name",
+        "string",
+        "name",
+        "Name must be unique within a namespace, and cannot be changed.",
+        0,
+    );
+    std::iter::once(name)
+        .chain(columns.iter().map(|column| {
+            let Column {
+                name,
+                ty,
+                format,
+                description,
+                priority,
+                ..
+            } = column;
+            definition(name, ty, format, description, *priority)
+        }))
+        .collect()
+}
+
+fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i32) -> Value {
+    bareboat_api::value!({
+        "name": name,
+        "type": ty,
+        "format": format,
+        "description": description,
+        "priority": priority,
+    })
+}
+
+/// The row of an object.
+pub(crate) fn row(
+    columns: &[Column],
+    object: Object,
+    include: Include,
+    beta: bool,
+    now: Now,
+) -> Value {
+    let mut cells = Vec::with_capacity(columns.len() + 1);
+    cells.push(Value::string(object.name()));
+    cells.extend(
+        columns
+            .iter()
+            .map(|column| (column.cell)(object.value(), now)),
+    );
+    let mut row = Map::new();
+    row.insert("cells", Value::Array(cells));
+    let shown = match include {
+        Include::Nothing => Value::Null,
+        Include::Metadata => partial(&object, beta),
+        Include::Object => object.into(),
+    };
+    row.insert("object", shown);
+    Value::Object(row)
+}
+
+/// An object reduced to its metadata.
+pub(crate) fn partial(object: &Object, beta: bool) -> Value {
+    let mut map = Map::new();
+    map.insert("kind", Value::string("PartialObjectMetadata"));
+    map.insert("apiVersion", Value::string(meta_version(beta)));
+    map.insert(
+        "metadata",
+        object
+            .get("metadata")
+            .cloned()
+            .unwrap_or_else(Value::object),
+    );
+    Value::Object(map)
+}
+
+/// The apiVersion of tables and partial metadata.
+pub(crate) fn meta_version(beta: bool) -> &'static str {
+    if beta {
+        "meta.k8s.io/v1beta1"
+    } else {
+        "meta.k8s.io/v1"
+    }
+}
+
+/// A table of the given rows.
+pub(crate) fn table(
+    columns: Option<Value>,
+    rows: Vec<Value>,
+    metadata: Value,
+    beta: bool,
+) -> Value {
+    let mut map = Map::new();
+    map.insert("kind", Value::string("Table"));
+    map.insert("apiVersion", Value::string(meta_version(beta)));
+    map.insert("metadata", metadata);
+    map.insert(
+        "columnDefinitions",
+        columns.unwrap_or_else(|| Value::Array(Vec::new())),
+    );
+    map.insert("rows", Value::Array(rows));
+    Value::Object(map)
+}
+
+/// Now, for ages.
+pub(crate) fn now() -> Now {
+    Now(jiff::Timestamp::now().as_second())
+}

@@ -1,0 +1,191 @@
+//! The verbs, and who carries out which.
+
+mod call;
+mod computed;
+mod create;
+mod delete;
+mod delete_collection;
+mod freshness;
+mod get;
+mod list;
+mod patch;
+mod present;
+mod selection;
+mod update;
+mod watch;
+mod write;
+
+pub(crate) use call::Call;
+pub(crate) use write::change::{Edit, Edited};
+
+use crate::authz::Authorized;
+use crate::kinds::catalog::Serving;
+use crate::kinds::served::Served;
+use crate::reply::{Response, plain_text};
+use crate::request::ask::Ask;
+use crate::request::body::RequestBody;
+use crate::server::state::State;
+use bareboat_api::Status;
+use bareboat_api::kind::{Kind, SubresourceRole, Verb};
+use http::StatusCode;
+use std::sync::Arc;
+
+/// Finds who serves a resource and lets them.
+pub(crate) async fn route(
+    state: &Arc<State>,
+    ask: Arc<Authorized<Ask>>,
+    body: RequestBody,
+) -> Result<Response, Status> {
+    let serving = {
+        let table = state.catalog.table();
+        match table.find(&ask.info.group, &ask.info.resource) {
+            Some(serving) => serving.clone(),
+            None => return nothing_here(state, &ask),
+        }
+    };
+    let kind = serving.kind();
+    let version = kind
+        .versions
+        .iter()
+        .position(|version| version.name == ask.info.version && version.served);
+    let Some(version) = version else {
+        return nothing_here(state, &ask);
+    };
+    if !scope_fits(kind, &ask) {
+        return nothing_here(state, &ask);
+    }
+    if let Some(text) = &kind.versions[version].deprecation {
+        ask.warnings.add(text.as_str());
+    }
+    match serving {
+        Serving::Stored(served) => stored(state, ask, body, served, version).await,
+        Serving::Computed(computed) => computed::answer(state, ask, body, computed, version).await,
+    }
+}
+
+/// 404: a Status inside a built-in group, plain text elsewhere.
+fn nothing_here(state: &State, ask: &Ask) -> Result<Response, Status> {
+    if state
+        .catalog
+        .table()
+        .has_built_in(&ask.info.group, &ask.info.version)
+    {
+        return Err(Status::no_such_route());
+    }
+    Ok(plain_text(StatusCode::NOT_FOUND, "404 page not found\n"))
+}
+
+/// Whether the URL has a namespace just where the kind has one.
+fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
+    let info = &ask.info;
+    if kind.namespaced() {
+        // Without a namespace only whole collections can be read.
+        return !info.namespace.is_empty()
+            || matches!(
+                info.verb.as_str(),
+                "list" | "watch" | "create" | "deletecollection"
+            );
+    }
+    // A namespace is its own namespace in URLs.
+    info.namespace.is_empty()
+        || (info.namespace == info.name
+            && kind.group.is_empty()
+            && kind.names.plural == "namespaces")
+}
+
+async fn stored(
+    state: &Arc<State>,
+    ask: Arc<Authorized<Ask>>,
+    body: RequestBody,
+    served: Arc<Served>,
+    version: usize,
+) -> Result<Response, Status> {
+    let verb = allowed_verb(&ask, &served, version)?;
+    let call = Arc::new(Call {
+        state: state.clone(),
+        ask,
+        served,
+        version,
+    });
+    match verb {
+        Verb::Get => get::get(&call).await,
+        Verb::List => list::list(call).await,
+        Verb::Watch => watch::watch(call).await,
+        writing => {
+            let body = body.read().await?;
+            // From here on the write does not depend on its client: one that hangs up must not
+            // leave half of it done.
+            let task = tokio::spawn(async move {
+                match writing {
+                    Verb::Create => create::create(&call, body).await,
+                    Verb::Update => update::update(&call, body).await,
+                    Verb::Patch => patch::patch(&call, body).await,
+                    Verb::DeleteCollection => {
+                        delete_collection::delete_collection(&call, body).await
+                    }
+                    _ => delete::delete(&call, body).await,
+                }
+            });
+            task.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a write ended unexpectedly");
+                Err(Status::internal(
+                    "the write ended unexpectedly; the log of the server tells more",
+                ))
+            })
+        }
+    }
+}
+
+/// The verb of the request, if the kind or its subresource has it.
+fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Status> {
+    let info = &ask.info;
+    let verb = Verb::ALL
+        .into_iter()
+        .find(|verb| verb.name() == info.verb)
+        .ok_or_else(Status::method_not_allowed)?;
+    if !info.subresource.is_empty() {
+        let found = served
+            .version(version)
+            .subresource(&info.subresource)
+            .filter(|_| info.rest.is_empty());
+        let subresource = found.ok_or_else(Status::no_such_route)?;
+        let known = matches!(
+            subresource.role,
+            SubresourceRole::Status | SubresourceRole::Part
+        );
+        if !known {
+            return Err(Status::no_such_route());
+        }
+        if !subresource.verbs.has(verb) {
+            return Err(Status::method_not_allowed());
+        }
+        return Ok(verb);
+    }
+    let on_collection = matches!(
+        verb,
+        Verb::Create | Verb::List | Verb::Watch | Verb::DeleteCollection
+    );
+    // List and watch may carry a name that a selector pinned.
+    let has_name = !info.name.is_empty() && !matches!(verb, Verb::List | Verb::Watch);
+    if on_collection == has_name {
+        return Err(Status::method_not_allowed());
+    }
+    if served.kind.namespaced()
+        && info.namespace.is_empty()
+        && matches!(verb, Verb::Create | Verb::DeleteCollection)
+    {
+        return Err(Status::method_not_allowed());
+    }
+    if served.kind.terminating {
+        if verb == Verb::Create {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(served.kind.group_resource(), "", why));
+        }
+        // Discovery hides changes, but finalizers must still come off.
+        return Ok(verb);
+    }
+    if !served.kind.verbs.has(verb) {
+        return Err(Status::method_not_allowed());
+    }
+    Ok(verb)
+}

@@ -1,0 +1,89 @@
+//! A verb being carried out on a kind: the request, the kind and version, and the server around it.
+
+use crate::authz::Authorized;
+use crate::kinds::served::Served;
+use crate::protobuf::MetaMessages;
+use crate::request::ask::Ask;
+use crate::request::negotiate::{Agreed, Offer, negotiate};
+use crate::server::state::State;
+use bareboat_api::Status;
+use bareboat_api::kind::Version;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A verb being carried out on a kind.
+pub(crate) struct Call {
+    pub(crate) state: Arc<State>,
+    pub(crate) ask: Arc<Authorized<Ask>>,
+    pub(crate) served: Arc<Served>,
+    pub(crate) version: usize,
+}
+
+/// Whether the answer is one object or many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arity {
+    One,
+    Many,
+    Stream,
+}
+
+impl Call {
+    pub(crate) fn version(&self) -> &Version {
+        self.served.version(self.version)
+    }
+
+    /// The key of the object the URL names.
+    pub(crate) fn key(&self) -> String {
+        self.served
+            .key(&self.ask.info.namespace, &self.ask.info.name)
+    }
+
+    pub(crate) fn messages(&self) -> &MetaMessages {
+        &self.state.messages
+    }
+
+    /// 404 for the object the URL names.
+    pub(crate) fn not_found(&self) -> Status {
+        Status::not_found(self.served.kind.group_resource(), &self.ask.info.name)
+    }
+
+    /// What is left of the time for this request.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.ask.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Agrees with the client on the form of the answer.
+    pub(crate) fn negotiate(&self, arity: Arity) -> Result<Agreed, Status> {
+        let speaks_protobuf = self.version().shape.message().is_some() && !self.served.kind.custom;
+        let offer = Offer {
+            protobuf: speaks_protobuf,
+            protobuf_metadata: self.state.messages.available(),
+            yaml: arity != Arity::Stream,
+            table: true,
+            metadata: Some(match arity {
+                Arity::Many => "PartialObjectMetadataList",
+                Arity::One | Arity::Stream => "PartialObjectMetadata",
+            }),
+        };
+        let agreed = negotiate(&self.ask.headers, self.ask.query.get("pretty"), &offer);
+        agreed.ok_or_else(|| not_acceptable(&offer, self.served.kind.custom))
+    }
+}
+
+/// 406 in the words of the two kinds of endpoints.
+pub(crate) fn not_acceptable(offer: &Offer, custom: bool) -> Status {
+    let names = offer.names();
+    if custom {
+        return Status::not_acceptable(&names);
+    }
+    let mut listed = names.clone();
+    listed.push("application/json;stream=watch");
+    if offer.protobuf {
+        listed.push("application/vnd.kubernetes.protobuf;stream=watch");
+    }
+    let message = format!(
+        "406: Not Acceptable\n\nAvailable representations: {}",
+        listed.join(", ")
+    );
+    Status::new(406, "NotAcceptable", message).with_details(Default::default())
+}

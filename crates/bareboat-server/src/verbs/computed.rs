@@ -1,0 +1,224 @@
+//! Verbs of computed kinds: what a program answers, shown as any other object is.
+
+use super::selection::Selection;
+use crate::authz::Authorized;
+use crate::kinds::computed::{Change, Computed, Question};
+use crate::kinds::served::Served;
+use crate::reply::{self, Body, Response};
+use crate::request::ask::Ask;
+use crate::request::body::{BodyError, RequestBody};
+use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
+use crate::request::options::ListOptions;
+use crate::server::state::State;
+use crate::tables::{self, Include};
+use bareboat_api::{Map, Object, Status, Value};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+
+/// Answers a request to a computed kind.
+pub(super) async fn answer(
+    state: &Arc<State>,
+    ask: Arc<Authorized<Ask>>,
+    body: RequestBody,
+    computed: Arc<Computed>,
+    version: usize,
+) -> Result<Response, Status> {
+    let info = &ask.info;
+    let question = Question {
+        user: ask.user.clone(),
+        version: info.version.clone(),
+        namespace: info.namespace.clone(),
+        name: info.name.clone(),
+        subresource: info.subresource.clone(),
+    };
+    if !info.subresource.is_empty() {
+        let mut request = http::Request::new(body);
+        *request.method_mut() = ask.method.clone();
+        *request.headers_mut() = HeaderMap::clone(&ask.headers);
+        return computed.do_connect(question, request).await;
+    }
+    match info.verb.as_str() {
+        "get" => {
+            let agreed = agree(&ask, "PartialObjectMetadata")?;
+            let object = computed.do_get(question).await?;
+            one(StatusCode::OK, agreed, &ask, &computed, version, object)
+        }
+        "list" => {
+            let agreed = agree(&ask, "PartialObjectMetadataList")?;
+            list(state, agreed, &ask, &computed, version, question).await
+        }
+        "create" => {
+            let agreed = agree(&ask, "PartialObjectMetadata")?;
+            let body = body.read().await?;
+            let object = decode(&ask, &body)?;
+            let object = computed.do_create(question, object).await?;
+            one(
+                StatusCode::CREATED,
+                agreed,
+                &ask,
+                &computed,
+                version,
+                object,
+            )
+        }
+        "watch" => watch(&computed, question).await,
+        other => Err(Status::verb_not_supported(
+            computed.kind().group_resource(),
+            other,
+        )),
+    }
+}
+
+fn agree(ask: &Ask, metadata: &'static str) -> Result<Agreed, Status> {
+    let offer = Offer {
+        table: true,
+        metadata: Some(metadata),
+        ..Offer::PLAIN
+    };
+    negotiate(&ask.headers, ask.query.get("pretty"), &offer)
+        .ok_or_else(|| Status::not_acceptable(&offer.names()))
+}
+
+fn decode(ask: &Ask, body: &[u8]) -> Result<Object, Status> {
+    let media = crate::request::negotiate::content_type(&ask.headers, false);
+    let parsed = match media {
+        Some(Media::Json) => bareboat_wire::json::parse(body),
+        Some(Media::Yaml) => bareboat_wire::yaml::parse(body),
+        _ => return Err(Status::unsupported_media_type(&Offer::PLAIN.names())),
+    };
+    let parsed =
+        parsed.map_err(|error| Status::bad_request(format!("the body cannot be read: {error}")))?;
+    Object::try_from(parsed.value).map_err(|_| Status::bad_request("the body must be an object"))
+}
+
+fn one(
+    code: StatusCode,
+    agreed: Agreed,
+    ask: &Ask,
+    computed: &Computed,
+    version: usize,
+    object: Object,
+) -> Result<Response, Status> {
+    let value = match agreed.transform {
+        Transform::Whole => object.into(),
+        Transform::Metadata { beta } => tables::partial(&object, beta),
+        Transform::Table { beta } => {
+            table(ask, computed, version, vec![object], Value::object(), beta)?
+        }
+    };
+    Ok(reply::value(code, agreed, &value))
+}
+
+fn table(
+    ask: &Ask,
+    computed: &Computed,
+    version: usize,
+    objects: Vec<Object>,
+    metadata: Value,
+    beta: bool,
+) -> Result<Value, Status> {
+    let include = Include::parse(ask.query.get("includeObject"))?;
+    let columns = &computed.kind().versions[version].columns;
+    let now = tables::now();
+    let rows = objects
+        .into_iter()
+        .map(|object| tables::row(columns, object, include, beta, now))
+        .collect();
+    Ok(tables::table(
+        Some(tables::definitions(columns)),
+        rows,
+        metadata,
+        beta,
+    ))
+}
+
+async fn list(
+    state: &Arc<State>,
+    agreed: Agreed,
+    ask: &Ask,
+    computed: &Computed,
+    version: usize,
+    question: Question,
+) -> Result<Response, Status> {
+    let options = ListOptions::parse(&ask.query, false)?;
+    // Selectors are read against the data of the kind; nothing of the store is touched.
+    let data = Served::new(computed.kind().clone(), &state.store);
+    let selection = Selection::parse(&data, version, &options)?;
+    let mut objects = computed.do_list(question).await?;
+    objects.retain(|object| selection.matches_loose(object));
+    let kind = computed.kind();
+    let value = match agreed.transform {
+        Transform::Table { beta } => table(ask, computed, version, objects, Value::object(), beta)?,
+        transform => {
+            let (api_version, list_kind, items): (&str, &str, Vec<Value>) = match transform {
+                Transform::Metadata { beta } => (
+                    tables::meta_version(beta),
+                    "PartialObjectMetadataList",
+                    objects
+                        .iter()
+                        .map(|object| tables::partial(object, beta))
+                        .collect(),
+                ),
+                _ => (
+                    data.api_version(version),
+                    &kind.names.list_kind,
+                    objects.into_iter().map(Value::from).collect(),
+                ),
+            };
+            let mut map = Map::new();
+            map.insert("apiVersion", Value::string(api_version));
+            map.insert("kind", Value::string(list_kind));
+            map.insert("metadata", Value::object());
+            map.insert("items", Value::Array(items));
+            Value::Object(map)
+        }
+    };
+    Ok(reply::value(StatusCode::OK, agreed, &value))
+}
+
+async fn watch(computed: &Arc<Computed>, question: Question) -> Result<Response, Status> {
+    let changes = computed.do_watch(question.clone()).await?;
+    let mut response = http::Response::new(Body::stream(Changes {
+        computed: computed.clone(),
+        question,
+        changes,
+    }));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(Media::Json.name()),
+    );
+    Ok(response)
+}
+
+struct Changes {
+    computed: Arc<Computed>,
+    question: Question,
+    changes: mpsc::Receiver<Change>,
+}
+
+impl http_body::Body for Changes {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
+        self.changes.poll_recv(cx).map(|change| {
+            let (told, mut object) = match change? {
+                Change::Added(object) => ("ADDED", object),
+                Change::Modified(object) => ("MODIFIED", object),
+                Change::Deleted(object) => ("DELETED", object),
+            };
+            self.computed.complete(&mut object, &self.question);
+            let event = bareboat_api::value!({"type": told, "object": (Value::from(object))});
+            let mut bytes = event.to_json();
+            bytes.push(b'\n');
+            Some(Ok(http_body::Frame::data(bytes.into())))
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! POST of a new object.
+
+use super::call::Call;
+use super::present::Shown;
+use super::write::{Pipeline, commit_error, decode, generate_name};
+use crate::managed;
+use crate::reply::Response;
+use crate::request::options::WriteOptions;
+use bareboat_api::{Object, Status, Value};
+use bareboat_storage::{CommitError, Write};
+use bytes::Bytes;
+use http::StatusCode;
+
+/// How many generated names are tried.
+const TRIES: usize = 8;
+
+/// Creates the object in the body.
+pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response, Status> {
+    let options = WriteOptions::parse(&call.ask.query, "CreateOptions")?;
+    let object = decode::object(call, &body, options.field_validation)?;
+    let shown = create_object(call, object, &options).await?;
+    call.present(StatusCode::CREATED, shown).await
+}
+
+/// Creates a decoded object; also the way of an apply or update that finds nothing.
+pub(super) async fn create_object(
+    call: &Call,
+    object: Object,
+    options: &WriteOptions,
+) -> Result<Shown, Status> {
+    let manager = call.ask.manager(options.field_manager.as_deref());
+    let pipeline = Pipeline::new(call, options.dry_run);
+    let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut draft = object.clone();
+        if generated {
+            let name = generate_name(draft.meta_str("generateName"));
+            draft.set_meta("name", Value::from(name));
+        }
+        let draft = managed::on_create(call, draft, manager, &pipeline.now)?;
+        let ready = pipeline.create(draft).await?;
+        let name = ready.name().to_owned();
+        match store(call, ready, options.dry_run).await? {
+            Ok(shown) => return Ok(shown),
+            Err(CommitError::AlreadyExists { .. }) if generated && tries < TRIES => {}
+            Err(error @ CommitError::AlreadyExists { .. }) if generated => {
+                let mut status = commit_error(call, &name, error).retry_after(1);
+                status
+                    .message
+                    .push_str("; the server was not able to generate a unique name for the object");
+                return Err(status);
+            }
+            Err(error) => return Err(commit_error(call, &name, error)),
+        }
+    }
+}
+
+async fn store(
+    call: &Call,
+    object: Object,
+    dry_run: bool,
+) -> Result<Result<Shown, CommitError>, Status> {
+    let key = call.served.key(object.namespace(), object.name());
+    let kept = dry_run.then(|| object.clone());
+    let stored = call.served.to_stored(object, None).await?;
+    let write = Write::create(
+        call.served.resource(),
+        key,
+        bareboat_wire::encode::stored(stored.value()),
+    )
+    .shaped(call.served.stored_fingerprint());
+    if let Some(object) = kept {
+        return Ok(call
+            .served
+            .store()
+            .rehearse(write)
+            .map(|()| Shown::Object(object)));
+    }
+    Ok(call
+        .served
+        .store()
+        .commit(write)
+        .await
+        .map(|committed| Shown::Entry(committed.entry)))
+}

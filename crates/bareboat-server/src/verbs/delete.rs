@@ -1,0 +1,260 @@
+//! DELETE of one object: at once, or by way of finalizers.
+
+pub(super) mod options;
+
+use super::call::Call;
+use super::present::Shown;
+use super::write::{Pipeline, commit_error};
+use crate::reply::Response;
+use bareboat_api::admission::Operation;
+use bareboat_api::status::Details;
+use bareboat_api::{Object, Status, Str, Value};
+use bareboat_storage::{CommitError, Entry, Write};
+use bytes::Bytes;
+use http::StatusCode;
+use options::{DeleteOptions, Propagation};
+use std::sync::Arc;
+
+/// What became of a deletion.
+pub(super) enum Deleted {
+    /// The object is gone; this is its last state.
+    Gone(Shown, String),
+    /// It stays until somebody removes its finalizers.
+    Waiting(Shown),
+}
+
+/// Deletes the object the URL names.
+pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response, Status> {
+    let options = DeleteOptions::read(call, &body)?;
+    match delete_key(call, &call.key(), &options).await? {
+        Deleted::Waiting(shown) => {
+            let code = if options.old_orphan == Some(false) {
+                StatusCode::ACCEPTED
+            } else {
+                StatusCode::OK
+            };
+            call.present(code, shown).await
+        }
+        Deleted::Gone(shown, _) if call.served.kind.policy.delete_returns_object => {
+            call.present(StatusCode::OK, shown).await
+        }
+        Deleted::Gone(_, uid) => {
+            let what = call.served.kind.group_resource();
+            let details = Details {
+                name: call.ask.info.name.to_string(),
+                group: what.group.to_owned(),
+                kind: what.resource.to_owned(),
+                uid,
+                ..Details::default()
+            };
+            let success = Status::new(200, "", "").with_details(details);
+            Ok(crate::reply::status_response(
+                &call.ask.headers,
+                call.ask.query.get("pretty"),
+                call.messages(),
+                &success,
+            ))
+        }
+    }
+}
+
+/// Deletes what is stored under a key.
+pub(super) async fn delete_key(
+    call: &Call,
+    key: &str,
+    options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    loop {
+        let Some(entry) = call.served.resource().get(key) else {
+            let name = key.rsplit('/').next().unwrap_or(key);
+            return Err(Status::not_found(call.served.kind.group_resource(), name));
+        };
+        match attempt(call, &entry, options).await? {
+            Ok(deleted) => return Ok(deleted),
+            Err(CommitError::Conflict { .. } | CommitError::NotFound)
+                if options.version.is_none() =>
+            {
+                if call.time_left().is_zero() {
+                    return Err(Status::timeout(
+                        "request did not complete within the allotted timeout",
+                    ));
+                }
+            }
+            Err(error) => return Err(commit_error(call, entry.name(), error)),
+        }
+    }
+}
+
+async fn attempt(
+    call: &Call,
+    entry: &Arc<Entry>,
+    options: &DeleteOptions,
+) -> Result<Result<Deleted, CommitError>, Status> {
+    let served = &call.served;
+    let kind = &served.kind;
+    let live = served.object(entry, call.version).await?;
+    check_preconditions(call, &live, options)?;
+    if let Some(why) = kind.strategy.forbid_delete(&live) {
+        return Err(Status::forbidden(kind.group_resource(), live.name(), why));
+    }
+    let pipeline = Pipeline::new(call, options.dry_run);
+    pipeline.admit(Operation::Delete, None, Some(&live)).await?;
+    pipeline.check(Operation::Delete, None, Some(&live)).await?;
+
+    let mut object = live.clone();
+    set_collector_finalizers(&mut object, options.propagation);
+    let already = object.deletion_timestamp().is_some();
+    let stays = kind.strategy.begin_delete(&mut object, &pipeline.context());
+    let grace = if kind.policy.graceful_deletion {
+        grace_seconds(&object, options)
+    } else {
+        0
+    };
+    let waits = stays || grace > 0 || object.finalizers().next().is_some();
+    if !waits {
+        return remove(call, entry, live, options).await;
+    }
+    if !already {
+        object.set_meta(
+            "deletionTimestamp",
+            Value::from(later(&pipeline.now, grace)),
+        );
+        if !kind.strategy.keeps_generation_on_delete() {
+            object.set_meta("deletionGracePeriodSeconds", Value::Int(grace));
+            let generation = object.generation();
+            if generation > 0 {
+                object.set_meta("generation", Value::Int(generation + 1));
+            }
+        }
+    } else if kind.policy.graceful_deletion {
+        let current = object
+            .meta("deletionGracePeriodSeconds")
+            .and_then(Value::as_i64)
+            .unwrap_or(0);
+        // A repeated deletion may only shorten the wait.
+        if grace < current {
+            object.set_meta(
+                "deletionTimestamp",
+                Value::from(later(&pipeline.now, grace)),
+            );
+            object.set_meta("deletionGracePeriodSeconds", Value::Int(grace));
+        }
+    }
+    if options.dry_run {
+        return Ok(Ok(Deleted::Waiting(Shown::Object(object))));
+    }
+    let stored_live = if served.metadata_is_shared() {
+        None
+    } else {
+        Some(served.parse(entry)?)
+    };
+    let stored = served.to_stored(object, stored_live.as_ref()).await?;
+    let bytes = bareboat_wire::encode::stored(stored.value());
+    if entry.stored_eq(&bytes) {
+        return Ok(Ok(Deleted::Waiting(Shown::Entry(entry.clone()))));
+    }
+    let write = Write::replace(served.resource(), entry, bytes).shaped(served.stored_fingerprint());
+    let committed = served.store().commit(write).await;
+    Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
+}
+
+async fn remove(
+    call: &Call,
+    entry: &Arc<Entry>,
+    live: Object,
+    options: &DeleteOptions,
+) -> Result<Result<Deleted, CommitError>, Status> {
+    let uid = live.uid().to_owned();
+    let write = Write::delete(call.served.resource(), entry);
+    if options.dry_run {
+        let rehearsed = call.served.store().rehearse(write);
+        return Ok(rehearsed.map(|()| Deleted::Gone(Shown::Object(live), uid)));
+    }
+    let committed = call.served.store().commit(write).await;
+    Ok(committed.map(|committed| {
+        let mut last = live;
+        last.set_meta(
+            "resourceVersion",
+            Value::from(committed.revision.to_string()),
+        );
+        Deleted::Gone(Shown::Object(last), uid)
+    }))
+}
+
+fn check_preconditions(call: &Call, live: &Object, options: &DeleteOptions) -> Result<(), Status> {
+    let what = call.served.kind.group_kind();
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != live.uid()) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            live.uid()
+        );
+        return Err(Status::conflict(what, live.name(), why));
+    }
+    if let Some(version) = options
+        .version
+        .as_deref()
+        .filter(|version| *version != live.resource_version())
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The object might have been modified",
+            live.resource_version(),
+        );
+        return Err(Status::conflict(what, live.name(), why));
+    }
+    Ok(())
+}
+
+/// Finalizers by which a deletion asks the garbage collector for its services.
+fn set_collector_finalizers(object: &mut Object, propagation: Option<Propagation>) {
+    const ORPHAN: &str = "orphan";
+    const FOREGROUND: &str = "foregroundDeletion";
+    let Some(propagation) = propagation else {
+        return;
+    };
+    let mut finalizers: Vec<Str> = object
+        .finalizers()
+        .filter(|name| *name != ORPHAN && *name != FOREGROUND)
+        .map(Str::new)
+        .collect();
+    match propagation {
+        Propagation::Orphan => finalizers.push(Str::const_new(ORPHAN)),
+        Propagation::Foreground => finalizers.push(Str::const_new(FOREGROUND)),
+        Propagation::Background => {}
+    }
+    object.set_finalizers(finalizers);
+}
+
+/// How long an object of a graceful kind may take to end.
+fn grace_seconds(object: &Object, options: &DeleteOptions) -> i64 {
+    let own = object
+        .at(&["spec", "terminationGracePeriodSeconds"])
+        .and_then(Value::as_i64);
+    let wished = options.grace_seconds.or(own).unwrap_or(30);
+    let wished = if wished < 0 { 1 } else { wished };
+    // Nobody runs what was never placed or has ended: there is nothing to wait for.
+    let placed = object
+        .at(&["spec", "nodeName"])
+        .and_then(Value::as_str)
+        .is_some_and(|node| !node.is_empty());
+    let phase = object
+        .at(&["status", "phase"])
+        .and_then(Value::as_str)
+        .unwrap_or("");
+    if !placed || matches!(phase, "Succeeded" | "Failed") {
+        0
+    } else {
+        wished
+    }
+}
+
+fn later(now: &str, seconds: i64) -> String {
+    match now.parse::<jiff::Timestamp>() {
+        Ok(time) => {
+            let later = time
+                .checked_add(jiff::SignedDuration::from_secs(seconds))
+                .unwrap_or(time);
+            later.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        }
+        Err(_) => now.to_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+//! How something is to be deleted: from the body, or from the query when there is no body.
+
+use crate::request::negotiate::{Media, content_type};
+use crate::request::options::dry_run;
+use crate::verbs::call::Call;
+use bareboat_api::status::GroupResource;
+use bareboat_api::{FieldError, FieldPath, Status, Value};
+
+/// What becomes of objects that the deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They stay.
+    Orphan,
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted first.
+    Foreground,
+}
+
+/// How something is to be deleted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) old_orphan: Option<bool>,
+    pub(crate) grace_seconds: Option<i64>,
+    /// Only this incarnation.
+    pub(crate) uid: Option<String>,
+    /// Only this version.
+    pub(crate) version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Reads the options of a request.
+    pub(crate) fn read(call: &Call, body: &[u8]) -> Result<DeleteOptions, Status> {
+        if body.is_empty() {
+            return Self::from_query(call);
+        }
+        let media = content_type(&call.ask.headers, call.messages().available());
+        let media = media.ok_or_else(|| {
+            Status::unsupported_media_type(&[
+                "application/json",
+                "application/yaml",
+                "application/vnd.kubernetes.protobuf",
+            ])
+        })?;
+        let refuse = |why: String| {
+            Status::bad_request(format!(
+                "the DeleteOptions in the body cannot be read: {why}"
+            ))
+        };
+        let value = match media {
+            Media::Json => {
+                bareboat_wire::json::parse(body)
+                    .map_err(|error| refuse(error.to_string()))?
+                    .value
+            }
+            Media::Yaml => {
+                bareboat_wire::yaml::parse(body)
+                    .map_err(|error| refuse(error.to_string()))?
+                    .value
+            }
+            Media::Protobuf => {
+                let unknown = bareboat_wire::proto::decode_envelope(body)
+                    .map_err(|error| refuse(error.to_string()))?;
+                let message = call.messages().meta("DeleteOptions");
+                let message =
+                    message.ok_or_else(|| Status::internal("no message for DeleteOptions"))?;
+                bareboat_wire::proto::decode_message(message.get(), unknown.raw)
+                    .map_err(|error| refuse(error.to_string()))?
+            }
+        };
+        if value.as_object().is_none() {
+            return Err(refuse(format!(
+                "an object is needed, this is of type {}",
+                value.type_name()
+            )));
+        }
+        // Typed clients name all sorts of groups in apiVersion; only the kind tells.
+        if let Some(kind) = value
+            .get("kind")
+            .and_then(Value::as_str)
+            .filter(|kind| !kind.is_empty() && *kind != "DeleteOptions")
+        {
+            return Err(refuse(format!("the kind in the body is {kind}")));
+        }
+        Self::from_value(&value, &refuse)
+    }
+
+    fn from_query(call: &Call) -> Result<DeleteOptions, Status> {
+        let query = &call.ask.query;
+        let grace = match query.given("gracePeriodSeconds") {
+            None => None,
+            Some(text) => Some(text.parse::<i64>().map_err(|_| {
+                Status::bad_request(format!(
+                    "gracePeriodSeconds must be a whole number of seconds, not {text:?}"
+                ))
+            })?),
+        };
+        DeleteOptions {
+            dry_run: dry_run(query.all("dryRun"), "DeleteOptions")?,
+            propagation: propagation(query.given("propagationPolicy"))?,
+            old_orphan: query
+                .given("orphanDependents")
+                .map(|text| !matches!(text, "false" | "0")),
+            grace_seconds: grace,
+            uid: None,
+            version: None,
+        }
+        .settle()
+    }
+
+    fn from_value(
+        value: &Value,
+        refuse: &dyn Fn(String) -> Status,
+    ) -> Result<DeleteOptions, Status> {
+        let wrong = |what: &str, wanted: &str| refuse(format!("{what} must be {wanted}"));
+        let text = |path: &[&str], name: &str| match value.at(path) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.to_string())),
+            Some(_) => Err(wrong(name, "a string")),
+        };
+        let grace = match value.get("gracePeriodSeconds") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(
+                value
+                    .as_i64()
+                    .ok_or_else(|| wrong("gracePeriodSeconds", "a whole number"))?,
+            ),
+        };
+        let old_orphan = match value.get("orphanDependents") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(
+                value
+                    .as_bool()
+                    .ok_or_else(|| wrong("orphanDependents", "true or false"))?,
+            ),
+        };
+        let dry: Vec<&str> = match value.get("dryRun") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|item| item.as_str().unwrap_or("?"))
+                .collect(),
+            Some(_) => return Err(wrong("dryRun", "a list")),
+        };
+        DeleteOptions {
+            dry_run: dry_run(dry.into_iter(), "DeleteOptions")?,
+            propagation: propagation(
+                text(&["propagationPolicy"], "propagationPolicy")?.as_deref(),
+            )?,
+            old_orphan,
+            grace_seconds: grace,
+            uid: text(&["preconditions", "uid"], "preconditions.uid")?,
+            version: text(
+                &["preconditions", "resourceVersion"],
+                "preconditions.resourceVersion",
+            )?,
+        }
+        .settle()
+    }
+
+    /// The old way to say what becomes of dependents, in terms of the new one.
+    fn settle(mut self) -> Result<DeleteOptions, Status> {
+        if let Some(orphan) = self.old_orphan {
+            if self.propagation.is_some() {
+                let path = FieldPath::new("propagationPolicy");
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                return Err(invalid(FieldError::invalid(
+                    path,
+                    self.propagation_name(),
+                    why,
+                )));
+            }
+            self.propagation = Some(if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            });
+        }
+        Ok(self)
+    }
+
+    fn propagation_name(&self) -> &'static str {
+        match self.propagation {
+            Some(Propagation::Orphan) => "Orphan",
+            Some(Propagation::Foreground) => "Foreground",
+            Some(Propagation::Background) | None => "Background",
+        }
+    }
+}
+
+fn propagation(text: Option<&str>) -> Result<Option<Propagation>, Status> {
+    Ok(Some(match text {
+        None | Some("") => return Ok(None),
+        Some("Orphan") => Propagation::Orphan,
+        Some("Background") => Propagation::Background,
+        Some("Foreground") => Propagation::Foreground,
+        Some(other) => {
+            let path = FieldPath::new("propagationPolicy");
+            let choices = ["Background", "Foreground", "Orphan", "nil"];
+            return Err(invalid(FieldError::not_supported(path, other, choices)));
+        }
+    }))
+}
+
+fn invalid(error: FieldError) -> Status {
+    let what = GroupResource {
+        group: "meta.k8s.io",
+        resource: "DeleteOptions",
+    };
+    Status::invalid(what, "", &[error])
+}

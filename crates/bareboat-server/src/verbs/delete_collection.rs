@@ -1,0 +1,90 @@
+//! DELETE of a collection: a list, and then each of its objects.
+
+use super::call::{Arity, Call};
+use super::delete::options::DeleteOptions;
+use super::delete::{Deleted, delete_key};
+use super::list::ListMeta;
+use super::present::Shown;
+use super::selection::Selection;
+use crate::reply::{self, Response};
+use crate::request::negotiate::Media;
+use crate::request::options::ListOptions;
+use bareboat_api::{Map, Status, Value};
+use bytes::Bytes;
+use http::StatusCode;
+
+/// Deletes what a list would show, and answers with that list.
+pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response, Status> {
+    let options = DeleteOptions::read(call, &body)?;
+    let list = ListOptions::parse(&call.ask.query, false)?;
+    let agreed = call.negotiate(Arity::Many)?;
+    let selection = Selection::parse(&call.served, call.version, &list)?;
+    let snapshot = call.served.resource().snapshot();
+    let prefix = call.served.prefix(&call.ask.info.namespace);
+    let mut items = Vec::new();
+    for entry in snapshot.range(&prefix, None) {
+        if list.limit > 0 && items.len() == list.limit {
+            break;
+        }
+        if !selection.matches_entry(entry) {
+            continue;
+        }
+        if selection.needs_object() {
+            let object = call.served.object(entry, call.version).await?;
+            if !selection.matches_object(&object) {
+                continue;
+            }
+        }
+        match delete_key(call, entry.key(), &options).await {
+            Ok(Deleted::Gone(shown, _) | Deleted::Waiting(shown)) => {
+                items.push(match shown {
+                    Shown::Object(object) => object,
+                    Shown::Entry(entry) => call.served.object(&entry, call.version).await?,
+                });
+            }
+            // Gone by itself in the meantime: just as well.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    let meta = ListMeta {
+        resource_version: snapshot.revision(),
+        ..ListMeta::default()
+    };
+    let mut map = Map::new();
+    map.insert(
+        "apiVersion",
+        Value::string(call.served.api_version(call.version)),
+    );
+    map.insert("kind", Value::string(&call.served.kind.names.list_kind));
+    map.insert("metadata", meta.to_value());
+    let keep_type = call.served.kind.custom;
+    let items = items.into_iter().map(|mut object| {
+        if !keep_type {
+            object.map_mut().remove("apiVersion");
+            object.map_mut().remove("kind");
+        }
+        Value::from(object)
+    });
+    map.insert("items", items.collect());
+    // The answer is for people and logs; a protobuf client gets it as JSON's twin would be.
+    if agreed.media == Media::Protobuf {
+        return protobuf(call, &Value::Object(map), &meta);
+    }
+    Ok(reply::value(StatusCode::OK, agreed, &Value::Object(map)))
+}
+
+fn protobuf(call: &Call, list: &Value, meta: &ListMeta) -> Result<Response, Status> {
+    let message = call.version().shape.message();
+    let message = message.ok_or_else(|| Status::internal("this kind has no protobuf form"))?;
+    let encode = |message: &bareboat_api::facts::Message, value: &Value| {
+        crate::protobuf::encode(message, value).map(Bytes::from)
+    };
+    let mut items = Vec::new();
+    for item in list.get("items").and_then(Value::as_array).unwrap_or(&[]) {
+        items.push(encode(message.get(), item)?);
+    }
+    let api_version = call.served.api_version(call.version);
+    let bytes = meta.protobuf(api_version, &call.served.kind.names.list_kind, &items);
+    Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
+}

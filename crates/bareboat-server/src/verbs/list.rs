@@ -1,0 +1,338 @@
+//! GET of a collection: a snapshot, cut to a page, streamed from bytes that exist already.
+
+mod body;
+mod items;
+mod token;
+
+use super::call::{Arity, Call};
+use super::freshness;
+use super::selection::Selection;
+use crate::reply::{self, Response};
+use crate::request::negotiate::{Agreed, Media, Transform};
+use crate::request::options::{ListOptions, VersionMatch};
+use crate::tables::{self, Include};
+use bareboat_api::{Map, Status, Value};
+use bareboat_storage::{Entry, Snapshot, SnapshotError};
+use body::ListBody;
+use bytes::Bytes;
+use http::StatusCode;
+use items::{Items, Source, Style};
+use std::sync::Arc;
+use token::Token;
+
+/// What a list says about itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListMeta {
+    pub(crate) resource_version: u64,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<usize>,
+}
+
+impl ListMeta {
+    /// A protobuf list of messages with this metadata.
+    pub(crate) fn protobuf(&self, api_version: &str, kind: &str, items: &[Bytes]) -> Bytes {
+        let meta = bareboat_wire::encode::ListMeta {
+            resource_version: &self.resource_version.to_string(),
+            continue_token: self.continue_token.as_deref().unwrap_or(""),
+            remaining_item_count: self.remaining.map(|count| count as i64),
+        };
+        crate::protobuf::list(api_version, kind, &meta, items)
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert(
+            "resourceVersion",
+            Value::from(self.resource_version.to_string()),
+        );
+        if let Some(token) = &self.continue_token {
+            map.insert("continue", Value::string(token));
+        }
+        if let Some(remaining) = self.remaining {
+            map.insert("remainingItemCount", Value::Int(remaining as i64));
+        }
+        Value::Object(map)
+    }
+}
+
+/// Answers with a collection.
+pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
+    let options = ListOptions::parse(&call.ask.query, false)?;
+    let agreed = call.negotiate(Arity::Many)?;
+    let include = Include::parse(call.ask.query.get("includeObject"))?;
+    let selection = Selection::parse(&call.served, call.version, &options)?;
+    let view = View::open(&call, &options).await?;
+    let (source, meta) = view.page(&call, &options, &selection).await?;
+    let style = match agreed.transform {
+        Transform::Whole if agreed.media == Media::Protobuf => Style::Message,
+        Transform::Whole => Style::Whole {
+            type_meta: call.served.kind.custom,
+        },
+        Transform::Table { beta } => Style::Row {
+            include,
+            beta,
+            now: tables::now(),
+        },
+        Transform::Metadata { beta } => Style::Metadata { beta },
+    };
+    let items = Items::new(call.clone(), source, selection, style);
+    match (agreed.media, agreed.transform) {
+        (Media::Json, _) if !agreed.pretty => {
+            let body = ListBody::new(items, head(&call, agreed, &meta), b"]}");
+            body.respond(Media::Json.name()).await
+        }
+        (Media::Protobuf, Transform::Metadata { .. }) => {
+            metadata_protobuf(&call, items, &meta, agreed).await
+        }
+        (Media::Protobuf, _) => protobuf(&call, items, &meta).await,
+        _ => {
+            let mut text = head(&call, agreed, &meta);
+            let mut items = items;
+            while let Some(frame) = items.next_frame(usize::MAX).await? {
+                text.extend_from_slice(&frame);
+            }
+            text.extend_from_slice(b"]}");
+            Ok(reply::value(
+                StatusCode::OK,
+                agreed,
+                &super::present::reread(&text)?,
+            ))
+        }
+    }
+}
+
+/// Everything of a JSON list before its items.
+fn head(call: &Call, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
+    let kind = &call.served.kind;
+    let (list_kind, api_version) = match agreed.transform {
+        Transform::Whole => (
+            kind.names.list_kind.as_str(),
+            call.served.api_version(call.version).as_str(),
+        ),
+        Transform::Table { beta } => ("Table", tables::meta_version(beta)),
+        Transform::Metadata { beta } => ("PartialObjectMetadataList", tables::meta_version(beta)),
+    };
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"kind\":");
+    bareboat_api::value::write_string(list_kind, &mut out);
+    out.extend_from_slice(b",\"apiVersion\":");
+    bareboat_api::value::write_string(api_version, &mut out);
+    out.extend_from_slice(b",\"metadata\":");
+    meta.to_value().write_json(&mut out);
+    if matches!(agreed.transform, Transform::Table { .. }) {
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        tables::definitions(&call.version().columns).write_json(&mut out);
+        out.extend_from_slice(b",\"rows\":[");
+    } else {
+        out.extend_from_slice(b",\"items\":[");
+    }
+    out
+}
+
+/// A protobuf list: its length stands before it, so the items are gathered first.
+async fn protobuf(call: &Call, mut items: Items, meta: &ListMeta) -> Result<Response, Status> {
+    let messages = items.collect().await?;
+    let api_version = call.served.api_version(call.version);
+    let list_kind = &call.served.kind.names.list_kind;
+    let bytes = meta.protobuf(api_version, list_kind, &messages);
+    Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
+}
+
+async fn metadata_protobuf(
+    call: &Call,
+    mut items: Items,
+    meta: &ListMeta,
+    agreed: Agreed,
+) -> Result<Response, Status> {
+    let beta = matches!(agreed.transform, Transform::Metadata { beta: true });
+    let message = call.messages().meta("PartialObjectMetadata");
+    let message = message.ok_or_else(|| Status::internal("no message for metadata"))?;
+    let mut messages = Vec::new();
+    for json in items.collect().await? {
+        let value = super::present::reread(&json)?;
+        let raw = crate::protobuf::encode(message.get(), &value)?;
+        messages.push(raw.into());
+    }
+    let version = tables::meta_version(beta);
+    let bytes = meta.protobuf(version, "PartialObjectMetadataList", &messages);
+    Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
+}
+
+/// The state a list shows and where in it the page begins.
+struct View {
+    snapshot: Snapshot,
+    after: Option<String>,
+    /// How many items are left from here on, if an earlier page counted them.
+    left: Option<usize>,
+}
+
+impl View {
+    async fn open(call: &Call, options: &ListOptions) -> Result<View, Status> {
+        if let Some(text) = &options.continue_token {
+            return View::resume(call, options, text).await;
+        }
+        let resource = call.served.resource();
+        let Some(version) = options.resource_version.filter(|version| *version > 0) else {
+            return Ok(View {
+                snapshot: resource.snapshot(),
+                after: None,
+                left: None,
+            });
+        };
+        freshness::at_least(call, version).await?;
+        // A version with a limit but no match means exactly that version, for old clients.
+        let exact = options.version_match == Some(VersionMatch::Exact)
+            || (options.version_match.is_none() && options.limit > 0);
+        let snapshot = if exact {
+            let found = resource.snapshot_at(version).await;
+            found.map_err(|error| match error {
+                SnapshotError::Expired { .. } => {
+                    Status::expired("The resourceVersion for the provided list is too old.")
+                }
+                other => Status::internal(other),
+            })?
+        } else {
+            resource.snapshot()
+        };
+        Ok(View {
+            snapshot,
+            after: None,
+            left: None,
+        })
+    }
+
+    async fn resume(call: &Call, options: &ListOptions, text: &str) -> Result<View, Status> {
+        if options.resource_version.is_some_and(|version| version > 0) {
+            return Err(Status::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let prefix = call.served.prefix(&call.ask.info.namespace);
+        let token = Token::parse(text, &prefix)?;
+        let resource = call.served.resource();
+        let snapshot = match token.revision {
+            None => resource.snapshot(),
+            Some(revision) => match resource.snapshot_at(revision).await {
+                Ok(snapshot) => snapshot,
+                Err(SnapshotError::Expired { .. }) => return Err(expired(&token, &prefix)),
+                Err(SnapshotError::Future { .. }) => {
+                    return Err(Status::bad_request(
+                        "the provided continue token is not of this server",
+                    ));
+                }
+                Err(error) => return Err(Status::internal(error)),
+            },
+        };
+        Ok(View {
+            snapshot,
+            after: Some(token.after),
+            left: token.left,
+        })
+    }
+
+    /// Cuts the page: which entries, and what the list says about itself.
+    async fn page(
+        self,
+        call: &Call,
+        options: &ListOptions,
+        selection: &Selection,
+    ) -> Result<(Source, ListMeta), Status> {
+        let mut meta = ListMeta {
+            resource_version: self.snapshot.revision(),
+            ..ListMeta::default()
+        };
+        let namespace = selection
+            .pinned_namespace()
+            .filter(|_| call.ask.info.namespace.is_empty() && call.served.kind.namespaced())
+            .unwrap_or(&call.ask.info.namespace);
+        let prefix = call.served.prefix(namespace);
+        let one_place = !call.served.kind.namespaced() || !namespace.is_empty();
+        if let Some(name) = selection.pinned_name().filter(|_| one_place) {
+            let key = call.served.key(namespace, name);
+            let found = self
+                .snapshot
+                .get(&key)
+                .filter(|entry| selection.matches_entry(entry));
+            return Ok((Source::Page(found.cloned().into_iter().collect()), meta));
+        }
+        // "Any version" with a limit gives everything, as caches always did.
+        let unlimited = options.limit == 0
+            || (options.resource_version == Some(0) && options.continue_token.is_none());
+        if unlimited {
+            let source = Source::Range {
+                snapshot: self.snapshot,
+                prefix,
+                after: self.after,
+            };
+            return Ok((source, meta));
+        }
+        let (entries, more) = self.cut(call, &prefix, options.limit, selection).await?;
+        if more {
+            let left = selection.is_everything().then(|| {
+                let counted = self
+                    .left
+                    .unwrap_or_else(|| self.snapshot.count(&prefix, self.after.as_deref()));
+                counted.saturating_sub(entries.len())
+            });
+            let after = entries.last().map_or("", |entry| entry.key());
+            let inconsistent = options
+                .continue_token
+                .as_deref()
+                .is_some_and(Token::is_inconsistent);
+            let token = Token {
+                revision: (!inconsistent).then_some(self.snapshot.revision()),
+                after: after.to_owned(),
+                left,
+            };
+            call.served.resource().pin(&self.snapshot);
+            meta.continue_token = Some(token.print(&prefix));
+            meta.remaining = left;
+        }
+        Ok((Source::Page(entries), meta))
+    }
+
+    /// The entries of a page, and whether more would match.
+    async fn cut(
+        &self,
+        call: &Call,
+        prefix: &str,
+        limit: usize,
+        selection: &Selection,
+    ) -> Result<(Vec<Arc<Entry>>, bool), Status> {
+        let mut entries = Vec::with_capacity(limit.min(1000));
+        for entry in self.snapshot.range(prefix, self.after.as_deref()) {
+            if !selection.matches_entry(entry) {
+                continue;
+            }
+            if selection.needs_object() {
+                let object = call.served.object(entry, call.version).await?;
+                if !selection.matches_object(&object) {
+                    continue;
+                }
+            }
+            if entries.len() == limit {
+                return Ok((entries, true));
+            }
+            entries.push(entry.clone());
+        }
+        Ok((entries, false))
+    }
+}
+
+/// 410 that offers to go on at the newest state.
+fn expired(token: &Token, prefix: &str) -> Status {
+    let onward = Token {
+        revision: None,
+        after: token.after.clone(),
+        left: None,
+    };
+    let mut status = Status::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can \
+         start a new list without the continue parameter, or use the continue token in this \
+         response to retrieve the remainder of the results. Continuing with the provided token \
+         results in an inconsistent list - objects that were created, modified, or deleted \
+         between the time the first chunk was returned and now may show up in the list.",
+    );
+    status.continue_token = onward.print(prefix);
+    status
+}

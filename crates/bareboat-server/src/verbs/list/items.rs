@@ -1,0 +1,225 @@
+//! The items of a list, one frame of bytes at a time.
+
+use crate::kinds::served::Served;
+use crate::request::negotiate::Media;
+use crate::tables::{self, Include};
+use crate::verbs::call::Call;
+use crate::verbs::present::reread_object;
+use crate::verbs::selection::Selection;
+use bareboat_api::Status;
+use bareboat_api::kind::Now;
+use bareboat_storage::{Entry, Snapshot};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// How many entries are looked at before a frame is made of them.
+const BATCH: usize = 500;
+
+/// Where items come from.
+pub(super) enum Source {
+    /// A page that was cut already.
+    Page(Vec<Arc<Entry>>),
+    /// Everything under a prefix.
+    Range {
+        snapshot: Snapshot,
+        prefix: String,
+        after: Option<String>,
+    },
+}
+
+/// How an item is written.
+#[derive(Clone, Copy)]
+pub(super) enum Style {
+    /// JSON, with or without type meta.
+    Whole { type_meta: bool },
+    /// A bare protobuf message; frames are not joined.
+    Message,
+    /// A row of a table.
+    Row {
+        include: Include,
+        beta: bool,
+        now: Now,
+    },
+    /// Metadata only.
+    Metadata { beta: bool },
+}
+
+/// The items of a list.
+pub(super) struct Items {
+    call: Arc<Call>,
+    source: Source,
+    selection: Selection,
+    style: Style,
+    written: bool,
+}
+
+impl Items {
+    pub(super) fn new(
+        call: Arc<Call>,
+        source: Source,
+        selection: Selection,
+        style: Style,
+    ) -> Items {
+        Items {
+            call,
+            source,
+            selection,
+            style,
+            written: false,
+        }
+    }
+
+    /// The next items joined by commas, some `target` bytes of them; nothing at the end.
+    pub(super) async fn next_frame(&mut self, target: usize) -> Result<Option<Bytes>, Status> {
+        loop {
+            let Some(batch) = self.next_batch(target) else {
+                return Ok(None);
+            };
+            let mut out = Vec::with_capacity(target.min(128 * 1024) + 4096);
+            self.write(batch, &mut out).await?;
+            if !out.is_empty() {
+                return Ok(Some(out.into()));
+            }
+        }
+    }
+
+    /// All items apart, as protobuf messages or as JSON of their metadata.
+    pub(super) async fn collect(&mut self) -> Result<Vec<Bytes>, Status> {
+        let mut all = Vec::new();
+        while let Some(batch) = self.next_batch(usize::MAX) {
+            match self.style {
+                Style::Message => {
+                    let chosen = self.choose(batch).await?;
+                    all.extend(
+                        self.served()
+                            .render_all(&chosen, self.call.version, Media::Protobuf)
+                            .await?,
+                    );
+                }
+                _ => {
+                    for entry in batch {
+                        let mut out = Vec::new();
+                        self.written = false;
+                        self.write(vec![entry], &mut out).await?;
+                        if !out.is_empty() {
+                            all.push(out.into());
+                        }
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn served(&self) -> &Served {
+        &self.call.served
+    }
+
+    /// The next entries that match as far as key and labels tell; nothing at the end.
+    fn next_batch(&mut self, target: usize) -> Option<Vec<Arc<Entry>>> {
+        match &mut self.source {
+            Source::Page(entries) => {
+                if entries.is_empty() {
+                    return None;
+                }
+                let mut bytes = 0;
+                let count = entries
+                    .iter()
+                    .take(BATCH)
+                    .take_while(|entry| {
+                        let room = bytes < target;
+                        bytes += entry.json().len();
+                        room
+                    })
+                    .count();
+                Some(entries.drain(..count.max(1)).collect())
+            }
+            Source::Range {
+                snapshot,
+                prefix,
+                after,
+            } => {
+                let mut batch = Vec::new();
+                let mut bytes = 0;
+                let mut last = None;
+                // Entries that do not match are walked past without end: they cost no memory.
+                for entry in snapshot.range(prefix, after.as_deref()) {
+                    if bytes >= target || batch.len() >= BATCH {
+                        break;
+                    }
+                    last = Some(entry);
+                    if self.selection.matches_entry(entry) {
+                        bytes += entry.json().len();
+                        batch.push(entry.clone());
+                    }
+                }
+                let last = last.map(|entry| entry.key().to_owned())?;
+                *after = Some(last);
+                Some(batch)
+            }
+        }
+    }
+
+    /// Of a batch, those that match when the object itself is looked at.
+    async fn choose(&self, batch: Vec<Arc<Entry>>) -> Result<Vec<Arc<Entry>>, Status> {
+        let cut_already =
+            matches!(self.source, Source::Page(_)) && self.selection.pinned_name().is_none();
+        if cut_already || !self.selection.needs_object() {
+            return Ok(batch);
+        }
+        let mut chosen = Vec::with_capacity(batch.len());
+        for entry in batch {
+            let object = self.served().object(&entry, self.call.version).await?;
+            if self.selection.matches_object(&object) {
+                chosen.push(entry);
+            }
+        }
+        Ok(chosen)
+    }
+
+    async fn write(&mut self, batch: Vec<Arc<Entry>>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let chosen = self.choose(batch).await?;
+        let version = self.call.version;
+        let all_ready = chosen
+            .iter()
+            .all(|entry| self.served().ready(entry, version, Media::Json).is_some());
+        let rendered = if all_ready {
+            Vec::new()
+        } else {
+            self.served()
+                .render_all(&chosen, version, Media::Json)
+                .await?
+        };
+        for (index, entry) in chosen.iter().enumerate() {
+            let bytes = match rendered.get(index) {
+                Some(bytes) => bytes.clone(),
+                None => self.served().render(entry, version, Media::Json).await?,
+            };
+            if std::mem::replace(&mut self.written, true) {
+                out.push(b',');
+            }
+            self.write_item(&bytes, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_item(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Status> {
+        match self.style {
+            Style::Whole { type_meta: true } | Style::Message => out.extend_from_slice(bytes),
+            Style::Whole { type_meta: false } => {
+                // After the type meta comes a comma; the brace takes its place.
+                let prefix = self.served().facts(self.call.version).prefix.len();
+                out.push(b'{');
+                out.extend_from_slice(&bytes[prefix + 1..]);
+            }
+            Style::Row { include, beta, now } => {
+                let columns = &self.call.version().columns;
+                tables::row(columns, reread_object(bytes)?, include, beta, now).write_json(out);
+            }
+            Style::Metadata { beta } => {
+                tables::partial(&reread_object(bytes)?, beta).write_json(out)
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! One object as an answer, in the form that was agreed.
+
+use super::call::{Arity, Call};
+use crate::reply::{self, Response};
+use crate::request::negotiate::{Agreed, Media, Transform};
+use crate::tables::{self, Include};
+use bareboat_api::{Object, Status, Value};
+use bareboat_storage::Entry;
+use bytes::Bytes;
+use http::StatusCode;
+use std::sync::Arc;
+
+/// What an answer shows.
+pub(crate) enum Shown {
+    /// An object out of the store.
+    Entry(Arc<Entry>),
+    /// An object of the requested version that is in no store (a dry run, a last state).
+    Object(Object),
+}
+
+impl Call {
+    /// Answers with one object.
+    pub(crate) async fn present(&self, code: StatusCode, shown: Shown) -> Result<Response, Status> {
+        let agreed = self.negotiate(Arity::One)?;
+        // Tables and metadata are cut out of JSON.
+        let media = match agreed.transform {
+            Transform::Whole => agreed.media,
+            _ => Media::Json,
+        };
+        let bytes = match shown {
+            Shown::Entry(entry) => self.served.render(&entry, self.version, media).await?,
+            Shown::Object(object) => self.served.encode(&object, self.version, media)?,
+        };
+        self.present_bytes(code, agreed, bytes)
+    }
+
+    fn present_bytes(
+        &self,
+        code: StatusCode,
+        agreed: Agreed,
+        bytes: Bytes,
+    ) -> Result<Response, Status> {
+        match (agreed.transform, agreed.media) {
+            (Transform::Whole, Media::Json) if !agreed.pretty => {
+                Ok(reply::full(code, Media::Json.name(), bytes))
+            }
+            (Transform::Whole, Media::Protobuf) => {
+                let api_version = self.served.api_version(self.version);
+                let kind = &self.served.kind.names.kind;
+                let bytes = crate::protobuf::envelope(api_version, kind, &bytes);
+                Ok(reply::full(code, Media::Protobuf.name(), bytes))
+            }
+            (Transform::Whole, _) => Ok(reply::value(code, agreed, &reread(&bytes)?)),
+            (Transform::Table { beta }, _) => {
+                let table = self.table_of_one(reread_object(&bytes)?, beta)?;
+                Ok(reply::value(code, agreed, &table))
+            }
+            (Transform::Metadata { beta }, media) => {
+                let value = tables::partial(&reread_object(&bytes)?, beta);
+                if media != Media::Protobuf {
+                    return Ok(reply::value(code, agreed, &value));
+                }
+                let version = tables::meta_version(beta);
+                let bytes = self
+                    .messages()
+                    .enveloped("PartialObjectMetadata", version, &value);
+                let bytes = bytes.ok_or_else(|| Status::internal("no message for metadata"))?;
+                Ok(reply::full(code, Media::Protobuf.name(), bytes))
+            }
+        }
+    }
+
+    fn table_of_one(&self, object: Object, beta: bool) -> Result<Value, Status> {
+        let include = Include::parse(self.ask.query.get("includeObject"))?;
+        let columns = &self.version().columns;
+        let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
+        let row = tables::row(columns, object, include, beta, tables::now());
+        Ok(tables::table(
+            Some(tables::definitions(columns)),
+            vec![row],
+            metadata,
+            beta,
+        ))
+    }
+}
+
+/// Parses bytes this server wrote.
+pub(crate) fn reread(bytes: &[u8]) -> Result<Value, Status> {
+    let parsed = bareboat_wire::json::parse(bytes);
+    parsed.map(|parsed| parsed.value).map_err(|error| {
+        tracing::error!(%error, "bytes of our own do not parse");
+        Status::internal("an object could not be read back")
+    })
+}
+
+/// Parses bytes this server wrote as an object.
+pub(crate) fn reread_object(bytes: &[u8]) -> Result<Object, Status> {
+    Object::try_from(reread(bytes)?)
+        .map_err(|_| Status::internal("an object could not be read back"))
+}

@@ -1,0 +1,66 @@
+//! PUT: replacing an object.
+
+use super::call::Call;
+use super::create::create_object;
+use super::write::change::{Edit, Edited, change};
+use super::write::decode;
+use crate::authz;
+use crate::reply::Response;
+use crate::request::info::RequestInfo;
+use crate::request::options::WriteOptions;
+use bareboat_api::kind::BoxFuture;
+use bareboat_api::{Object, Status, Str};
+use bytes::Bytes;
+use http::StatusCode;
+
+/// Replaces the object the URL names.
+pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status> {
+    let options = WriteOptions::parse(&call.ask.query, "UpdateOptions")?;
+    let object = decode::object(call, &body, options.field_validation)?;
+    let (own, name) = (object.name(), &call.ask.info.name);
+    if !own.is_empty() && own != name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
+    }
+    let replace = Replace(object);
+    if let Some(shown) = change(call, &replace, &options).await? {
+        return call.present(StatusCode::OK, shown).await;
+    }
+    if !call.served.kind.policy.create_on_update || !call.ask.info.subresource.is_empty() {
+        return Err(call.not_found());
+    }
+    // Replacing what is not there is creating it, for the kinds that allow it and those who may.
+    let creating = RequestInfo {
+        verb: Str::const_new("create"),
+        ..call.ask.info.clone()
+    };
+    authz::also(&*call.state.authorizer, &call.ask.user, &creating).await?;
+    let mut object = replace.0;
+    object.remove_meta("resourceVersion");
+    let shown = create_object(call, object, &options).await?;
+    call.present(StatusCode::CREATED, shown).await
+}
+
+struct Replace(Object);
+
+impl Edit for Replace {
+    fn edit<'a>(
+        &'a self,
+        call: &'a Call,
+        live: &'a Object,
+    ) -> BoxFuture<'a, Result<Edited, Status>> {
+        let mut object = self.0.clone();
+        if object.name().is_empty() && !call.served.kind.custom {
+            object.set_meta("name", live.name().into());
+        }
+        Box::pin(std::future::ready(Ok(Edited {
+            object,
+            managed: false,
+        })))
+    }
+
+    fn is_conditional(&self) -> bool {
+        !matches!(self.0.resource_version(), "" | "0")
+    }
+}

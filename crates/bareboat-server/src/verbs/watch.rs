@@ -1,0 +1,65 @@
+//! Watch: the state first if it is wanted, then every change as it happens.
+
+mod body;
+mod frame;
+mod start;
+
+use super::call::{Arity, Call};
+use super::selection::Selection;
+use crate::reply::{Body, Response};
+use crate::request::negotiate::{Media, Transform};
+use crate::request::options::ListOptions;
+use crate::tables::Include;
+use bareboat_api::Status;
+use body::WatchBody;
+use frame::Frames;
+use http::{HeaderValue, header};
+use start::Start;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a watch lives when the client does not say: between these two.
+const SHORTEST: Duration = Duration::from_secs(1800);
+
+/// Answers with a stream of events.
+pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
+    let options = ListOptions::parse(&call.ask.query, true)?;
+    let agreed = call.negotiate(Arity::Stream)?;
+    let include = Include::parse(call.ask.query.get("includeObject"))?;
+    let selection = Selection::parse(&call.served, call.version, &options)?;
+    let media = match agreed.transform {
+        Transform::Table { .. } => Media::Json,
+        _ => agreed.media,
+    };
+    let start = Start::choose(&call, &options, &selection).await;
+    let frames = Frames {
+        served: call.served.clone(),
+        version: call.version,
+        messages: call.state.messages,
+        selection,
+        media,
+        transform: agreed.transform,
+        include,
+    };
+    let lifetime = options.timeout.unwrap_or_else(|| {
+        // Spread out, so that the watches of a restart do not all end in the same second.
+        let spread = uuid::Uuid::new_v4().as_u128() as u64 % SHORTEST.as_secs();
+        SHORTEST + Duration::from_secs(spread)
+    });
+    let body = WatchBody::new(
+        frames,
+        start,
+        options.bookmarks,
+        Instant::now() + lifetime,
+        call.state.ending(),
+    );
+    let mut response = http::Response::new(Body::stream(body));
+    let content_type = match media {
+        Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        _ => "application/json",
+    };
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    Ok(response)
+}

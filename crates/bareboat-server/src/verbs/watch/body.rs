@@ -1,0 +1,343 @@
+//! The body of a watch: frames as events come due, bookmarks, and an end.
+//!
+//! Idle watches are many, so everything that is only needed while something happens is boxed or dropped.
+
+use super::frame::{Frames, Quick};
+use super::start::{Start, watch_error};
+use crate::request::body::BodyError;
+use crate::server::state::Ending;
+use bareboat_api::Status;
+use bareboat_api::kind::BoxFuture;
+use bareboat_storage::{Event, Snapshot, WatchError, Watcher};
+use bytes::{Bytes, BytesMut};
+use http_body::Frame;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::time::Sleep;
+
+/// How much is put into one frame; coalescing decides what a delivery costs.
+const FRAME: usize = 16 * 1024;
+/// How many events are taken at once.
+const BATCH: usize = 64;
+/// How often an otherwise quiet watch is told how far it has come.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// A last bookmark so long before the end.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// A watch on its way out.
+pub(super) struct WatchBody {
+    frames: Arc<Frames>,
+    stage: Stage,
+    bookmarks: bool,
+    until: Instant,
+    timer: Pin<Box<Sleep>>,
+    ending: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// The columns of a table are told once.
+    columns_told: bool,
+}
+
+enum Stage {
+    /// Telling the state.
+    Initial(Box<Initial>),
+    /// Making a frame that must wait for a converter.
+    Rendering(BoxFuture<'static, Rendered>),
+    /// Waiting for events.
+    Live(Watcher),
+    /// An ERROR event is all there is.
+    Failed(Bytes),
+    Ended,
+}
+
+struct Initial {
+    snapshot: Snapshot,
+    prefix: String,
+    after: Option<String>,
+    announce_end: bool,
+    watcher: Watcher,
+}
+
+/// What came of a rendering: bytes, and how to go on.
+struct Rendered {
+    bytes: Bytes,
+    next: Stage,
+}
+
+impl WatchBody {
+    pub(super) fn new(
+        frames: Frames,
+        start: Start,
+        bookmarks: bool,
+        until: Instant,
+        ending: Ending,
+    ) -> WatchBody {
+        let mut retired = frames.served.retirement();
+        let ending = Box::pin(async move {
+            tokio::select! {
+                () = ending.begun() => {}
+                _ = retired.wait_for(|retired| *retired) => {}
+            }
+        });
+        let stage = match start {
+            Start::After(watcher) => Stage::Live(watcher),
+            Start::Failed(status) => Stage::Failed(frames.error(&status)),
+            Start::State {
+                snapshot,
+                prefix,
+                announce_end,
+                watcher,
+            } => Stage::Initial(Box::new(Initial {
+                snapshot,
+                prefix,
+                after: None,
+                announce_end,
+                watcher,
+            })),
+        };
+        let mut body = WatchBody {
+            frames: Arc::new(frames),
+            stage,
+            bookmarks,
+            until,
+            timer: Box::pin(tokio::time::sleep_until(until.into())),
+            ending,
+            columns_told: false,
+        };
+        body.arm_timer(Instant::now());
+        body
+    }
+
+    /// Sets the timer to the next bookmark or the end, whichever is first.
+    fn arm_timer(&mut self, now: Instant) {
+        let mut at = self.until;
+        if self.bookmarks {
+            let last = self
+                .until
+                .checked_sub(BOOKMARK_BEFORE_END)
+                .unwrap_or(self.until);
+            let next = now + BOOKMARK_EVERY;
+            at = at.min(if now < last {
+                next.min(last)
+            } else {
+                self.until
+            });
+        }
+        self.timer.as_mut().reset(at.into());
+    }
+
+    /// What the timer and the ending say; nothing while there is nothing to say.
+    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ending.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if now >= self.until {
+                return Poll::Ready(None);
+            }
+            self.arm_timer(now);
+            if let Stage::Live(watcher) = &self.stage
+                && let Ok(bytes) = self.frames.bookmark(watcher.progress(), false)
+            {
+                return Poll::Ready(Some(bytes));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Events that are due, as bytes; falls back to a rendering that may wait.
+    fn poll_live(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Stage::Live(watcher) = &mut self.stage else {
+            return Poll::Pending;
+        };
+        let mut due: Vec<Arc<Event>> = Vec::new();
+        loop {
+            match watcher.poll_batch(cx, &mut due, BATCH) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(self.give_up(error)),
+            }
+            match quick_frames(&self.frames, &due) {
+                Some(Some(bytes)) => return Poll::Ready(Some(bytes)),
+                Some(None) => due.clear(),
+                None => break,
+            }
+        }
+        if let Stage::Live(watcher) = std::mem::replace(&mut self.stage, Stage::Ended) {
+            let with_columns = !std::mem::replace(&mut self.columns_told, true);
+            let rendering = slow_frames(self.frames.clone(), due, with_columns, watcher);
+            self.stage = Stage::Rendering(Box::pin(rendering));
+        }
+        Poll::Ready(Some(Bytes::new()))
+    }
+
+    /// Slow clients are cut off without a word; everything else is explained.
+    fn give_up(&mut self, error: WatchError) -> Option<Bytes> {
+        self.stage = Stage::Ended;
+        match error {
+            WatchError::Lagged | WatchError::Closed => None,
+            other => Some(self.frames.error(&watch_error(other, 0))),
+        }
+    }
+}
+
+/// All events as bytes, if none must be converted; nothing inside when none concerns this client.
+fn quick_frames(frames: &Frames, due: &[Arc<Event>]) -> Option<Option<Bytes>> {
+    if let [event] = due {
+        return match frames.quick(event) {
+            Quick::Bytes(bytes) => Some(Some(bytes)),
+            Quick::Nothing => Some(None),
+            Quick::Later => None,
+        };
+    }
+    let mut out = BytesMut::new();
+    for event in due {
+        match frames.quick(event) {
+            Quick::Bytes(bytes) => out.extend_from_slice(&bytes),
+            Quick::Nothing => {}
+            Quick::Later => return None,
+        }
+    }
+    Some((!out.is_empty()).then(|| out.freeze()))
+}
+
+async fn slow_frames(
+    frames: Arc<Frames>,
+    due: Vec<Arc<Event>>,
+    mut with_columns: bool,
+    watcher: Watcher,
+) -> Rendered {
+    let mut out = BytesMut::new();
+    for event in due {
+        match frames.slow(&event, with_columns).await {
+            Ok(Some(bytes)) => {
+                with_columns = false;
+                out.extend_from_slice(&bytes);
+            }
+            Ok(None) => {}
+            // An event that cannot be shown must not be passed over: the client would be wrong forever.
+            Err(status) => return failed(&frames, out, &status),
+        }
+    }
+    Rendered {
+        bytes: out.freeze(),
+        next: Stage::Live(watcher),
+    }
+}
+
+async fn initial_frames(
+    frames: Arc<Frames>,
+    mut initial: Box<Initial>,
+    mut with_columns: bool,
+) -> Rendered {
+    let mut out = BytesMut::new();
+    loop {
+        let after = initial.after.take();
+        let batch: Vec<_> = initial
+            .snapshot
+            .range(&initial.prefix, after.as_deref())
+            .take(BATCH)
+            .cloned()
+            .collect();
+        let Some(last) = batch.last() else {
+            break;
+        };
+        initial.after = Some(last.key().to_owned());
+        for entry in batch
+            .iter()
+            .filter(|entry| frames.selection.matches_entry(entry))
+        {
+            match frames.initial(entry, with_columns).await {
+                Ok(Some(bytes)) => {
+                    with_columns = false;
+                    out.extend_from_slice(&bytes);
+                }
+                Ok(None) => {}
+                Err(status) => return failed(&frames, out, &status),
+            }
+        }
+        if out.len() >= FRAME {
+            return Rendered {
+                bytes: out.freeze(),
+                next: Stage::Initial(initial),
+            };
+        }
+    }
+    if initial.announce_end {
+        match frames.bookmark(initial.snapshot.revision(), true) {
+            Ok(bytes) => out.extend_from_slice(&bytes),
+            Err(status) => return failed(&frames, out, &status),
+        }
+    }
+    Rendered {
+        bytes: out.freeze(),
+        next: Stage::Live(initial.watcher),
+    }
+}
+
+fn failed(frames: &Frames, mut out: BytesMut, status: &Status) -> Rendered {
+    out.extend_from_slice(&frames.error(status));
+    Rendered {
+        bytes: out.freeze(),
+        next: Stage::Ended,
+    }
+}
+
+impl http_body::Body for WatchBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        loop {
+            let bytes = match &mut this.stage {
+                Stage::Ended => return Poll::Ready(None),
+                Stage::Failed(bytes) => {
+                    let bytes = std::mem::take(bytes);
+                    this.stage = Stage::Ended;
+                    Some(bytes)
+                }
+                Stage::Initial(_) => {
+                    if let Stage::Initial(initial) =
+                        std::mem::replace(&mut this.stage, Stage::Ended)
+                    {
+                        let with_columns = !this.columns_told && initial.after.is_none();
+                        this.columns_told |= !initial.snapshot.is_empty();
+                        let rendering = initial_frames(this.frames.clone(), initial, with_columns);
+                        this.stage = Stage::Rendering(Box::pin(rendering));
+                    }
+                    continue;
+                }
+                Stage::Rendering(rendering) => match rendering.as_mut().poll(cx) {
+                    Poll::Ready(Rendered { bytes, next }) => {
+                        this.stage = next;
+                        Some(bytes)
+                    }
+                    Poll::Pending => match this.poll_clock(cx) {
+                        Poll::Ready(None) => None,
+                        _ => return Poll::Pending,
+                    },
+                },
+                Stage::Live(_) => match this.poll_live(cx) {
+                    Poll::Ready(bytes) => bytes,
+                    Poll::Pending => match this.poll_clock(cx) {
+                        Poll::Pending => return Poll::Pending,
+                        Poll::Ready(bytes) => bytes,
+                    },
+                },
+            };
+            match bytes {
+                None => {
+                    this.stage = Stage::Ended;
+                    return Poll::Ready(None);
+                }
+                Some(bytes) if bytes.is_empty() => continue,
+                Some(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a watch begins: with the whole state, after a version, or with an error in its own stream.
+
+use super::super::call::Call;
+use super::super::freshness;
+use super::super::selection::Selection;
+use crate::request::options::ListOptions;
+use bareboat_api::Status;
+use bareboat_storage::{Snapshot, WatchError, WatchSpec, Watcher};
+
+/// Where a watch begins.
+pub(super) enum Start {
+    /// Every object of a snapshot, then what follows.
+    State {
+        snapshot: Snapshot,
+        prefix: String,
+        announce_end: bool,
+        watcher: Watcher,
+    },
+    /// What follows a version.
+    After(Watcher),
+    /// One ERROR event and the end.
+    Failed(Status),
+}
+
+impl Start {
+    /// Chooses by version and options.
+    pub(super) async fn choose(call: &Call, options: &ListOptions, selection: &Selection) -> Start {
+        let version = options.resource_version.unwrap_or(0);
+        if version > call.served.store().visible()
+            && let Err(status) = freshness::at_least(call, version).await
+        {
+            // A client that outlived a reset of the server holds a version it will not see for
+            // long. "Expired" is what makes every client list again; for a version that a list
+            // must not be older than, waiting was right and the time is over.
+            return Start::Failed(match options.send_initial_events {
+                Some(true) => status,
+                _ => too_old(version, call.served.store().visible()),
+            });
+        }
+        let with_state = options.send_initial_events.unwrap_or(version == 0);
+        if !with_state {
+            let after = if version == 0 {
+                call.served.store().visible()
+            } else {
+                version
+            };
+            return match follow(call, selection, after) {
+                Ok(watcher) => Start::After(watcher),
+                Err(status) => Start::Failed(status),
+            };
+        }
+        let snapshot = call.served.resource().snapshot();
+        match follow(call, selection, snapshot.revision()) {
+            Ok(watcher) => Start::State {
+                prefix: call.served.prefix(&call.ask.info.namespace),
+                snapshot,
+                announce_end: options.send_initial_events == Some(true) && options.bookmarks,
+                watcher,
+            },
+            Err(status) => Start::Failed(status),
+        }
+    }
+}
+
+/// A watcher of what the request selects, told to the index as exactly as it can be.
+fn follow(call: &Call, selection: &Selection, after: u64) -> Result<Watcher, Status> {
+    let namespaced = call.served.kind.namespaced();
+    let namespace = if call.ask.info.namespace.is_empty() && namespaced {
+        selection.pinned_namespace().unwrap_or("")
+    } else {
+        &call.ask.info.namespace
+    };
+    let mut spec = match selection.pinned_name() {
+        Some(name) if !namespaced || !namespace.is_empty() => {
+            WatchSpec::name(after, call.served.key(namespace, name))
+        }
+        _ if namespaced && !namespace.is_empty() => WatchSpec::namespace(after, namespace),
+        _ => WatchSpec::all(after),
+    };
+    if let Some((key, value)) = selection.label_hint() {
+        spec = spec.with_label(key, value);
+    }
+    call.served
+        .resource()
+        .watch(spec)
+        .map_err(|error| watch_error(error, after))
+}
+
+/// What a failed watch tells its client.
+pub(super) fn watch_error(error: WatchError, version: u64) -> Status {
+    match error {
+        WatchError::Expired { floor } => too_old(version, floor),
+        other => Status::internal(other),
+    }
+}
+
+fn too_old(version: u64, known: u64) -> Status {
+    Status::expired(format!("too old resource version: {version} ({known})"))
+}

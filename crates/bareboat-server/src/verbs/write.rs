@@ -1,0 +1,14 @@
+//! The way of a write: decode → default → admission → prepare → validate → store.
+//!
+//! Create, update, every patch and apply all walk through here; they differ only in how the new
+//! object comes about.
+
+pub(super) mod change;
+pub(super) mod decode;
+mod metadata;
+mod pipeline;
+mod store;
+
+pub(super) use metadata::generate_name;
+pub(super) use pipeline::Pipeline;
+pub(super) use store::commit_error;

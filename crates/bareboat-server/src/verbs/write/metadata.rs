@@ -1,0 +1,169 @@
+//! What the server itself writes into metadata, and what it does not let clients write.
+
+use bareboat_api::{Object, Status, Str, Value};
+use std::collections::BTreeSet;
+
+/// Letters and digits that make neither words nor look alike.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// So much of a prefix is kept that a name made from it fits a label.
+const LONGEST_PREFIX: usize = 58;
+
+/// Metadata only the server may set.
+const SERVERS_OWN: [&str; 6] = [
+    "uid",
+    "creationTimestamp",
+    "selfLink",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// A name made from a prefix.
+pub(crate) fn generate_name(prefix: &str) -> String {
+    let mut cut = prefix.len().min(LONGEST_PREFIX);
+    while !prefix.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let mut name = prefix[..cut].to_owned();
+    let random = uuid::Uuid::new_v4().into_bytes();
+    name.extend(
+        random[10..15]
+            .iter()
+            .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])),
+    );
+    name
+}
+
+/// Prepares the metadata of a new object.
+pub(super) fn for_create(
+    object: &mut Object,
+    namespace: Option<&str>,
+    now: &str,
+) -> Result<(), Status> {
+    let version = object.resource_version();
+    if !version.is_empty() && version != "0" {
+        return Err(Status::new(
+            500,
+            "",
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    place(object, namespace)?;
+    for key in SERVERS_OWN {
+        object.remove_meta(key);
+    }
+    object.remove_meta("resourceVersion");
+    object.set_meta("uid", Value::from(uuid::Uuid::new_v4().to_string()));
+    object.set_meta("creationTimestamp", Value::string(now));
+    Ok(())
+}
+
+/// Puts an object into the namespace of its URL, or refuses one that claims another.
+pub(super) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), Status> {
+    match namespace {
+        Some(namespace) => {
+            let own = object.namespace();
+            if !own.is_empty() && own != namespace {
+                return Err(Status::bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request",
+                ));
+            }
+            object.set_meta("namespace", Value::string(namespace));
+        }
+        None => {
+            object.remove_meta("namespace");
+        }
+    }
+    Ok(())
+}
+
+/// Restores in a changed object what only the server may change.
+pub(super) fn for_update(object: &mut Object, live: &Object) {
+    for key in SERVERS_OWN {
+        match live.meta(key) {
+            Some(value) => object.set_meta(key, value.clone()),
+            None => {
+                object.remove_meta(key);
+            }
+        }
+    }
+}
+
+/// Drops owner references that stand there twice; tells of which objects.
+pub(super) fn drop_duplicate_owners(object: &mut Object) -> Option<String> {
+    let Some(Value::Array(owners)) = object.meta("ownerReferences") else {
+        return None;
+    };
+    let mut seen: Vec<&Value> = Vec::with_capacity(owners.len());
+    let mut twice = BTreeSet::new();
+    for owner in owners {
+        if seen.contains(&owner) {
+            twice.insert(
+                owner
+                    .get("uid")
+                    .and_then(Value::as_str)
+                    .unwrap_or("")
+                    .to_owned(),
+            );
+        } else {
+            seen.push(owner);
+        }
+    }
+    if twice.is_empty() {
+        return None;
+    }
+    let kept: Vec<Value> = seen.into_iter().cloned().collect();
+    object.set_meta("ownerReferences", Value::Array(kept));
+    let uids: Vec<String> = twice.into_iter().collect();
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries; please fix your requests; duplicate UID(s) observed: {}",
+        uids.join(", ")
+    ))
+}
+
+/// Removes everything that is empty and would not be there if nobody had mentioned it.
+pub(super) fn tidy(object: &mut Object) {
+    let metadata = object.metadata_mut();
+    for key in ["labels", "annotations"] {
+        if metadata.get(key).is_some_and(|value| {
+            value.is_null() || value.as_object().is_some_and(|map| map.is_empty())
+        }) {
+            metadata.remove(key);
+        }
+    }
+    for key in ["finalizers", "ownerReferences", "managedFields"] {
+        if metadata.get(key).is_some_and(|value| {
+            value.is_null() || value.as_array().is_some_and(<[Value]>::is_empty)
+        }) {
+            metadata.remove(key);
+        }
+    }
+    for key in ["name", "generateName", "namespace"] {
+        if metadata.get_str(key) == Some("") {
+            metadata.remove(key);
+        }
+    }
+}
+
+/// The time as objects carry it.
+pub(crate) fn now() -> Str {
+    Str::new(
+        jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_names_fit_a_label() {
+        let name = generate_name(&"x".repeat(80));
+        assert_eq!(name.len(), 63);
+        assert!(name[58..].bytes().all(|byte| ALPHABET.contains(&byte)));
+        assert_ne!(generate_name("a-"), generate_name("a-"));
+        assert!(generate_name(&"ü".repeat(40)).starts_with("üü"));
+    }
+}

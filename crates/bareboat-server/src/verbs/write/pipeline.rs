@@ -1,0 +1,288 @@
+//! From a decoded object to one that may be stored: admission, preparation, validation.
+
+use super::metadata;
+use crate::admission;
+use crate::verbs::call::Call;
+use bareboat_api::admission::{Operation, Review};
+use bareboat_api::kind::{Generation, SubresourceRole, WriteContext};
+use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
+use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
+
+/// One write on its way.
+pub(crate) struct Pipeline<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) dry_run: bool,
+    pub(crate) now: Str,
+}
+
+impl<'a> Pipeline<'a> {
+    pub(crate) fn new(call: &'a Call, dry_run: bool) -> Pipeline<'a> {
+        Pipeline {
+            call,
+            dry_run,
+            now: metadata::now(),
+        }
+    }
+
+    /// The circumstances, as strategies are told them.
+    pub(crate) fn context(&self) -> WriteContext<'_> {
+        let subresource = &self.call.ask.info.subresource;
+        WriteContext {
+            subresource: (!subresource.is_empty()).then_some(subresource.as_str()),
+            user: &self.call.ask.user,
+            now: &self.now,
+            version: &self.call.version().name,
+        }
+    }
+
+    /// What the subresource of the request is; nothing for the object itself.
+    fn role(&self) -> Option<&SubresourceRole> {
+        let name = &self.call.ask.info.subresource;
+        self.call
+            .version()
+            .subresource(name)
+            .map(|subresource| &subresource.role)
+    }
+
+    /// The namespace new objects live in.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.call
+            .served
+            .kind
+            .namespaced()
+            .then_some(self.call.ask.info.namespace.as_str())
+    }
+
+    fn warn(&self, warnings: impl IntoIterator<Item = String>) {
+        for warning in warnings {
+            self.call.ask.warnings.add(warning);
+        }
+    }
+
+    /// Takes a decoded object all the way to what may be created.
+    pub(crate) async fn create(&self, mut object: Object) -> Result<Object, Status> {
+        let kind = &self.call.served.kind;
+        metadata::for_create(&mut object, self.namespace(), &self.now)?;
+        metadata::tidy(&mut object);
+        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.admit(Operation::Create, Some(&mut object), None)
+            .await?;
+        self.warn(metadata::drop_duplicate_owners(&mut object));
+        if self.call.version().has_status() {
+            self.set_status(&mut object, None);
+        }
+        if kind.policy.generation != Generation::Untracked {
+            object.set_meta("generation", Value::Int(1));
+        }
+        kind.strategy.prepare_create(&mut object, &self.context());
+        self.validate_create(&object)?;
+        self.check(Operation::Create, Some(&mut object), None)
+            .await?;
+        Ok(object)
+    }
+
+    /// Takes a changed object all the way to what may replace `live`.
+    pub(crate) async fn update(&self, mut object: Object, live: &Object) -> Result<Object, Status> {
+        let kind = &self.call.served.kind;
+        metadata::place(&mut object, self.namespace())?;
+        metadata::for_update(&mut object, live);
+        metadata::tidy(&mut object);
+        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.admit(Operation::Update, Some(&mut object), Some(live))
+            .await?;
+        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.keep_what_is_not_addressed(&mut object, live);
+        kind.strategy
+            .prepare_update(&mut object, live, &self.context());
+        self.move_generation(&mut object, live);
+        self.validate_update(&object, live)?;
+        self.check(Operation::Update, Some(&mut object), Some(live))
+            .await?;
+        Ok(object)
+    }
+
+    /// A write to the object keeps its status, a write to the status keeps the object.
+    fn keep_what_is_not_addressed(&self, object: &mut Object, live: &Object) {
+        match self.role() {
+            None if self.call.version().has_status() => self.set_status(object, live.get("status")),
+            Some(SubresourceRole::Status) => {
+                let written = std::mem::replace(object, live.clone());
+                match written.get("status") {
+                    Some(status) => {
+                        object.map_mut().insert("status", status.clone());
+                    }
+                    None => self.set_status(object, None),
+                }
+                let through: &[&str] = if self.call.served.kind.policy.status_keeps_metadata {
+                    &[
+                        "labels",
+                        "annotations",
+                        "finalizers",
+                        "ownerReferences",
+                        "managedFields",
+                    ]
+                } else {
+                    &["managedFields"]
+                };
+                for key in through {
+                    match written.meta(key) {
+                        Some(value) => object.set_meta(key, value.clone()),
+                        None => {
+                            object.remove_meta(key);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Built-in kinds always show a status, if an empty one; custom kinds only what they have.
+    fn set_status(&self, object: &mut Object, status: Option<&Value>) {
+        match status {
+            Some(status) => {
+                object.map_mut().insert("status", status.clone());
+            }
+            None if self.call.served.kind.custom => {
+                object.map_mut().remove("status");
+            }
+            None => {
+                object.map_mut().insert("status", Value::object());
+            }
+        }
+    }
+
+    fn move_generation(&self, object: &mut Object, live: &Object) {
+        let with_status = match self.call.served.kind.policy.generation {
+            Generation::Untracked => return,
+            Generation::OutsideStatus => false,
+            Generation::OutsideMetadata => true,
+        };
+        let counts = |key: &str| key != "metadata" && (with_status || key != "status");
+        let differs = {
+            let mut new = object.map().iter().filter(|(key, _)| counts(key));
+            let mut old = live.map().iter().filter(|(key, _)| counts(key));
+            loop {
+                match (new.next(), old.next()) {
+                    (None, None) => break false,
+                    (Some(new), Some(old)) if new == old => {}
+                    _ => break true,
+                }
+            }
+        };
+        if differs && !matches!(self.role(), Some(SubresourceRole::Status)) {
+            object.set_meta("generation", Value::Int(live.generation() + 1));
+        }
+    }
+
+    fn validate_create(&self, object: &Object) -> Result<(), Status> {
+        let kind = &self.call.served.kind;
+        let mut errors = Vec::new();
+        let empty = bareboat_api::Map::new();
+        let metadata = object.metadata().unwrap_or(&empty);
+        let path = FieldPath::new("metadata");
+        errors.extend(validate_metadata(
+            metadata,
+            kind.namespaced(),
+            kind.policy.name_rule,
+            &path,
+        ));
+        let validated = self.call.version().shape.validate(object.value(), None);
+        self.warn(validated.warnings);
+        errors.extend(validated.errors);
+        errors.extend(kind.strategy.validate_create(object, &self.context()));
+        self.refuse(object, errors)?;
+        self.warn(kind.strategy.warnings(object, None, &self.context()));
+        Ok(())
+    }
+
+    fn validate_update(&self, object: &Object, live: &Object) -> Result<(), Status> {
+        let kind = &self.call.served.kind;
+        let mut errors = Vec::new();
+        let empty = bareboat_api::Map::new();
+        let path = FieldPath::new("metadata");
+        let (new, old) = (
+            object.metadata().unwrap_or(&empty),
+            live.metadata().unwrap_or(&empty),
+        );
+        errors.extend(validate_metadata_update(new, old, &path));
+        let validated = self
+            .call
+            .version()
+            .shape
+            .validate(object.value(), Some(live.value()));
+        self.warn(validated.warnings);
+        errors.extend(validated.errors);
+        errors.extend(kind.strategy.validate_update(object, live, &self.context()));
+        self.refuse(object, errors)?;
+        self.warn(kind.strategy.warnings(object, Some(live), &self.context()));
+        Ok(())
+    }
+
+    fn refuse(&self, object: &Object, errors: Vec<FieldError>) -> Result<(), Status> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(Status::invalid(
+            self.call.served.kind.group_kind(),
+            object.name(),
+            &errors,
+        ))
+    }
+
+    /// Lets mutating admission have its say.
+    pub(crate) async fn admit(
+        &self,
+        operation: Operation,
+        object: Option<&mut Object>,
+        old: Option<&Object>,
+    ) -> Result<(), Status> {
+        let state = &self.call.state;
+        let mut review = self.review(operation, object, old);
+        let result = admission::mutate(&state.admission, &mut review, state.as_ref()).await;
+        let warnings = std::mem::take(&mut review.warnings);
+        self.warn(warnings);
+        result
+    }
+
+    /// Lets validating admission have its say.
+    pub(crate) async fn check(
+        &self,
+        operation: Operation,
+        object: Option<&mut Object>,
+        old: Option<&Object>,
+    ) -> Result<(), Status> {
+        let state = &self.call.state;
+        let mut review = self.review(operation, object, old);
+        let result = admission::validate(&state.admission, &mut review, state.as_ref()).await;
+        let warnings = std::mem::take(&mut review.warnings);
+        self.warn(warnings);
+        result
+    }
+
+    fn review<'r>(
+        &'r self,
+        operation: Operation,
+        object: Option<&'r mut Object>,
+        old: Option<&'r Object>,
+    ) -> Review<'r> {
+        let info = &self.call.ask.info;
+        Review {
+            operation,
+            kind: &self.call.served.kind,
+            version: &self.call.version().name,
+            subresource: &info.subresource,
+            namespace: if self.call.served.kind.namespaced() {
+                &info.namespace
+            } else {
+                ""
+            },
+            name: &info.name,
+            object,
+            old,
+            user: &self.call.ask.user,
+            dry_run: self.dry_run,
+            warnings: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Compaction along the primary key: each row names the one it replaced, so no index is needed to find what may go.
+
+use bareboat_storage::Sweep;
+use rusqlite::Connection;
+
+use crate::schema::pragma;
+
+/// What a slice left.
+pub(crate) struct Swept {
+    pub(crate) sweep: Sweep,
+    pub(crate) free_bytes: u64,
+}
+
+/// Free pages are used again; only what is far more than that is given back to the disk, this many at a time.
+const VACUUM_PAGES: i64 = 256;
+
+/// Raises the floor and sweeps up to `rows` rows below it.
+pub(crate) fn slice(
+    connection: &mut Connection,
+    floor: u64,
+    rows: usize,
+) -> rusqlite::Result<Swept> {
+    // Without its own fsync: the log is written in order, so whatever of this survives a crash survives in order too,
+    // the floor before the rows. What does not is done again.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let swept = sweep(connection, floor as i64, rows);
+    let vacuumed = match swept {
+        Ok(Sweep::Done) => vacuum(connection),
+        _ => Ok((Sweep::More, 0)),
+    };
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    swept?;
+    let (sweep, free_bytes) = vacuumed?;
+    Ok(Swept { sweep, free_bytes })
+}
+
+fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Result<Sweep> {
+    let progress = "SELECT rev FROM progress WHERE name = ?1";
+    let known = |name| {
+        connection
+            .prepare_cached(progress)?
+            .query_row([name], |row| row.get(0))
+    };
+    let (durable, swept): (i64, i64) = (known("floor")?, known("swept")?);
+    if durable >= floor && swept >= floor {
+        return Ok(Sweep::Done);
+    }
+    let transaction = connection.transaction()?;
+    let slice: Vec<(i64, i64, bool)> = transaction
+        .prepare_cached(
+            "SELECT rev, prev, value IS NULL FROM log
+             WHERE rev > ?1 AND rev <= ?2 ORDER BY rev LIMIT ?3",
+        )?
+        .query_map((swept, floor, rows as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    {
+        let mut forget = transaction.prepare_cached("DELETE FROM log WHERE rev = ?1")?;
+        for &(rev, prev, tombstone) in &slice {
+            if prev != 0 {
+                forget.execute([prev])?;
+            }
+            if tombstone {
+                forget.execute([rev])?;
+            }
+        }
+        let mut note =
+            transaction.prepare_cached("UPDATE progress SET rev = ?2 WHERE name = ?1")?;
+        note.execute(("floor", durable.max(floor)))?;
+        let reached = match slice.last() {
+            Some(last) if slice.len() == rows => last.0,
+            _ => floor,
+        };
+        note.execute(("swept", reached))?;
+    }
+    transaction.commit()?;
+    Ok(if slice.len() == rows {
+        Sweep::More
+    } else {
+        Sweep::Done
+    })
+}
+
+/// Gives some free pages back if they are more than a quarter of the file; tells whether more should follow.
+fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64)> {
+    let free = pragma(connection, "freelist_count")?;
+    let pages = pragma(connection, "page_count")?;
+    let page = pragma(connection, "page_size")?;
+    let surplus = free > VACUUM_PAGES && free > pages / 4;
+    if surplus {
+        // A query in form: each step frees a page.
+        let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+        let mut rows = step.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    let sweep = if surplus { Sweep::More } else { Sweep::Done };
+    Ok((sweep, (free * page) as u64))
+}

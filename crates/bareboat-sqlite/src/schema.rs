@@ -1,0 +1,121 @@
+//! The file's format: its tables, its version, its pragmas.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::SqliteOptions;
+use crate::error::SqliteError;
+
+/// The format this program writes.
+const FORMAT: i64 = 1;
+/// "Bare" in the header, so that `file` and we know whose it is.
+const APPLICATION: i64 = 0x4261_7265;
+
+/// How long to wait for someone who looks into the file with a tool of their own.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// `value` stands last, so that reading the other columns never touches its overflow pages.
+/// Revision 1 is the empty beginning: version 0 is never given out.
+const TABLES: &str = "
+    CREATE TABLE resource (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE log (
+        rev INTEGER PRIMARY KEY,
+        prev INTEGER NOT NULL,
+        resource INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB
+    ) STRICT;
+    CREATE TABLE progress (name TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO progress VALUES ('floor', 1), ('swept', 1);
+    CREATE VIEW history AS
+        SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object
+        FROM log JOIN resource ON resource.id = log.resource;
+    CREATE VIEW live AS
+        SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
+";
+
+/// Opens the file for writing and tells its floor.
+pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, u64), SqliteError> {
+    let at = |error| SqliteError::at(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    let format = pragma(&connection, "user_version").map_err(at)?;
+    let application = pragma(&connection, "application_id").map_err(at)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(at)?;
+    if format == 0 && tables == 0 {
+        create(&mut connection).map_err(at)?;
+    } else if application != APPLICATION {
+        return Err(SqliteError::Foreign { path: path.into() });
+    } else if format > FORMAT {
+        return Err(SqliteError::Newer {
+            path: path.into(),
+            found: format,
+            known: FORMAT,
+        });
+    }
+    tune(&connection, options).map_err(at)?;
+    let floor = "SELECT rev FROM progress WHERE name = 'floor'";
+    let floor: i64 = connection
+        .query_row(floor, [], |row| row.get(0))
+        .map_err(at)?;
+    Ok((connection, floor as u64))
+}
+
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Only an empty file can still choose this.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(TABLES)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+fn tune(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if let Some(bytes) = options.max_bytes {
+        let page = pragma(connection, "page_size")?.max(1);
+        connection.pragma_update(None, "max_page_count", bytes as i64 / page)?;
+    }
+    connection.set_prepared_statement_cache_capacity(16);
+    connection.busy_timeout(BUSY_TIMEOUT)
+}
+
+/// A connection for reading beside the writer.
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "cache_size", -512)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+/// A connection that copies the write-ahead log beside the writer.
+pub(crate) fn open_writer_beside(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "cache_size", -64)?;
+    Ok(connection)
+}
+
+pub(crate) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// The path of a file that stands beside the database.
+pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

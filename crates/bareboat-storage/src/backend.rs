@@ -1,0 +1,162 @@
+//! What an engine must do to hold the log: a handful of batch methods, all of them blocking.
+//!
+//! Blocking on purpose. The sequencer is a thread of its own that does nothing but commit, so a local engine is called
+//! without any hop between threads, and a lone writer waits for the fsync and little else. A remote engine holds a
+//! handle of its runtime and blocks on it. Cold reads run on a small pool of the store's own, never on a caller's task.
+//!
+//! Engines know bytes and revisions. Order, conflicts, watches and history in memory are above them, once for all.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+
+/// Any error, kept as the cause of ours.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// One line of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its revision: the primary key of the log.
+    pub revision: u64,
+    /// The revision this one replaces, 0 if the key did not exist. A tombstone ends the chain: what is created after
+    /// it starts again with 0.
+    pub prev: u64,
+    /// The resource, such as `apps/deployments`.
+    pub resource: Arc<str>,
+    /// The key within the resource, `namespace/name` or `name`.
+    pub key: Arc<str>,
+    /// The object without resourceVersion; `None` is a tombstone.
+    pub value: Option<Value>,
+}
+
+/// A record and the one it replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The change.
+    pub record: Record,
+    /// What was there before, absent for a creation.
+    pub previous: Option<Record>,
+}
+
+/// What became of one record of a committed batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is durable, under this revision (the proposed one, unless the engine has other writers).
+    Written(u64),
+    /// Another process changed the key first; the store must follow the log at least up to this revision.
+    Lost(u64),
+}
+
+/// Who writes to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writers {
+    /// This process alone: revisions are assigned by the sequencer.
+    One,
+    /// Others too: the engine assigns revisions, decides conflicts by `prev`, and tells of all commits in
+    /// [`Backend::follow`], ours included.
+    Many,
+}
+
+/// What a slice of compaction left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// More rows remain below the floor.
+    More,
+    /// Nothing remains.
+    Done,
+}
+
+/// What an engine tells of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackendStats {
+    /// Bytes the log occupies where it is kept.
+    pub bytes: u64,
+    /// Bytes of that which hold nothing and will be used again or given back.
+    pub free_bytes: u64,
+}
+
+/// Why an engine could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// No room: the batch was rolled back, reads go on.
+    #[error("no space left for the log")]
+    Full(#[source] BoxError),
+    /// History up to `floor` is gone.
+    #[error("revisions before {floor} have been compacted")]
+    Compacted {
+        /// The oldest revision at which reads are still exact.
+        floor: u64,
+    },
+    /// The log can't be trusted any more, or not be reached; after a commit nobody knows whether it is durable.
+    #[error("the log failed")]
+    Failed(#[source] BoxError),
+}
+
+/// An engine that holds the log.
+pub trait Backend: Send + Sync + 'static {
+    /// Who else writes.
+    fn writers(&self) -> Writers {
+        Writers::One
+    }
+
+    /// Makes a batch durable, all of it or nothing, and says what became of each record, in order.
+    ///
+    /// With one writer every outcome is `Written` with the record's own revision. Called by one thread at a time.
+    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError>;
+
+    /// Visits every record that is kept, in order of revision: the live state and the history above the floor.
+    fn load(&self, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError>;
+
+    /// Up to `limit` changes of a resource (or of all) with `after < revision <= upto`, in order.
+    ///
+    /// Fails with `Compacted` if the floor is above `after` when the read ends.
+    fn read_since(
+        &self,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: usize,
+    ) -> Result<Vec<Change>, BackendError>;
+
+    /// Visits the records that made up a resource at `revision`, in any order, without tombstones.
+    ///
+    /// Fails with `Compacted` if the floor is above `revision` when the read ends.
+    fn read_at(
+        &self,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+    ) -> Result<(), BackendError>;
+
+    /// Raises the floor to `upto` and forgets up to about `rows` records nobody needs above it.
+    ///
+    /// The floor must be durable before the first row goes; what a crash leaves behind is swept by the next call.
+    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError>;
+
+    /// The floor: reads at it are exact and watches after it complete, below it nothing is promised.
+    fn compacted(&self) -> u64;
+
+    /// The last revision ever given out, which may be that of a record already compacted; never 0 once opened.
+    fn last_revision(&self) -> Result<u64, BackendError>;
+
+    /// Delivers all commits after `after`, in order, until `deliver` returns false. Only called if others write too.
+    fn follow(
+        &self,
+        after: u64,
+        deliver: &mut dyn FnMut(Vec<Record>) -> bool,
+    ) -> Result<(), BackendError> {
+        let _ = (after, deliver);
+        Ok(())
+    }
+
+    /// Size of the log.
+    fn stats(&self) -> BackendStats {
+        BackendStats::default()
+    }
+
+    /// Ends all use: flushes, releases locks and files. Later calls fail.
+    fn close(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! What every backend must pass, as one suite: `bareboat_storage::conformance!(my_site)` in a test file stamps it.
+//!
+//! `my_site` is a function that gives a [`Site`]: a place with an empty log which can be opened again and again.
+//! A crash can't be simulated from inside; engines that survive one have a test of their own.
+
+#![allow(clippy::missing_panics_doc)]
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{
+    Backend, Committed, Entry, Event, EventKind, Expect, Resource, Snapshot, Store, StoreOptions,
+    WatchSpec, Watcher, Write,
+};
+
+mod history;
+mod streams;
+mod writes;
+
+pub use history::*;
+pub use streams::*;
+pub use writes::*;
+
+/// A place where a log can be opened, closed and opened again.
+pub trait Site: Send + Sync {
+    /// Opens the log; what was opened before has been closed.
+    fn open(&self) -> Arc<dyn Backend>;
+}
+
+impl<F: Fn() -> Arc<dyn Backend> + Send + Sync> Site for F {
+    fn open(&self) -> Arc<dyn Backend> {
+        self()
+    }
+}
+
+/// Stamps the suite on a backend: `conformance!(path::to::make_site)`.
+#[macro_export]
+macro_rules! conformance {
+    ($site:path) => {
+        $crate::conformance!(@each $site:
+            one_of_many_creators_wins
+            compare_and_swap_loses_no_update
+            expectations_are_judged
+            revisions_rise_and_are_never_zero
+            wire_bytes_carry_the_revision
+            a_big_crowd_is_committed
+            a_dropped_future_does_not_cancel_a_queued_write
+            transactions_happen_together_or_not_at_all
+            snapshots_never_change
+            exact_history_from_memory
+            exact_history_from_the_log
+            a_restart_finds_everything
+            a_restart_keeps_counting_after_a_compacted_deletion
+            compaction_forgets_below_the_floor_only
+            compaction_by_count_runs_by_itself
+            compaction_by_age_runs_by_itself
+            pinned_snapshots_outlive_compaction
+            watches_resume_from_any_revision_in_memory
+            watches_resume_from_any_revision_in_the_log
+            watches_resume_while_writes_go_on
+            watches_resume_after_a_restart
+            watchers_see_what_is_in_their_scope
+            a_slow_watcher_is_closed_and_an_idle_one_is_not
+            bookmarks_never_promise_too_much
+            the_feed_tells_everything_in_order
+            a_slow_feed_is_told_so
+            observers_are_ahead_of_everyone
+            closing_ends_watches_and_writes
+        );
+    };
+    (@each $site:path: $($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            $crate::conformance::$name(&$site());
+        })*
+    };
+}
+
+/// Runs a test on a runtime of two workers, so that tasks really meet.
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .expect("a runtime for the test")
+        .block_on(async {
+            tokio::time::timeout(Duration::from_secs(120), test)
+                .await
+                .expect("the test hangs");
+        });
+}
+
+fn open(site: &dyn Site) -> Store {
+    open_with(site, StoreOptions::default())
+}
+
+fn open_with(site: &dyn Site, options: StoreOptions) -> Store {
+    Store::open(site.open(), options).expect("the log opens")
+}
+
+/// Options under which memory remembers next to nothing, so that the log is asked.
+fn forgetful() -> StoreOptions {
+    StoreOptions {
+        ring_bytes: 1,
+        ring_floor_bytes: 0,
+        ring_preload: 0,
+        ..StoreOptions::default()
+    }
+}
+
+fn object(key: &str, content: u64) -> Bytes {
+    labelled(key, content, "none")
+}
+
+fn labelled(key: &str, content: u64, tier: &str) -> Bytes {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","labels":{{"tier":"{tier}"}}}},"data":{{"n":"{content}"}}}}"#
+    )
+    .into()
+}
+
+fn content(entry: &Entry) -> u64 {
+    let text = std::str::from_utf8(entry.json()).expect("objects are text");
+    let (_, rest) = text.rsplit_once(r#""n":""#).expect("the test's own object");
+    let digits = rest.split('"').next().unwrap_or_default();
+    digits.parse().expect("the test's own object")
+}
+
+async fn put(store: &Store, resource: &Arc<Resource>, key: &str, n: u64) -> Committed {
+    let write = Write::create(resource, key, object(key, n)).expecting(Expect::Any);
+    store.commit(write).await.expect("an unconditional write")
+}
+
+async fn delete(store: &Store, resource: &Arc<Resource>, key: &str) -> Committed {
+    let found = resource.get(key).expect("something to delete");
+    let write = Write::delete(resource, &found);
+    store
+        .commit(write)
+        .await
+        .expect("a deletion of what is there")
+}
+
+/// What a snapshot shows: key, revision, content.
+type State = BTreeMap<String, (u64, u64)>;
+
+fn state_of(snapshot: &Snapshot) -> State {
+    snapshot
+        .range("", None)
+        .map(|entry| (entry.key().to_owned(), (entry.revision(), content(entry))))
+        .collect()
+}
+
+/// The model: every event of a resource, and the state after each revision.
+#[derive(Default)]
+struct Model {
+    events: Vec<(u64, EventKind, String)>,
+    states: BTreeMap<u64, State>,
+}
+
+/// A small generator: tests must be the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+/// Writes at random to two resources and tells what must be seen of the first.
+async fn scribble(store: &Store, writes: u64, seed: u64) -> Model {
+    let mut dice = Dice(seed);
+    let watched = store.resource("core/configmaps");
+    let other = store.resource("apps/deployments");
+    let mut model = Model::default();
+    let mut state = state_of(&watched.snapshot());
+    model.states.insert(store.visible(), state.clone());
+    for n in 0..writes {
+        let key = format!("ns{}/o{}", dice.roll(3), dice.roll(7));
+        let here = dice.roll(4) > 0;
+        let resource = if here { &watched } else { &other };
+        let exists = resource.get(&key).is_some();
+        let (kind, revision) = if exists && dice.roll(3) == 0 {
+            let done = delete(store, resource, &key).await;
+            if here {
+                state.remove(&key);
+            }
+            (EventKind::Deleted, done.revision)
+        } else {
+            let done = put(store, resource, &key, n).await;
+            if here {
+                state.insert(key.clone(), (done.revision, n));
+            }
+            let kind = if exists {
+                EventKind::Modified
+            } else {
+                EventKind::Added
+            };
+            (kind, done.revision)
+        };
+        if here {
+            model.events.push((revision, kind, key));
+        }
+        model.states.insert(revision, state.clone());
+    }
+    model
+}
+
+/// Takes `count` events, which must be due.
+async fn take(watcher: &mut Watcher, count: usize) -> Vec<Arc<Event>> {
+    let mut events = Vec::new();
+    while events.len() < count {
+        let batch = tokio::time::timeout(Duration::from_secs(20), watcher.next_batch(7)).await;
+        events.extend(batch.expect("events are due").expect("the watch goes on"));
+    }
+    events
+}
+
+/// Whether nothing is due at present.
+async fn is_quiet(watcher: &mut Watcher) -> bool {
+    let wait = Duration::from_millis(20);
+    tokio::time::timeout(wait, watcher.next_batch(1))
+        .await
+        .is_err()
+}
+
+fn told(events: &[Arc<Event>]) -> Vec<(u64, EventKind, String)> {
+    events
+        .iter()
+        .map(|event| (event.rev, event.kind, event.key().to_owned()))
+        .collect()
+}
+
+async fn resumes_everywhere(store: &Store, model: &Model) {
+    let resource = store.resource("core/configmaps");
+    for &after in model.states.keys() {
+        let expected: Vec<_> = model
+            .events
+            .iter()
+            .filter(|(revision, ..)| *revision > after)
+            .cloned()
+            .collect();
+        let mut watcher = resource
+            .watch(WatchSpec::all(after))
+            .expect("not compacted");
+        let events = take(&mut watcher, expected.len()).await;
+        assert_eq!(told(&events), expected, "resumed after {after}");
+        for event in &events {
+            check_states(event, model);
+        }
+    }
+}
+
+/// An event's two states must be those of the model.
+fn check_states(event: &Event, model: &Model) {
+    let after = &model.states[&event.rev];
+    let before = model.states.range(..event.rev).next_back().map(|(_, s)| s);
+    let before = before.and_then(|state| state.get(event.key()));
+    let seen = |entry: &Arc<Entry>| (entry.revision(), content(entry));
+    assert_eq!(event.prev.as_ref().map(seen).as_ref(), before);
+    match event.kind {
+        EventKind::Deleted => assert_eq!(after.get(event.key()), None),
+        _ => assert_eq!(after.get(event.key()), Some(&seen(&event.entry))),
+    }
+}

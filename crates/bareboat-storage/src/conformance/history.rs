@@ -1,0 +1,213 @@
+//! Snapshots, exact lists of the past, restarts, compaction.
+
+use super::*;
+use crate::SnapshotError;
+
+/// A snapshot stays what it was while writes go on.
+pub fn snapshots_never_change(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let resource = store.resource("core/configmaps");
+        scribble(&store, 40, 7).await;
+        let snapshot = resource.snapshot();
+        let then = state_of(&snapshot);
+        assert_eq!(snapshot.revision(), store.visible());
+        scribble(&store, 40, 8).await;
+        assert_eq!(state_of(&snapshot), then);
+        let keys: Vec<_> = snapshot
+            .range("ns1/", None)
+            .map(|e| e.key().to_owned())
+            .collect();
+        assert!(keys.is_sorted() && keys.iter().all(|key| key.starts_with("ns1/")));
+        let rest = snapshot.range("ns1/", keys.first().map(String::as_str));
+        assert_eq!(rest.count(), keys.len().saturating_sub(1));
+        assert_eq!(snapshot.count("ns1/", None), keys.len());
+        store.close().await;
+    });
+}
+
+async fn history_is_exact(store: &Store, model: &Model) {
+    let resource = store.resource("core/configmaps");
+    for (revision, state) in &model.states {
+        let snapshot = resource
+            .snapshot_at(*revision)
+            .await
+            .expect("not compacted");
+        assert_eq!(snapshot.revision(), *revision);
+        assert_eq!(&state_of(&snapshot), state, "as of {revision}");
+    }
+    let future = resource.snapshot_at(store.visible() + 1).await;
+    assert!(matches!(future, Err(SnapshotError::Future { .. })));
+}
+
+/// Every past state can be listed, undone from recent events.
+pub fn exact_history_from_memory(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let model = scribble(&store, 150, 42).await;
+        history_is_exact(&store, &model).await;
+        store.close().await;
+    });
+}
+
+/// Every past state can be listed, read from the log.
+pub fn exact_history_from_the_log(site: &dyn Site) {
+    run(async {
+        let store = open_with(site, forgetful());
+        let model = scribble(&store, 150, 43).await;
+        history_is_exact(&store, &model).await;
+        store.close().await;
+    });
+}
+
+/// What was committed is there after a restart, with its revisions and its history.
+pub fn a_restart_finds_everything(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let model = scribble(&store, 200, 44).await;
+        let before = state_of(&store.resource("core/configmaps").snapshot());
+        let last = store.visible();
+        store.close().await;
+        let store = open(site);
+        assert_eq!(store.visible(), last);
+        let names: Vec<_> = store
+            .resources()
+            .iter()
+            .map(|r| r.name().to_owned())
+            .collect();
+        assert!(names.contains(&"apps/deployments".to_owned()));
+        let resource = store.resource("core/configmaps");
+        assert_eq!(state_of(&resource.snapshot()), before);
+        history_is_exact(&store, &model).await;
+        assert_eq!(put(&store, &resource, "ns/new", 1).await.revision, last + 1);
+        store.close().await;
+    });
+}
+
+/// The counter never goes back, even if the record that reached furthest is gone.
+pub fn a_restart_keeps_counting_after_a_compacted_deletion(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let resource = store.resource("core/configmaps");
+        put(&store, &resource, "ns/x", 1).await;
+        let last = delete(&store, &resource, "ns/x").await.revision;
+        store.compact(last).await.expect("compaction");
+        store.close().await;
+        let store = open(site);
+        assert_eq!((store.visible(), store.floor()), (last, last));
+        let resource = store.resource("core/configmaps");
+        assert_eq!(put(&store, &resource, "ns/x", 1).await.revision, last + 1);
+        store.close().await;
+    });
+}
+
+/// Below the floor everything is refused, from the floor on everything is exact, before and after a restart.
+pub fn compaction_forgets_below_the_floor_only(site: &dyn Site) {
+    run(async {
+        let options = StoreOptions {
+            compact_rows: 16,
+            ..forgetful()
+        };
+        let mut store = open_with(site, options.clone());
+        let mut model = scribble(&store, 200, 45).await;
+        let revisions: Vec<u64> = model.states.keys().copied().collect();
+        for floor in [
+            revisions[60],
+            revisions[140],
+            revisions[140],
+            revisions[200],
+        ] {
+            let size = store.stats().backend.bytes;
+            store.compact(floor).await.expect("compaction");
+            assert_eq!(store.floor(), floor);
+            assert!(size == 0 || store.stats().backend.bytes > 0);
+            let resource = store.resource("core/configmaps");
+            let below = resource.watch(WatchSpec::all(floor - 1));
+            assert!(
+                matches!(below.err(), Some(crate::WatchError::Expired { floor: f }) if f == floor)
+            );
+            let below = resource.snapshot_at(floor - 1).await;
+            assert!(matches!(below, Err(SnapshotError::Expired { floor: f }) if f == floor));
+            model.states.retain(|revision, _| *revision >= floor);
+            history_is_exact(&store, &model).await;
+            // The states before an event at the floor are gone, so only what comes after is compared.
+            model.events.retain(|(revision, ..)| *revision > floor);
+            resumes_everywhere(&store, &model).await;
+            store.close().await;
+            store = open_with(site, options.clone());
+            assert_eq!(store.floor(), floor);
+            history_is_exact(&store, &model).await;
+        }
+        store.close().await;
+    });
+}
+
+/// More revisions than are to be kept: the floor follows.
+pub fn compaction_by_count_runs_by_itself(site: &dyn Site) {
+    run(async {
+        let options = StoreOptions {
+            retain_revisions: 50,
+            ..StoreOptions::default()
+        };
+        let store = open_with(site, options);
+        let first = store.visible();
+        scribble(&store, 200, 46).await;
+        assert!(store.floor() > first);
+        assert!(store.visible() - store.floor() <= 50 + 50 / 8 + 1);
+        let resource = store.resource("core/configmaps");
+        assert!(resource.stats().events <= 60);
+        assert!(resource.watch(WatchSpec::all(first)).is_err());
+        store.close().await;
+    });
+}
+
+/// History that has come of age goes although nothing more is written.
+pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
+    run(async {
+        let options = StoreOptions {
+            retain_for: Duration::from_millis(50),
+            compact_every: Duration::from_millis(10),
+            ..StoreOptions::default()
+        };
+        let store = open_with(site, options);
+        scribble(&store, 30, 47).await;
+        let last = store.visible();
+        for _ in 0..200 {
+            if store.floor() == last {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(store.floor(), last);
+        assert_eq!(store.resource("core/configmaps").stats().events, 0);
+        store.close().await;
+    });
+}
+
+/// A continue token's snapshot can be read on although its revision was compacted.
+pub fn pinned_snapshots_outlive_compaction(site: &dyn Site) {
+    run(async {
+        let options = StoreOptions {
+            max_pins: 2,
+            ..StoreOptions::default()
+        };
+        let store = open_with(site, options);
+        let resource = store.resource("core/configmaps");
+        let mut pinned = Vec::new();
+        for n in 0..3 {
+            put(&store, &resource, "ns/x", n).await;
+            let snapshot = resource.snapshot();
+            resource.pin(&snapshot);
+            pinned.push(snapshot.revision());
+        }
+        store.compact(store.visible()).await.expect("compaction");
+        let first = resource.snapshot_at(pinned[0]).await;
+        assert!(
+            matches!(first, Err(SnapshotError::Expired { .. })),
+            "one too many"
+        );
+        let second = resource.snapshot_at(pinned[1]).await.expect("pinned");
+        assert_eq!(second.get("ns/x").map(|entry| content(entry)), Some(1));
+        store.close().await;
+    });
+}

@@ -1,0 +1,68 @@
+//! Where the fixed parts of a stored value lie: the type meta and the opening of the metadata.
+//!
+//! The encoder prints `{"apiVersion":"…","kind":"…","metadata":{` first, always; this room only finds the seams.
+//! It leaves everything behind them unread.
+
+/// The seams of a stored value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Offset just behind the type meta members: `{` followed by the bytes from here is the object without them.
+    pub type_meta_len: u16,
+    /// Offset just behind `"metadata":{`, where the resourceVersion is spliced in.
+    pub metadata_at: u16,
+}
+
+/// Why a value can't be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("value does not begin with apiVersion, kind and non-empty metadata (looked at byte {at})")]
+pub struct LayoutError {
+    /// The offset at which the expected form was left.
+    pub at: usize,
+}
+
+impl Layout {
+    /// Finds the seams of `stored`, which must begin with `{"apiVersion":"…","kind":"…","metadata":{"`.
+    pub fn locate(stored: &[u8]) -> Result<Self, LayoutError> {
+        let at = literal(stored, 0, br#"{"apiVersion":""#)?;
+        let at = string_end(stored, at)?;
+        let at = literal(stored, at, br#","kind":""#)?;
+        let at = string_end(stored, at)?;
+        let type_meta_len = literal(stored, at, b",")?;
+        let metadata_at = literal(stored, type_meta_len, br#""metadata":{"#)?;
+        // A member must follow, since the spliced resourceVersion ends in a comma.
+        literal(stored, metadata_at, b"\"")?;
+        match (u16::try_from(type_meta_len), u16::try_from(metadata_at)) {
+            (Ok(type_meta_len), Ok(metadata_at)) => Ok(Self {
+                type_meta_len,
+                metadata_at,
+            }),
+            _ => Err(LayoutError { at: metadata_at }),
+        }
+    }
+}
+
+fn literal(bytes: &[u8], at: usize, expected: &[u8]) -> Result<usize, LayoutError> {
+    match bytes.get(at..) {
+        Some(rest) if rest.starts_with(expected) => Ok(at + expected.len()),
+        _ => Err(LayoutError { at }),
+    }
+}
+
+/// The offset behind the closing quote of the string whose first character is at `at`.
+fn string_end(bytes: &[u8], at: usize) -> Result<usize, LayoutError> {
+    let mut here = at;
+    while let Some(step) = bytes
+        .get(here..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        here += step;
+        if bytes[here] == b'"' {
+            return Ok(here + 1);
+        }
+        here += 2;
+    }
+    Err(LayoutError { at })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The recent events of one resource, addressed by a running number.
+//!
+//! A cache of the log: how far back it reaches is decided in `recent`, over all resources.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::event::Event;
+
+/// The recent events of a resource, oldest first.
+pub(crate) struct Ring {
+    events: VecDeque<Arc<Event>>,
+    first: u64,
+    since: u64,
+    bytes: usize,
+}
+
+impl Ring {
+    /// An empty ring that knows everything after `since`.
+    pub(crate) fn new(since: u64) -> Self {
+        Self {
+            events: VecDeque::new(),
+            first: 0,
+            since,
+            bytes: 0,
+        }
+    }
+
+    /// The revision after which every event of the resource is here.
+    pub(crate) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Only while loading: what happened at `revision` is known to the log alone.
+    pub(crate) fn skip(&mut self, revision: u64) {
+        self.since = revision;
+    }
+
+    pub(crate) fn push(&mut self, event: Arc<Event>) -> u64 {
+        self.bytes += event.weight();
+        self.events.push_back(event);
+        self.end() - 1
+    }
+
+    /// The number of the oldest event here.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number the next event will have.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of the first event after `revision`.
+    pub(crate) fn position_after(&self, revision: u64) -> u64 {
+        let at = self.events.partition_point(|event| event.rev <= revision);
+        self.first + at as u64
+    }
+
+    /// The events from number `from` on.
+    pub(crate) fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        let skip = (from.saturating_sub(self.first) as usize).min(self.events.len());
+        self.events.range(skip..)
+    }
+
+    /// Drops events up to `revision` while more than `keep` bytes remain.
+    pub(crate) fn trim(&mut self, revision: u64, keep: usize) {
+        while self.bytes > keep
+            && let Some(oldest) = self.events.front()
+            && oldest.rev <= revision
+        {
+            self.bytes -= oldest.weight();
+            self.since = oldest.rev;
+            self.first += 1;
+            self.events.pop_front();
+        }
+        if self.events.is_empty() {
+            self.events.shrink_to_fit();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Keeping house between batches: the floor is raised when history comes of age, and swept in small slices.
+
+use std::time::{Duration, Instant};
+
+use super::{Sequencer, describe};
+use crate::backend::{BackendError, Sweep};
+
+/// How long compaction waits for space before it tries again.
+const NO_SPACE: Duration = Duration::from_secs(10);
+
+impl Sequencer {
+    /// Does what is due, a slice at most.
+    pub(super) fn keep_house(&mut self) {
+        let now = Instant::now();
+        let floor = self.shared.core.floor();
+        if let Some(target) = self.retention.due(now, self.last, floor) {
+            self.raise_floor(target);
+        }
+        if self.sweep_again.is_some_and(|at| at <= now) {
+            self.sweeping = true;
+        }
+        if self.sweeping {
+            self.sweep();
+        }
+    }
+
+    /// From here on nothing below `target` is promised, neither by the log nor by memory.
+    pub(super) fn raise_floor(&mut self, target: u64) {
+        let core = &self.shared.core;
+        core.raise_floor(target);
+        self.sweeping = true;
+        let floor = core.floor();
+        self.shared.recent.lock().trim(floor);
+        let now = Instant::now();
+        for resource in self.shared.resources() {
+            resource.hub.lock().ring.trim(floor, 0);
+            resource.drop_stale_pins(now);
+        }
+    }
+
+    /// One slice; writes that came meanwhile are next.
+    fn sweep(&mut self) {
+        let core = &self.shared.core;
+        self.sweep_again = None;
+        let swept = match core.poisoned() {
+            Some(_) => Ok(Sweep::Done),
+            None => (core.backend).compact(core.floor(), core.options.compact_rows.max(1)),
+        };
+        match swept {
+            Ok(Sweep::More) => return,
+            Ok(Sweep::Done) => {}
+            Err(error @ BackendError::Full(_)) => {
+                tracing::warn!(error = %describe(&error), "compaction waits for space");
+                self.sweep_again = Some(Instant::now() + NO_SPACE);
+            }
+            Err(error) => core.poison(describe(&error)),
+        }
+        self.sweeping = false;
+        for done in self.compacting.drain(..) {
+            // Who hung up does not mind.
+            let _ = done.send(());
+        }
+    }
+}

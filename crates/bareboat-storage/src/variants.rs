@@ -1,0 +1,156 @@
+//! Other encodings of entries (versions, protobuf, CBOR) under one byte budget for the whole store.
+//!
+//! A cache and nothing else: any variant may be gone at any time, and is then encoded again by who needs it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::entry::Entry;
+
+/// Names an encoding: an opaque form (version and media type) under an opaque schema hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VariantKey {
+    /// Which version and media type, numbered by the server.
+    pub form: u32,
+    /// The schema hash under which the encoding was made; 0 if it depends on none.
+    pub shape: u64,
+}
+
+/// The byte budget of all variants, with second-chance eviction.
+pub struct Variants {
+    budget: usize,
+    held: Arc<AtomicUsize>,
+    clock: Mutex<VecDeque<(Weak<Entry>, VariantKey)>>,
+}
+
+/// The variants of one entry: nothing but a pointer until the first is kept.
+#[derive(Default)]
+pub(crate) struct VariantSlots(Mutex<Option<Box<Slots>>>);
+
+struct Slots {
+    held: Arc<AtomicUsize>,
+    kept: Vec<Variant>,
+}
+
+struct Variant {
+    key: VariantKey,
+    bytes: Bytes,
+    used: bool,
+}
+
+impl Variants {
+    /// A cache of at most `budget` bytes.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            budget,
+            held: Arc::default(),
+            clock: Mutex::default(),
+        }
+    }
+
+    /// Bytes held by variants now.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Keeps an encoding of `entry`, making room by dropping variants nobody used lately.
+    pub fn keep(&self, entry: &Arc<Entry>, key: VariantKey, bytes: Bytes) {
+        if bytes.len() > self.budget / 4 || !entry.variants.insert(&self.held, key, bytes) {
+            return;
+        }
+        let mut clock = self.clock.lock();
+        clock.push_back((Arc::downgrade(entry), key));
+        // Two turns at most: the first may only take marks away.
+        let mut turns = 2 * clock.len();
+        while turns > 0 && self.held() > self.budget {
+            turns -= 1;
+            let Some((entry, key)) = clock.pop_front() else {
+                break;
+            };
+            match entry.upgrade() {
+                Some(alive) if !alive.variants.evict(key) => clock.push_back((entry, key)),
+                _ => {}
+            }
+        }
+        // Entries die with their variants; their places in the queue must not pile up.
+        if clock.len() > 1024 && clock.len() > 2 * self.held() / 256 {
+            clock.retain(|(entry, _)| entry.strong_count() > 0);
+        }
+    }
+
+    /// The kept encoding of `entry`, or the one `encode` makes, which is kept.
+    pub fn get_or_encode<E>(
+        &self,
+        entry: &Arc<Entry>,
+        key: VariantKey,
+        encode: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        if let Some(bytes) = entry.variant(key) {
+            return Ok(bytes);
+        }
+        let bytes = encode()?;
+        self.keep(entry, key, bytes.clone());
+        Ok(bytes)
+    }
+}
+
+impl VariantSlots {
+    pub(crate) fn get(&self, key: VariantKey) -> Option<Bytes> {
+        let mut slots = self.0.lock();
+        let variant = slots.as_mut()?.kept.iter_mut().find(|v| v.key == key)?;
+        variant.used = true;
+        Some(variant.bytes.clone())
+    }
+
+    /// Whether the variant was new.
+    fn insert(&self, held: &Arc<AtomicUsize>, key: VariantKey, bytes: Bytes) -> bool {
+        let mut slots = self.0.lock();
+        let slots = slots.get_or_insert_with(|| {
+            Box::new(Slots {
+                held: held.clone(),
+                kept: Vec::with_capacity(1),
+            })
+        });
+        if slots.kept.iter().any(|v| v.key == key) {
+            return false;
+        }
+        held.fetch_add(bytes.len(), Ordering::Relaxed);
+        slots.kept.push(Variant {
+            key,
+            bytes,
+            used: false,
+        });
+        true
+    }
+
+    /// Drops a variant unless it was used since the last turn; true if it is gone.
+    fn evict(&self, key: VariantKey) -> bool {
+        let mut slots = self.0.lock();
+        let Some(slots) = slots.as_mut() else {
+            return true;
+        };
+        let Some(at) = slots.kept.iter().position(|v| v.key == key) else {
+            return true;
+        };
+        if std::mem::take(&mut slots.kept[at].used) {
+            return false;
+        }
+        let gone = slots.kept.swap_remove(at);
+        slots.held.fetch_sub(gone.bytes.len(), Ordering::Relaxed);
+        true
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        let bytes = self.kept.iter().map(|v| v.bytes.len()).sum();
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

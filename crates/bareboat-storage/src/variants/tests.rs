@@ -1,0 +1,43 @@
+use std::sync::Arc;
+
+use super::{VariantKey, Variants};
+use crate::entry::Entry;
+
+fn entry(n: u64) -> Arc<Entry> {
+    let stored = br#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}"#;
+    Arc::new(Entry::new("ns/x".into(), n, stored, 0).expect("well formed"))
+}
+
+const PROTOBUF: VariantKey = VariantKey { form: 1, shape: 0 };
+const CBOR: VariantKey = VariantKey { form: 2, shape: 0 };
+
+#[test]
+fn keeps_to_the_budget_and_spares_what_is_used() {
+    let variants = Variants::new(1000);
+    let entries: Vec<_> = (1..=50).map(entry).collect();
+    variants.keep(&entries[0], PROTOBUF, vec![1; 100].into());
+    for entry in &entries[1..] {
+        assert!(entries[0].variant(PROTOBUF).is_some(), "used every time");
+        variants.keep(entry, PROTOBUF, vec![2; 100].into());
+        assert!(variants.held() <= 1000);
+    }
+    assert_eq!(variants.held(), 1000);
+    assert!(entries[1].variant(PROTOBUF).is_none(), "never used");
+    assert!(entries[49].variant(CBOR).is_none());
+}
+
+#[test]
+fn what_dies_with_its_entry_is_counted_off() {
+    let variants = Variants::new(1000);
+    let one = entry(1);
+    variants.keep(&one, PROTOBUF, vec![1; 100].into());
+    variants.keep(&one, PROTOBUF, vec![1; 200].into());
+    variants.keep(&one, CBOR, vec![1; 50].into());
+    assert_eq!(variants.held(), 150);
+    variants.keep(&one, VariantKey { form: 3, shape: 9 }, vec![1; 251].into());
+    assert_eq!(variants.held(), 150, "too large a part of the budget");
+    let made = variants.get_or_encode(&one, CBOR, || Err("not asked for"));
+    assert_eq!(made.map(|bytes| bytes.len()), Ok(50));
+    drop(one);
+    assert_eq!(variants.held(), 0);
+}

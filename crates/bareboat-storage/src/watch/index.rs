@@ -1,0 +1,194 @@
+//! Who must be woken for an event: watchers by key, by namespace, by one label, and the rest.
+//!
+//! It marks and collects wakers; waking and filtering are done elsewhere, outside the lock this sits behind.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+
+use super::{Scope, WatchSpec};
+use crate::event::Event;
+
+/// The watchers of one resource.
+#[derive(Default)]
+pub(crate) struct Watchers {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    all: List,
+    by_key: AHashMap<Box<str>, List>,
+    by_namespace: AHashMap<Box<str>, List>,
+    by_label: AHashMap<Box<str>, AHashMap<Box<str>, List>>,
+}
+
+type List = SmallVec<[u32; 4]>;
+
+/// Nothing is due.
+const NOTHING: u64 = u64::MAX;
+
+struct Slot {
+    spec: Option<Arc<WatchSpec>>,
+    waker: Option<Waker>,
+    pending_from: u64,
+    /// Where this watcher stands in its list, so that leaving costs no search.
+    place: u32,
+}
+
+impl Watchers {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Enters a watcher to which everything from ring position `pending_from` on is due, if given.
+    pub(crate) fn enter(&mut self, spec: Arc<WatchSpec>, pending_from: Option<u64>) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                spec: None,
+                waker: None,
+                pending_from: NOTHING,
+                place: 0,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        let list = self.list(&spec);
+        list.push(id);
+        let place = (list.len() - 1) as u32;
+        self.slots[id as usize] = Slot {
+            spec: Some(spec),
+            waker: None,
+            pending_from: pending_from.unwrap_or(NOTHING),
+            place,
+        };
+        id
+    }
+
+    /// Removes a watcher; its waker is returned to be dropped outside the lock.
+    pub(crate) fn leave(&mut self, id: u32) -> Option<Waker> {
+        let slot = &mut self.slots[id as usize];
+        let spec = slot.spec.take()?;
+        let waker = slot.waker.take();
+        let place = slot.place as usize;
+        slot.pending_from = NOTHING;
+        let list = self.list(&spec);
+        list.swap_remove(place);
+        let moved = list.get(place).copied();
+        let empty = list.is_empty();
+        if let Some(moved) = moved {
+            self.slots[moved as usize].place = place as u32;
+        }
+        if empty {
+            self.forget(&spec);
+        }
+        self.free.push(id);
+        if self.free.len() == self.slots.len() {
+            self.free = Vec::new();
+            self.slots = Vec::new();
+        }
+        waker
+    }
+
+    /// From which ring position on something may be due.
+    pub(crate) fn pending(&self, id: u32) -> Option<u64> {
+        let from = self.slots[id as usize].pending_from;
+        (from != NOTHING).then_some(from)
+    }
+
+    pub(crate) fn set_pending(&mut self, id: u32, from: Option<u64>) {
+        self.slots[id as usize].pending_from = from.unwrap_or(NOTHING);
+    }
+
+    /// Remembers whom to wake, returning a waker that was replaced.
+    pub(crate) fn park(&mut self, id: u32, waker: &Waker) -> Option<Waker> {
+        let slot = &mut self.slots[id as usize];
+        match &slot.waker {
+            Some(known) if known.will_wake(waker) => None,
+            _ => slot.waker.replace(waker.clone()),
+        }
+    }
+
+    /// Marks everyone to whom the event at ring position `at` may matter and collects whom to wake.
+    pub(crate) fn announce(&mut self, event: &Event, at: u64, wake: &mut Vec<Waker>) {
+        for &id in &self.all {
+            self.slots[id as usize].mark(at, wake);
+        }
+        if let Some(list) = self.by_key.get(event.key()) {
+            for &id in list {
+                self.slots[id as usize].mark(at, wake);
+            }
+        }
+        if !self.by_namespace.is_empty()
+            && let Some(ns) = event.entry.namespace()
+            && let Some(list) = self.by_namespace.get(ns)
+        {
+            for &id in list {
+                self.slots[id as usize].mark(at, wake);
+            }
+        }
+        if !self.by_label.is_empty() {
+            // The old labels count too: a watcher must learn that an object left its selection.
+            let states = std::iter::once(&event.entry).chain(&event.prev);
+            for (key, value) in states.flat_map(|entry| &entry.facets().labels) {
+                let values = self.by_label.get(key);
+                for &id in values.and_then(|v| v.get(value)).into_iter().flatten() {
+                    let slot = &mut self.slots[id as usize];
+                    if slot
+                        .spec
+                        .as_ref()
+                        .is_some_and(|spec| spec.scope.holds(event))
+                    {
+                        slot.mark(at, wake);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes every waker: the store ends.
+    pub(crate) fn wake_all(&mut self, wake: &mut Vec<Waker>) {
+        wake.extend(self.slots.iter_mut().filter_map(|slot| slot.waker.take()));
+    }
+
+    fn list(&mut self, spec: &WatchSpec) -> &mut List {
+        match (&spec.scope, &spec.label) {
+            (Scope::Name(key), _) => self.by_key.entry(key.clone()).or_default(),
+            (_, Some((key, value))) => self
+                .by_label
+                .entry(key.clone())
+                .or_default()
+                .entry(value.clone())
+                .or_default(),
+            (Scope::Namespace(ns), None) => self.by_namespace.entry(ns.clone()).or_default(),
+            (Scope::All, None) => &mut self.all,
+        }
+    }
+
+    fn forget(&mut self, spec: &WatchSpec) {
+        match (&spec.scope, &spec.label) {
+            (Scope::Name(key), _) => {
+                self.by_key.remove(key);
+            }
+            (_, Some((key, value))) => {
+                if let Some(values) = self.by_label.get_mut(key) {
+                    values.remove(value);
+                    if values.is_empty() {
+                        self.by_label.remove(key);
+                    }
+                }
+            }
+            (Scope::Namespace(ns), None) => {
+                self.by_namespace.remove(ns);
+            }
+            (Scope::All, None) => self.all = List::new(),
+        }
+    }
+}
+
+impl Slot {
+    fn mark(&mut self, at: u64, wake: &mut Vec<Waker>) {
+        if self.pending_from == NOTHING {
+            self.pending_from = at;
+        }
+        wake.extend(self.waker.take());
+    }
+}

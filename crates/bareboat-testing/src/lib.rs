@@ -1,0 +1,1 @@
+//! A whole API server inside your test

@@ -1,0 +1,1 @@
+//! The Kubernetes API without Kubernetes: the face of the library

@@ -1,0 +1,2 @@
+//! Foo of hello.zeng.dev in two versions
+fn main() {}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Builds the real programs that tests and benchmarks use, into .cache/peers.
+#
+#   scripts/peers.sh [clients] [client130] [kubernetes]     (nothing named: clients client130)
+#
+#   clients     peers                      informer, typed, leaderelect, stress, manager (newest client-go)
+#               kubectl                    kubectl 1.36
+#   client130   informer130                an informer of the 1.30 days
+#   kubernetes  etcd, kube-apiserver, kube-controller-manager
+#
+# A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
+# Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+out="$root/.cache/peers"
+jobs=${PEERS_JOBS:-2}
+go_needed=1.26
+
+need_go() {
+    if ! command -v go >/dev/null 2>&1; then
+        echo "peers: Go is not installed; Go $go_needed or newer is needed to build the real clients" >&2
+        exit 3
+    fi
+    local have
+    have=$(go env GOVERSION) && have=${have#go}
+    if [ "$(printf '%s\n%s\n' "$go_needed" "$have" | sort -V | head -n 1)" != "$go_needed" ]; then
+        echo "peers: Go $have is too old; Go $go_needed or newer is needed" >&2
+        exit 3
+    fi
+}
+
+# The fingerprint of everything that decides what a set's programs are.
+fingerprint() {
+    (
+        cd "$1"
+        find . \( -name '*.go' -o -name go.mod -o -name go.sum \) -print | LC_ALL=C sort | xargs sha256sum
+        sha256sum "$root/scripts/peers.sh" | cut -d' ' -f1
+        go env GOVERSION
+    ) | sha256sum | cut -d' ' -f1
+}
+
+# build SET NAME=PACKAGE...: the programs of one module, stamped when all of them are there.
+build() {
+    local set=$1 dir="$root/tests/peers/$1" stamp="$out/.$1.stamp" print started=$SECONDS
+    shift
+    print=$(fingerprint "$dir")
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$print" ]; then
+        local missing=
+        for program in "$@"; do [ -x "$out/${program%%=*}" ] || missing=yes; done
+        if [ -z "$missing" ]; then
+            echo "peers: $set is up to date"
+            return
+        fi
+    fi
+    rm -f "$stamp"
+    local version minor
+    version=$(cd "$dir" && go list -m -f '{{.Version}}' "$kubernetes_module" 2>/dev/null) || version=v0.0.0
+    version="v1.${version#v*.}"
+    minor=${version#v1.} && minor=${minor%%.*}
+    local flags="-s -w"
+    for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+        flags="$flags -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$minor"
+    done
+    for program in "$@"; do
+        echo "peers: building $set/${program%%=*} (the first build takes minutes)"
+        if ! (cd "$dir" && CGO_ENABLED=0 go build -trimpath -p "$jobs" -ldflags "$flags" \
+            -o "$out/${program%%=*}.new" "${program#*=}"); then
+            echo "peers: building $set/${program%%=*} failed" >&2
+            exit 4
+        fi
+        # Renamed, not overwritten: a running program keeps its file.
+        mv -f "$out/${program%%=*}.new" "$out/${program%%=*}"
+    done
+    echo "$print" >"$stamp"
+    echo "peers: $set built in $((SECONDS - started)) s"
+}
+
+[ $# -gt 0 ] || set -- clients client130
+need_go
+mkdir -p "$out"
+for set in "$@"; do
+    case $set in
+    clients)
+        kubernetes_module=k8s.io/kubectl build kubectl kubectl=.
+        kubernetes_module=k8s.io/client-go build clients peers=.
+        ;;
+    client130) kubernetes_module=k8s.io/client-go build client130 informer130=. ;;
+    kubernetes)
+        kubernetes_module=k8s.io/component-base build kubernetes etcd=./etcd kube-apiserver=./kube-apiserver \
+            kube-controller-manager=./kube-controller-manager
+        ;;
+    *)
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes]" >&2
+        exit 2
+        ;;
+    esac
+done

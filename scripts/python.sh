@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs the tests of the Python client against the server named by KUBECONFIG.
+#
+#   KUBECONFIG=FILE scripts/python.sh [pytest arguments]
+#   scripts/python.sh --setup          only makes the environment in .cache/python
+#
+# Exit codes: those of pytest, or 2 for wrong usage, 3 when Python or its packages cannot be had.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+env="$root/.cache/python"
+tests="$root/tests/python"
+
+unavailable() {
+    echo "python: $1" >&2
+    exit 3
+}
+
+command -v python3 >/dev/null 2>&1 || unavailable "Python 3 is not installed"
+print=$(cat "$tests/requirements.txt" <(python3 --version) | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
+    echo "python: installing the client library into .cache/python"
+    rm -rf "$env"
+    python3 -m venv "$env" || unavailable "cannot make a virtual environment (is the venv module installed?)"
+    "$env/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$tests/requirements.txt" ||
+        unavailable "cannot install the packages of tests/python/requirements.txt"
+    echo "$print" >"$env/.stamp"
+fi
+[ "${1:-}" = --setup ] && exit 0
+if [ -z "${KUBECONFIG:-}" ]; then
+    echo "usage: KUBECONFIG=FILE scripts/python.sh [pytest arguments]" >&2
+    exit 2
+fi
+exec "$env/bin/python" -B -m pytest -p no:cacheprovider --quiet "$@" "$tests"
