@@ -259,9 +259,7 @@ impl TypeNode for Field {
     }
     fn is_atomic(&self) -> bool {
         self.atomic
-            || (!self.granular
-                && self.cardinality == Cardinality::One
-                && self.element.is_atomic())
+            || (!self.granular && self.cardinality == Cardinality::One && self.element.is_atomic())
     }
     fn patch_strategy(&self) -> PatchStrategy<'_> {
         PatchStrategy {

@@ -269,6 +269,7 @@ impl FieldError {
         if let Some(value) = &self.value {
             let shown = match value {
                 Value::String(string) => go_quote(string),
+                Value::Float(number) => go_float(*number),
                 other => other.to_string(),
             };
             let _ = write!(text, ": {shown}");
@@ -284,6 +285,20 @@ impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.body())
     }
+}
+
+/// A float as Go's `%v` prints it: an exponent from a million on, and below a ten-thousandth.
+pub fn go_float(value: f64) -> String {
+    if value == 0.0 || (1e-4..1e6).contains(&value.abs()) {
+        return format!("{value}");
+    }
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{digits:0>2}")
 }
 
 /// A string in double quotes as Go's `%q` prints it.

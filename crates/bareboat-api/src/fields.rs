@@ -47,11 +47,15 @@ impl Selector {
                     "invalid selector: '{text}'; can't understand '{part}'"
                 ))
             })?;
-            terms.push(Term {
-                field: Str::new(field),
-                value: unescape(value)?,
-                negated,
-            });
+            let value = unescape(value)?;
+            // A term that says nothing restricts nothing.
+            if !field.is_empty() || !value.is_empty() {
+                terms.push(Term {
+                    field: Str::new(field),
+                    value,
+                    negated,
+                });
+            }
         }
         Ok(Selector { terms })
     }
@@ -196,6 +200,7 @@ mod tests {
         assert!(matches("metadata.name=a,status.phase=", "a"));
         assert!(matches(r"metadata.name=a\,b\=\\", r"a,b=\"));
         assert!(matches("metadata.name=a,,", "a"));
+        assert!(matches("=", "a"));
         assert!(!matches("metadata.name=a", "b"));
         assert!(!matches("metadata.name=a,metadata.name!=a", "a"));
         assert!(!matches("status.phase=Running", "a"));

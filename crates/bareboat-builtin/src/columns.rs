@@ -23,9 +23,9 @@ pub(crate) use volumes::*;
 pub(crate) use workloads::*;
 
 use crate::reach::Reach;
-use crate::{duration, time};
 use bareboat_api::kind::{Column, Now};
 use bareboat_api::labels::Selector;
+use bareboat_api::time::{Timestamp, human_duration};
 use bareboat_api::{Map, Str, Value};
 
 /// What stands where there is nothing.
@@ -69,9 +69,7 @@ fn text_or(name: &str, path: &'static [&'static str], otherwise: &'static str) -
 
 /// The number at a path, or zero.
 fn number(name: &str, path: &'static [&'static str]) -> Column {
-    Column::string(name, move |object, _| {
-        object.int(path).unwrap_or(0).into()
-    })
+    Column::string(name, move |object, _| object.int(path).unwrap_or(0).into())
 }
 
 /// Like [`number`], with a column of that type.
@@ -101,9 +99,9 @@ fn or(text: &str, otherwise: &'static str) -> Value {
 
 /// The time that passed since a time of the API, as people say it.
 fn since(stamp: &str, now: Now) -> Str {
-    match time::parse(stamp) {
-        Some((seconds, _)) => duration::human(now.0.saturating_sub(seconds)),
-        None => Str::const_new(UNKNOWN),
+    match Timestamp::parse(stamp) {
+        Ok(stamp) => human_duration(now.0.saturating_sub(stamp.seconds)).into(),
+        Err(_) => Str::const_new(UNKNOWN),
     }
 }
 

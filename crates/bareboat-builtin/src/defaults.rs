@@ -23,7 +23,7 @@ pub(crate) use pod::{pod, pod_template};
 pub(crate) use resource::*;
 pub(crate) use storage::*;
 
-use crate::quantity::Quantity;
+use bareboat_api::quantity::Quantity;
 use bareboat_api::{Map, Value};
 
 /// The defaults of kinds that have none.
@@ -41,10 +41,11 @@ fn round_resources(list: Option<&mut Map>) {
         let Some(quantity) = amount
             .as_str()
             .filter(|text| text.ends_with(['n', 'u']))
-            .and_then(Quantity::parse)
+            .and_then(|text| Quantity::parse(text).ok())
         else {
             continue;
         };
-        *amount = Value::String(quantity.rounded_to_milli().print());
+        let rounded = Quantity::from_millis(quantity.millis(), quantity.format());
+        *amount = rounded.to_string().into();
     }
 }

@@ -24,6 +24,7 @@ mod rules;
 mod service;
 mod storage;
 mod volumes;
+mod warnings;
 
 pub(crate) use apps::{
     controller_revision, daemon_set, deployment, replica_set, replication_controller, stateful_set,

@@ -128,10 +128,6 @@ impl ObjectType {
         self.open
     }
 
-    pub(crate) fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
     /// The field that expressions know by that name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         let found = self

@@ -111,6 +111,10 @@ impl<'a> Machine<'_, 'a> {
                 let name = &code.fields[*name as usize];
                 Err(EvalError::new(format!("no such attribute(s): {name}")))
             }
+            Op::Unbound(name) => {
+                let name = &code.fields[*name as usize];
+                Err(EvalError::new(format!("unbound function: {name}()")))
+            }
             Op::Select { operand, field } => {
                 let operand = self.eval(*operand)?;
                 self.budget.charge(1)?;

@@ -55,4 +55,4 @@ pub use library::go_regex::compile as compile_go_regex;
 pub use library::{AccessCheck, AccessDecision, Authorizer, Library};
 pub use program::Program;
 pub use types::{Opaque, Param, Type};
-pub use value::{Built, List, MapVal, Object, SpecialVal, Text, Val};
+pub use value::{Built, Entries, List, MapVal, Moment, Object, SpecialVal, Text, Val};

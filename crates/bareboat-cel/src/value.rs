@@ -11,16 +11,15 @@ mod special;
 pub(crate) mod time;
 
 pub(crate) use compare::{compare, equal, same_keys};
-pub(crate) use map::Entries;
-pub use map::MapVal;
+pub use map::{Entries, MapVal};
 pub(crate) use print::{float_text, print};
 pub(crate) use special::Special;
+pub use time::Moment;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bareboat_api::{Map, Value};
-use jiff::Timestamp;
 
 use crate::decl::{DeclType, ObjectType};
 use crate::error::EvalError;
@@ -46,7 +45,7 @@ pub enum Val<'a> {
     /// A duration in nanoseconds.
     Duration(i64),
     /// A point in time.
-    Timestamp(Timestamp),
+    Timestamp(Moment),
     /// `list`.
     List(List<'a>),
     /// `map`.
@@ -145,6 +144,20 @@ impl<'a> Val<'a> {
             items: Arc::new(items),
             decl: None,
         })
+    }
+
+    /// A map of entries; fails if a key is of a type no key has, or comes twice.
+    pub fn map(
+        entries: impl IntoIterator<Item = (Val<'a>, Val<'a>)>,
+    ) -> Result<Val<'a>, EvalError> {
+        let mut map = Entries::default();
+        for (key, value) in entries {
+            let shown = key.clone();
+            if !map.insert(key, value)? {
+                return Err(EvalError::new(format!("repeated key: {shown}")));
+            }
+        }
+        Ok(Val::Map(MapVal::Values(Arc::new(map))))
     }
 
     /// A list of strings.

@@ -45,10 +45,41 @@ pub struct Writer<'a> {
 
 /// Keeps `managedFields` true while objects are written.
 ///
-/// ```ignore
-/// let fields = FieldManager { api_version: "apps/v1", kind: "Deployment", versions, converter, empty: None };
-/// let stored = fields.update(Some(&live), new, writer)?;      // PUT, PATCH, POST
-/// let stored = fields.apply(Some(&live), &config, force, writer)?;   // server-side apply
+/// ```
+/// use bareboat_api::{typing::{Form, TypeNode}, value};
+/// use bareboat_merge::apply::{FieldManager, NoConversion, Versions, Writer};
+///
+/// struct Anything;
+/// impl TypeNode for Anything {
+///     fn form(&self) -> Form { Form::Untyped }
+///     fn field(&self, _: &str) -> Option<&dyn TypeNode> { Some(&Anything) }
+///     fn items(&self) -> Option<&dyn TypeNode> { Some(&Anything) }
+/// }
+/// struct OneVersion;
+/// impl Versions for OneVersion {
+///     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode> {
+///         (api_version == "example.com/v1").then_some(&Anything as &dyn TypeNode)
+///     }
+/// }
+///
+/// let fields = FieldManager {
+///     api_version: "example.com/v1",
+///     kind: "Ship",
+///     versions: &OneVersion,
+///     converter: &NoConversion,
+///     empty: None,
+/// };
+/// let writer = |manager| Writer { manager, subresource: "", now: "2024-01-01T00:00:00Z" };
+/// let ship = |sails: i64| value!({
+///     "apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "s"}, "spec": {"sails": sails}
+/// });
+/// let live = fields.apply(None, &ship(2), false, writer("captain"))?;
+/// let mutiny = fields.apply(Some(&live), &ship(0), false, writer("crew")).unwrap_err();
+/// assert_eq!(
+///     mutiny.to_string(),
+///     "Apply failed with 1 conflict: conflict with \"captain\": .spec.sails"
+/// );
+/// # Ok::<(), bareboat_merge::apply::ApplyError>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct FieldManager<'a> {
@@ -275,4 +306,4 @@ fn type_name(api_version: &str, kind: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -19,7 +19,7 @@ pub const MAX_OPERATIONS: usize = 10_000;
 pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
 
 /// How many values one patch may walk over or shift, so that a small patch can't buy seconds of CPU.
-const MAX_WORK: usize = 50_000_000;
+const MAX_WORK: usize = 200_000_000;
 
 /// A patch that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -201,7 +201,7 @@ impl Operation {
                 let step = Step::new("replace", self.path.as_deref())?;
                 let value = self.value("replace")?.clone();
                 step.check_depth(&value, budget)?;
-                step.replace(document, value)
+                step.replace(document, value, budget)
             }
             "test" => {
                 let step = Step::new("test", self.path.as_deref())?;
@@ -328,6 +328,7 @@ impl<'a> Step<'a> {
         };
         match parent {
             Value::Object(members) => {
+                budget.spend(members.len())?;
                 members.insert(last.name(), value);
                 Ok(())
             }
@@ -349,7 +350,10 @@ impl<'a> Step<'a> {
             return Err(self.missing());
         };
         match parent {
-            Value::Object(members) => members.remove(last.name()).ok_or_else(|| self.missing()),
+            Value::Object(members) => {
+                budget.spend(members.len())?;
+                members.remove(last.name()).ok_or_else(|| self.missing())
+            }
             Value::Array(items) => {
                 let place = last.place(items.len()).ok_or_else(|| self.missing())?;
                 budget.spend(items.len() - place)?;
@@ -359,7 +363,12 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn replace(&self, document: &mut Value, value: Value) -> Result<(), ApplyError> {
+    fn replace(
+        &self,
+        document: &mut Value,
+        value: Value,
+        budget: &mut Budget,
+    ) -> Result<(), ApplyError> {
         let Some((parent, last)) = self.pointer.parent(document) else {
             if self.pointer.is_root() {
                 *document = value;
@@ -370,6 +379,7 @@ impl<'a> Step<'a> {
         match parent {
             // Upstream: evanphx/json-patch v4 sets a missing member, and clients rely on it.
             Value::Object(members) => {
+                budget.spend(members.len())?;
                 members.insert(last.name(), value);
                 Ok(())
             }

@@ -28,20 +28,15 @@ impl Managed {
             Value::Array(entries) => entries.as_slice(),
             other => return Err(ManagedError::NotAList(other.type_name())),
         };
-        let mut managed = Managed::default();
+        let mut managed = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
-            let entry = Entry::parse(index, entry)?;
-            // Of two entries of one manager the later counts.
-            match managed
-                .0
-                .iter_mut()
-                .find(|known| known.same_identity(&entry))
-            {
-                Some(known) => *known = entry,
-                None => managed.0.push(entry),
-            }
+            managed.push(Entry::parse(index, entry)?);
         }
-        Ok(managed)
+        // Of two entries of one manager the later counts: sorting is stable, and the later comes first.
+        managed.reverse();
+        managed.sort_by(Entry::identity_order);
+        managed.dedup_by(|later, earlier| later.same_identity(earlier));
+        Ok(Managed(managed))
     }
 
     /// Takes a list that has gone through [`Managed::into_value`] before.

@@ -2,6 +2,7 @@
 //!
 //! Decoding, and the restoring of fields that may not change, is left to the caller.
 
+use crate::bulk::{insert_all, remove_all};
 use bareboat_api::{Map, Value};
 
 /// Merges the patch into the target.
@@ -16,17 +17,22 @@ pub fn merge_patch(target: &mut Value, patch: Value) {
 }
 
 fn merge_members(target: &mut Map, patch: Map) {
+    let (mut fresh, mut gone) = (Vec::new(), Vec::new());
     for (key, value) in patch {
-        match value {
-            Value::Null => {
-                target.remove(&key);
-            }
-            Value::Object(members) => merge_members(target.object_mut(&key), members),
-            other => {
-                target.insert(key, other);
+        match (target.get_mut(&key), value) {
+            (None, Value::Null) => {}
+            (Some(_), Value::Null) => gone.push(key),
+            (Some(old), Value::Object(members)) => merge_members(old.make_object(), members),
+            (Some(old), value) => *old = value,
+            (None, value) => {
+                let mut new = Value::Null;
+                merge_patch(&mut new, value);
+                fresh.push((key, new));
             }
         }
     }
+    remove_all(target, &gone);
+    insert_all(target, fresh);
 }
 
 #[cfg(test)]

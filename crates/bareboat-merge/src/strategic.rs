@@ -7,6 +7,7 @@
 mod lists;
 mod order;
 
+use crate::bulk::{insert_all, remove_all};
 use bareboat_api::{Map, Value, typing::TypeNode};
 
 const DIRECTIVE: &str = "$patch";
@@ -76,30 +77,37 @@ fn merge_members(target: &mut Map, mut patch: Map, node: Node) -> Result<(), Str
         retain_keys(target, &patch, &retained)?;
     }
     order::merge_ordered_lists(target, &mut patch, node)?;
+    let (mut fresh, mut gone) = (Vec::new(), Vec::new());
     for (key, value) in patch {
         if key.starts_with(DELETE_LIST) {
             let list = directed_field(&key, DELETE_LIST).ok_or(BAD_DELETE_LIST)?;
             lists::delete_from(target, list, value)?;
             continue;
         }
-        merge_member(target, &key, value, node)?;
+        match target.get_mut(&key) {
+            Some(old) => {
+                if !merge_member(old, &key, value, node)? {
+                    gone.push(key);
+                }
+            }
+            None => fresh.extend(new_value(value).map(|value| (key, value))),
+        }
     }
+    remove_all(target, &gone);
+    insert_all(target, fresh);
     Ok(())
 }
 
-/// Merges the member of one name.
+/// Merges one member that exists; false if it goes away.
 fn merge_member(
-    target: &mut Map,
+    old: &mut Value,
     key: &str,
     value: Value,
     node: Node,
-) -> Result<(), StrategicError> {
+) -> Result<bool, StrategicError> {
     let field = node.and_then(|node| node.field(key));
-    match (target.get_mut(key), value) {
-        (_, Value::Null) => {
-            target.remove(key);
-        }
-        (Some(Value::Object(old)), Value::Object(new)) => {
+    match (&mut *old, value) {
+        (Value::Object(old), Value::Object(new)) => {
             if field.is_some_and(TypeNode::patch_replaces) {
                 *old = new;
                 strip_members(old);
@@ -107,20 +115,21 @@ fn merge_member(
                 merge_members(old, new, field)?;
             }
         }
-        (Some(Value::Array(old)), Value::Array(new)) => {
-            let merged = lists::merge(std::mem::take(old), new, key, field)?;
-            *old = merged;
+        (Value::Array(old), Value::Array(new)) => {
+            *old = lists::merge(std::mem::take(old), new, key, field)?;
         }
-        (_, mut new) => {
-            discard_nulls(&mut new);
-            if strip_directives(&mut new) {
-                target.insert(key, new);
-            } else {
-                target.remove(key);
-            }
-        }
+        (_, value) => match new_value(value) {
+            Some(value) => *old = value,
+            None => return Ok(false),
+        },
     }
-    Ok(())
+    Ok(true)
+}
+
+/// A value of the patch that nothing is merged with; nothing if it only removes.
+fn new_value(mut value: Value) -> Option<Value> {
+    discard_nulls(&mut value);
+    (!value.is_null() && strip_directives(&mut value)).then_some(value)
 }
 
 /// Removes the members a `$retainKeys` list does not name.

@@ -8,6 +8,7 @@ mod conversion;
 mod defaults;
 mod expressions;
 mod keywords;
+mod parts;
 mod props;
 mod reconcile;
 mod shape;
@@ -209,7 +210,9 @@ pub fn default(crd: &mut Value) {
     let storage = storage_name(crd);
     let stored = crd.at(&["status", "storedVersions"]);
     if let Some(name) = storage
-        && stored.and_then(Value::as_array).is_none_or(<[Value]>::is_empty)
+        && stored
+            .and_then(Value::as_array)
+            .is_none_or(<[Value]>::is_empty)
         && let Some(map) = crd.as_object_mut()
     {
         map.object_mut("status")
@@ -261,13 +264,19 @@ pub fn is_condition_true(crd: &Value, kind: &str) -> bool {
 
 fn strings(value: Option<&Value>) -> Vec<Str> {
     let list = value.and_then(Value::as_array).unwrap_or(&[]);
-    list.iter().filter_map(Value::as_str).map(Str::new).collect()
+    list.iter()
+        .filter_map(Value::as_str)
+        .map(Str::new)
+        .collect()
 }
 
 fn read_names(value: Option<&Value>) -> Names {
     let text = |key: &str| {
         let found = value.and_then(|value| value.get(key));
-        found.and_then(Value::as_str).map(Str::new).unwrap_or_default()
+        found
+            .and_then(Value::as_str)
+            .map(Str::new)
+            .unwrap_or_default()
     };
     Names {
         plural: text("plural"),

@@ -131,7 +131,9 @@ impl Format {
             Format::Duration => text::is_duration(text),
             Format::DateTime => text::is_date_time(text),
             Format::ShortName => text.len() <= 63 && bareboat_api::names::is_dns1123_label(text),
-            Format::LongName => text.len() <= 253 && bareboat_api::names::is_dns1123_subdomain(text),
+            Format::LongName => {
+                text.len() <= 253 && bareboat_api::names::is_dns1123_subdomain(text)
+            }
         }
     }
 }

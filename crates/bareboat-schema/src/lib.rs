@@ -20,3 +20,30 @@ mod validate;
 pub use metadata::{MetadataError, Source, object_meta};
 pub use schema::{Kind, Schema, SchemaCache, SchemaError};
 pub use validate::{Findings, scale};
+
+#[cfg(test)]
+mod testing {
+    //! Schemas and objects of tests, written in YAML.
+
+    use crate::Schema;
+    use bareboat_api::{FieldError, Value};
+
+    /// A value written in YAML.
+    pub(crate) fn yaml(text: &str) -> Value {
+        bareboat_wire::yaml::parse(text.as_bytes())
+            .unwrap_or_else(|error| panic!("{error:?} in {text}"))
+            .value
+    }
+
+    /// A schema written in YAML.
+    pub(crate) fn schema(text: &str) -> Schema {
+        Schema::parse(&yaml(text)).expect("the schema is shallow")
+    }
+
+    /// Errors as sorted lines.
+    pub(crate) fn lines(errors: &[FieldError]) -> Vec<String> {
+        let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        lines.sort();
+        lines
+    }
+}

@@ -1,4 +1,4 @@
-//! Numbers: which floats count as integers, how messages print them, and settling `1.0` to `1`.
+//! Numbers: which floats count as integers, and settling `1.0` to `1`.
 
 use crate::schema::{Flags, Kind, Node, Schema};
 use bareboat_api::Value;
@@ -9,20 +9,6 @@ const EXACT: f64 = 9_007_199_254_740_991.0;
 /// Whether a float is an integer as JSON means it.
 pub(crate) fn is_integer(value: f64) -> bool {
     value.fract() == 0.0 && value.abs() <= EXACT
-}
-
-/// A float as Go's `%v` prints it: an exponent from a million on, and below a ten-thousandth.
-pub(crate) fn print(value: f64) -> String {
-    if value == 0.0 || (1e-4..1e6).contains(&value.abs()) {
-        return format!("{value}");
-    }
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, digits) = match exponent.strip_prefix('-') {
-        Some(digits) => ('-', digits),
-        None => ('+', exponent),
-    };
-    format!("{mantissa}e{sign}{digits:0>2}")
 }
 
 impl Schema {
@@ -61,22 +47,24 @@ fn settle(node: &Node, value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Schema;
+    use bareboat_api::value;
 
     #[test]
-    fn floats_print_as_go_prints_them() {
-        for (value, expected) in [
-            (5.0, "5"),
-            (100_000.0, "100000"),
-            (1e6, "1e+06"),
-            (123_456_789.0, "1.23456789e+08"),
-            (1e20, "1e+20"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (-2.5, "-2.5"),
-            (0.0, "0"),
-        ] {
-            assert_eq!(print(value), expected);
-        }
+    fn whole_floats_settle_to_integers_only_where_integers_are_asked_for() {
+        let schema = Schema::parse(&value!({"type": "object", "properties": {
+            "count": {"type": "integer"},
+            "share": {"type": "number"},
+            "port": {"x-kubernetes-int-or-string": true},
+            "list": {"type": "array", "items": {"type": "integer"}}
+        }}))
+        .unwrap();
+        let mut object = value!({"count": 2.0, "share": 2.0, "port": 80.0, "list": [1.0, 1.5]});
+        schema.settle_numbers(&mut object);
+        let shown = format!("{object:?}");
+        assert!(shown.contains("\"count\", Int(2)"), "{shown}");
+        assert!(shown.contains("\"share\", Float(2.0)"), "{shown}");
+        assert!(shown.contains("\"port\", Int(80)"), "{shown}");
+        assert!(shown.contains("Int(1), Float(1.5)"), "{shown}");
     }
 }

@@ -40,8 +40,9 @@ pub(crate) fn field_path<'n>(
                 let Some(quoted) = quoted else {
                     return Err(format!("expected single quoted string but got {token}"));
                 };
-                let name = unescape(quoted)
-                    .map_err(|escape| format!("invalid string literal: invalid escape char {escape}"))?;
+                let name = unescape(quoted).map_err(|escape| {
+                    format!("invalid string literal: invalid escape char {escape}")
+                })?;
                 target.step(&name)?;
                 let close = tokens.next().ok_or(END)?;
                 if close != "]" {
@@ -149,7 +150,9 @@ mod tests {
         check(".spec.", Err("unexpected end of JSON path"));
         check(".spec['a", Err("expected single quoted string but got 'a"));
         assert_eq!(
-            field_path(".spec['a.b']", &schema.root, false).err().unwrap(),
+            field_path(".spec['a.b']", &schema.root, false)
+                .err()
+                .unwrap(),
             "array notation is not allowed"
         );
     }

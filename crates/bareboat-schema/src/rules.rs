@@ -1,13 +1,28 @@
 //! `x-kubernetes-validations`: rules in CEL that a value must satisfy.
+//!
+//! Rules are kept as text and compiled when an object first meets them; the language itself is the
+//! business of `bareboat-cel`.
 
-use crate::schema::Node;
-use crate::validate::Findings;
+mod compile;
+mod run;
+mod view;
+
+pub(crate) use compile::{Wanted, check_expression, declare};
+pub(crate) use run::{check_default, evaluate};
+
 use bareboat_api::{Str, Value};
+use compile::Compiled;
+use std::fmt;
+use std::sync::OnceLock;
 
-/// The rules of one node, as written.
-#[derive(Debug)]
+/// What all rules of one object may cost together.
+pub(crate) const OBJECT_BUDGET: u64 = 10_000_000;
+
+/// The rules of one node.
 pub(crate) struct Rules {
     pub(crate) list: Box<[Rule]>,
+    /// Compiled for a value inside another, and for the root of a resource, which sees more.
+    compiled: [OnceLock<Compiled>; 2],
 }
 
 /// One rule as the definition has it.
@@ -18,7 +33,7 @@ pub(crate) struct Rule {
     pub(crate) message_expression: Str,
     pub(crate) reason: Str,
     pub(crate) field_path: Str,
-    pub(crate) optional_old_self: bool,
+    pub(crate) optional_old_self: Option<bool>,
 }
 
 impl Rules {
@@ -28,42 +43,49 @@ impl Rules {
         if list.is_empty() {
             return None;
         }
-        let text = |rule: &Value, key: &str| -> Str {
-            rule.get(key).and_then(Value::as_str).map(Str::new).unwrap_or_default()
-        };
         Some(Rules {
-            list: list
-                .iter()
-                .map(|rule| Rule {
-                    rule: text(rule, "rule"),
-                    message: text(rule, "message"),
-                    message_expression: text(rule, "messageExpression"),
-                    reason: text(rule, "reason"),
-                    field_path: text(rule, "fieldPath"),
-                    optional_old_self: rule
-                        .get("optionalOldSelf")
-                        .and_then(Value::as_bool)
-                        .unwrap_or(false),
-                })
-                .collect(),
+            list: list.iter().map(Rule::parse).collect(),
+            compiled: Default::default(),
         })
     }
 }
 
-/// Runs every rule.
-pub(crate) fn evaluate(_root: &Node, _new: &Value, _old: Option<&Value>, _findings: &mut Findings) {}
-
-/// What all rules of one object may cost together.
-pub(crate) const OBJECT_BUDGET: u64 = 10_000_000;
-
-/// Runs the rules of a default.
-pub(crate) fn check_default(
-    _node: &Node,
-    _value: &Value,
-    _resource: bool,
-    _path: &bareboat_api::FieldPath,
-    budget: u64,
-    _errors: &mut Vec<bareboat_api::FieldError>,
-) -> u64 {
-    budget
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.list.fmt(f)
+    }
 }
+
+impl Rule {
+    fn parse(value: &Value) -> Rule {
+        let text = |key: &str| -> Str {
+            let found = value.get(key).and_then(Value::as_str);
+            found.map(Str::new).unwrap_or_default()
+        };
+        Rule {
+            rule: text("rule"),
+            message: text("message"),
+            message_expression: text("messageExpression"),
+            reason: text("reason"),
+            field_path: text("fieldPath"),
+            optional_old_self: value.get("optionalOldSelf").and_then(Value::as_bool),
+        }
+    }
+
+    /// Whether the old value is optional, so that the rule runs without one too.
+    pub(crate) fn takes_no_old_self(&self) -> bool {
+        self.optional_old_self == Some(true)
+    }
+
+    /// How the rule is named in errors.
+    fn words(&self) -> &str {
+        if self.message.is_empty() {
+            self.rule.trim()
+        } else {
+            self.message.trim()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! Type meta and object metadata are checked by the server, which hands in what it found so that
 //! rules are skipped when the object is too wrong to judge.
 
+mod bounds;
 mod correlate;
 mod embedded;
 mod lists;
@@ -28,12 +29,7 @@ pub struct Findings {
 impl Schema {
     /// Checks an object; with `old`, as an update in which unchanged parts keep their errors to
     /// themselves. `earlier` is what the caller found in metadata or scale paths.
-    pub fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        earlier: Vec<FieldError>,
-    ) -> Findings {
+    pub fn validate(&self, new: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Findings {
         let mut errors = earlier;
         let root = FieldPath::root();
         let correlated = old.map(|value| Old {
@@ -47,12 +43,7 @@ impl Schema {
     }
 
     /// Checks an update of the status subresource: the schema of `status`, and every rule.
-    pub fn validate_status(
-        &self,
-        new: &Value,
-        old: &Value,
-        earlier: Vec<FieldError>,
-    ) -> Findings {
+    pub fn validate_status(&self, new: &Value, old: &Value, earlier: Vec<FieldError>) -> Findings {
         let mut errors = earlier;
         if let (Some(node), Some(status)) = (self.root.property("status"), new.get("status")) {
             let correlated = old.get("status").map(|value| Old { value, node });

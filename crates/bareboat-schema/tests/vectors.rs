@@ -26,7 +26,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
             found.push(path);
         }
     }
@@ -50,13 +53,19 @@ fn documents(path: &Path) -> Vec<Value> {
     parts
         .iter()
         .map(|part| bareboat_wire::yaml::parse(part.as_bytes()))
-        .map(|parsed| parsed.unwrap_or_else(|error| panic!("{}: {error:?}", path.display())).value)
+        .map(|parsed| {
+            parsed
+                .unwrap_or_else(|error| panic!("{}: {error:?}", path.display()))
+                .value
+        })
         .filter(|value| !value.is_null())
         .collect()
 }
 
 fn definitions(folder: &Path) -> Vec<Value> {
-    let documents = files(&folder.join("crds")).into_iter().flat_map(|path| documents(&path));
+    let documents = files(&folder.join("crds"))
+        .into_iter()
+        .flat_map(|path| documents(&path));
     documents
         .filter(|value| value.get("kind") == Some(&Value::string("CustomResourceDefinition")))
         .collect()
@@ -118,7 +127,10 @@ fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError
     schema.coerce(object, Source::Request, None).unwrap();
     schema.default(object);
     let mut earlier = Vec::new();
-    if let Some(paths) = definition.version(&version).and_then(|version| version.scale.as_ref()) {
+    if let Some(paths) = definition
+        .version(&version)
+        .and_then(|version| version.scale.as_ref())
+    {
         scale::validate_spec(paths, object, &mut earlier);
         scale::validate_status(paths, object, &mut earlier);
     }
@@ -149,7 +161,13 @@ fn recorded_causes(causes: Option<&Value>) -> Vec<(String, String, String)> {
     let text = |cause: &Value, key: &str| cause.get(key).unwrap().as_str().unwrap().to_owned();
     let mut causes: Vec<_> = list
         .iter()
-        .map(|cause| (text(cause, "field"), text(cause, "reason"), text(cause, "message")))
+        .map(|cause| {
+            (
+                text(cause, "field"),
+                text(cause, "reason"),
+                text(cause, "message"),
+            )
+        })
         .collect();
     causes.sort();
     causes
@@ -179,7 +197,13 @@ fn gateway_objects_get_the_recorded_causes() {
         let name = path.strip_prefix(&folder).unwrap().display().to_string();
         for (index, mut object) in documents(&path).into_iter().enumerate() {
             let label = format!("{name}#{index}");
-            let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+            let text = |key: &str| {
+                object
+                    .get(key)
+                    .and_then(Value::as_str)
+                    .unwrap_or("")
+                    .to_owned()
+            };
             let Some((crd, schema)) = kinds.get(&(text("apiVersion"), text("kind"))) else {
                 continue;
             };
@@ -190,12 +214,19 @@ fn gateway_objects_get_the_recorded_causes() {
             let found = causes(&errors_of(crd, schema, &mut object));
             let recorded = recorded_causes(answer.get("causes"));
             if found != recorded {
-                wrong.push(format!("{label}\n  found {found:#?}\n  recorded {recorded:#?}"));
+                wrong.push(format!(
+                    "{label}\n  found {found:#?}\n  recorded {recorded:#?}"
+                ));
             }
         }
     }
     assert!(seen > 50, "only {seen} objects");
-    assert!(wrong.is_empty(), "{} of {seen} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {seen} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -231,14 +262,19 @@ fn a_recorded_custom_kind_behaves_as_recorded() {
                 let recorded = step.at(&["answer", "body", "spec"]).unwrap();
                 let mut spec = object.get("spec").unwrap().clone();
                 if spec.get("when").is_some() {
-                    spec.as_object_mut().unwrap().insert("when", Value::string("<time>"));
+                    spec.as_object_mut()
+                        .unwrap()
+                        .insert("when", Value::string("<time>"));
                 }
                 assert_eq!(&spec, recorded, "{name}");
             }
             422 => {
                 let recorded = recorded_causes(step.at(&["answer", "body", "details", "causes"]));
                 // Type meta and metadata are the server's to check.
-                if recorded.iter().any(|(field, ..)| field.starts_with("metadata") || field == "kind") {
+                if recorded
+                    .iter()
+                    .any(|(field, ..)| field.starts_with("metadata") || field == "kind")
+                {
                     continue;
                 }
                 assert_eq!(found, recorded, "{name}");

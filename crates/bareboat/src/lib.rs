@@ -1,1 +1,37 @@
-//! The Kubernetes API without Kubernetes: the face of the library
+//! The Kubernetes API without Kubernetes: the face of the library.
+//!
+//! ```no_run
+//! use bareboat::prelude::*;
+//!
+//! #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+//! struct Post { spec: PostSpec }
+//! #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+//! struct PostSpec { title: String }
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let posts = TypedKind::new("blog.example.com", "posts", "Post").version::<Post>("v1").build();
+//! let server = Server::builder().kind(posts).authorizer(AllowAll).build()?;
+//! server.listen("127.0.0.1:8080".parse()?, None).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`typed`] | kinds from Rust structs |
+//! | [`control_plane`] | everything `bareboat serve` serves |
+//! | re-exports | the server, the store, the vocabulary |
+
+pub mod control_plane;
+pub mod prelude;
+pub mod typed;
+
+pub use bareboat_api as api;
+pub use bareboat_builtin as builtin;
+pub use bareboat_controllers as controllers;
+pub use bareboat_server as server;
+pub use bareboat_sqlite as sqlite;
+pub use bareboat_storage as storage;
+
+pub use bareboat_server::{Computed, Server, ServerBuilder, Tls};
+pub use control_plane::{ControlPlane, open_sqlite};
+pub use typed::TypedKind;

@@ -228,8 +228,21 @@ fn parse_type(import: &str, imports: &BTreeMap<String, String>, text: &str) -> R
         return Ok(GoType::Map(inner(value)?));
     }
     const PREDECLARED: [&str; 15] = [
-        "bool", "string", "byte", "int", "int8", "int16", "int32", "int64", "uint8", "uint16",
-        "uint32", "uint64", "float64", "interface{}", "any",
+        "bool",
+        "string",
+        "byte",
+        "int",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float64",
+        "interface{}",
+        "any",
     ];
     if PREDECLARED.contains(&text) {
         return Ok(GoType::Named(String::new(), text.to_owned()));

@@ -44,7 +44,8 @@ impl Modules {
     pub(crate) fn package(&self, import: &str) -> Option<PathBuf> {
         self.0.iter().find_map(|(module, dir)| {
             let rest = import.strip_prefix(module)?;
-            (rest.is_empty() || rest.starts_with('/')).then(|| dir.join(rest.trim_start_matches('/')))
+            (rest.is_empty() || rest.starts_with('/'))
+                .then(|| dir.join(rest.trim_start_matches('/')))
         })
     }
 

@@ -67,7 +67,10 @@ fn read_yaml(yaml: &str) -> Schema {
             }
             continue;
         }
-        let Some(field) = field_name.as_ref().and_then(|name| facts.fields.get_mut(name)) else {
+        let Some(field) = field_name
+            .as_ref()
+            .and_then(|name| facts.fields.get_mut(name))
+        else {
             continue;
         };
         // Lines of the field itself stand at 6, of its type at 8, of a list or map at 10, of keys at 10.

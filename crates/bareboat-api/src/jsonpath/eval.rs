@@ -77,6 +77,8 @@ impl Walk {
                 }
                 Ok(found)
             }
+            // Text stands once, whatever was found before it; numbers once for each value.
+            Node::Literal(text @ Value::String(_)) => Ok(vec![text]),
             Node::Literal(value) => Ok(input.iter().map(|_| value).collect()),
             Node::Identifier(name) => fault(format!("unrecognized identifier {name}")),
         }

@@ -2,6 +2,7 @@
 
 use super::{Operator, Requirement, SelectorError};
 use crate::{FieldError, FieldPath, Str, names};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Token<'a> {
@@ -151,25 +152,29 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads `(a,b)`; between commas and parentheses nothing stands for the empty value.
+    /// Reads `(a,b)`, sorted; between commas and parentheses nothing stands for the empty value.
     fn values(&mut self) -> Result<Vec<Str>, SelectorError> {
         let open = self.next();
         if open != Token::Open {
             return Err(found(open, " expected: '('"));
         }
-        let mut values = Vec::new();
+        let mut values = BTreeSet::new();
+        let mut expected = ", expected: ',', ')' or identifier";
         loop {
             match self.peek() {
                 Token::Word(value) => {
                     self.next();
-                    values.push(Str::new(value));
+                    values.insert(Str::new(value));
                 }
-                Token::Comma | Token::Close => values.push(Str::default()),
-                other => return Err(found(other, ", expected: ',', ')' or identifier")),
+                Token::Comma | Token::Close => {
+                    values.insert(Str::default());
+                }
+                other => return Err(found(other, expected)),
             }
+            expected = ", expected: ',', or identifier";
             match self.next() {
                 Token::Comma => {}
-                Token::Close => return Ok(values),
+                Token::Close => return Ok(values.into_iter().collect()),
                 other => return Err(found(other, ", expected: ',' or ')'")),
             }
         }

@@ -1,10 +1,10 @@
 //! What keeps a cluster in order: namespaces, settings, quotas, roles, certificates, flow control.
 
 use super::{NONE, age, count, since, text, text_or};
-use crate::duration;
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
+use bareboat_api::time::human_duration;
 
 /// The columns of namespaces.
 pub(crate) fn namespaces() -> Vec<Column> {
@@ -37,7 +37,11 @@ pub(crate) fn role_bindings() -> Vec<Column> {
                 .filter(|subject| subject.text(&["kind"]) == kind)
                 .map(|subject| match kind {
                     "ServiceAccount" => {
-                        format!("{}/{}", subject.text(&["namespace"]), subject.text(&["name"]))
+                        format!(
+                            "{}/{}",
+                            subject.text(&["namespace"]),
+                            subject.text(&["name"])
+                        )
                     }
                     _ => subject.text(&["name"]).to_owned(),
                 })
@@ -68,7 +72,7 @@ pub(crate) fn signing_requests() -> Vec<Column> {
         text("Requestor", &["spec", "username"]),
         Column::string("RequestedDuration", |request, _| {
             match request.int(&["spec", "expirationSeconds"]) {
-                Some(seconds) => duration::human(seconds).into(),
+                Some(seconds) => human_duration(seconds).into(),
                 None => NONE.into(),
             }
         }),
@@ -120,7 +124,13 @@ pub(crate) fn priority_levels() -> Vec<Column> {
         ),
         limited(
             "QueueLengthLimit",
-            &["spec", "limited", "limitResponse", "queuing", "queueLengthLimit"],
+            &[
+                "spec",
+                "limited",
+                "limitResponse",
+                "queuing",
+                "queueLengthLimit",
+            ],
         ),
         age(),
     ]
@@ -153,9 +163,15 @@ pub(crate) fn resource_quotas() -> Vec<Column> {
 /// The columns of flow schemas.
 pub(crate) fn flow_schemas() -> Vec<Column> {
     vec![
-        text("PriorityLevel", &["spec", "priorityLevelConfiguration", "name"]),
+        text(
+            "PriorityLevel",
+            &["spec", "priorityLevelConfiguration", "name"],
+        ),
         Column::string("MatchingPrecedence", |schema, _| {
-            schema.int(&["spec", "matchingPrecedence"]).unwrap_or(0).into()
+            schema
+                .int(&["spec", "matchingPrecedence"])
+                .unwrap_or(0)
+                .into()
         }),
         text_or(
             "DistinguisherMethod",
@@ -180,7 +196,9 @@ pub(crate) fn component_statuses() -> Vec<Column> {
                 .list(&["conditions"])
                 .iter()
                 .find(|condition| condition.text(&["type"]) == "Healthy");
-            found.map_or("", |condition| condition.text(&[member])).into()
+            found
+                .map_or("", |condition| condition.text(&[member]))
+                .into()
         })
     };
     vec![

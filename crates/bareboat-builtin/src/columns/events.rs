@@ -13,7 +13,12 @@ pub(crate) fn events() -> Vec<Column> {
         text("Reason", &["reason"]),
         Column::string("Object", |event, _| object(event)),
         Column::string("Subobject", |event, _| {
-            either(event, &["involvedObject", "fieldPath"], &["regarding", "fieldPath"]).into()
+            either(
+                event,
+                &["involvedObject", "fieldPath"],
+                &["regarding", "fieldPath"],
+            )
+            .into()
         })
         .wide(),
         Column::string("Source", |event, _| source(event)).wide(),

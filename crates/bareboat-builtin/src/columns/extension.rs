@@ -7,7 +7,10 @@ use bareboat_api::kind::Column;
 
 /// The columns of webhook configurations.
 pub(crate) fn webhooks() -> Vec<Column> {
-    vec![super::count("Webhooks", &["webhooks"]).typed("integer"), age()]
+    vec![
+        super::count("Webhooks", &["webhooks"]).typed("integer"),
+        age(),
+    ]
 }
 
 fn param_kind() -> Column {

@@ -27,7 +27,11 @@ fn endpoint_addresses(object: &Value) -> Value {
         let addresses = subset.list(&["addresses"]);
         let ports = subset.list(&["ports"]);
         if ports.is_empty() {
-            found.extend(addresses.iter().map(|address| address.text(&["ip"]).to_owned()));
+            found.extend(
+                addresses
+                    .iter()
+                    .map(|address| address.text(&["ip"]).to_owned()),
+            );
         }
         for port in ports {
             let port = port.int(&["port"]).unwrap_or(0);

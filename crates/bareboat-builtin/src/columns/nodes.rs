@@ -31,11 +31,13 @@ pub(crate) fn nodes() -> Vec<Column> {
 }
 
 fn status(node: &Value) -> Value {
-    let mut words = vec![match condition(node, "Ready").map(|found| found.text(&["status"])) {
-        Some("True") => "Ready",
-        Some(_) => "NotReady",
-        None => "Unknown",
-    }];
+    let mut words = vec![
+        match condition(node, "Ready").map(|found| found.text(&["status"])) {
+            Some("True") => "Ready",
+            Some(_) => "NotReady",
+            None => "Unknown",
+        },
+    ];
     if node.flag(&["spec", "unschedulable"]) {
         words.push("SchedulingDisabled");
     }
@@ -44,7 +46,11 @@ fn status(node: &Value) -> Value {
 
 fn roles(node: &Value) -> Value {
     let mut roles: Vec<&str> = Vec::new();
-    for (key, value) in node.members(&["metadata", "labels"]).into_iter().flat_map(|labels| labels.iter()) {
+    for (key, value) in node
+        .members(&["metadata", "labels"])
+        .into_iter()
+        .flat_map(|labels| labels.iter())
+    {
         if let Some(role) = key.strip_prefix("node-role.kubernetes.io/") {
             roles.push(role);
         } else if key == "kubernetes.io/role" {

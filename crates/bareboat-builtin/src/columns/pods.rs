@@ -91,8 +91,7 @@ impl Summary {
         let declared = pod.list(&["spec", "initContainers"]);
         let is_sidecar = |name: &str| {
             declared.iter().any(|container| {
-                container.text(&["name"]) == name
-                    && container.text(&["restartPolicy"]) == "Always"
+                container.text(&["name"]) == name && container.text(&["restartPolicy"]) == "Always"
             })
         };
         self.containers += declared

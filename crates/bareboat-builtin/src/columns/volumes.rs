@@ -38,7 +38,11 @@ fn volume_mode() -> Column {
 /// The class named by an old annotation or by the spec.
 fn storage_class() -> Column {
     Column::string("StorageClass", |object, _| {
-        const OLD: &[&str] = &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"];
+        const OLD: &[&str] = &[
+            "metadata",
+            "annotations",
+            "volume.beta.kubernetes.io/storage-class",
+        ];
         match object.at(OLD).and_then(Value::as_str) {
             Some(class) => class.into(),
             None => object.text(&["spec", "storageClassName"]).into(),
@@ -155,7 +159,10 @@ pub(crate) fn volume_attachments() -> Vec<Column> {
 pub(crate) fn csi_drivers() -> Vec<Column> {
     vec![
         Column::string("AttachRequired", |driver, _| {
-            driver.at(&["spec", "attachRequired"]).is_none_or(|value| value.as_bool() != Some(false)).into()
+            driver
+                .at(&["spec", "attachRequired"])
+                .is_none_or(|value| value.as_bool() != Some(false))
+                .into()
         })
         .typed("boolean"),
         boolean("PodInfoOnMount", &["spec", "podInfoOnMount"]),

@@ -4,11 +4,10 @@ use super::{
     NONE, age, boolean, condition_is_true, containers, integer, labels_text, number, or,
     selector_text, since, text, with_more,
 };
-use crate::duration;
 use crate::reach::Reach;
-use crate::time;
 use bareboat_api::Value;
 use bareboat_api::kind::{Column, Now};
+use bareboat_api::time::{Timestamp, human_duration};
 
 const TEMPLATE: &[&str] = &["spec", "template", "spec", "containers"];
 
@@ -19,7 +18,11 @@ fn selector() -> Column {
 }
 
 /// The given columns with containers, images and perhaps more in wide output.
-fn wide(mut columns: Vec<Column>, path: &'static [&'static str], more: Option<Column>) -> Vec<Column> {
+fn wide(
+    mut columns: Vec<Column>,
+    path: &'static [&'static str],
+    more: Option<Column>,
+) -> Vec<Column> {
     columns.extend(containers(path).into_iter().chain(more).map(Column::wide));
     columns
 }
@@ -146,7 +149,10 @@ fn job_status(job: &Value) -> &'static str {
 
 fn completions(job: &Value) -> Value {
     let succeeded = job.int(&["status", "succeeded"]).unwrap_or(0);
-    match (job.int(&["spec", "completions"]), job.int(&["spec", "parallelism"])) {
+    match (
+        job.int(&["spec", "completions"]),
+        job.int(&["spec", "parallelism"]),
+    ) {
         (Some(wanted), _) => format!("{succeeded}/{wanted}").into(),
         (None, Some(parallel)) if parallel > 1 => format!("{succeeded}/1 of {parallel}").into(),
         _ => format!("{succeeded}/1").into(),
@@ -154,11 +160,12 @@ fn completions(job: &Value) -> Value {
 }
 
 fn job_duration(job: &Value, now: Now) -> Value {
-    let Some((start, _)) = time::parse(job.text(&["status", "startTime"])) else {
+    let Ok(start) = Timestamp::parse(job.text(&["status", "startTime"])) else {
         return "".into();
     };
-    let end = time::parse(job.text(&["status", "completionTime"])).map_or(now.0, |(end, _)| end);
-    duration::human(end - start).into()
+    let end = Timestamp::parse(job.text(&["status", "completionTime"]));
+    let end = end.map_or(now.0, |end| end.seconds);
+    human_duration(end.saturating_sub(start.seconds)).into()
 }
 
 /// The columns of cron jobs.
@@ -184,7 +191,14 @@ pub(crate) fn cron_jobs() -> Vec<Column> {
     let selector = Column::string("Selector", |job, _| {
         selector_text(job.at(&["spec", "jobTemplate", "spec", "selector"]))
     });
-    const PATH: &[&str] = &["spec", "jobTemplate", "spec", "template", "spec", "containers"];
+    const PATH: &[&str] = &[
+        "spec",
+        "jobTemplate",
+        "spec",
+        "template",
+        "spec",
+        "containers",
+    ];
     wide(columns, PATH, Some(selector))
 }
 
@@ -247,17 +261,33 @@ fn metric_text(metric: &Value, status: Option<&Value>) -> String {
     if named {
         let name = metric.text(&[member, "name"]);
         if metric.has(&[member, "target", "averageValue"]) {
-            return format!("{name}: {}/{}", known(current("averageValue")), target("averageValue"));
+            return format!(
+                "{name}: {}/{}",
+                known(current("averageValue")),
+                target("averageValue")
+            );
         }
         let now = status.and_then(|status| status.int(&[member, "current", "averageUtilization"]));
         let wanted = metric.int(&[member, "target", "averageUtilization"]);
-        return format!("{name}: {}/{}", percent(now, super::UNKNOWN), percent(wanted, "<auto>"));
+        return format!(
+            "{name}: {}/{}",
+            percent(now, super::UNKNOWN),
+            percent(wanted, "<auto>")
+        );
     }
     if member == "pods" {
-        return format!("{}/{}", known(current("averageValue")), target("averageValue"));
+        return format!(
+            "{}/{}",
+            known(current("averageValue")),
+            target("averageValue")
+        );
     }
     if metric.has(&[member, "target", "averageValue"]) {
-        return format!("{}/{} (avg)", known(current("averageValue")), target("averageValue"));
+        return format!(
+            "{}/{} (avg)",
+            known(current("averageValue")),
+            target("averageValue")
+        );
     }
     format!("{}/{}", known(current("value")), target("value"))
 }

@@ -22,7 +22,11 @@ pub(crate) fn job(object: &mut Value) {
     spec.fill("completionMode", "NonIndexed");
     spec.fill("suspend", false);
     let by_policy = spec.contains_key("podFailurePolicy");
-    let replacement = if by_policy { "Failed" } else { "TerminatingOrFailed" };
+    let replacement = if by_policy {
+        "Failed"
+    } else {
+        "TerminatingOrFailed"
+    };
     spec.fill("podReplacementPolicy", replacement);
     spec.fill("manualSelector", false);
     failure_policy(spec);

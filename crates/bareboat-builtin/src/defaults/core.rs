@@ -159,7 +159,13 @@ pub(crate) fn resource_quota(object: &mut Value) {
 /// The defaults of a limit range: what containers get follows from what they may have.
 pub(crate) fn limit_range(object: &mut Value) {
     for item in spec(object).each("limits") {
-        for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+        for list in [
+            "max",
+            "min",
+            "default",
+            "defaultRequest",
+            "maxLimitRequestRatio",
+        ] {
             round_resources(item.sub(list));
         }
         if item.get_str("type") != Some("Container") {
@@ -180,11 +186,6 @@ fn fill_from(item: &mut Map, to: &str, from: &str) {
     for (name, amount) in source {
         target.fill(&name, amount);
     }
-}
-
-/// The defaults of a request for a token.
-pub(crate) fn token_request(object: &mut Value) {
-    spec(object).fill("expirationSeconds", 3600);
 }
 
 /// The taint of a node nobody has heard of yet.

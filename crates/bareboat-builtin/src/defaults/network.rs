@@ -51,7 +51,12 @@ pub(crate) fn priority_class(object: &mut Value) {
 /// The defaults of a flow schema.
 pub(crate) fn flow_schema(object: &mut Value) {
     let spec = spec(object);
-    if spec.get("matchingPrecedence").and_then(Value::as_i64).unwrap_or(0) == 0 {
+    if spec
+        .get("matchingPrecedence")
+        .and_then(Value::as_i64)
+        .unwrap_or(0)
+        == 0
+    {
         spec.insert("matchingPrecedence", Value::Int(1000));
     }
 }

@@ -6,10 +6,7 @@ use bareboat_api::typing::ListType;
 fn every_line_can_be_read_and_found_by_its_name() {
     let mut messages = 0;
     let mut previous = "";
-    for line in TABLE
-        .lines()
-        .filter(|line| !line.starts_with(['#', '@']))
-    {
+    for line in TABLE.lines().filter(|line| !line.starts_with(['#', '@'])) {
         let name = name_of(line);
         assert!(previous < name, "{previous} stands before {name}");
         previous = name;
@@ -32,7 +29,8 @@ fn every_line_can_be_read_and_found_by_its_name() {
 
 #[test]
 fn kinds_are_found_by_group_version_and_kind() {
-    let name = |group, version, wanted| kind(group, version, wanted).map(|found| found.name.clone());
+    let name =
+        |group, version, wanted| kind(group, version, wanted).map(|found| found.name.clone());
     assert_eq!(
         name("", "v1", "ConfigMap").as_deref(),
         Some("k8s.io.api.core.v1.ConfigMap")

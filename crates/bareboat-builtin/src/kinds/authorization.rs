@@ -8,10 +8,14 @@ const GROUP: &str = "authorization.k8s.io";
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
-        namespaced(GROUP, "localsubjectaccessreviews", "LocalSubjectAccessReview")
-            .version("v1", defaults::none)
-            .create_only()
-            .done(),
+        namespaced(
+            GROUP,
+            "localsubjectaccessreviews",
+            "LocalSubjectAccessReview",
+        )
+        .version("v1", defaults::none)
+        .create_only()
+        .done(),
         cluster(GROUP, "selfsubjectaccessreviews", "SelfSubjectAccessReview")
             .version("v1", defaults::none)
             .create_only()

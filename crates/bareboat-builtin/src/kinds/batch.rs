@@ -16,7 +16,9 @@ pub(super) fn kinds() -> Vec<Kind> {
             .status()
             .columns(columns::jobs())
             .selectable_by(SelectableField::computed("status.successful", |job| {
-                let succeeded = job.at(&["status", "succeeded"]).and_then(|value| value.as_i64());
+                let succeeded = job
+                    .at(&["status", "succeeded"])
+                    .and_then(|value| value.as_i64());
                 Str::new(succeeded.unwrap_or(0).to_string())
             }))
             .generation()

@@ -148,7 +148,9 @@ fn workloads() -> Vec<Kind> {
                 "status.nominatedNodeName",
             ])
             .selectable_by(SelectableField::computed("spec.hostNetwork", |pod| {
-                let host = pod.at(&["spec", "hostNetwork"]).and_then(|flag| flag.as_bool());
+                let host = pod
+                    .at(&["spec", "hostNetwork"])
+                    .and_then(|flag| flag.as_bool());
                 Str::const_new(if host == Some(true) { "true" } else { "false" })
             }))
             .selectable_by(SelectableField::computed("status.podIPs", |pod| {
@@ -191,7 +193,9 @@ fn workloads() -> Vec<Kind> {
             .status()
             .columns(columns::nodes())
             .selectable_by(SelectableField::computed("spec.unschedulable", |node| {
-                let flag = node.at(&["spec", "unschedulable"]).and_then(|flag| flag.as_bool());
+                let flag = node
+                    .at(&["spec", "unschedulable"])
+                    .and_then(|flag| flag.as_bool());
                 Str::const_new(if flag == Some(true) { "true" } else { "false" })
             }))
             .strategy(strategies::node())
@@ -229,7 +233,9 @@ fn network() -> Vec<Kind> {
             .with(|kind| {
                 kind.names.list_kind = Str::const_new("EndpointsList");
             })
-            .deprecated("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+            .deprecated(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+            )
             .done(),
     ]
 }

@@ -5,6 +5,7 @@ use super::check::{
     Errors, immutable, name, not_negative, number_or_percent, one_of, path, percent, required,
 };
 use super::pod_spec;
+use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::{Selector, validate_selector};
@@ -21,12 +22,17 @@ pub(crate) fn deployment() -> Rules {
         selector(spec, "deployment", wrong);
         template(spec, "ReplicaSet", wrong);
         deployment_strategy(spec, wrong);
-        for member in ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {
+        for member in [
+            "minReadySeconds",
+            "revisionHistoryLimit",
+            "progressDeadlineSeconds",
+        ] {
             not_negative(spec.int(&[member]), path(&["spec", member]), wrong);
         }
         deadline(spec, wrong);
     })
     .updating(selector_is_immutable)
+    .warning(warnings::workload)
 }
 
 /// What replica sets do.
@@ -43,6 +49,7 @@ pub(crate) fn replica_set() -> Rules {
         template(spec, "ReplicaSet", wrong);
     })
     .updating(selector_is_immutable)
+    .warning(warnings::workload)
 }
 
 /// What replication controllers do; their selector is a plain map.
@@ -73,6 +80,7 @@ pub(crate) fn replication_controller() -> Rules {
         }
         template(spec, "ReplicationController", wrong);
     })
+    .warning(warnings::workload)
 }
 
 /// What stateful sets do.
@@ -111,12 +119,17 @@ pub(crate) fn daemon_set() -> Rules {
         .creating(|new, _| set_template_generation(new, 1))
         .changing(prepare_daemon_set)
         .updating(selector_is_immutable)
+        .warning(|new, old| warnings::template(new, old, &["spec", "template"]))
 }
 
 /// What controller revisions do: their data never changes.
 pub(crate) fn controller_revision() -> Rules {
     Rules::validating(|object, wrong| {
-        not_negative(object.value().int(&["revision"]), path(&["revision"]), wrong);
+        not_negative(
+            object.value().int(&["revision"]),
+            path(&["revision"]),
+            wrong,
+        );
         if !object.value().has(&["data"]) {
             wrong.push(FieldError::required(path(&["data"]), "data is mandatory"));
         }
@@ -237,7 +250,9 @@ fn deployment_strategy(spec: &Value, wrong: &mut Errors) {
     let place = path(&["spec", "strategy"]);
     let empty = Value::object();
     let strategy = spec.at(&["strategy"]).unwrap_or(&empty);
-    let rolling = strategy.at(&["rollingUpdate"]).filter(|value| !value.is_null());
+    let rolling = strategy
+        .at(&["rollingUpdate"])
+        .filter(|value| !value.is_null());
     match (strategy.text(&["type"]), rolling) {
         ("Recreate", Some(_)) => wrong.push(FieldError::forbidden(
             place.child("rollingUpdate"),
@@ -289,16 +304,31 @@ fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
         one_of(
             spec.text(&["persistentVolumeClaimRetentionPolicy", member]),
             &["Delete", "Retain"],
-            place.child("persistentVolumeClaimRetentionPolicy").child(member),
+            place
+                .child("persistentVolumeClaimRetentionPolicy")
+                .child(member),
             wrong,
         );
     }
     replicas(spec, wrong);
-    not_negative(spec.int(&["minReadySeconds"]), place.child("minReadySeconds"), wrong);
-    not_negative(spec.int(&["ordinals", "start"]), place.child("ordinals.start"), wrong);
+    not_negative(
+        spec.int(&["minReadySeconds"]),
+        place.child("minReadySeconds"),
+        wrong,
+    );
+    not_negative(
+        spec.int(&["ordinals", "start"]),
+        place.child("ordinals.start"),
+        wrong,
+    );
     let service = spec.text(&["serviceName"]);
     if !service.is_empty() {
-        name(service, names::dns1123_label, place.child("serviceName"), wrong);
+        name(
+            service,
+            names::dns1123_label,
+            place.child("serviceName"),
+            wrong,
+        );
     }
     selector(spec, "statefulset", wrong);
     // Claims made from templates are volumes of the pods.

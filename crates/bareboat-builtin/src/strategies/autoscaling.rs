@@ -1,9 +1,7 @@
 //! Autoscalers, disruption budgets, and how the two versions of autoscalers become each other.
 
 use super::Rules;
-use super::check::{
-    Errors, name, number_or_percent, one_of, path, percent, required,
-};
+use super::check::{Errors, name, number_or_percent, one_of, path, percent, required};
 use crate::reach::Reach;
 use bareboat_api::kind::ConvertError;
 use bareboat_api::labels::validate_selector;
@@ -115,9 +113,7 @@ pub(crate) fn convert(
         "autoscaling/v1" => to_v1(map),
         "autoscaling/v2" => to_v2(map),
         other => {
-            return Err(ConvertError(format!(
-                "autoscalers have no version {other}"
-            )));
+            return Err(ConvertError(format!("autoscalers have no version {other}")));
         }
     }
     map.insert("apiVersion", to.into());
@@ -137,7 +133,9 @@ fn to_v1(map: &mut Map) {
         let mut percentage = None;
         for metric in metrics {
             if percentage.is_none() && is_plain_cpu(&metric) {
-                percentage = metric.at(&["resource", "target", "averageUtilization"]).cloned();
+                percentage = metric
+                    .at(&["resource", "target", "averageUtilization"])
+                    .cloned();
             } else {
                 kept.push(metric);
             }
@@ -250,7 +248,10 @@ mod tests {
                             {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1"}}}]},
             "status": {"desiredReplicas": 0, "currentMetrics": null}});
         let older = convert(newer.clone(), "autoscaling/v1", None).expect("version 1");
-        assert_eq!(older.int(&["spec", "targetCPUUtilizationPercentage"]), Some(80));
+        assert_eq!(
+            older.int(&["spec", "targetCPUUtilizationPercentage"]),
+            Some(80)
+        );
         assert!(older.has(&["metadata", "annotations", METRICS]));
         let back = convert(older, "autoscaling/v2", None).expect("version 2");
         assert_eq!(back, newer);

@@ -4,6 +4,7 @@ use super::Rules;
 use super::apps::matches_template;
 use super::check::{Errors, immutable, not_negative, one_of, path, required_one_of};
 use super::pod_spec;
+use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::validate_selector;
@@ -18,11 +19,12 @@ pub(crate) fn job() -> Rules {
     Rules::validating(validate_job)
         .creating(generate_selector)
         .updating(job_update)
+        .warning(warnings::workload)
 }
 
 /// What cron jobs do.
 pub(crate) fn cron_job() -> Rules {
-    Rules::validating(validate_cron_job)
+    Rules::validating(validate_cron_job).warning(warnings::cron_job)
 }
 
 fn spec_of(object: &Object) -> &Value {
@@ -64,9 +66,9 @@ fn validate_job(job: &Object, wrong: &mut Errors) {
         None => wrong.push(FieldError::required(place.child("selector"), "")),
         Some(selector) => {
             wrong.extend(validate_selector(selector, &place.child("selector")));
-            matches_template(spec, wrong);
         }
     }
+    matches_template(spec, wrong);
 }
 
 fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
@@ -181,7 +183,17 @@ fn template_unchanged(after: &Value, before: &Value) -> bool {
     rest(after) == rest(before)
 }
 
+/// The longest name of a cron job: its jobs add a number of ten digits and a dash to it.
+const CRON_JOB_NAME_MAX: usize = 52;
+
 fn validate_cron_job(job: &Object, wrong: &mut Errors) {
+    if job.name().len() > CRON_JOB_NAME_MAX {
+        wrong.push(FieldError::invalid(
+            path(&["metadata", "name"]),
+            job.name(),
+            format!("must be no more than {CRON_JOB_NAME_MAX} characters"),
+        ));
+    }
     let spec = spec_of(job);
     let place = path(&["spec"]);
     let schedule = spec.text(&["schedule"]);
@@ -218,7 +230,11 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
         } else {
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         };
-        wrong.push(FieldError::invalid(place.child("timeZone"), zone.clone(), detail));
+        wrong.push(FieldError::invalid(
+            place.child("timeZone"),
+            zone.clone(),
+            detail,
+        ));
     }
     required_one_of(
         spec.text(&["concurrencyPolicy"]),
@@ -243,11 +259,13 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
 fn schedule_complaint(schedule: &str) -> Option<String> {
     if let Some(word) = schedule.strip_prefix('@') {
         if let Some(every) = word.strip_prefix("every ") {
-            return crate::duration::parse(every)
-                .is_none()
+            return bareboat_api::time::parse_duration(every)
+                .is_err()
                 .then(|| format!("failed to parse duration @every {every}"));
         }
-        let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
+        let known = [
+            "yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly",
+        ];
         return (!known.contains(&word)).then(|| format!("unrecognized descriptor: @{word}"));
     }
     // Zones before the fields are complained about elsewhere.
@@ -279,9 +297,9 @@ fn schedule_complaint(schedule: &str) -> Option<String> {
 
 fn field_complaint(field: &str, (low, high, words): (u32, u32, &str)) -> Option<String> {
     let number = |text: &str| {
-        let named = words.split(' ').position(|word| {
-            !word.is_empty() && word.eq_ignore_ascii_case(text)
-        });
+        let named = words
+            .split(' ')
+            .position(|word| !word.is_empty() && word.eq_ignore_ascii_case(text));
         match named {
             Some(index) => u32::try_from(index).ok().map(|index| index + low),
             None => text.parse::<u32>().ok(),
@@ -305,7 +323,9 @@ fn field_complaint(field: &str, (low, high, words): (u32, u32, &str)) -> Option<
             ));
         }
         if to > high {
-            return Some(format!("end of range ({to}) above maximum ({high}): {part}"));
+            return Some(format!(
+                "end of range ({to}) above maximum ({high}): {part}"
+            ));
         }
         if from > to {
             return Some(format!(
@@ -331,7 +351,16 @@ mod tests {
         ] {
             assert_eq!(schedule_complaint(good), None, "{good}");
         }
-        for bad in ["", "* * * *", "60 * * * *", "* * 0 * *", "@often", "*/0 * * * *", "5-1 * * * *", "x * * * *"] {
+        for bad in [
+            "",
+            "* * * *",
+            "60 * * * *",
+            "* * 0 * *",
+            "@often",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "x * * * *",
+        ] {
             assert!(schedule_complaint(bad).is_some(), "{bad}");
         }
     }

@@ -1,6 +1,6 @@
 //! The checks many kinds share, in upstream's words.
 
-use crate::quantity::Quantity;
+use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
 pub(super) type Errors = Vec<FieldError>;
@@ -101,12 +101,7 @@ pub(super) fn port_name(name: &str) -> Vec<String> {
 }
 
 /// A name judged by one of the rules for names.
-pub(super) fn name(
-    text: &str,
-    rule: fn(&str) -> Vec<String>,
-    path: FieldPath,
-    wrong: &mut Errors,
-) {
+pub(super) fn name(text: &str, rule: fn(&str) -> Vec<String>, path: FieldPath, wrong: &mut Errors) {
     for message in rule(text) {
         wrong.push(FieldError::invalid(path.clone(), text, message));
     }
@@ -141,8 +136,8 @@ pub(super) fn immutable(
 pub(super) fn amount(value: &Value, path: FieldPath, wrong: &mut Errors) {
     let negative = value
         .as_str()
-        .and_then(Quantity::parse)
-        .is_some_and(Quantity::is_negative);
+        .and_then(|text| Quantity::parse(text).ok())
+        .is_some_and(|amount| amount.sign() < 0);
     if negative {
         wrong.push(FieldError::invalid(path, value.clone(), NOT_NEGATIVE));
     }

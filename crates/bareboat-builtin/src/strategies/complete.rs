@@ -64,12 +64,7 @@ impl Strategy for Complete {
         self.inner.validate_update(new, old, ctx)
     }
 
-    fn warnings(
-        &self,
-        new: &Object,
-        old: Option<&Object>,
-        ctx: &WriteContext<'_>,
-    ) -> Vec<String> {
+    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
         self.inner.warnings(new, old, ctx)
     }
 

@@ -136,11 +136,11 @@ fn validate_secret(object: &Object, wrong: &mut Errors) {
         }
         "kubernetes.io/dockercfg" => docker_config(data, ".dockercfg", wrong),
         "kubernetes.io/dockerconfigjson" => docker_config(data, ".dockerconfigjson", wrong),
-        "kubernetes.io/basic-auth" => {
-            if !data.contains_key("username") && !data.contains_key("password") {
-                for key in ["username", "password"] {
-                    require(key, wrong);
-                }
+        "kubernetes.io/basic-auth"
+            if !data.contains_key("username") && !data.contains_key("password") =>
+        {
+            for key in ["username", "password"] {
+                require(key, wrong);
             }
         }
         "kubernetes.io/ssh-auth" => {

@@ -4,10 +4,9 @@ use super::check::{
     Errors, amount, name, not_negative, one_of, port, port_name, port_or_name, required,
     required_label, required_one_of,
 };
-use crate::quantity::Quantity;
 use crate::reach::Reach;
+use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Value, names};
-use std::cmp::Ordering;
 
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
@@ -116,7 +115,9 @@ fn env(container: &Value, path: &FieldPath, wrong: &mut Errors) {
         let path = path.index(index);
         let text = variable.text(&["name"]);
         if required(text, path.child("name"), wrong) {
-            let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
+            let printable = text
+                .bytes()
+                .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
             if !printable {
                 let detail = "a valid environment variable name must consist only of printable ASCII characters other than '='";
                 wrong.push(FieldError::invalid(path.child("name"), text, detail));
@@ -194,13 +195,16 @@ pub(super) fn resources(resources: Option<&Value>, path: &FieldPath, wrong: &mut
         return;
     };
     for (resource, request) in requests.iter() {
-        let parse = |value: &Value| value.as_str().and_then(Quantity::parse);
+        let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
         let (Some(limit), Some(asked)) = (limits.get(resource).and_then(parse), parse(request))
         else {
             continue;
         };
-        if asked.compare(limit) == Ordering::Greater {
-            let detail = format!("must be less than or equal to {resource} limit of {}", limit.print());
+        if asked > limit {
+            let detail = format!(
+                "must be less than or equal to {resource} limit of {}",
+                limit
+            );
             wrong.push(FieldError::invalid(
                 path.child("requests"),
                 request.clone(),
@@ -240,7 +244,10 @@ fn probes(container: &Value, role: Role, path: &FieldPath, wrong: &mut Errors) {
         ] {
             not_negative(probe.int(&[number]), path.child(number), wrong);
         }
-        if let Some(grace) = probe.int(&["terminationGracePeriodSeconds"]).filter(|n| *n <= 0) {
+        if let Some(grace) = probe
+            .int(&["terminationGracePeriodSeconds"])
+            .filter(|n| *n <= 0)
+        {
             wrong.push(FieldError::invalid(
                 path.child("terminationGracePeriodSeconds"),
                 grace,
@@ -290,13 +297,15 @@ fn handler(handler: &Value, path: &FieldPath, wrong: &mut Errors) {
             continue;
         }
         match kind {
-            "exec" => {
-                if handler.list(&["exec", "command"]).is_empty() {
-                    wrong.push(FieldError::required(path.child("command"), ""));
-                }
+            "exec" if handler.list(&["exec", "command"]).is_empty() => {
+                wrong.push(FieldError::required(path.child("command"), ""));
             }
             "httpGet" => {
-                required(handler.text(&["httpGet", "path"]), path.child("path"), wrong);
+                required(
+                    handler.text(&["httpGet", "path"]),
+                    path.child("path"),
+                    wrong,
+                );
                 port_or_name(handler.at(&["httpGet", "port"]), path.child("port"), wrong);
                 one_of(
                     handler.text(&["httpGet", "scheme"]),
@@ -306,7 +315,11 @@ fn handler(handler: &Value, path: &FieldPath, wrong: &mut Errors) {
                 );
             }
             "tcpSocket" => {
-                port_or_name(handler.at(&["tcpSocket", "port"]), path.child("port"), wrong);
+                port_or_name(
+                    handler.at(&["tcpSocket", "port"]),
+                    path.child("port"),
+                    wrong,
+                );
             }
             "grpc" => port(
                 handler.int(&["grpc", "port"]).unwrap_or(0),

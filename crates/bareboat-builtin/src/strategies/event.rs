@@ -29,7 +29,11 @@ pub(crate) fn convert(
     }
     let to_core = to == "v1";
     for (core, newer) in NAMES {
-        let (from, into) = if to_core { (newer, core) } else { (core, newer) };
+        let (from, into) = if to_core {
+            (newer, core)
+        } else {
+            (core, newer)
+        };
         if let Some(value) = map.remove(from) {
             map.insert(into, value);
         }
@@ -121,7 +125,11 @@ fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
         reporter(value, form, wrong);
     }
     for message in names::dns1123_subdomain(namespace) {
-        wrong.push(FieldError::invalid(path(&["namespace"]), namespace, message));
+        wrong.push(FieldError::invalid(
+            path(&["namespace"]),
+            namespace,
+            message,
+        ));
     }
     if form.strict {
         strict(value, wrong);

@@ -206,7 +206,9 @@ fn client_config(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
                 wrong.push(FieldError::required(place.child(member), missing));
             }
         }
-        let number = hook.int(&["clientConfig", "service", "port"]).unwrap_or(443);
+        let number = hook
+            .int(&["clientConfig", "service", "port"])
+            .unwrap_or(443);
         if !(1..=65535).contains(&number) {
             wrong.push(FieldError::invalid(
                 place.child("port"),
@@ -353,7 +355,7 @@ fn binding(object: &Object, wrong: &mut Errors) {
     }
     if let Some(reference) = spec.at(&["paramRef"]).filter(|value| !value.is_null()) {
         let place = place.child("paramRef");
-        if reference.text(&["name"]).is_empty() == !reference.has(&["selector"]) {
+        if reference.text(&["name"]).is_empty() != reference.has(&["selector"]) {
             wrong.push(FieldError::required(
                 place.child("name"),
                 "one of name or selector must be specified",
@@ -366,7 +368,10 @@ fn binding(object: &Object, wrong: &mut Errors) {
             wrong,
         );
     }
-    if let Some(resources) = spec.at(&["matchResources"]).filter(|value| !value.is_null()) {
+    if let Some(resources) = spec
+        .at(&["matchResources"])
+        .filter(|value| !value.is_null())
+    {
         match_resources(resources, &place.child("matchResources"), wrong);
     }
 }
@@ -512,7 +517,10 @@ fn validate_definition(object: &Object, wrong: &mut Errors) {
         let place = place.child("versions").index(index);
         let text = version.text(&["name"]);
         name(text, names::dns1035_label, place.child("name"), wrong);
-        if versions[..index].iter().any(|other| other.text(&["name"]) == text) {
+        if versions[..index]
+            .iter()
+            .any(|other| other.text(&["name"]) == text)
+        {
             wrong.push(FieldError::invalid(
                 place.child("name"),
                 text,
@@ -526,14 +534,23 @@ fn validate_definition(object: &Object, wrong: &mut Errors) {
             ));
         }
     }
-    for (member, lower) in [("plural", false), ("singular", false), ("kind", true), ("listKind", true)] {
+    for (member, lower) in [
+        ("plural", false),
+        ("singular", false),
+        ("kind", true),
+        ("listKind", true),
+    ] {
         let text = spec.text(&["names", member]);
         let place = place.child("names").child(member);
         if text.is_empty() {
             wrong.push(FieldError::required(place, ""));
             continue;
         }
-        let judged = if lower { text.to_lowercase() } else { text.to_owned() };
+        let judged = if lower {
+            text.to_lowercase()
+        } else {
+            text.to_owned()
+        };
         for message in names::dns1035_label(&judged) {
             let detail = if lower {
                 format!("may have mixed case, but should otherwise match: {message}")

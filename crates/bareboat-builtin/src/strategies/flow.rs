@@ -161,7 +161,12 @@ fn sign_with_user(request: &mut Object, ctx: &WriteContext<'_>) {
         let extra: Map = user
             .extra
             .iter()
-            .map(|(key, values)| (key.as_str(), values.iter().map(String::as_str).collect::<Value>()))
+            .map(|(key, values)| {
+                (
+                    key.as_str(),
+                    values.iter().map(String::as_str).collect::<Value>(),
+                )
+            })
             .collect();
         spec.insert("extra", extra.into());
     }
@@ -308,9 +313,12 @@ fn decisions(new: &Object, old: &Object, part: &str, wrong: &mut Errors) {
         }
     }
     let conditions = new.value().list(&["status", "conditions"]);
-    let both = ["Approved", "Denied"]
-        .iter()
-        .all(|ty| conditions.iter().filter(|c| is_decision(c)).any(|c| c.text(&["type"]) == *ty));
+    let both = ["Approved", "Denied"].iter().all(|ty| {
+        conditions
+            .iter()
+            .filter(|c| is_decision(c))
+            .any(|c| c.text(&["type"]) == *ty)
+    });
     if both {
         wrong.push(FieldError::invalid(
             place,

@@ -21,7 +21,10 @@ impl Strategy for NamespaceStrategy {
             Some(Value::Array(finalizers)) => finalizers,
             _ => Vec::new(),
         };
-        if !finalizers.iter().any(|name| name.as_str() == Some(FINALIZER)) {
+        if !finalizers
+            .iter()
+            .any(|name| name.as_str() == Some(FINALIZER))
+        {
             finalizers.push(FINALIZER.into());
         }
         spec.insert("finalizers", Value::Array(finalizers));
@@ -91,7 +94,10 @@ fn finalizers(namespace: &Object) -> Errors {
 fn phase(namespace: &Object) -> Errors {
     let phase = namespace.value().text(&["status", "phase"]);
     let (wanted, detail) = match namespace.deletion_timestamp() {
-        None => ("Active", "may only be 'Active' if `deletionTimestamp` is empty"),
+        None => (
+            "Active",
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        ),
         Some(_) => (
             "Terminating",
             "may only be 'Terminating' if `deletionTimestamp` is not empty",

@@ -5,6 +5,7 @@ use super::check::{
     Errors, cidr, immutable, ip, name, one_of, path, port, port_name, required, required_one_of,
 };
 use super::container::PROTOCOLS;
+use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
@@ -98,7 +99,11 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
     required_one_of(ty, &["FQDN", "IPv4", "IPv6"], path(&["addressType"]), wrong);
     let ports = value.list(&["ports"]);
     if ports.len() > MAX_PORTS {
-        wrong.push(FieldError::too_many(path(&["ports"]), ports.len(), MAX_PORTS));
+        wrong.push(FieldError::too_many(
+            path(&["ports"]),
+            ports.len(),
+            MAX_PORTS,
+        ));
     }
     let mut seen: Vec<&str> = Vec::new();
     for (index, entry) in ports.iter().enumerate() {
@@ -160,14 +165,16 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
 
 /// What ingresses do.
 pub(crate) fn ingress() -> Rules {
-    Rules::validating(validate_ingress)
+    Rules::validating(validate_ingress).warning(warnings::ingress)
 }
 
 fn validate_ingress(ingress: &Object, wrong: &mut Errors) {
     let spec = ingress.get("spec").unwrap_or(&Value::Null);
     let place = path(&["spec"]);
     let rules = spec.list(&["rules"]);
-    let default = spec.at(&["defaultBackend"]).filter(|value| !value.is_null());
+    let default = spec
+        .at(&["defaultBackend"])
+        .filter(|value| !value.is_null());
     if rules.is_empty() && default.is_none() {
         wrong.push(FieldError::invalid(
             place.clone(),
@@ -322,7 +329,11 @@ fn backend(backend: &Value, place: &FieldPath, wrong: &mut Errors) {
             match (named.is_empty(), number) {
                 (false, 0) => {
                     for message in port_name(named) {
-                        wrong.push(FieldError::invalid(port_place.child("name"), named, message));
+                        wrong.push(FieldError::invalid(
+                            port_place.child("name"),
+                            named,
+                            message,
+                        ));
                     }
                 }
                 (false, _) => wrong.push(FieldError::invalid(

@@ -42,7 +42,14 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     let mut rest = (after.at(&["spec"]).cloned(), before.at(&["spec"]).cloned());
     for spec in [&mut rest.0, &mut rest.1] {
         if let Some(map) = spec.as_mut().and_then(Value::as_object_mut) {
-            for member in ["podCIDR", "podCIDRs", "providerID", "unschedulable", "taints", "configSource"] {
+            for member in [
+                "podCIDR",
+                "podCIDRs",
+                "providerID",
+                "unschedulable",
+                "taints",
+                "configSource",
+            ] {
                 map.remove(member);
             }
         }

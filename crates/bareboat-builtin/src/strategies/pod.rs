@@ -3,6 +3,7 @@
 use super::Rules;
 use super::check::{Errors, between, path};
 use super::pod_spec;
+use super::warnings;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value};
@@ -23,6 +24,7 @@ pub(crate) fn pod() -> Rules {
                 pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
             }
         }),
+        warnings: Some(warnings::pod),
         ..Rules::default()
     }
 }
@@ -34,6 +36,7 @@ pub(crate) fn pod_template() -> Rules {
             pod_spec::validate_template(template, &path(&["template"]), wrong);
         }
     })
+    .warning(|new, old| warnings::template(new, old, &["template"]))
 }
 
 fn spec_of(pod: &Object) -> &Value {
@@ -112,9 +115,19 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
         }
     }
     deadline(after, before, wrong);
-    let known = before.list(&["tolerations"]);
-    let wanted = after.list(&["tolerations"]);
-    if !known.iter().all(|toleration| wanted.contains(toleration)) {
+    // How long something is tolerated may change, what is tolerated may only grow.
+    let without_time = |spec: &Value| -> Vec<Value> {
+        let mut found = spec.list(&["tolerations"]).to_vec();
+        for toleration in found.iter_mut().filter_map(Value::as_object_mut) {
+            toleration.remove("tolerationSeconds");
+        }
+        found
+    };
+    let wanted = without_time(after);
+    if !without_time(before)
+        .iter()
+        .all(|known| wanted.contains(known))
+    {
         wrong.push(FieldError::forbidden(
             path(&["spec", "tolerations"]),
             "existing toleration can not be modified except its tolerationSeconds",

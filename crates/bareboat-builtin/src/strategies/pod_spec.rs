@@ -30,7 +30,12 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
         &path.child("nodeSelector"),
         wrong,
     );
-    for member in ["serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"] {
+    for member in [
+        "serviceAccountName",
+        "nodeName",
+        "priorityClassName",
+        "runtimeClassName",
+    ] {
         let text = spec.text(&[member]);
         if !text.is_empty() {
             name(text, names::dns1123_subdomain, path.child(member), wrong);
@@ -56,12 +61,21 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
         let path = path.child("hostAliases").index(index);
         ip(alias.text(&["ip"]), path.child("ip"), wrong);
         for host in alias.list(&["hostnames"]).iter().filter_map(Value::as_str) {
-            name(host, names::dns1123_subdomain, path.child("hostnames"), wrong);
+            name(
+                host,
+                names::dns1123_subdomain,
+                path.child("hostnames"),
+                wrong,
+            );
         }
     }
     tolerations(spec, &path.child("tolerations"), wrong);
     spread(spec, &path.child("topologySpreadConstraints"), wrong);
-    for (resource, value) in spec.members(&["overhead"]).into_iter().flat_map(|map| map.iter()) {
+    for (resource, value) in spec
+        .members(&["overhead"])
+        .into_iter()
+        .flat_map(|map| map.iter())
+    {
         amount(value, path.child("overhead").key(resource), wrong);
     }
     let preemption = spec.text(&["preemptionPolicy"]);
@@ -78,7 +92,11 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
 /// Checks a pod template: labels, annotations and spec.
 pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut Errors) {
     // Upstream names these as if they were no part of the metadata.
-    validate_labels(template.at(&["metadata", "labels"]), &path.child("labels"), wrong);
+    validate_labels(
+        template.at(&["metadata", "labels"]),
+        &path.child("labels"),
+        wrong,
+    );
     validate_annotations(
         template.at(&["metadata", "annotations"]),
         &path.child("annotations"),
@@ -155,7 +173,10 @@ fn volumes<'a>(spec: &'a Value, path: &FieldPath, wrong: &mut Errors) -> Vec<&'a
             }
         }
         if count == 0 {
-            found.push(FieldError::required(path.clone(), "must specify a volume type"));
+            found.push(FieldError::required(
+                path.clone(),
+                "must specify a volume type",
+            ));
         }
         let text = volume.text(&["name"]);
         required_label(text, path.child("name"), &mut found);
@@ -231,7 +252,10 @@ fn spread(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
             ));
         }
         if constraint.text(&["topologyKey"]).is_empty() {
-            wrong.push(FieldError::required(path.child("topologyKey"), "can not be empty"));
+            wrong.push(FieldError::required(
+                path.child("topologyKey"),
+                "can not be empty",
+            ));
         }
         one_of(
             constraint.text(&["whenUnsatisfiable"]),

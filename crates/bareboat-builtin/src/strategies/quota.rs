@@ -2,10 +2,9 @@
 
 use super::Rules;
 use super::check::{Errors, amount, immutable, name, path};
-use crate::quantity::Quantity;
 use crate::reach::Reach;
+use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, Object, Value, names};
-use std::cmp::Ordering;
 
 /// What quotas do.
 pub(crate) fn resource_quota() -> Rules {
@@ -33,10 +32,14 @@ pub(crate) fn resource_quota() -> Rules {
             );
             let whole = value
                 .as_str()
-                .and_then(Quantity::parse)
-                .is_some_and(Quantity::is_whole);
+                .and_then(|text| Quantity::parse(text).ok())
+                .is_some_and(|amount| amount.as_i64().is_some());
             if counted && !whole {
-                wrong.push(FieldError::invalid(place, value.clone(), "must be an integer"));
+                wrong.push(FieldError::invalid(
+                    place,
+                    value.clone(),
+                    "must be an integer",
+                ));
             }
         }
         scopes(quota.value(), wrong);
@@ -76,7 +79,8 @@ fn scopes(quota: &Value, wrong: &mut Errors) {
     {
         complain("unsupported scope");
     }
-    if (has("BestEffort") && has("NotBestEffort")) || (has("Terminating") && has("NotTerminating")) {
+    if (has("BestEffort") && has("NotBestEffort")) || (has("Terminating") && has("NotTerminating"))
+    {
         complain("conflicting scopes");
     }
 }
@@ -122,9 +126,27 @@ fn order(limit: &Value, place: &bareboat_api::FieldPath, wrong: &mut Errors) {
     // The smaller list, the greater one, which of them is blamed and how they are called.
     const PAIRS: [(&str, &str, &str, &str, &str); 6] = [
         ("min", "max", "min", "min", "max"),
-        ("min", "defaultRequest", "defaultRequest", "min", "default request"),
-        ("defaultRequest", "max", "defaultRequest", "default request", "max"),
-        ("defaultRequest", "default", "defaultRequest", "default request", "default limit"),
+        (
+            "min",
+            "defaultRequest",
+            "defaultRequest",
+            "min",
+            "default request",
+        ),
+        (
+            "defaultRequest",
+            "max",
+            "defaultRequest",
+            "default request",
+            "max",
+        ),
+        (
+            "defaultRequest",
+            "default",
+            "defaultRequest",
+            "default request",
+            "default limit",
+        ),
         ("min", "default", "default", "min", "default"),
         ("default", "max", "default", "default", "max"),
     ];
@@ -133,15 +155,14 @@ fn order(limit: &Value, place: &bareboat_api::FieldPath, wrong: &mut Errors) {
             continue;
         };
         for (resource, small) in low.iter() {
-            let parse = |value: &Value| value.as_str().and_then(Quantity::parse);
+            let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
             let (Some(a), Some(b)) = (parse(small), high.get(resource).and_then(parse)) else {
                 continue;
             };
-            if a.compare(b) == Ordering::Greater {
+            if a > b {
                 let detail = format!(
                     "{less_name} value {} is greater than {more_name} value {}",
-                    a.print(),
-                    b.print()
+                    a, b
                 );
                 let shown = limit.at(&[blamed, resource]).cloned().unwrap_or_default();
                 wrong.push(FieldError::invalid(

@@ -8,6 +8,11 @@ pub(crate) type Validate = fn(&Object, &mut Vec<FieldError>);
 /// Says what is wrong with changing one object into another.
 pub(crate) type ValidateUpdate = fn(&Object, &Object, &mut Vec<FieldError>);
 
+/// Says what is wrong with a change through the named subresource.
+pub(crate) type ValidatePart = fn(&Object, &Object, &str, &mut Vec<FieldError>);
+/// Warns about a new object, or about one that replaces another.
+pub(crate) type Warn = fn(&Object, Option<&Object>) -> Vec<String>;
+
 /// A strategy made of functions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Rules {
@@ -22,9 +27,9 @@ pub(crate) struct Rules {
     /// Checks changes on top; not called for subresources.
     pub(crate) validate_update: Option<ValidateUpdate>,
     /// Checks changes through a subresource.
-    pub(crate) validate_part: Option<fn(&Object, &Object, &str, &mut Vec<FieldError>)>,
+    pub(crate) validate_part: Option<ValidatePart>,
     /// Warns.
-    pub(crate) warnings: Option<fn(&Object, Option<&Object>) -> Vec<String>>,
+    pub(crate) warnings: Option<Warn>,
 }
 
 impl Rules {
@@ -57,18 +62,15 @@ impl Rules {
         self
     }
 
-    /// The same rules with a completion of objects changed through a subresource.
-    pub(crate) fn phases(mut self, prepare: fn(&mut Object, &Object, &WriteContext<'_>)) -> Rules {
-        self.prepare_part = Some(prepare);
+    /// The same rules with warnings.
+    pub(crate) fn warning(mut self, warnings: Warn) -> Rules {
+        self.warnings = Some(warnings);
         self
     }
 
-    /// The same rules with warnings.
-    pub(crate) fn warning(
-        mut self,
-        warnings: fn(&Object, Option<&Object>) -> Vec<String>,
-    ) -> Rules {
-        self.warnings = Some(warnings);
+    /// The same rules with a completion of objects changed through a subresource.
+    pub(crate) fn phases(mut self, prepare: fn(&mut Object, &Object, &WriteContext<'_>)) -> Rules {
+        self.prepare_part = Some(prepare);
         self
     }
 }
@@ -123,12 +125,7 @@ impl Strategy for Rules {
         wrong
     }
 
-    fn warnings(
-        &self,
-        new: &Object,
-        old: Option<&Object>,
-        _ctx: &WriteContext<'_>,
-    ) -> Vec<String> {
+    fn warnings(&self, new: &Object, old: Option<&Object>, _ctx: &WriteContext<'_>) -> Vec<String> {
         self.warnings
             .map_or_else(Vec::new, |warnings| warnings(new, old))
     }

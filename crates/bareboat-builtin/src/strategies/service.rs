@@ -7,10 +7,11 @@ use super::check::{
     Errors, between, immutable, ip, name, path, port, port_or_name, required_one_of,
 };
 use super::container::PROTOCOLS;
+use super::warnings;
 use crate::reach::{Fill, Reach};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::metadata::validate_labels;
-use bareboat_api::{FieldError, Object, Value, names, value};
+use bareboat_api::{FieldError, FieldErrorKind, Object, Value, names, value};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -20,6 +21,7 @@ pub(crate) fn service() -> Rules {
         .creating(|service, _| complete_addresses(service))
         .changing(prepare_update)
         .updating(validate_update)
+        .warning(warnings::service)
 }
 
 /// The first of several cluster IPs also has a field of its own, and families follow from them.
@@ -61,8 +63,16 @@ fn complete_addresses(service: &mut Object) {
         .map(|address| if address.is_ipv6() { "IPv6" } else { "IPv4" }.into())
         .collect();
     if headless || !families.is_empty() {
-        let families = if headless { vec!["IPv4".into()] } else { families };
-        let policy = if families.len() > 1 { "RequireDualStack" } else { "SingleStack" };
+        let families = if headless {
+            vec!["IPv4".into()]
+        } else {
+            families
+        };
+        let policy = if families.len() > 1 {
+            "RequireDualStack"
+        } else {
+            "SingleStack"
+        };
         spec.fill("ipFamilyPolicy", policy);
         spec.fill("ipFamilies", Value::Array(families));
     }
@@ -89,10 +99,11 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
         }
         node_ports(spec, before);
         let balancer = |ty: Option<&str>| ty == Some("LoadBalancer");
-        if balancer(spec.get_str("type")) && balancer(Some(before.text(&["spec", "type"]))) {
-            if let Some(port) = before.at(&["spec", "healthCheckNodePort"]).cloned() {
-                spec.fill("healthCheckNodePort", port);
-            }
+        if balancer(spec.get_str("type"))
+            && balancer(Some(before.text(&["spec", "type"])))
+            && let Some(port) = before.at(&["spec", "healthCheckNodePort"]).cloned()
+        {
+            spec.fill("healthCheckNodePort", port);
         }
     }
     complete_addresses(new);
@@ -104,7 +115,8 @@ fn node_ports(spec: &mut bareboat_api::Map, before: &Value) {
     }
     for port in spec.each("ports") {
         let known = before.list(&["spec", "ports"]).iter().find(|known| {
-            known.at(&["port"]) == port.get("port") && known.at(&["protocol"]) == port.get("protocol")
+            known.at(&["port"]) == port.get("port")
+                && known.at(&["protocol"]) == port.get("protocol")
         });
         if let Some(number) = known.and_then(|known| known.at(&["nodePort"])).cloned() {
             port.fill("nodePort", number);
@@ -132,7 +144,10 @@ fn validate(service: &Object, wrong: &mut Errors) {
     between(
         spec.int(&["sessionAffinityConfig", "clientIP", "timeoutSeconds"]),
         (1, 86400),
-        place.child("sessionAffinityConfig").child("clientIP").child("timeoutSeconds"),
+        place
+            .child("sessionAffinityConfig")
+            .child("clientIP")
+            .child("timeoutSeconds"),
         wrong,
     );
     addresses(spec, wrong);
@@ -142,7 +157,12 @@ fn validate(service: &Object, wrong: &mut Errors) {
         if external.is_empty() {
             wrong.push(FieldError::required(place.child("externalName"), ""));
         } else {
-            name(external, names::dns1123_subdomain, place.child("externalName"), wrong);
+            name(
+                external,
+                names::dns1123_subdomain,
+                place.child("externalName"),
+                wrong,
+            );
         }
     }
     for (index, address) in spec.list(&["externalIPs"]).iter().enumerate() {
@@ -183,8 +203,12 @@ fn validate_ports(ports: &[Value], wrong: &mut Errors) {
                 "{{\"Name\":\"\",\"Protocol\":\"{protocol}\",\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 number.unwrap_or(0)
             );
-            let shown = serde_json::from_str::<Value>(&shown).unwrap_or_default();
-            wrong.push(FieldError::duplicate(place, shown));
+            wrong.push(FieldError {
+                kind: FieldErrorKind::Duplicate,
+                path: place,
+                value: None,
+                detail: shown,
+            });
         }
         used.push((number, protocol));
     }
@@ -251,7 +275,10 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     {
         wrong.push(FieldError::invalid(
             path(&["spec", "loadBalancerClass"]),
-            after.at(&["spec", "loadBalancerClass"]).cloned().unwrap_or_default(),
+            after
+                .at(&["spec", "loadBalancerClass"])
+                .cloned()
+                .unwrap_or_default(),
             "may not change once set",
         ));
     }

@@ -44,7 +44,12 @@ pub(crate) fn storage_class() -> Rules {
         frozen(
             new,
             old,
-            &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"],
+            &[
+                "parameters",
+                "provisioner",
+                "reclaimPolicy",
+                "volumeBindingMode",
+            ],
             wrong,
         );
     })

@@ -2,12 +2,12 @@
 
 use super::Rules;
 use super::check::{Errors, immutable, name, one_of, path};
-use crate::quantity::Quantity;
+use super::warnings;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::validate_selector;
+use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
-use std::cmp::Ordering;
 
 const MODES: [&str; 4] = [
     "ReadOnlyMany",
@@ -52,6 +52,7 @@ pub(crate) fn persistent_volume() -> Rules {
             );
         })
         .phases(phase_time)
+        .warning(warnings::persistent_volume)
 }
 
 /// A volume remembers when its phase last changed.
@@ -85,7 +86,11 @@ pub(crate) fn persistent_volume_claim() -> Rules {
 }
 
 fn sources(volume: &Object) -> Map {
-    let mut spec = volume.value().members(&["spec"]).cloned().unwrap_or_default();
+    let mut spec = volume
+        .value()
+        .members(&["spec"])
+        .cloned()
+        .unwrap_or_default();
     spec.retain(|member, _| !PLAIN.contains(&member));
     spec
 }
@@ -112,8 +117,8 @@ fn access_modes(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
 fn positive(amount: &Value, place: FieldPath, wrong: &mut Errors) {
     let good = amount
         .as_str()
-        .and_then(Quantity::parse)
-        .is_some_and(|amount| !amount.is_zero() && !amount.is_negative());
+        .and_then(|text| Quantity::parse(text).ok())
+        .is_some_and(|amount| amount.sign() > 0);
     if !good {
         wrong.push(FieldError::invalid(
             place,
@@ -231,7 +236,7 @@ fn claim_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
     let storage = |spec: &Map| {
         let amount = spec.get("resources")?.at(&["requests", "storage"])?;
-        Quantity::parse(amount.as_str()?)
+        Quantity::parse(amount.as_str()?).ok()
     };
     let (size, previous) = (storage(&after), storage(&before));
     if bound {
@@ -259,10 +264,10 @@ fn claim_update(new: &Object, old: &Object, wrong: &mut Errors) {
     let (Some(size), Some(previous)) = (size, previous) else {
         return;
     };
-    if size.compare(previous) == Ordering::Less {
+    if size < previous {
         let held = old.value().text(&["status", "capacity", "storage"]);
-        let held = Quantity::parse(held);
-        if held.is_none_or(|held| size.compare(held) != Ordering::Greater) {
+        let held = Quantity::parse(held).ok();
+        if held.is_none_or(|held| size <= held) {
             wrong.push(FieldError::forbidden(
                 path(&["spec", "resources", "requests", "storage"]),
                 "field can not be less than status.capacity",

@@ -1,7 +1,8 @@
 //! Scalars: is the value of the type, and what is its canonical text.
 
-use crate::{duration, quantity, time};
 use bareboat_api::facts::Type;
+use bareboat_api::quantity::Quantity;
+use bareboat_api::time::{Timestamp, parse_duration, print_duration};
 use bareboat_api::{Str, Value};
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -29,62 +30,66 @@ pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
             .map(|_| ())
             .map_err(|_| "an integer of 32 bits or a string"),
         (Type::Bytes, Value::String(text)) => bytes(text),
-        (Type::Quantity, Value::String(text)) => replace(text, quantity::canonical(text.trim())),
-        (Type::Quantity, Value::Int(_) | Value::Float(_)) => {
-            let text = value.to_string();
-            let canonical = quantity::canonical(&text).ok_or(expectation(ty))?;
-            *value = Value::String(canonical.unwrap_or_else(|| Str::new(text)));
+        (Type::Quantity, Value::String(text)) => {
+            let quantity = Quantity::parse(text.trim()).map_err(|_| expectation(ty))?;
+            *text = Str::new(quantity.to_string());
             Ok(())
         }
-        (Type::Time, Value::String(text)) => match time::canonical_seconds(text) {
-            Some(Some(canonical)) => {
-                *text = canonical;
-                Ok(())
+        (Type::Quantity, Value::Int(_) | Value::Float(_)) => {
+            let quantity = Quantity::parse(&value.to_string()).map_err(|_| expectation(ty))?;
+            *value = Value::String(Str::new(quantity.to_string()));
+            Ok(())
+        }
+        (Type::Time, Value::String(text)) => {
+            let stamp = Timestamp::parse(text).map_err(|_| expectation(ty))?;
+            // Almost every time comes as it goes out.
+            if text.len() != "2006-01-02T15:04:05Z".len() || !text.ends_with('Z') {
+                *text = Str::new(stamp.print_seconds());
             }
-            Some(None) => Ok(()),
-            None => Err(expectation(ty)),
-        },
-        (Type::MicroTime, Value::String(text)) => match time::canonical_micros(text) {
-            Some(Some(canonical)) => {
-                *text = canonical;
-                Ok(())
+            Ok(())
+        }
+        (Type::MicroTime, Value::String(text)) => {
+            let stamp = Timestamp::parse(text).map_err(|_| expectation(ty))?;
+            if !has_micros(text) {
+                return Err(expectation(ty));
             }
-            Some(None) => Ok(()),
-            None => Err(expectation(ty)),
-        },
+            if !text.ends_with('Z') {
+                *text = Str::new(stamp.print_micros());
+            }
+            Ok(())
+        }
         (Type::Duration, Value::String(text)) => {
-            let parsed = duration::parse(text).ok_or(expectation(ty))?;
-            *text = duration::print(parsed);
+            let parsed = parse_duration(text).map_err(|_| expectation(ty))?;
+            *text = Str::new(print_duration(parsed));
             Ok(())
         }
         _ => Err(expectation(ty)),
     }?;
     // The zero time prints as null whatever way it was written.
     if matches!(ty, Type::Time | Type::MicroTime)
-        && value.as_str().is_some_and(|text| text.starts_with("0001-01-01T00:00:00"))
+        && value
+            .as_str()
+            .is_some_and(|text| text.starts_with("0001-01-01T00:00:00"))
     {
         *value = Value::Null;
     }
     Ok(())
 }
 
-/// `None` is no quantity, `Some(None)` one that is canonical already.
-fn replace(text: &mut Str, canonical: Option<Option<Str>>) -> Result<(), &'static str> {
-    match canonical {
-        Some(Some(canonical)) => *text = canonical,
-        Some(None) => {
-            if text.trim().len() != text.len() {
-                *text = Str::new(text.trim());
-            }
-        }
-        None => return Err(expectation(Type::Quantity)),
-    }
-    Ok(())
+/// Whether exactly six digits follow the seconds, as upstream's reader wants them.
+fn has_micros(text: &str) -> bool {
+    let fraction = text
+        .get("2006-01-02T15:04:05".len()..)
+        .and_then(|rest| rest.strip_prefix('.'));
+    fraction.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
 }
 
 fn bytes(text: &mut Str) -> Result<(), &'static str> {
     let expected = expectation(Type::Bytes);
-    if base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).is_ok() {
+    if base64::engine::general_purpose::STANDARD
+        .decode(text.as_bytes())
+        .is_ok()
+    {
         return Ok(());
     }
     // Go skips line breaks and forgives trailing bits; what it prints has neither.

@@ -6,7 +6,8 @@ fn conformed(kind: (&str, &str, &str), body: Value) -> Result<(Value, Vec<String
     let message = facts::kind(kind.0, kind.1, kind.2).expect("a known kind");
     let mut body = body;
     let mut findings = Vec::new();
-    conform(&message, &mut body, Empties::Null, &mut findings).map_err(|error| error.to_string())?;
+    conform(&message, &mut body, Empties::Null, &mut findings)
+        .map_err(|error| error.to_string())?;
     Ok((body, findings))
 }
 
@@ -28,7 +29,10 @@ fn a_body_comes_out_as_from_a_round_trip_through_go() {
     );
     assert_eq!(
         findings,
-        [r#"unknown field "metadata.bogus""#, r#"unknown field "spec.containers[0].foo""#]
+        [
+            r#"unknown field "metadata.bogus""#,
+            r#"unknown field "spec.containers[0].foo""#
+        ]
     );
 }
 
@@ -40,7 +44,11 @@ fn members_that_are_always_printed_appear() {
         value!({"metadata": {}, "involvedObject": {}, "source": {}, "firstTimestamp": null, "lastTimestamp": null,
             "eventTime": null, "reportingComponent": "", "reportingInstance": ""})
     );
-    let (role, _) = conformed(("rbac.authorization.k8s.io", "v1", "ClusterRole"), value!({"rules": []})).expect("a role");
+    let (role, _) = conformed(
+        ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+        value!({"rules": []}),
+    )
+    .expect("a role");
     assert_eq!(role, value!({"metadata": {}, "rules": null}));
 }
 
@@ -65,7 +73,11 @@ fn what_does_not_fit_is_named_with_its_place() {
         value!({"spec": {"containers": [{"ports": [{"containerPort": 4294967296.0}]}]}}),
         "spec.containers[0].ports[0].containerPort: expected an integer, found the number 4294967296",
     );
-    check(("", "v1", "Pod"), value!([]), "expected an object, found a list");
+    check(
+        ("", "v1", "Pod"),
+        value!([]),
+        "expected an object, found a list",
+    );
     check(
         ("coordination.k8s.io", "v1", "Lease"),
         value!({"spec": {"renewTime": "2024-01-01T00:00:00Z"}}),

@@ -26,7 +26,12 @@ fn filled_objects_conform_as_they_are() {
         let original = vectors::json(&path);
         let mut object = original.clone();
         let mut findings = Vec::new();
-        let result = conform(&message_of(&path), &mut object, Empties::Null, &mut findings);
+        let result = conform(
+            &message_of(&path),
+            &mut object,
+            Empties::Null,
+            &mut findings,
+        );
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if let Err(error) = result {
             wrong.push(format!("{name}: {error}"));
@@ -79,7 +84,15 @@ fn filled_objects_become_protobuf_and_back_byte_for_byte() {
         let bytes = std::fs::read(path.with_extension("pb")).unwrap();
         let message = message_of(&path);
         let find = |_: &str, _: &str| Some(message);
-        match bareboat_wire::proto::decode_object(&bytes, find) {
+        let decoded = bareboat_wire::proto::decode_object(&bytes, find).map(|mut value| {
+            // A WatchEvent has no type meta, and its envelope says so.
+            let map = value.as_object_mut().unwrap();
+            map.retain(|key, value| {
+                !matches!(key, "apiVersion" | "kind") || value.as_str() != Some("")
+            });
+            value
+        });
+        match decoded {
             Err(error) => wrong.push(format!("{name} decoding: {error}")),
             Ok(found) if found != object => {
                 wrong.push(format!("{name} decoding: {}", difference(&object, &found)));

@@ -5,4 +5,7 @@
 
 mod vectors;
 
+mod discovery;
 mod golden;
+mod replay;
+mod transcript;

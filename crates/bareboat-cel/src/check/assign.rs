@@ -180,7 +180,14 @@ fn is_nullable(ty: &Type) -> bool {
 
 /// The wider of two types that may stand for each other.
 pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
-    if is_equal_or_wider(a, b) { a } else { b }
+    match (a, b) {
+        (Type::Null, Type::Dyn | Type::Param(_)) => b,
+        // What may be null is the wider of the two.
+        (_, Type::Null) => a,
+        (Type::Null, _) => b,
+        _ if is_equal_or_wider(a, b) => a,
+        _ => b,
+    }
 }
 
 fn is_equal_or_wider(a: &Type, b: &Type) -> bool {

@@ -63,40 +63,42 @@ impl Checker<'_> {
 
     /// Makes a node refer to the variable or type of that name, if there is one.
     fn resolve_name(&mut self, id: Id, name: &str) -> bool {
+        // A local variable hides whatever has the same name; a leading dot looks past it.
+        let local = self.locals.iter().rev().find(|(local, _)| local == name);
+        if let Some((_, ty)) = local {
+            let ty = ty.clone();
+            self.set(id, ty);
+            return true;
+        }
         let found = self.env.candidates(name).into_iter().find_map(|candidate| {
-            let local = self
-                .locals
-                .iter()
-                .rev()
-                .find(|(local, _)| *local == candidate);
-            if let Some((local, ty)) = local {
-                return Some((local.clone(), ty.clone(), None));
-            }
             match self.env.named(&candidate)? {
                 Named::Variable(ty) => {
-                    Some((candidate.clone(), ty, Some(Reference::Variable(candidate))))
+                    Some((candidate.clone(), ty, Reference::Variable(candidate)))
                 }
-                Named::Type(ty) => Some((
-                    candidate,
-                    Type::type_of(ty.clone()),
-                    Some(Reference::Type(ty)),
-                )),
+                Named::Type(ty) => {
+                    Some((candidate, Type::type_of(ty.clone()), Reference::Type(ty)))
+                }
             }
         });
         let Some((name, ty, reference)) = found else {
             return false;
         };
         self.set(id, ty);
-        if let Some(reference) = reference {
-            self.references[id as usize] = reference;
-        }
+        self.references[id as usize] = reference;
         self.ast.nodes[id as usize].expr = Expr::Ident(name);
         true
+    }
+
+    /// Whether a dotted name begins with a local variable.
+    fn begins_locally(&self, name: &str) -> bool {
+        let first = name.split('.').next().unwrap_or_default();
+        self.locals.iter().any(|(local, _)| local == first)
     }
 
     fn select(&mut self, id: Id, operand: Id, field: &str, test: bool) {
         if !test
             && let Some(name) = self.qualified(id)
+            && !self.begins_locally(&name)
             && self.resolve_name(id, &name)
         {
             return;

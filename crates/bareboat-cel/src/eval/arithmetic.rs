@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use crate::decl::{DeclType, ListOrder, Shape};
 use crate::error::EvalError;
 use crate::program::Arith;
@@ -98,15 +96,11 @@ fn subtract_times<'a>(a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, EvalError> {
         (Val::Timestamp(time), Val::Duration(by)) => moved(*time, *by, true)
             .map(Val::Timestamp)
             .ok_or(overflow(TIMESTAMP)),
-        (Val::Timestamp(a), Val::Timestamp(b)) => between(*a, *b),
+        (Val::Timestamp(a), Val::Timestamp(b)) => {
+            a.since(*b).map(Val::Duration).ok_or(overflow(DURATION))
+        }
         _ => Err(EvalError::no_such_overload()),
     }
-}
-
-fn between<'a>(a: Timestamp, b: Timestamp) -> Result<Val<'a>, EvalError> {
-    i64::try_from(a.as_nanosecond() - b.as_nanosecond())
-        .map(Val::Duration)
-        .map_err(|_| overflow(DURATION))
 }
 
 /// The negative of a number.

@@ -176,7 +176,7 @@ fn to_int<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         }
         [Val::Double(_)] => return Err(EvalError::new(OVERFLOW)),
         [Val::Duration(nanoseconds)] => *nanoseconds,
-        [Val::Timestamp(timestamp)] => timestamp.as_nanosecond().div_euclid(1_000_000_000) as i64,
+        [Val::Timestamp(timestamp)] => timestamp.unix_seconds(),
         [Val::String(text)] => match text.as_str().parse() {
             Ok(value) => value,
             Err(_) => return failed("string", "int", text.as_str()),

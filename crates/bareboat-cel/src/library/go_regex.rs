@@ -56,7 +56,27 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
 fn translate(pattern: &str) -> Result<String, String> {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
+    // Where the last repetition began, and whether it may still be made lazy: Go allows nothing
+    // to be repeated twice.
+    let mut repeated: Option<(&str, bool)> = None;
     while let Some(character) = rest.chars().next() {
+        let repeats = match character {
+            '*' | '+' | '?' => true,
+            '{' => count(rest).is_some(),
+            _ => false,
+        };
+        repeated = match (repeated, repeats) {
+            (_, false) => None,
+            (None, true) => Some((rest, true)),
+            (Some((begin, true)), true) if character == '?' => Some((begin, false)),
+            (Some((begin, _)), true) => {
+                let length = begin.len() - rest.len() + 1;
+                return Err(format!(
+                    "error parsing regexp: invalid nested repetition operator: `{}`",
+                    &begin[..length]
+                ));
+            }
+        };
         match character {
             '\\' => rest = escape(rest, &mut out, false)?,
             '[' => rest = class(rest, &mut out)?,

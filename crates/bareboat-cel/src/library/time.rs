@@ -1,12 +1,11 @@
 //! The parts of timestamps and durations.
 
-use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use super::{Decl, no_such_overload};
 use crate::error::EvalError;
 use crate::value::Val;
-use crate::value::time::zone;
+use crate::value::time::{Civil, zone};
 
 macro_rules! part {
     ($name:literal, $id:literal, $with_zone:literal, $of:expr) => {
@@ -40,43 +39,43 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         "getFullYear",
         "timestamp_to_year",
         "timestamp_to_year_with_tz",
-        |time| time.year().into()
+        |time| time.year
     ),
     part!(
         "getMonth",
         "timestamp_to_month",
         "timestamp_to_month_with_tz",
-        |time| i64::from(time.month()) - 1
+        |time| time.month - 1
     ),
     part!(
         "getDayOfYear",
         "timestamp_to_day_of_year",
         "timestamp_to_day_of_year_with_tz",
-        |time| i64::from(time.day_of_year()) - 1
+        Civil::day_of_year
     ),
     part!(
         "getDayOfMonth",
         "timestamp_to_day_of_month",
         "timestamp_to_day_of_month_with_tz",
-        |time| i64::from(time.day()) - 1
+        |time| time.day - 1
     ),
     part!(
         "getDate",
         "timestamp_to_day_of_month_1_based",
         "timestamp_to_day_of_month_1_based_with_tz",
-        |time| time.day().into()
+        |time| time.day
     ),
     part!(
         "getDayOfWeek",
         "timestamp_to_day_of_week",
         "timestamp_to_day_of_week_with_tz",
-        |time| time.weekday().to_sunday_zero_offset().into()
+        Civil::weekday
     ),
     part!(
         "getHours",
         "timestamp_to_hours",
         "timestamp_to_hours_with_tz",
-        |time| time.hour().into(),
+        |time| time.second_of_day / 3600,
         "duration_to_hours",
         |nanoseconds: i64| nanoseconds / 3_600_000_000_000
     ),
@@ -84,7 +83,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         "getMinutes",
         "timestamp_to_minutes",
         "timestamp_to_minutes_with_tz",
-        |time| time.minute().into(),
+        |time| time.second_of_day / 60 % 60,
         "duration_to_minutes",
         |nanoseconds: i64| nanoseconds / 60_000_000_000
     ),
@@ -92,7 +91,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         "getSeconds",
         "timestamp_to_seconds",
         "timestamp_to_seconds_tz",
-        |time| time.second().into(),
+        |time| time.second_of_day % 60,
         "duration_to_seconds",
         |nanoseconds: i64| nanoseconds / 1_000_000_000
     ),
@@ -100,13 +99,13 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         "getMilliseconds",
         "timestamp_to_milliseconds",
         "timestamp_to_milliseconds_with_tz",
-        |time| i64::from(time.subsec_nanosecond()) / 1_000_000,
+        |time| i64::from(time.nanos) / 1_000_000,
         "duration_to_milliseconds",
         |nanoseconds: i64| nanoseconds / 1_000_000
     ),
 ];
 
-fn of_timestamp<'a>(args: &[Val<'a>], part: impl Fn(&Zoned) -> i64) -> Result<Val<'a>, EvalError> {
+fn of_timestamp<'a>(args: &[Val<'a>], part: impl Fn(&Civil) -> i64) -> Result<Val<'a>, EvalError> {
     let (timestamp, zone) = match args {
         [Val::Timestamp(timestamp)] => (timestamp, TimeZone::UTC),
         [Val::Timestamp(timestamp), Val::String(name)] => {
@@ -116,5 +115,5 @@ fn of_timestamp<'a>(args: &[Val<'a>], part: impl Fn(&Zoned) -> i64) -> Result<Va
         }
         _ => return no_such_overload(),
     };
-    Ok(Val::Int(part(&timestamp.to_zoned(zone))))
+    Ok(Val::Int(part(&timestamp.in_zone(&zone))))
 }

@@ -67,6 +67,8 @@ pub(crate) enum Op {
     Local(u16),
     /// A name nothing is known about; only expressions nobody checked have one.
     Unknown(u32),
+    /// A function nobody has; likewise.
+    Unbound(u32),
     Select {
         operand: OpId,
         field: u32,

@@ -196,10 +196,10 @@ impl Lowering<'_> {
 
     /// A local variable, variable or type of that name.
     fn named(&mut self, name: &str) -> Option<OpId> {
+        if let Some(slot) = self.locals.iter().rposition(|local| local == name) {
+            return Some(self.add(Op::Local(slot as u16)));
+        }
         for candidate in self.env.candidates(name) {
-            if let Some(slot) = self.locals.iter().rposition(|local| *local == candidate) {
-                return Some(self.add(Op::Local(slot as u16)));
-            }
             match self.env.named(&candidate) {
                 Some(Named::Variable(_)) => return Some(self.variable(&candidate)),
                 Some(Named::Type(ty)) => return Some(self.constant(Val::Type(ty))),
@@ -230,6 +230,10 @@ impl Lowering<'_> {
         if self.checked.is_none()
             && !test
             && let Some(name) = self.qualified(id)
+            && !self
+                .locals
+                .iter()
+                .any(|local| name.split('.').next() == Some(local))
             && let Some(op) = self.named(&name)
         {
             return Ok(op);
@@ -326,9 +330,10 @@ impl Lowering<'_> {
                 target = None;
             }
         }
-        let (name, function) = found
-            .or_else(|| env.function(name))
-            .ok_or_else(|| EvalError::new(format!("unbound function: {name}()")))?;
+        let Some((name, function)) = found.or_else(|| env.function(name)) else {
+            let name = self.field(name);
+            return Ok(self.add(Op::Unbound(name)));
+        };
         let ids: Vec<Id> = target.into_iter().chain(args.iter().copied()).collect();
         if let (Some(_), "or" | "orValue", [a, b]) = (target, name.as_str(), &ids[..]) {
             let (a, b) = (self.expr(*a)?, self.expr(*b)?);

@@ -1,77 +1,232 @@
 //! Durations and points in time: Go's spelling, RFC 3339, and the ranges both must keep.
 
 use jiff::Timestamp;
-use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The first and the last second a timestamp may have: the years 1 to 9999.
+/// A point in time between the years 1 and 9999, to the nanosecond.
+///
+/// Not `jiff::Timestamp`, which ends a day before the year 9999 does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    seconds: i64,
+    nanos: u32,
+}
+
+/// The first and the last second a timestamp may have.
 const FIRST_SECOND: i64 = -62_135_596_800;
 const LAST_SECOND: i64 = 253_402_300_799;
+const NANOS: i128 = 1_000_000_000;
+const DAY: i64 = 86_400;
 
-/// A timestamp within the years 1 to 9999.
-pub(crate) fn in_range(timestamp: Timestamp) -> Option<Timestamp> {
-    let second = timestamp.as_second();
-    // jiff truncates towards zero; only the very first instants could tell the difference.
-    let early = second == FIRST_SECOND && timestamp.subsec_nanosecond() < 0;
-    ((FIRST_SECOND..=LAST_SECOND).contains(&second) && !early).then_some(timestamp)
+impl Moment {
+    /// The moment so many seconds and nanoseconds after the beginning of 1970, if it is within the
+    /// years 1 to 9999.
+    pub fn new(seconds: i64, nanos: u32) -> Option<Moment> {
+        let valid = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && i128::from(nanos) < NANOS;
+        valid.then_some(Moment { seconds, nanos })
+    }
+
+    /// The seconds since 1970, rounded down.
+    pub fn unix_seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// The nanoseconds of the second.
+    pub fn nanos(self) -> u32 {
+        self.nanos
+    }
+
+    fn total(self) -> i128 {
+        i128::from(self.seconds) * NANOS + i128::from(self.nanos)
+    }
+
+    /// The nanoseconds from another moment to this one.
+    pub(crate) fn since(self, other: Moment) -> Option<i64> {
+        i64::try_from(self.total() - other.total()).ok()
+    }
+
+    /// The moment so many nanoseconds later.
+    pub(crate) fn plus(self, nanoseconds: i128) -> Option<Moment> {
+        let total = self.total() + nanoseconds;
+        let seconds = i64::try_from(total.div_euclid(NANOS)).ok()?;
+        Moment::new(seconds, total.rem_euclid(NANOS) as u32)
+    }
+
+    /// The clock and calendar of a time zone at that moment.
+    pub(crate) fn in_zone(self, zone: &TimeZone) -> Civil {
+        let within = self
+            .seconds
+            .clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+        let offset = match Timestamp::from_second(within) {
+            Ok(timestamp) => zone.to_offset(timestamp).seconds(),
+            Err(_) => 0,
+        };
+        Civil::of(self.seconds + i64::from(offset), self.nanos)
+    }
+}
+
+/// A date and time of day.
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    /// From one.
+    pub(crate) month: i64,
+    /// From one.
+    pub(crate) day: i64,
+    days: i64,
+    pub(crate) second_of_day: i64,
+    pub(crate) nanos: u32,
+}
+
+impl Civil {
+    fn of(seconds: i64, nanos: u32) -> Civil {
+        let days = seconds.div_euclid(DAY);
+        // The calendar repeats every 400 years; years begin in March, so that leap days come last.
+        let shifted = days + 719_468;
+        let era = shifted.div_euclid(146_097);
+        let day_of_era = shifted.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted_month = (5 * day_of_year + 2) / 153;
+        let month = (shifted_month + 2) % 12 + 1;
+        Civil {
+            year: era * 400 + year_of_era + i64::from(month <= 2),
+            month,
+            day: day_of_year - (153 * shifted_month + 2) / 5 + 1,
+            days,
+            second_of_day: seconds.rem_euclid(DAY),
+            nanos,
+        }
+    }
+
+    /// Days since the first of January.
+    pub(crate) fn day_of_year(&self) -> i64 {
+        self.days - days_of(self.year, 1, 1)
+    }
+
+    /// Days since Sunday.
+    pub(crate) fn weekday(&self) -> i64 {
+        (self.days + 4).rem_euclid(7)
+    }
+}
+
+/// The days from 1970 to a date.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn is_date(year: i64, month: i64, day: i64) -> bool {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=last).contains(&day)
 }
 
 /// The timestamp of a Unix time in seconds.
-pub(crate) fn from_unix(seconds: i64) -> Option<Timestamp> {
-    Timestamp::from_second(seconds).ok().and_then(in_range)
+pub(crate) fn from_unix(seconds: i64) -> Option<Moment> {
+    Moment::new(seconds, 0)
 }
 
 /// A timestamp moved by nanoseconds.
-pub(crate) fn moved(timestamp: Timestamp, nanoseconds: i64, back: bool) -> Option<Timestamp> {
-    let by = i128::from(nanoseconds) * if back { -1 } else { 1 };
-    Timestamp::from_nanosecond(timestamp.as_nanosecond() + by)
-        .ok()
-        .and_then(in_range)
+pub(crate) fn moved(moment: Moment, nanoseconds: i64, back: bool) -> Option<Moment> {
+    moment.plus(i128::from(nanoseconds) * if back { -1 } else { 1 })
+}
+
+fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
+    let part = text.get(range)?;
+    let plain = part.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { part.parse().ok() } else { None }
 }
 
 /// RFC 3339, with Go's strictness about its form.
-pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
     let bytes = text.as_bytes();
-    let digits = |range: std::ops::Range<usize>| {
-        bytes
-            .get(range)
-            .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
-    };
-    let form = bytes.len() >= 20
-        && digits(0..4)
-        && bytes[4] == b'-'
-        && digits(5..7)
-        && bytes[7] == b'-'
-        && digits(8..10)
-        && matches!(bytes[10], b'T' | b't')
-        && digits(11..13)
-        && bytes[13] == b':'
-        && digits(14..16)
-        && bytes[16] == b':'
-        && digits(17..19)
-        && (bytes[bytes.len() - 1].eq_ignore_ascii_case(&b'z')
-            || matches!(bytes[bytes.len() - 6], b'+' | b'-'));
-    // A sixtieth second is jiff's courtesy to leap seconds; Go has none.
-    if !form || &bytes[17..19] == b"60" {
+    let date = parse_date(text.get(..10)?)?;
+    let separated =
+        matches!(bytes.get(10)?, b'T' | b't') && *bytes.get(13)? == b':' && *bytes.get(16)? == b':';
+    let (hour, minute, second) = (
+        digits(text, 11..13)?,
+        digits(text, 14..16)?,
+        digits(text, 17..19)?,
+    );
+    if !separated || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    text.parse::<Timestamp>().ok().and_then(in_range)
+    let mut rest = text.get(19..)?;
+    let mut nanos = 0;
+    if let Some(after) = rest.strip_prefix('.') {
+        let count = after.bytes().take_while(u8::is_ascii_digit).count();
+        if count == 0 {
+            return None;
+        }
+        let mut weight = 100_000_000;
+        for digit in after[..count].bytes() {
+            nanos += u32::from(digit - b'0') * weight;
+            weight /= 10;
+        }
+        rest = &after[count..];
+    }
+    let offset = match rest {
+        "Z" | "z" => 0,
+        _ => {
+            let sign = match rest.as_bytes().first()? {
+                b'+' => 1,
+                b'-' => -1,
+                _ => return None,
+            };
+            let (hours, minutes) = (digits(rest, 1..3)?, digits(rest, 4..6)?);
+            if rest.len() != 6 || rest.as_bytes()[3] != b':' || hours > 24 || minutes > 60 {
+                return None;
+            }
+            sign * (hours * 60 + minutes) * 60
+        }
+    };
+    let seconds = date.seconds + (hour * 60 + minute) * 60 + second - offset;
+    Moment::new(seconds, nanos)
 }
 
 /// A date, as the first instant of its day.
-pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
-    if text.len() != 10 {
+pub(crate) fn parse_date(text: &str) -> Option<Moment> {
+    let bytes = text.as_bytes();
+    if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
-    let date: Date = text.parse().ok()?;
-    let zoned = date.to_zoned(TimeZone::UTC).ok()?;
-    in_range(zoned.timestamp())
+    let (year, month, day) = (
+        digits(text, 0..4)?,
+        digits(text, 5..7)?,
+        digits(text, 8..10)?,
+    );
+    if !is_date(year, month, day) {
+        return None;
+    }
+    Moment::new(days_of(year, month, day) * DAY, 0)
 }
 
 /// RFC 3339 in UTC with as many digits of the fraction as there are.
-pub(crate) fn print_timestamp(timestamp: Timestamp) -> String {
-    // jiff prints exactly this form for a timestamp.
-    timestamp.to_string()
+pub(crate) fn print_timestamp(moment: Moment) -> String {
+    let civil = Civil::of(moment.seconds, moment.nanos);
+    let (minutes, second) = (civil.second_of_day / 60, civil.second_of_day % 60);
+    let (hour, minute) = (minutes / 60, minutes % 60);
+    let mut text = format!(
+        "{:04}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}",
+        civil.year, civil.month, civil.day
+    );
+    if moment.nanos > 0 {
+        let fraction = format!(".{:09}", moment.nanos);
+        text.push_str(fraction.trim_end_matches('0'));
+    }
+    text.push('Z');
+    text
 }
 
 /// A time zone by IANA name, `UTC`, or an offset such as `-08:00`.
@@ -80,9 +235,14 @@ pub(crate) fn zone(name: &str) -> Option<TimeZone> {
         let negative = hours.starts_with('-');
         let hours: i32 = hours.trim_start_matches(['+', '-']).parse().ok()?;
         let minutes: i32 = minutes.parse().ok()?;
-        let seconds = (hours * 60 + minutes) * 60 * if negative { -1 } else { 1 };
-        let offset = jiff::tz::Offset::from_seconds(seconds).ok()?;
-        return Some(TimeZone::fixed(offset));
+        let seconds = hours
+            .checked_mul(60)?
+            .checked_add(minutes)?
+            .checked_mul(60)?;
+        let seconds = if negative { -seconds } else { seconds };
+        return Some(TimeZone::fixed(
+            jiff::tz::Offset::from_seconds(seconds).ok()?,
+        ));
     }
     match name {
         "UTC" | "" => Some(TimeZone::UTC),

@@ -45,7 +45,7 @@ impl Converter for NoConversion {
 /// noted, and they give up with `NeedsConversion`. The caller converts what was asked for, adds it
 /// and starts over:
 ///
-/// ```ignore
+/// ```text
 /// let mut conversions = Conversions::default();
 /// let object = loop {
 ///     match field_manager(&conversions).apply(live, &config, force, writer) {

@@ -42,6 +42,11 @@ impl Views<'_> {
         let Some(node) = self.fields.versions.type_of(version) else {
             return Ok(View::Missing);
         };
+        if version == self.fields.api_version {
+            let mut changes = typed::changes(self.old, self.new, node);
+            ignore_reset(self.fields.versions, version, &mut changes);
+            return Ok(View::Changes(changes));
+        }
         let mut converted = [Value::Null, Value::Null];
         for (object, converted) in [self.old, self.new].into_iter().zip(&mut converted) {
             match self.fields.converter.convert(object, version) {

@@ -35,7 +35,7 @@ impl FieldManager<'_> {
         let Some(mut object) = self.converted(merged, &last.api_version)? else {
             return Ok(());
         };
-        let dropped = name_owned_structs(&last.fields, last_node);
+        let dropped = name_owned_structs(last.fields.clone(), last_node);
         let mut pruned = object.clone();
         hollow_fields(&mut pruned, &dropped, last_node);
 
@@ -57,7 +57,7 @@ impl FieldManager<'_> {
                 owned.unite(&entry.fields);
             }
             if !owned.is_empty() {
-                pruned = self.put_back(&object, pruned, version, &owned)?;
+                pruned = self.put_back(&object, pruned, version, owned)?;
             }
         }
 
@@ -83,7 +83,7 @@ impl FieldManager<'_> {
         merged: &Value,
         pruned: Value,
         version: &str,
-        owned: &FieldSet,
+        owned: FieldSet,
     ) -> Result<Value, ApplyError> {
         let Some(node) = self.versions.type_of(version) else {
             return Ok(pruned);
@@ -119,5 +119,5 @@ impl FieldManager<'_> {
 }
 
 fn fields_of(object: &Value, node: &dyn TypeNode) -> FieldSet {
-    name_owned_structs(&to_set(object, node), node)
+    name_owned_structs(to_set(object, node), node)
 }

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 mod properties;
 mod rules;
-pub(crate) mod transcripts;
+mod transcripts;
 mod versions;
 
 use super::*;

@@ -1,10 +1,8 @@
 //! The algebra of field sets: union, intersection, difference, leaves.
 
 use super::{FieldSet, ITSELF};
+use crate::bulk::{FEW, insert_all};
 use bareboat_api::{Map, Str, Value};
-
-/// Up to so many members are changed one by one; more in one pass, which keeps huge sets linear.
-const FEW: usize = 4;
 
 impl FieldSet {
     /// Adds every field of the other set.
@@ -77,19 +75,6 @@ fn unite(set: &mut Map, other: &Map) {
         }
     }
     insert_all(set, fresh);
-}
-
-/// Inserts members that are not there yet.
-pub(crate) fn insert_all(map: &mut Map, fresh: Vec<(Str, Value)>) {
-    if fresh.len() <= FEW {
-        for (key, value) in fresh {
-            map.insert(key, value);
-        }
-        return;
-    }
-    // Two sorted runs, which sorting recognises.
-    let members = std::mem::take(map).into_iter().chain(fresh);
-    *map = Map::from_unsorted(members.collect());
 }
 
 /// Lets the function change the nodes that both have; those it gives up are removed.

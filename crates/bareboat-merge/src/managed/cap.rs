@@ -30,9 +30,17 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
         _ => std::cmp::Ordering::Equal,
     });
 
-    // For each version the entry that collects: the one there is, else the oldest.
-    let mut collectors: HashMap<Str, usize> = HashMap::new();
-    let bucket = |entry: &Entry| entry.manager == ANCIENT && entry.subresource.is_empty();
+    // For each version the oldest entry, and the bucket: the one there is, else the oldest.
+    let mut firsts: HashMap<Str, usize> = HashMap::new();
+    let mut buckets: HashMap<Str, usize> = HashMap::new();
+    for place in &oldest {
+        if let Some(entry) = &slots[*place]
+            && entry.manager == ANCIENT
+            && entry.subresource.is_empty()
+        {
+            buckets.insert(entry.api_version.clone(), *place);
+        }
+    }
     for place in oldest {
         if count <= MAX_UPDATES {
             break;
@@ -40,31 +48,21 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
         let Some(version) = slots[place].as_ref().map(|entry| entry.api_version.clone()) else {
             continue;
         };
-        let Some(first) = collectors.insert(version.clone(), place) else {
+        let Some(first) = firsts.get(&version).copied() else {
+            firsts.insert(version, place);
             continue;
         };
-        let existing = slots.iter().position(|slot| {
-            let same =
-                |entry: &Entry| is_update(entry) && bucket(entry) && entry.api_version == version;
-            slot.as_ref().is_some_and(same)
-        });
-        let into = existing.unwrap_or(first);
-        // An entry that became the bucket earlier, or is it, gives way to the other one.
-        let merged = if into == place { first } else { place };
-        let Some(from) = slots[merged].take() else {
-            collectors.insert(version, into);
+        let bucket = *buckets.entry(version).or_insert(first);
+        // The bucket is never merged away, the oldest goes into it instead.
+        let from = if bucket == place { first } else { place };
+        let (Some(from), Some(entry)) = (slots[from].take(), &mut slots[bucket]) else {
             continue;
         };
-        if let Some(entry) = &mut slots[into] {
-            entry.fields.unite(&from.fields);
-            entry.manager = ANCIENT.into();
-            entry.subresource = Str::default();
-            // What is merged in is the more recent.
-            if from.time > entry.time {
-                entry.time = from.time;
-            }
-        }
-        collectors.insert(version, into);
+        entry.fields.unite(&from.fields);
+        entry.manager = ANCIENT.into();
+        entry.subresource = Str::default();
+        // What is merged in is the more recent, but for the oldest.
+        entry.time = entry.time.take().max(from.time);
         count -= 1;
     }
     managed.0 = slots.into_iter().flatten().collect();

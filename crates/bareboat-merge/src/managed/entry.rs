@@ -95,20 +95,16 @@ impl Entry {
             ))
     }
 
-    /// The order in which conflicts are told.
+    /// The order in which conflicts are told; entries with one identity are neighbours in it.
     pub(crate) fn identity_order(&self, other: &Entry) -> Ordering {
-        (
-            &self.manager,
-            self.operation,
-            &self.api_version,
-            &self.subresource,
-        )
-            .cmp(&(
-                &other.manager,
-                other.operation,
-                &other.api_version,
-                &other.subresource,
-            ))
+        let version = |entry: &'_ Entry| match entry.operation {
+            Operation::Apply => Str::default(),
+            Operation::Update => entry.api_version.clone(),
+        };
+        (&self.manager, self.operation)
+            .cmp(&(&other.manager, other.operation))
+            .then_with(|| version(self).cmp(&version(other)))
+            .then_with(|| self.subresource.cmp(&other.subresource))
     }
 
     /// The manager as conflicts name it.

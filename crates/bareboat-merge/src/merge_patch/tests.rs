@@ -66,3 +66,27 @@ fn keeps_nulls_inside_lists() {
         value!({"a": [null, {"b": null}]}),
     );
 }
+
+#[test]
+fn many_members_merge_in_linear_time() {
+    let members = |range: std::ops::Range<i64>| -> Value {
+        let members = range.map(|index| (format!("k{index:06}"), Value::Int(index)));
+        Value::Object(members.collect())
+    };
+    let start = std::time::Instant::now();
+    check(
+        members(0..50_000),
+        members(10_000..90_000),
+        members(0..90_000),
+    );
+    let mut nulls = members(0..90_000);
+    nulls.make_object().retain(|_, value| {
+        *value = Value::Null;
+        true
+    });
+    check(members(0..90_000), nulls, value!({}));
+    assert!(
+        start.elapsed().as_secs() < 20,
+        "quadratic merging would take minutes"
+    );
+}

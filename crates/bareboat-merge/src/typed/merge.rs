@@ -1,7 +1,7 @@
 //! Merging an applied configuration into an object.
 
 use super::{Shape, element, items::item_key, member, shape};
-use crate::fields::insert_all;
+use crate::bulk::insert_all;
 use bareboat_api::{Str, Value, typing::TypeNode};
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -63,8 +63,7 @@ fn remove(value: &mut Value, fields: &Map, node: &dyn TypeNode, hollow: bool) ->
 /// The set with every named member that has something below it added as a field of its own.
 // Upstream: structured-merge-diff, fieldpath/set.go, EnsureNamedFieldsAreMembers.
 #[must_use]
-pub fn name_owned_structs(fields: &FieldSet, node: &dyn TypeNode) -> FieldSet {
-    let mut fields = fields.clone();
+pub fn name_owned_structs(mut fields: FieldSet, node: &dyn TypeNode) -> FieldSet {
     name_below(&mut fields.0, node);
     fields
 }

@@ -3,9 +3,9 @@
 //! Upstream names the paths of its internal form: `spec.conversion.webhookClientConfig` rather
 //! than `spec.conversion.webhook.clientConfig`.
 
+use bareboat_api::{FieldError, FieldPath, Value, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bareboat_api::{FieldError, FieldPath, Value, names};
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -17,7 +17,10 @@ pub(super) fn check(
     allow_invalid_bundle: bool,
     errors: &mut Vec<FieldError>,
 ) {
-    let strategy = conversion.get("strategy").and_then(Value::as_str).unwrap_or("");
+    let strategy = conversion
+        .get("strategy")
+        .and_then(Value::as_str)
+        .unwrap_or("");
     let at = path.child("strategy");
     match strategy {
         "" => errors.push(FieldError::required(at, "")),

@@ -1,44 +1,241 @@
 //! Whether the rules of a definition compile, have the right types and are cheap enough.
+//!
+//! Upstream: apiextensions pkg/apis/apiextensions/validation, cel_validation.go.
 
-use crate::schema::Node;
-use bareboat_api::{FieldError, FieldPath};
-use std::marker::PhantomData;
+use crate::rules::{Rule, Wanted, check_expression, declare};
+use crate::schema::{Additional, Flags, Kind, Node};
+use bareboat_api::{FieldError, FieldPath, Map, Value};
+use bareboat_cel::{DeclType, estimate_cost};
 
-/// What is known at a place of a schema about the expressions there.
-#[derive(Clone, Default)]
-pub(super) struct Scope {}
+/// What one expression may cost, over all places it runs at.
+const EXPRESSION_LIMIT: u64 = 10_000_000;
+/// What all expressions of a schema may cost together.
+const SCHEMA_LIMIT: u64 = 100_000_000;
+
+/// How often values of a place can occur in an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope {
+    /// Nothing when some list or map above has no bound.
+    cardinality: Option<u64>,
+    resource: bool,
+}
 
 impl Scope {
-    pub(super) fn root(_root: Option<&Node>) -> Scope {
-        Scope {}
+    /// The object itself, which is there once.
+    pub(super) fn root() -> Scope {
+        Scope {
+            cardinality: Some(1),
+            resource: true,
+        }
     }
-    pub(super) fn property(&self, _parent: Option<&Node>, _name: &str, _node: Option<&Node>) -> Scope {
-        Scope {}
+
+    /// Whatever is directly below a node.
+    pub(super) fn below(self, parent: Option<&Node>, node: Option<&Node>) -> Scope {
+        let factor = parent.and_then(max_elements);
+        Scope {
+            cardinality: match (self.cardinality, factor) {
+                (Some(count), Some(factor)) => Some(count.saturating_mul(factor)),
+                _ => None,
+            },
+            resource: node.is_some_and(|node| node.has(Flags::EMBEDDED)),
+        }
     }
-    pub(super) fn element(&self, _parent: Option<&Node>, _node: Option<&Node>) -> Scope {
-        Scope {}
+}
+
+/// By how much a node multiplies what is below it.
+fn max_elements(node: &Node) -> Option<u64> {
+    let checks = node.checks.as_deref();
+    let bound = |limit: Option<i64>| limit.map(|limit| limit.max(0) as u64);
+    match node.kind {
+        Kind::Object if !matches!(node.additional, Additional::Absent) => {
+            bound(checks?.max_properties)
+        }
+        Kind::Array => bound(checks?.max_items),
+        _ => Some(1),
     }
 }
 
 /// Checks expressions and adds up what they may cost.
-pub(super) struct Expressions<'a> {
-    pub(super) marker: PhantomData<&'a ()>,
+pub(super) struct Expressions {
+    /// Whether each expression must be cheap enough by itself.
+    limit_each: bool,
+    total: u64,
+    /// The most expensive ones, dearest first.
+    dearest: Vec<(u64, FieldPath)>,
 }
 
-impl Expressions<'_> {
-    pub(super) fn new(_limit_each: bool) -> Self {
-        Expressions { marker: PhantomData }
+impl Expressions {
+    pub(super) fn new(limit_each: bool) -> Expressions {
+        Expressions {
+            limit_each,
+            total: 0,
+            dearest: Vec::new(),
+        }
     }
 
-    pub(super) fn check_total(&self, _path: &FieldPath, _errors: &mut Vec<FieldError>) {}
-
+    /// Checks the rules of a node.
     pub(super) fn check(
         &mut self,
-        _node: &Node,
-        _scope: &Scope,
-        _path: &FieldPath,
-        _uncorrelatable: Option<&FieldPath>,
+        node: &Node,
+        scope: Scope,
+        path: &FieldPath,
+        uncorrelatable: Option<&FieldPath>,
     ) -> Vec<FieldError> {
-        Vec::new()
+        let Some(rules) = &node.rules else {
+            return Vec::new();
+        };
+        let Some(decl) = declare(node, scope.resource) else {
+            return vec![FieldError::internal(
+                path.clone(),
+                "internal error: failed to construct type information for \
+                 x-kubernetes-validations rules: unable to convert structural schema to CEL \
+                 declarations",
+            )];
+        };
+        let mut errors = Vec::new();
+        for (index, rule) in rules.list.iter().enumerate() {
+            if rule.rule.trim().is_empty() {
+                continue;
+            }
+            self.rule(
+                rule,
+                &decl,
+                scope,
+                &path.index(index),
+                uncorrelatable,
+                &mut errors,
+            );
+        }
+        errors
     }
+
+    fn rule(
+        &mut self,
+        rule: &Rule,
+        decl: &DeclType,
+        scope: Scope,
+        path: &FieldPath,
+        uncorrelatable: Option<&FieldPath>,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let at = path.child("rule");
+        let (env, checked) = match check_expression(decl, rule, &rule.rule, Wanted::Truth) {
+            Ok(compiled) => compiled,
+            Err(problem) => {
+                errors.push(FieldError::invalid(at, shown(rule), problem));
+                return;
+            }
+        };
+        if let Err(error) = env.program(&checked) {
+            let detail = format!("program instantiation failed: {error}");
+            errors.push(FieldError::invalid(at, shown(rule), detail));
+            return;
+        }
+        let times = scope.cardinality.unwrap_or_else(|| decl.max_cardinality());
+        let cost = estimate_cost(&env, &checked, decl)
+            .max
+            .saturating_mul(times);
+        self.observe("estimated rule cost", cost, &at, errors);
+        self.message(rule, decl, path, errors);
+        if checked.uses("oldSelf") {
+            if let Some(place) = uncorrelatable {
+                let detail = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within \
+                     {place}"
+                );
+                errors.push(FieldError::invalid(at, rule.rule.clone(), detail));
+            }
+        } else if let Some(given) = rule.optional_old_self {
+            errors.push(FieldError::invalid(
+                path.child("optionalOldSelf"),
+                given,
+                "may not be set if oldSelf is not used in rule",
+            ));
+        }
+    }
+
+    fn message(
+        &mut self,
+        rule: &Rule,
+        decl: &DeclType,
+        path: &FieldPath,
+        errors: &mut Vec<FieldError>,
+    ) {
+        if rule.message_expression.is_empty() {
+            return;
+        }
+        let at = path.child("messageExpression");
+        let text = &rule.message_expression;
+        match check_expression(decl, rule, text, Wanted::Message) {
+            Err(problem) => errors.push(FieldError::invalid(at, shown(rule), problem)),
+            Ok((env, checked)) => {
+                let cost = estimate_cost(&env, &checked, decl).max;
+                self.observe("estimated messageExpression cost", cost, &at, errors);
+            }
+        }
+    }
+
+    fn observe(&mut self, what: &str, cost: u64, at: &FieldPath, errors: &mut Vec<FieldError>) {
+        if self.limit_each && cost > EXPRESSION_LIMIT {
+            let detail = too_expensive(what, cost, EXPRESSION_LIMIT);
+            errors.push(FieldError::forbidden(at.clone(), detail));
+        }
+        self.total = self.total.saturating_add(cost);
+        // What takes less than a hundredth of the limit is not to blame.
+        if cost >= SCHEMA_LIMIT / 100 {
+            self.dearest.push((cost, at.clone()));
+            self.dearest
+                .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+            self.dearest.truncate(4);
+        }
+    }
+
+    /// Checks what all expressions cost together.
+    pub(super) fn check_total(&self, path: &FieldPath, errors: &mut Vec<FieldError>) {
+        if self.total <= SCHEMA_LIMIT {
+            return;
+        }
+        for (_, at) in &self.dearest {
+            errors.push(FieldError::forbidden(
+                at.clone(),
+                "contributed to estimated rule cost total exceeding cost limit for entire \
+                 OpenAPIv3 schema",
+            ));
+        }
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        let detail = too_expensive(what, self.total, SCHEMA_LIMIT);
+        errors.push(FieldError::forbidden(path.clone(), detail));
+    }
+}
+
+fn too_expensive(what: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = if factor > 100.0 {
+        "more than 100x".to_owned()
+    } else if factor < 1.5 {
+        format!("{factor:.6}x")
+    } else {
+        format!("{factor:.1}x")
+    };
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding \
+         maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// The rule as an error shows it.
+fn shown(rule: &Rule) -> Value {
+    let mut map = Map::new();
+    for (key, text) in [
+        ("rule", &rule.rule),
+        ("message", &rule.message),
+        ("messageExpression", &rule.message_expression),
+        ("reason", &rule.reason),
+        ("fieldPath", &rule.field_path),
+    ] {
+        if !text.is_empty() {
+            map.insert(key, Value::String(text.clone()));
+        }
+    }
+    Value::Object(map)
 }

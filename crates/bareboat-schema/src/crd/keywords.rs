@@ -2,7 +2,7 @@
 //!
 //! Upstream: apiextensions pkg/apis/apiextensions/validation, the OpenAPI schema walk.
 
-use super::expressions::{self, Expressions};
+use super::expressions::{Expressions, Scope};
 use super::props::{Props, is_zero};
 use crate::path::field_path;
 use crate::schema::{Additional, Node};
@@ -35,7 +35,7 @@ struct Here<'a> {
     uncorrelatable: Option<FieldPath>,
     /// The compiled schema, where expressions can be checked.
     node: Option<&'a Node>,
-    scope: expressions::Scope,
+    scope: Scope,
 }
 
 /// Checks a schema; with `root`, the expressions in it too.
@@ -44,7 +44,7 @@ pub(super) fn check(
     path: &FieldPath,
     strictness: Strictness,
     root: Option<&Node>,
-    expressions: &mut Expressions<'_>,
+    expressions: &mut Expressions,
 ) -> Vec<FieldError> {
     let mut walk = Walk {
         strictness,
@@ -58,21 +58,21 @@ pub(super) fn check(
         in_metadata: false,
         uncorrelatable: None,
         node: root,
-        scope: expressions::Scope::root(root),
+        scope: Scope::root(),
     };
     walk.schema(schema, path, here);
     walk.schema_errors.append(&mut walk.rule_errors);
     walk.schema_errors
 }
 
-struct Walk<'w, 'e> {
+struct Walk<'w> {
     strictness: Strictness,
-    expressions: &'w mut Expressions<'e>,
+    expressions: &'w mut Expressions,
     schema_errors: Vec<FieldError>,
     rule_errors: Vec<FieldError>,
 }
 
-impl Walk<'_, '_> {
+impl Walk<'_> {
     fn schema(&mut self, s: Props<'_>, path: &FieldPath, here: Here<'_>) {
         let start = self.schema_errors.len();
         self.plain_keywords(s, path, &here);
@@ -90,7 +90,7 @@ impl Walk<'_, '_> {
         }
         let path = path.child("x-kubernetes-validations");
         for (index, rule) in rules.iter().enumerate() {
-            self.rule(s, rule, &path.index(index));
+            self.rule(s, here.node, rule, &path.index(index));
         }
         // Expressions over a schema that is wrong here or below would only add noise.
         if self.schema_errors.len() == start
@@ -98,7 +98,7 @@ impl Walk<'_, '_> {
         {
             let mut found =
                 self.expressions
-                    .check(node, &here.scope, &path, here.uncorrelatable.as_ref());
+                    .check(node, here.scope, &path, here.uncorrelatable.as_ref());
             self.rule_errors.append(&mut found);
         }
     }
@@ -174,7 +174,7 @@ impl Walk<'_, '_> {
                     Additional::Node(node) => Some(&**node),
                     _ => None,
                 });
-                below.scope = here.scope.element(here.node, below.node);
+                below.scope = here.scope.below(here.node, below.node);
                 self.schema(values, &at, below);
             }
         }
@@ -194,7 +194,7 @@ impl Walk<'_, '_> {
                 }
             }
             below.node = here.node.and_then(|node| node.property(name));
-            below.scope = here.scope.property(here.node, name, below.node);
+            below.scope = here.scope.below(here.node, below.node);
             self.schema(property, &path.child("properties").key(name), below);
         }
     }
@@ -204,7 +204,7 @@ impl Walk<'_, '_> {
         let below = || Here {
             root: false,
             node: None,
-            scope: expressions::Scope::default(),
+            scope: Scope::default(),
             ..here.clone()
         };
         if let Some(branch) = s.child("not") {
@@ -229,7 +229,7 @@ impl Walk<'_, '_> {
             below.uncorrelatable.get_or_insert_with(|| path.clone());
         }
         below.node = here.node.and_then(|node| node.items.as_deref());
-        below.scope = here.scope.element(here.node, below.node);
+        below.scope = here.scope.below(here.node, below.node);
         let at = path.child("items");
         if let Some(items) = s.child("items") {
             self.schema(items, &at, below);
@@ -316,7 +316,10 @@ impl Walk<'_, '_> {
         }
         let Some(items) = s.child("items") else {
             errors.push(if s.list("items").is_empty() {
-                FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map")
+                FieldError::required(
+                    items_at,
+                    "must have a schema if x-kubernetes-list-type is map",
+                )
             } else {
                 FieldError::invalid_whole(
                     items_at,
@@ -361,7 +364,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn rule(&mut self, schema: Props<'_>, rule: &Value, path: &FieldPath) {
+    fn rule(&mut self, schema: Props<'_>, node: Option<&Node>, rule: &Value, path: &FieldPath) {
         let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or("");
         let has_break = |text: &str| text.contains(['\n', '\r']);
         let errors = &mut self.schema_errors;
@@ -420,10 +423,12 @@ impl Walk<'_, '_> {
         if has_break(target) {
             complain("must not contain line breaks");
         }
-        let whole = Value::Object(schema.0.clone());
-        if let Ok(compiled) = crate::Schema::parse(&whole)
-            && field_path(target, &compiled.root, true).is_err()
-        {
+        let leads_nowhere = match node {
+            Some(node) => field_path(target, node, true).is_err(),
+            None => crate::Schema::parse(&Value::Object(schema.0.clone()))
+                .is_ok_and(|compiled| field_path(target, &compiled.root, true).is_err()),
+        };
+        if leads_nowhere {
             complain("must be a valid path");
         }
     }
@@ -453,7 +458,10 @@ pub(super) fn non_atomic_set(s: Props<'_>, path: &FieldPath) -> Option<FieldErro
 pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let list_type = s.text("x-kubernetes-list-type");
-    let Some(items) = s.child("items").filter(|_| matches!(list_type, "set" | "map")) else {
+    let Some(items) = s
+        .child("items")
+        .filter(|_| matches!(list_type, "set" | "map"))
+    else {
         return errors;
     };
     let at = path.child("items");

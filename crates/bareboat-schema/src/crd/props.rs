@@ -33,10 +33,6 @@ impl<'a> Props<'a> {
         self.0.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    pub(super) fn count(self, key: &str) -> Option<i64> {
-        self.0.get(key).and_then(Value::as_i64)
-    }
-
     pub(super) fn list(self, key: &str) -> &'a [Value] {
         self.0.get(key).and_then(Value::as_array).unwrap_or(&[])
     }

@@ -172,8 +172,12 @@ fn non_structural(crd: &Value, status: &mut Value, now: &str) {
             let name = version.get("name").and_then(Value::as_str).unwrap_or("");
             let message =
                 format!("failed to check validation schema for version {name}: {problem}");
-            let condition =
-                Condition::new("NonStructuralSchema", "Unknown", "StructuralError", &message);
+            let condition = Condition::new(
+                "NonStructuralSchema",
+                "Unknown",
+                "StructuralError",
+                &message,
+            );
             set_condition(status, condition, now);
             return;
         }

@@ -4,7 +4,6 @@
 //! Upstream: apiextensions pkg/apiserver/schema, validation.go, complete.go and convert.go.
 
 use super::props::Props;
-use crate::pattern;
 use bareboat_api::{FieldError, FieldPath, Value};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -39,20 +38,19 @@ pub(super) fn unsupported(schema: Props<'_>) -> Option<String> {
         .find(|(key, _)| props.get(key).is_some())
         .map(|(_, name)| format!("OpenAPIV3Schema '{name}' is not supported"))
         .or_else(|| {
-            props.0.contains_key("additionalItems").then(|| {
-                "OpenAPIV3Schema 'additionalItems' is not supported".to_owned()
-            })
+            props
+                .0
+                .contains_key("additionalItems")
+                .then(|| "OpenAPIV3Schema 'additionalItems' is not supported".to_owned())
         })
         .or_else(|| {
-            (!props.list("items").is_empty()).then(|| {
-                "OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned()
-            })
+            (!props.list("items").is_empty())
+                .then(|| "OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned())
         })
         .or_else(|| {
-            (props.0.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)))
-                .then(|| {
-                    "'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned()
-                })
+            (props.0.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))).then(
+                || "'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned(),
+            )
         });
         problem.is_some()
     });
@@ -128,8 +126,8 @@ fn invariants(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<Fie
 fn types(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let at = path.child("type");
     let kind = s.kind();
-    let free = s.truth("x-kubernetes-int-or-string")
-        || s.truth("x-kubernetes-preserve-unknown-fields");
+    let free =
+        s.truth("x-kubernetes-int-or-string") || s.truth("x-kubernetes-preserve-unknown-fields");
     if s.truth("x-kubernetes-embedded-resource") && kind != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(if kind.is_empty() {
@@ -233,7 +231,7 @@ fn value_validation(
     }
     let text = v.text("pattern");
     if !text.is_empty()
-        && let Err(reason) = pattern::compile(text)
+        && let Err(reason) = bareboat_cel::compile_go_regex(text)
     {
         let detail = format!("must be a valid regular expression, but isn't: {reason}");
         errors.push(FieldError::invalid(path.child("pattern"), text, detail));
@@ -246,12 +244,7 @@ fn nested(v: Props<'_>, skip_any_of: bool, path: &FieldPath, errors: &mut Vec<Fi
         nested(items, false, &path.child("items"), errors);
     }
     for (name, property) in v.members("properties") {
-        nested(
-            property,
-            false,
-            &path.child("properties").key(name),
-            errors,
-        );
+        nested(property, false, &path.child("properties").key(name), errors);
     }
     let mut forbid = |key: &str, words: &str| {
         let detail = format!("must be {words} to be structural");

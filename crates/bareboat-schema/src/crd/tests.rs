@@ -1,1 +1,617 @@
-//! Tests.
+//! Definitions: what is accepted, what is refused in which words, and what becomes of names.
+
+use super::*;
+use crate::testing::{lines, yaml};
+
+const NOW: &str = "2024-01-01T00:00:00Z";
+
+/// A definition of gadgets with that schema.
+fn gadgets(schema: &str) -> Value {
+    let mut crd = yaml(
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+         metadata: {name: gadgets.example.com}, spec: {group: example.com, scope: Namespaced, \
+         names: {plural: gadgets, kind: Gadget, shortNames: [gd]}, \
+         versions: [{name: v1, served: true, storage: true, schema: {}}]}}",
+    );
+    set(&mut crd, "spec.versions.0.schema.openAPIV3Schema", schema);
+    prepare(&mut crd, None);
+    default(&mut crd);
+    crd
+}
+
+/// Sets what stands at a dotted path; `-` removes it.
+fn set(object: &mut Value, path: &str, text: &str) {
+    let mut at = object;
+    let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));
+    for step in parents.split('.').filter(|step| !step.is_empty()) {
+        at = match at {
+            Value::Array(list) => &mut list[step.parse::<usize>().unwrap()],
+            other => other
+                .make_object()
+                .entry_or_insert_with(step, Value::object),
+        };
+    }
+    match (at, text) {
+        (Value::Array(list), "-") => drop(list.remove(last.parse().unwrap())),
+        (Value::Array(list), text) => list.push(yaml(text)),
+        (other, "-") => drop(other.make_object().remove(last)),
+        (other, text) => drop(other.make_object().insert(last, yaml(text))),
+    }
+}
+
+fn check(changes: &[(&str, &str)], expected: &[&str]) {
+    let mut crd = gadgets(
+        "{type: object, properties: {spec: {type: object, properties: {n: {type: integer}}}}}",
+    );
+    for (path, text) in changes {
+        set(&mut crd, path, text);
+    }
+    assert_eq!(lines(&validate_create(&crd)), expected, "{changes:?}");
+}
+
+fn check_schema(schema: &str, expected: &[&str]) {
+    let found = lines(&validate_create(&gadgets(schema)));
+    assert_eq!(found, expected, "{schema}");
+}
+
+const V: &str = "spec.versions.0.";
+const S: &str = "spec.validation.openAPIV3Schema";
+
+#[test]
+fn a_definition_gets_its_defaults() {
+    let mut crd = gadgets("{type: object}");
+    assert_eq!(
+        crd.at(&["spec", "names", "singular"]),
+        Some(&Value::string("gadget"))
+    );
+    assert_eq!(
+        crd.at(&["spec", "names", "listKind"]),
+        Some(&Value::string("GadgetList"))
+    );
+    assert_eq!(
+        crd.at(&["spec", "conversion"]),
+        Some(&yaml("{strategy: None}"))
+    );
+    assert_eq!(crd.at(&["status", "storedVersions"]), Some(&yaml("[v1]")));
+    set(
+        &mut crd,
+        "spec.conversion",
+        "{strategy: Webhook, webhook: {clientConfig: {service: {name: s}}}}",
+    );
+    default(&mut crd);
+    assert_eq!(
+        crd.at(&[
+            "spec",
+            "conversion",
+            "webhook",
+            "clientConfig",
+            "service",
+            "port"
+        ]),
+        Some(&Value::Int(443))
+    );
+}
+
+#[test]
+fn names_groups_scopes_and_versions_are_checked() {
+    check(&[], &[]);
+    check(
+        &[("metadata.name", "wrong.example.com")],
+        &[
+            r#"metadata.name: Invalid value: "wrong.example.com": must be spec.names.plural+"."+spec.group"#,
+        ],
+    );
+    check(
+        &[("spec.scope", "Global")],
+        &[r#"spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced""#],
+    );
+    check(&[("spec.scope", "-")], &["spec.scope: Required value"]);
+    check(
+        &[("spec.group", "local"), ("metadata.name", "gadgets.local")],
+        &[r#"spec.group: Invalid value: "local": should be a domain with at least one dot"#],
+    );
+    check(
+        &[("spec.names.listKind", "Gadget")],
+        &[r#"spec.names.listKind: Invalid value: "Gadget": kind and listKind may not be the same"#],
+    );
+    check(
+        &[("spec.versions.0.storage", "false")],
+        &["spec.versions: Invalid value: must have exactly one version marked as storage version"],
+    );
+    check(
+        &[(
+            "spec.versions.1",
+            "{name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}",
+        )],
+        &["spec.versions: Invalid value: must contain unique version names"],
+    );
+    check(
+        &[(&format!("{V}schema"), "-")],
+        &["spec.versions[0].schema.openAPIV3Schema: Required value"],
+    );
+    check(
+        &[(&format!("{V}deprecationWarning"), "careful")],
+        &[
+            r#"spec.versions[0].deprecationWarning: Invalid value: "careful": can only be set for deprecated versions"#,
+        ],
+    );
+    check(
+        &[("spec.preserveUnknownFields", "true")],
+        &[
+            "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+        ],
+    );
+    check(
+        &[("status.storedVersions", "[v0, v1]")],
+        &[
+            r#"status.storedVersions[0]: Invalid value: "v0": missing from spec.versions; v0 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v0 and removes v0 from status.storedVersions"#,
+        ],
+    );
+}
+
+#[test]
+fn columns_scale_paths_and_selectable_fields_are_checked() {
+    check(
+        &[(
+            &format!("{V}additionalPrinterColumns"),
+            "[{name: N, type: text, jsonPath: spec.n, format: odd}]",
+        )],
+        &[
+            r#"spec.additionalPrinterColumns[0].JSONPath: Invalid value: "spec.n": must be a simple json path starting with ."#,
+            r#"spec.additionalPrinterColumns[0].format: Invalid value: "odd": must be one of byte,date,date-time,double,float,int32,int64,password"#,
+            r#"spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string"#,
+        ],
+    );
+    check(
+        &[(
+            &format!("{V}subresources.scale"),
+            "{specReplicasPath: .status.n}",
+        )],
+        &[
+            r#"spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec"#,
+            "spec.subresources.scale.statusReplicasPath: Required value",
+        ],
+    );
+    check(
+        &[(
+            &format!("{V}selectableFields"),
+            "[{jsonPath: .spec}, {jsonPath: '.spec[0]'}, {jsonPath: .spec.nope}]",
+        )],
+        &[
+            r#"spec.selectableFields[0].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."#,
+            r#"spec.selectableFields[1].jsonPath: Invalid value: ".spec[0]": is an invalid path: array notation is not allowed"#,
+            r#"spec.selectableFields[2].jsonPath: Invalid value: ".spec.nope": is an invalid path: does not refer to a valid field"#,
+        ],
+    );
+}
+
+#[test]
+fn conversion_webhooks_are_checked() {
+    check(
+        &[("spec.conversion", "{strategy: Webhook}")],
+        &[
+            "spec.conversion.conversionReviewVersions: Required value",
+            "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+        ],
+    );
+    check(
+        &[(
+            "spec.conversion",
+            "{strategy: Webhook, webhook: {conversionReviewVersions: [v2, v2], clientConfig: {url: 'http://a@b/?q#f'}}}",
+        )],
+        &[
+            r#"spec.conversion.conversionReviewVersions: Invalid value: ["v2","v2"]: must include at least one of v1, v1beta1"#,
+            r#"spec.conversion.conversionReviewVersions[1]: Invalid value: "v2": duplicate version"#,
+            r#"spec.conversion.webhookClientConfig.url: Invalid value: "a": user information is not permitted in the URL"#,
+            r#"spec.conversion.webhookClientConfig.url: Invalid value: "f": fragments are not permitted in the URL"#,
+            r#"spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]"#,
+            r#"spec.conversion.webhookClientConfig.url: Invalid value: "q": query parameters are not permitted in the URL"#,
+        ],
+    );
+    check(
+        &[(
+            "spec.conversion",
+            "{strategy: None, webhook: {conversionReviewVersions: [v1]}}",
+        )],
+        &[
+            "spec.conversion.conversionReviewVersions: Forbidden: should not be set when strategy is not set to Webhook",
+        ],
+    );
+    check(
+        &[(
+            "spec.conversion",
+            "{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {caBundle: bm9uc2Vuc2U=, service: {namespace: a, name: b, port: 443}}}}",
+        )],
+        &[],
+    );
+}
+
+#[test]
+fn schemas_must_be_structural() {
+    check_schema(
+        "{}",
+        &[&format!(
+            "{S}.type: Required value: must not be empty at the root"
+        )],
+    );
+    check_schema(
+        "{type: object, properties: {a: {}, b: {type: array}, c: {type: array, items: {}}}}",
+        &[
+            &format!(
+                "{S}.properties[a].type: Required value: must not be empty for specified object fields"
+            ),
+            &format!("{S}.properties[b].items: Required value: must be specified"),
+            &format!(
+                "{S}.properties[c].items.type: Required value: must not be empty for specified array items"
+            ),
+        ],
+    );
+    check_schema(
+        "{type: object, properties: {a: {type: object, anyOf: [{properties: {x: {type: string}}, description: d}]}}}",
+        &[
+            &format!(
+                "{S}.properties[a].anyOf[0].description: Forbidden: must be empty to be structural"
+            ),
+            &format!(
+                "{S}.properties[a].anyOf[0].properties[x].type: Forbidden: must be empty to be structural"
+            ),
+            &format!(
+                "{S}.properties[a].properties[x]: Required value: because it is defined in {S}.properties[a].anyOf[0].properties[x]"
+            ),
+        ],
+    );
+    check_schema(
+        "{type: object, properties: {p: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}}}",
+        &[],
+    );
+    check_schema(
+        "{type: object, properties: {metadata: {type: object, properties: {labels: {type: object}}}, kind: {type: integer}}}",
+        &[
+            &format!(r#"{S}.properties[kind].type: Invalid value: "integer": must be string"#),
+            &format!(
+                "{S}.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified"
+            ),
+        ],
+    );
+    check_schema(
+        "{type: object, additionalProperties: {type: string}}",
+        &[&format!(
+            "{S}.additionalProperties: Forbidden: must not be used at the root"
+        )],
+    );
+    check_schema(
+        "{type: object, properties: {a: {type: string, pattern: '('}}}",
+        &[&format!(
+            "{S}.properties[a].pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: unclosed group: `(`"
+        )],
+    );
+}
+
+#[test]
+fn keywords_out_of_place_are_refused() {
+    for (schema, expected) in [
+        (
+            "{type: object, nullable: true}",
+            "nullable: Forbidden: nullable cannot be true at the root",
+        ),
+        (
+            "{type: object, properties: {a: {type: string, id: x}}}",
+            "properties[a].id: Forbidden: id is not supported",
+        ),
+        (
+            "{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}",
+            "properties[a].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+        ),
+        (
+            "{type: object, properties: {a: {type: thing}}}",
+            r#"properties[a].type: Unsupported value: "thing": supported values: "array", "boolean", "integer", "number", "object", "string""#,
+        ),
+        (
+            "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, additionalProperties: {type: string}}}}",
+            "properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+        ),
+        (
+            "{type: object, properties: {a: {type: string, x-kubernetes-list-type: set}}}",
+            r#"properties[a].type: Invalid value: "string": must be array if x-kubernetes-list-type is specified"#,
+        ),
+        (
+            "{type: object, properties: {a: {type: array, x-kubernetes-list-type: bag, items: {type: string}}}}",
+            r#"properties[a].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map""#,
+        ),
+        (
+            "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}}}",
+            "properties[a].items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set",
+        ),
+        (
+            "{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, properties: {k: {type: string}}}}}}",
+            "properties[a].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property",
+        ),
+        (
+            "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, default: x}}}}}",
+            "properties[metadata].properties[name].default: Forbidden: must not be set in top-level metadata",
+        ),
+        (
+            "{type: object, properties: {a: {type: integer, default: x}}}",
+            r#"properties[a].default: Invalid value: "string":  in body must be of type integer: "string""#,
+        ),
+        (
+            "{type: object, properties: {a: {type: object, default: {b: 1}}}}",
+            r#"properties[a].default: Invalid value: {"b":1}: must not have unknown fields"#,
+        ),
+        (
+            "{type: object, properties: {a: {type: object, default: {}, required: [b], properties: {b: {type: string}}}}}",
+            "properties[a].default.b: Required value",
+        ),
+        (
+            "{type: object, properties: {a: {type: integer, default: 1, x-kubernetes-validations: [{rule: self > 1}]}}}",
+            "properties[a].default: Invalid value: 1: failed rule: self > 1",
+        ),
+    ] {
+        check_schema(schema, &[&format!("{S}.{expected}")]);
+    }
+    let mut crd =
+        gadgets("{type: object, oneOf: [{required: [spec]}], properties: {spec: {type: object}}}");
+    set(&mut crd, "spec.versions.0.subresources.status", "{}");
+    let found = lines(&validate_create(&crd));
+    assert!(
+        found[0].contains(
+            "fields are allowed at the root of the schema if the status subresource is enabled"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn expressions_must_compile_and_be_cheap() {
+    let rules = |place: &str, rule: &str| {
+        format!(
+            "{{type: object, properties: {{spec: {{type: object, properties: {{{place}}}, x-kubernetes-validations: [{rule}]}}}}}}"
+        )
+    };
+    let at = format!("{S}.properties[spec].x-kubernetes-validations[0]");
+    check_schema(&rules("a: {type: string}", "{rule: self.a == 'x'}"), &[]);
+    check_schema(
+        &rules("a: {type: string}", "{rule: ''}"),
+        &[&format!("{at}.rule: Required value: rule is not specified")],
+    );
+    check_schema(
+        &rules("a: {type: string}", "{rule: self.a}"),
+        &[&format!(
+            r#"{at}.rule: Invalid value: {{"rule":"self.a"}}: cel expression must evaluate to a bool"#
+        )],
+    );
+    check_schema(
+        &rules("a: {type: string}", "{rule: self.b == 'x'}"),
+        &[&format!(
+            "{at}.rule: Invalid value: {{\"rule\":\"self.b == 'x'\"}}: compilation failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b == 'x'\n | ....^"
+        )],
+    );
+    check_schema(
+        &rules(
+            "a: {type: string}",
+            "{rule: self.a == 'x', messageExpression: '1'}",
+        ),
+        &[&format!(
+            r#"{at}.messageExpression: Invalid value: {{"messageExpression":"1","rule":"self.a == 'x'"}}: messageExpression must evaluate to a string"#
+        )],
+    );
+    check_schema(
+        &rules(
+            "a: {type: string}",
+            "{rule: self.a == 'x', fieldPath: .b, reason: Because}",
+        ),
+        &[
+            &format!(r#"{at}.fieldPath: Invalid value: ".b": must be a valid path"#),
+            &format!(
+                r#"{at}.reason: Unsupported value: "Because": supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired""#
+            ),
+        ],
+    );
+    check_schema(
+        &rules(
+            "a: {type: string}",
+            "{rule: self.a == 'x', optionalOldSelf: true}",
+        ),
+        &[&format!(
+            "{at}.optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"
+        )],
+    );
+    check_schema(
+        "{type: object, properties: {l: {type: array, items: {type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}}}}",
+        &[&format!(
+            "{S}.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within {S}.properties[l]"
+        )],
+    );
+    let found = lines(&validate_create(&gadgets(&rules(
+        "a: {type: array, items: {type: string}}",
+        "{rule: 'self.a.all(x, self.a.all(y, x == y))'}",
+    ))));
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found.iter().any(|line| line.starts_with(&format!(
+        "{at}.rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try"
+    ))));
+    check_schema(
+        &rules(
+            "a: {type: array, maxItems: 10, items: {type: string, maxLength: 10}}",
+            "{rule: 'self.a.all(x, self.a.all(y, x == y))'}",
+        ),
+        &[],
+    );
+}
+
+#[test]
+fn an_update_keeps_what_is_fixed_and_forgives_what_was_wrong_before() {
+    let schema = "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}}}";
+    let mut old = gadgets(schema);
+    let mut new = old.clone();
+    assert_eq!(lines(&validate_create(&old)).len(), 1);
+    assert_eq!(lines(&validate_update(&new, &old)), [""; 0]);
+    set(&mut new, "spec.scope", "Cluster");
+    set(&mut new, "spec.group", "other.com");
+    let group = r#"spec.group: Invalid value: "other.com": field is immutable"#;
+    assert_eq!(lines(&validate_update(&new, &old)), [group]);
+    let status = reconcile(&old, &Taken::default(), NOW).unwrap();
+    old.make_object().insert("status", status);
+    prepare(&mut new, Some(&old));
+    let scope = r#"spec.scope: Invalid value: "Cluster": field is immutable"#;
+    assert_eq!(lines(&validate_update(&new, &old)), [group, scope]);
+}
+
+#[test]
+fn storage_versions_are_remembered() {
+    let mut old = gadgets("{type: object}");
+    let status = reconcile(&old, &Taken::default(), NOW).unwrap();
+    old.make_object().insert("status", status);
+    let mut new = old.clone();
+    set(&mut new, "spec.versions.0.storage", "false");
+    set(
+        &mut new,
+        "spec.versions.1",
+        "{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}",
+    );
+    prepare(&mut new, Some(&old));
+    assert_eq!(
+        new.at(&["status", "storedVersions"]),
+        Some(&yaml("[v1, v2]"))
+    );
+    assert!(is_condition_true(&new, "Established"));
+    assert_eq!(lines(&validate_update(&new, &old)), [""; 0]);
+}
+
+#[test]
+fn names_in_use_are_refused_and_freed_again() {
+    let mut first = gadgets("{type: object}");
+    let status = reconcile(&first, &Taken::default(), NOW).unwrap();
+    first.make_object().insert("status", status);
+    assert_eq!(reconcile(&first, &Taken::default(), "later"), None);
+
+    let mut second = gadgets("{type: object}");
+    set(&mut second, "metadata.name", "widgets.example.com");
+    set(
+        &mut second,
+        "spec.names",
+        "{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [gd, wd]}",
+    );
+    let status = reconcile(&second, &Taken::by([&first]), NOW).unwrap();
+    second.make_object().insert("status", status);
+    assert_eq!(
+        second.get("status"),
+        Some(&yaml(
+            r#"
+acceptedNames: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+conditions:
+- {type: NamesAccepted, status: "False", reason: ShortNamesConflict, message: '"gd" is already in use', lastTransitionTime: "2024-01-01T00:00:00Z"}
+- {type: Established, status: "False", reason: NotAccepted, message: not all names are accepted, lastTransitionTime: "2024-01-01T00:00:00Z"}
+storedVersions: [v1]
+"#
+        ))
+    );
+    let definition = Definition::parse(&second);
+    assert!(!definition.established && !definition.names_accepted);
+    let status = reconcile(&second, &Taken::default(), "later").unwrap();
+    second.make_object().insert("status", status);
+    let definition = Definition::parse(&second);
+    assert!(definition.established && definition.names_accepted);
+    assert_eq!(definition.accepted.short, ["gd", "wd"]);
+    // Once established, a conflict over a new name does not take the old ones away.
+    set(&mut second, "spec.names.kind", "Gadget");
+    let status = reconcile(&second, &Taken::by([&first]), "later").unwrap();
+    second.make_object().insert("status", status);
+    let definition = Definition::parse(&second);
+    assert!(definition.established && !definition.names_accepted);
+    assert_eq!(definition.accepted.kind, "Widget");
+}
+
+#[test]
+fn protected_groups_need_approval() {
+    let mut crd = gadgets("{type: object}");
+    set(&mut crd, "spec.group", "gadgets.k8s.io");
+    set(&mut crd, "metadata.name", "gadgets.gadgets.k8s.io");
+    let check = |crd: &Value, errors: usize, truth: &str, reason: &str| {
+        assert_eq!(lines(&validate_create(crd)).len(), errors, "{reason}");
+        let status = reconcile(crd, &Taken::default(), NOW).unwrap();
+        let conditions = status.get("conditions").unwrap().as_array().unwrap();
+        let found = conditions.iter().find(|condition| {
+            condition.get("type") == Some(&Value::string("KubernetesAPIApprovalPolicyConformant"))
+        });
+        let found = found.unwrap();
+        assert_eq!(found.get("status"), Some(&Value::string(truth)));
+        assert_eq!(found.get("reason"), Some(&Value::string(reason)));
+    };
+    check(&crd, 1, "False", "MissingAnnotation");
+    for (text, errors, truth, reason) in [
+        (
+            "'unapproved, experimental'",
+            0,
+            "False",
+            "UnapprovedAnnotation",
+        ),
+        (
+            "https://github.com/kubernetes/enhancements/pull/1",
+            0,
+            "True",
+            "ApprovedAnnotation",
+        ),
+        ("yes please", 1, "False", "InvalidAnnotation"),
+    ] {
+        let annotations = crd
+            .make_object()
+            .object_mut("metadata")
+            .object_mut("annotations");
+        annotations.insert(APPROVAL_ANNOTATION, yaml(text));
+        check(&crd, errors, truth, reason);
+    }
+    assert!(is_protected("x.kubernetes.io") && !is_protected("notk8s.io"));
+}
+
+#[test]
+fn unknown_formats_are_warned_of_once() {
+    let old = gadgets("{type: object, properties: {a: {type: string, format: odd}}}");
+    let new = gadgets(
+        "{type: object, properties: {a: {type: string, format: odd}, b: {type: string, format: new}}}",
+    );
+    assert_eq!(warnings(&old, None), ["unrecognized format \"odd\""]);
+    assert_eq!(warnings(&new, Some(&old)), ["unrecognized format \"new\""]);
+}
+
+#[test]
+fn versions_are_preferred_in_the_order_of_kubernetes() {
+    let mut names = [
+        "v1", "v10", "v2beta1", "foo", "v1alpha1", "v2", "v11beta2", "v1beta2", "bar",
+    ];
+    names.sort_by(|a, b| compare_versions(b, a));
+    assert_eq!(
+        names,
+        [
+            "v10", "v2", "v1", "v11beta2", "v2beta1", "v1beta2", "v1alpha1", "bar", "foo"
+        ]
+    );
+}
+
+#[test]
+fn a_deprecated_version_points_to_a_better_one() {
+    let mut crd = gadgets("{type: object}");
+    set(&mut crd, "spec.versions.0.name", "v1beta1");
+    set(&mut crd, "spec.versions.0.deprecated", "true");
+    set(
+        &mut crd,
+        "status.acceptedNames",
+        "{plural: gadgets, kind: Gadget}",
+    );
+    let warning = |crd: &Value| Definition::parse(crd).deprecation_warning("v1beta1");
+    assert_eq!(
+        warning(&crd).unwrap(),
+        "example.com/v1beta1 Gadget is deprecated"
+    );
+    set(
+        &mut crd,
+        "spec.versions.1",
+        "{name: v1, served: true, storage: false}",
+    );
+    assert_eq!(
+        warning(&crd).unwrap(),
+        "example.com/v1beta1 Gadget is deprecated; use example.com/v1 Gadget"
+    );
+    set(&mut crd, "spec.versions.0.deprecationWarning", "go away");
+    assert_eq!(warning(&crd).unwrap(), "go away");
+}

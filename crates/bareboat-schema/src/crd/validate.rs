@@ -6,6 +6,7 @@
 
 use super::expressions::Expressions;
 use super::keywords::{self, Strictness};
+use super::parts::{check_column, check_deprecation, check_names, check_subresources};
 use super::props::Props;
 use super::{approval, conversion, defaults, structural};
 use crate::Schema;
@@ -14,8 +15,6 @@ use crate::schema::Kind;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
 const MAX_SELECTABLE: usize = 8;
-const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
-const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
 
 /// What is wrong with a new definition; its metadata is checked by the caller, save for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
@@ -80,7 +79,12 @@ pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     unknown_formats(new)
         .into_iter()
         .filter(|format| !known.contains(format))
-        .map(|format| format!("unrecognized format {}", bareboat_api::field::go_quote(&format)))
+        .map(|format| {
+            format!(
+                "unrecognized format {}",
+                bareboat_api::field::go_quote(&format)
+            )
+        })
         .collect()
 }
 
@@ -118,10 +122,7 @@ pub(super) fn versions(crd: &Value) -> &[Value] {
 }
 
 fn any_schema(crd: &Value, test: impl Fn(Props<'_>) -> bool) -> bool {
-    versions(crd)
-        .iter()
-        .filter_map(Props::of_version)
-        .any(test)
+    versions(crd).iter().filter_map(Props::of_version).any(test)
 }
 
 struct Validator<'a> {
@@ -136,7 +137,8 @@ struct Validator<'a> {
 impl<'a> Validator<'a> {
     fn new(crd: &'a Value, old: Option<&'a Value>) -> Validator<'a> {
         let root = FieldPath::root();
-        let never = |test: &dyn Fn(Props<'_>) -> bool| !old.is_some_and(|old| any_schema(old, test));
+        let never =
+            |test: &dyn Fn(Props<'_>) -> bool| !old.is_some_and(|old| any_schema(old, test));
         let had_schemas =
             old.is_none_or(|old| versions(old).iter().all(|v| Props::of_version(v).is_some()));
         Validator {
@@ -239,12 +241,9 @@ impl<'a> Validator<'a> {
             ));
         }
         let has_extensions = any_schema(self.crd, |schema| {
-            schema.any(&mut |props| {
-                props.0.keys().any(|key| key.starts_with("x-kubernetes-"))
-            })
+            schema.any(&mut |props| props.0.keys().any(|key| key.starts_with("x-kubernetes-")))
         });
-        let structural =
-            self.require_structural || !preserve || has_defaults || has_extensions;
+        let structural = self.require_structural || !preserve || has_defaults || has_extensions;
 
         let mut seen = Vec::new();
         let mut unique = true;
@@ -313,7 +312,9 @@ impl<'a> Validator<'a> {
             ("selectableFields", "selectableFields"),
         ];
         for (key, shared_key) in parts {
-            let shared = versions.windows(2).all(|pair| pair[0].get(key) == pair[1].get(key));
+            let shared = versions
+                .windows(2)
+                .all(|pair| pair[0].get(key) == pair[1].get(key));
             for (index, version) in versions.iter().enumerate() {
                 let at = if shared {
                     path.child(shared_key)
@@ -397,7 +398,9 @@ impl<'a> Validator<'a> {
             }
         }
         let name = version.get("name").and_then(Value::as_str).unwrap_or("");
-        let unchanged = self.old_version(name).is_some_and(|old| old.get("schema") == version.get("schema"));
+        let unchanged = self
+            .old_version(name)
+            .is_some_and(|old| old.get("schema") == version.get("schema"));
         let mut expressions = Expressions::new(!unchanged);
         let root = compiled.as_ref().map(|schema| &*schema.root);
         errors.extend(keywords::check(
@@ -494,7 +497,10 @@ impl<'a> Validator<'a> {
         let Some(conversion) = spec.get("conversion").filter(|value| !value.is_null()) else {
             return;
         };
-        let strategy = conversion.get("strategy").and_then(Value::as_str).unwrap_or("");
+        let strategy = conversion
+            .get("strategy")
+            .and_then(Value::as_str)
+            .unwrap_or("");
         if strategy != "None" && preserve {
             errors.push(FieldError::invalid(
                 at.child("strategy"),
@@ -544,7 +550,10 @@ impl<'a> Validator<'a> {
             }
         }
         for (index, name) in stored.iter().enumerate() {
-            if versions(self.crd).iter().any(|version| named(version) == *name) {
+            if versions(self.crd)
+                .iter()
+                .any(|version| named(version) == *name)
+            {
                 continue;
             }
             let text = name.as_str().unwrap_or("");
@@ -554,142 +563,6 @@ impl<'a> Validator<'a> {
                  persisted in {text} and removes {text} from status.storedVersions"
             );
             errors.push(FieldError::invalid(at.index(index), text, detail));
-        }
-    }
-}
-
-fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
-    let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
-        return;
-    };
-    let at = at.child("deprecationWarning");
-    let mut complain = |detail: String| {
-        errors.push(FieldError::invalid(at.clone(), warning, detail));
-    };
-    if version.get("deprecated").and_then(Value::as_bool) != Some(true) {
-        complain("can only be set for deprecated versions".to_owned());
-        return;
-    }
-    if warning.len() > 256 {
-        complain("must be <= 256 characters long".to_owned());
-    }
-    if warning.is_empty() {
-        complain("must not be an empty string".to_owned());
-    }
-    let odd = warning
-        .char_indices()
-        .find(|(_, character)| !names::is_printable(*character));
-    if let Some((index, _)) = odd {
-        complain(format!(
-            "must only contain printable UTF-8 characters; \
-             non-printable character found at index {index}"
-        ));
-    }
-}
-
-fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
-    let Some(value) = value else { return };
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
-    for key in ["plural", "singular"] {
-        let problems = names::dns1035_label(text(key));
-        if !text(key).is_empty() && !problems.is_empty() {
-            errors.push(FieldError::invalid(
-                path.child(key),
-                text(key),
-                problems.join(","),
-            ));
-        }
-    }
-    for key in ["kind", "listKind"] {
-        let problems = names::dns1035_label(&text(key).to_lowercase());
-        if !text(key).is_empty() && !problems.is_empty() {
-            let detail = format!(
-                "may have mixed case, but should otherwise match: {}",
-                problems.join(",")
-            );
-            errors.push(FieldError::invalid(path.child(key), text(key), detail));
-        }
-    }
-    for key in ["shortNames", "categories"] {
-        let list = value.get(key).and_then(Value::as_array).unwrap_or(&[]);
-        for (index, name) in list.iter().filter_map(Value::as_str).enumerate() {
-            let problems = names::dns1035_label(name);
-            if !problems.is_empty() {
-                let at = path.child(key).index(index);
-                errors.push(FieldError::invalid(at, name, problems.join(",")));
-            }
-        }
-    }
-    if !text("kind").is_empty() && text("kind") == text("listKind") {
-        errors.push(FieldError::invalid(
-            path.child("listKind"),
-            text("listKind"),
-            "kind and listKind may not be the same",
-        ));
-    }
-}
-
-fn check_column(column: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
-    let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or("");
-    if text("name").is_empty() {
-        errors.push(FieldError::required(at.child("name"), ""));
-    }
-    let detail = format!("must be one of {COLUMN_TYPES}");
-    match text("type") {
-        "" => errors.push(FieldError::required(at.child("type"), detail)),
-        "integer" | "number" | "string" | "boolean" | "date" => {}
-        other => errors.push(FieldError::invalid(at.child("type"), other, detail)),
-    }
-    let format = text("format");
-    if !format.is_empty() && !COLUMN_FORMATS.split(',').any(|known| known == format) {
-        let detail = format!("must be one of {COLUMN_FORMATS}");
-        errors.push(FieldError::invalid(at.child("format"), format, detail));
-    }
-    let path = text("jsonPath");
-    if path.is_empty() {
-        errors.push(FieldError::required(at.child("JSONPath"), ""));
-    } else {
-        check_simple_path(path, &at.child("JSONPath"), errors);
-    }
-}
-
-fn check_simple_path(path: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> bool {
-    if path.starts_with('.') {
-        return true;
-    }
-    errors.push(FieldError::invalid(
-        at.clone(),
-        path,
-        "must be a simple json path starting with .",
-    ));
-    false
-}
-
-fn check_subresources(value: Option<&Value>, at: &FieldPath, errors: &mut Vec<FieldError>) {
-    let Some(scale) = value.and_then(|value| value.get("scale")) else {
-        return;
-    };
-    let rules: [(&str, bool, &[&str], &str); 3] = [
-        ("specReplicasPath", true, &[".spec."], "should be a json path under .spec"),
-        ("statusReplicasPath", true, &[".status."], "should be a json path under .status"),
-        (
-            "labelSelectorPath",
-            false,
-            &[".spec.", ".status."],
-            "should be a json path under either .spec or .status",
-        ),
-    ];
-    for (key, required, prefixes, detail) in rules {
-        let at = at.child("scale").child(key);
-        let path = scale.get(key).and_then(Value::as_str).unwrap_or("");
-        if path.is_empty() {
-            if required {
-                errors.push(FieldError::required(at, ""));
-            }
-        } else if check_simple_path(path, &at, errors)
-            && !prefixes.iter().any(|prefix| path.starts_with(prefix))
-        {
-            errors.push(FieldError::invalid(at, path, detail));
         }
     }
 }

@@ -53,9 +53,9 @@ fn is_authority(text: &str) -> bool {
         Some((user, host)) => (user, host),
         None => ("", text),
     };
-    let good_user = user.bytes().all(|byte| {
-        byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte)
-    });
+    let good_user = user
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte));
     if !good_user || !has_good_escapes(user) {
         return false;
     }
@@ -109,7 +109,10 @@ pub(super) fn is_email(text: &str) -> bool {
 }
 
 fn is_display_name(name: &str) -> bool {
-    if let Some(quoted) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+    if let Some(quoted) = name
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
         return is_quoted(quoted);
     }
     name.chars()
@@ -120,11 +123,17 @@ fn is_bare_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
     };
-    let local_ok = match local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+    let local_ok = match local
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
         Some(quoted) => is_quoted(quoted),
         None => is_dot_atom(local),
     };
-    let domain_ok = match domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+    let domain_ok = match domain
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
         Some(literal) => {
             let address = literal.strip_prefix("IPv6:").unwrap_or(literal);
             address.parse::<std::net::IpAddr>().is_ok()
@@ -184,7 +193,9 @@ fn is_lone_label(text: &str) -> bool {
 fn is_inner_label(label: &str) -> bool {
     label.chars().next().is_some_and(is_host_character)
         && label.chars().last().is_some_and(is_host_character)
-        && label.chars().all(|character| character == '-' || is_host_character(character))
+        && label
+            .chars()
+            .all(|character| character == '-' || is_host_character(character))
 }
 
 fn is_top_level(label: &str) -> bool {

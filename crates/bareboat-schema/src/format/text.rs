@@ -50,7 +50,10 @@ pub(super) fn is_isbn10(text: &str) -> bool {
         digit if digit.is_ascii_digit() => u32::from(digit - b'0'),
         _ => return false,
     };
-    let sum: u32 = (1..).zip(head).map(|(weight, digit)| weight * u32::from(digit - b'0')).sum();
+    let sum: u32 = (1..)
+        .zip(head)
+        .map(|(weight, digit)| weight * u32::from(digit - b'0'))
+        .sum();
     (sum + 10 * last).is_multiple_of(11)
 }
 
@@ -83,11 +86,13 @@ pub(super) fn is_credit_card(text: &str) -> bool {
         .bytes()
         .rev()
         .enumerate()
-        .map(|(index, digit)| match (index % 2, u32::from(digit - b'0')) {
-            (0, digit) => digit,
-            (_, digit) if digit < 5 => 2 * digit,
-            (_, digit) => 2 * digit - 9,
-        })
+        .map(
+            |(index, digit)| match (index % 2, u32::from(digit - b'0')) {
+                (0, digit) => digit,
+                (_, digit) if digit < 5 => 2 * digit,
+                (_, digit) => 2 * digit - 9,
+            },
+        )
         .sum();
     sum.is_multiple_of(10)
 }
@@ -107,7 +112,10 @@ pub(super) fn is_hex_color(text: &str) -> bool {
 }
 
 pub(super) fn is_rgb_color(text: &str) -> bool {
-    let Some(inner) = text.strip_prefix("rgb(").and_then(|rest| rest.strip_suffix(')')) else {
+    let Some(inner) = text
+        .strip_prefix("rgb(")
+        .and_then(|rest| rest.strip_suffix(')'))
+    else {
         return false;
     };
     let parts: Vec<&str> = inner
@@ -168,9 +176,9 @@ pub(super) fn is_date_time(text: &str) -> bool {
     };
     let time = rest.split('t').next().unwrap_or("");
     is_date(date)
-        && TIME.captures(time).is_some_and(|parts| {
-            &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59"
-        })
+        && TIME
+            .captures(time)
+            .is_some_and(|parts| &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59")
 }
 
 /// A duration of Go (`1h30m`), or one in words such as `3 days`.

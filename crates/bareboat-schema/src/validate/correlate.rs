@@ -48,12 +48,12 @@ impl Node {
 
 /// Elements whose keys are missing or no scalars correspond to nothing.
 fn same_keys(list: &Node, new: &Value, old: &Value) -> bool {
-    list.keys.iter().all(|key| {
-        match (new.get(&key.name), old.get(&key.name)) {
+    list.keys
+        .iter()
+        .all(|key| match (new.get(&key.name), old.get(&key.name)) {
             (Some(a), Some(b)) => is_key(a) && a == b,
             _ => false,
-        }
-    })
+        })
 }
 
 fn is_key(value: &Value) -> bool {
@@ -73,7 +73,13 @@ pub(crate) fn same(new: &Value, old: Old<'_>) -> bool {
             a.len() == b.len()
                 && a.iter().all(|(name, value)| match b.get(name) {
                     Some(before) => match old.node.member(name) {
-                        Some(node) => same(value, Old { value: before, node }),
+                        Some(node) => same(
+                            value,
+                            Old {
+                                value: before,
+                                node,
+                            },
+                        ),
                         None => value == before,
                     },
                     None => false,

@@ -84,7 +84,9 @@ pub(crate) fn resource(map: &Map, path: &FieldPath, errors: &mut Vec<FieldError>
 }
 
 fn metadata(meta: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) {
-    let namespaced = meta.get_str("namespace").is_some_and(|name| !name.is_empty());
+    let namespaced = meta
+        .get_str("namespace")
+        .is_some_and(|name| !name.is_empty());
     let mut found = if meta.get_str("name").is_some_and(|name| !name.is_empty()) {
         validate_metadata(meta, namespaced, NameRule::PathSegment, path)
     } else {

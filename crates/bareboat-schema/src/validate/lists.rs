@@ -6,12 +6,7 @@ use bareboat_api::{FieldError, FieldPath, Map, Value};
 use std::collections::HashMap;
 
 /// Reports the first repetition of every element that occurs more than once.
-pub(super) fn unique(
-    node: &Node,
-    value: &Value,
-    path: &FieldPath,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn unique(node: &Node, value: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
     if !node.has(Flags::UNIQUE_BELOW) {
         return;
     }
@@ -78,7 +73,10 @@ fn map_list(node: &Node, list: &[Value], path: &FieldPath, errors: &mut Vec<Fiel
         Value::Object(pairs.collect::<Map>())
     };
     for index in repeated(list.iter().map(|item| key_of(item).to_json())) {
-        errors.push(FieldError::duplicate(path.index(index), key_of(&list[index])));
+        errors.push(FieldError::duplicate(
+            path.index(index),
+            key_of(&list[index]),
+        ));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether what the paths of a scale subresource lead to can be replicas and a selector.
 
+use bareboat_api::field::go_float;
 use bareboat_api::kind::ScalePaths;
 use bareboat_api::{FieldError, FieldPath, Value};
 
@@ -37,7 +38,11 @@ pub fn validate_status(paths: &ScalePaths, object: &Value, errors: &mut Vec<Fiel
         Ok(Some(other)) => wrong_type(path, other, "string"),
         Err(problem) => problem,
     };
-    errors.push(FieldError::invalid(FieldPath::new(path.as_str()), "", problem));
+    errors.push(FieldError::invalid(
+        FieldPath::new(path.as_str()),
+        "",
+        problem,
+    ));
 }
 
 fn replicas(object: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -60,7 +65,7 @@ fn replicas(object: &Value, path: &str, errors: &mut Vec<FieldError>) {
 fn wrong_type(path: &str, value: &Value, expected: &str) -> String {
     let shown = match value {
         Value::String(text) => text.to_string(),
-        Value::Float(number) => crate::number::print(*number),
+        Value::Float(number) => go_float(*number),
         Value::Null => "<nil>".to_owned(),
         other => other.to_string(),
     };

@@ -2,6 +2,7 @@
 //!
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
+use super::bounds::{exceeds, is_multiple, shown_bound};
 use super::{Old, same};
 use crate::format::Format;
 use crate::number;
@@ -330,8 +331,16 @@ impl Checker<'_> {
             passed += 1;
             if !format.accepts(text) {
                 let place_text = place.text();
-                let detail = format!("{place_text} in body must be of type {name}: {}", go_quote(text));
-                self.push(&place_text, FieldErrorKind::TypeInvalid, Value::string(text), detail);
+                let detail = format!(
+                    "{place_text} in body must be of type {name}: {}",
+                    go_quote(text)
+                );
+                self.push(
+                    &place_text,
+                    FieldErrorKind::TypeInvalid,
+                    Value::string(text),
+                    detail,
+                );
             }
         }
         passed
@@ -380,9 +389,9 @@ impl Checker<'_> {
         let format = checks.and_then(|checks| checks.format.as_ref().map(|(format, _)| *format));
         let in_range = match (node.kind, format, value) {
             _ if node.has(Flags::INT_OR_STRING) => true,
-            (Kind::Integer, Some(Format::Int32), _) => {
-                value.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
-            }
+            (Kind::Integer, Some(Format::Int32), _) => value
+                .as_i64()
+                .is_some_and(|number| i32::try_from(number).is_ok()),
             (Kind::Integer, _, Value::Float(number)) => number::is_integer(*number),
             (Kind::Number, Some(Format::Float), _) => value
                 .as_f64()
@@ -478,10 +487,9 @@ impl Checker<'_> {
                 }
                 _ => continue,
             };
-            let type_meta = self.resource && place.is_root() && matches!(name, "apiVersion" | "kind");
-            let before = old
-                .filter(|_| !type_meta)
-                .and_then(|old| old.member(name));
+            let type_meta =
+                self.resource && place.is_root() && matches!(name, "apiVersion" | "kind");
+            let before = old.filter(|_| !type_meta).and_then(|old| old.member(name));
             let here = Place {
                 parent: Some(place),
                 step: Step::Member(name),
@@ -539,7 +547,12 @@ impl Checker<'_> {
     fn wrong_type(&mut self, place: &Place<'_>, wanted: &str, found: &str) {
         let text = place.text();
         let detail = format!("{text} in body must be of type {wanted}: \"{found}\"");
-        self.push(&text, FieldErrorKind::TypeInvalid, Value::string(found), detail);
+        self.push(
+            &text,
+            FieldErrorKind::TypeInvalid,
+            Value::string(found),
+            detail,
+        );
     }
 
     fn invalid(&mut self, place: &Place<'_>, value: Value, rest: &str) {
@@ -573,44 +586,4 @@ impl Checker<'_> {
             self.base.child(text)
         }
     }
-}
-
-/// Bounds of integers print as integers.
-fn shown_bound(value: &Value, bound: f64) -> String {
-    match value {
-        Value::Int(_) => format!("{}", bound as i64),
-        _ => number::print(bound),
-    }
-}
-
-fn exceeds(limit: f64, value: &Value, exclusive: bool, side: std::cmp::Ordering) -> bool {
-    let order = match value {
-        // Integers beyond 2^53 compare as integers when the bound is one.
-        Value::Int(number) if limit.fract() == 0.0 && limit.abs() < 9.2e18 => {
-            Some(number.cmp(&(limit as i64)))
-        }
-        other => other.as_f64().and_then(|number| number.partial_cmp(&limit)),
-    };
-    order == Some(side) || exclusive && order == Some(std::cmp::Ordering::Equal)
-}
-
-fn is_multiple(value: &Value, factor: f64) -> bool {
-    if factor <= 0.0 {
-        return true;
-    }
-    if let Value::Int(number) = value
-        && factor.fract() == 0.0
-        && factor < 9.2e18
-    {
-        return number % (factor as i64) == 0;
-    }
-    let Some(number) = value.as_f64() else {
-        return true;
-    };
-    let quotient = if factor < 1.0 {
-        1.0 / factor * number
-    } else {
-        number / factor
-    };
-    (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
 }

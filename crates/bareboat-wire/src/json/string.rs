@@ -124,8 +124,5 @@ impl Reader<'_> {
 
 #[cold]
 fn lone_surrogate(offset: usize) -> Fault {
-    Fault {
-        offset,
-        message: "half of a surrogate pair stands alone".to_owned(),
-    }
+    Fault::new(offset, "half of a surrogate pair stands alone")
 }

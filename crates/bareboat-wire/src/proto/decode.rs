@@ -63,17 +63,16 @@ enum Slot {
 }
 
 impl Decoder {
-    /// Invariant: everything that recurses passes here, so the stack is bounded by `MAX_DEPTH`.
+    /// Invariant: everything that recurses passes here, and `depth` counts the collections of the
+    /// value that are open, so neither the stack nor the value grows deeper than `MAX_DEPTH`.
     fn message(
         &mut self,
         message: &Message,
         bytes: &[u8],
         depth: usize,
     ) -> Result<Map, ProtoError> {
-        if depth > MAX_DEPTH {
-            return Err(ProtoError::new(format!(
-                "nested deeper than {MAX_DEPTH} levels"
-            )));
+        if depth >= MAX_DEPTH {
+            return Err(too_deep());
         }
         let mut slots: Vec<Slot> = Vec::new();
         slots.resize_with(message.fields.len(), || Slot::Empty);
@@ -123,10 +122,10 @@ impl Decoder {
                 if varints && wire == Wire::Bytes {
                     let mut packed = Reader::new(reader.bytes()?);
                     while !packed.is_empty() {
-                        items.push(self.value(field.ty, Wire::Varint, &mut packed, depth)?);
+                        items.push(self.value(field.ty, Wire::Varint, &mut packed, depth + 1)?);
                     }
                 } else {
-                    items.push(self.value(field.ty, wire, reader, depth)?);
+                    items.push(self.value(field.ty, wire, reader, depth + 1)?);
                 }
             }
             Cardinality::Map => {
@@ -136,7 +135,7 @@ impl Decoder {
                 let Slot::Map(entries) = slot else {
                     return Ok(());
                 };
-                entries.push(self.entry(field, payload(wire, reader)?, depth)?);
+                entries.push(self.entry(field, payload(wire, reader)?, depth + 1)?);
             }
         }
         Ok(())
@@ -206,7 +205,7 @@ impl Decoder {
                 Ok(Value::string(if text.is_empty() { "0" } else { text }))
             }
             Type::IntOrString => int_or_string(bytes),
-            Type::RawExtension | Type::Json | Type::FieldsV1 => self.embedded(bytes),
+            Type::RawExtension | Type::Json | Type::FieldsV1 => self.embedded(bytes, depth),
             Type::Strings => self.strings(bytes),
             Type::SchemaUnion(union, schema) => self.union(union, schema.get(), bytes, depth),
             Type::Message(message) => self
@@ -216,7 +215,7 @@ impl Decoder {
     }
 
     /// JSON inside a message.
-    fn embedded(&mut self, bytes: &[u8]) -> Result<Value, ProtoError> {
+    fn embedded(&mut self, bytes: &[u8], depth: usize) -> Result<Value, ProtoError> {
         let raw = bytes_under(bytes, 1)?;
         if raw.is_empty() {
             return Ok(Value::Null);
@@ -226,6 +225,9 @@ impl Decoder {
         let parsed = json::parse(raw).map_err(|error| {
             ProtoError::new(format!("the JSON inside is not understood: {error}"))
         })?;
+        if depth + 1 + nesting(&parsed.value) > MAX_DEPTH {
+            return Err(too_deep());
+        }
         Ok(parsed.value)
     }
 
@@ -269,7 +271,7 @@ impl Decoder {
                 }
                 (SchemaUnion::OrArray, 2) => {
                     let bytes = payload(wire, &mut reader)?;
-                    list.push(Value::Object(self.message(schema, bytes, depth + 1)?));
+                    list.push(Value::Object(self.message(schema, bytes, depth + 2)?));
                 }
                 (SchemaUnion::OrStringArray, 2) => {
                     list.push(Value::string(text(payload(wire, &mut reader)?)?));
@@ -348,6 +350,20 @@ impl Decoder {
         })?;
         Ok(())
     }
+}
+
+/// How many collections a value nests.
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(nesting).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cold]
+fn too_deep() -> ProtoError {
+    ProtoError::new(format!("nested deeper than {MAX_DEPTH} levels"))
 }
 
 /// Whether Go leaves a value out of JSON where it may be left out.

@@ -357,6 +357,34 @@ fn hostile_bytes_are_refused() {
 }
 
 #[test]
+fn decoded_values_are_no_deeper_than_any_parser_allows() {
+    // Every child is an object in a list: two levels of the value for one of the message.
+    let nested = |levels: usize| {
+        let mut bytes = Vec::new();
+        for _ in 0..levels {
+            let mut outer = Vec::new();
+            write_bytes(13, &bytes, &mut outer);
+            bytes = outer;
+        }
+        decode_message(&MessageRef::new(&SCHEMA), &bytes)
+    };
+    let deepest = nested(99).unwrap();
+    assert!(json::parse(&deepest.to_json()).is_ok());
+    assert!(nested(100).is_err());
+    let raw = format!("{}{}", "[".repeat(199), "]".repeat(199));
+    let any = |raw: &str| {
+        let mut bytes = Vec::new();
+        let Ok(()) = write_nested(9, &mut bytes, |out| -> Result<(), Infallible> {
+            write_bytes(1, raw.as_bytes(), out);
+            Ok(())
+        });
+        decode_message(&MessageRef::new(&SCHEMA), &bytes)
+    };
+    assert!(any(&raw).is_ok());
+    assert!(any(&format!("[{raw}]")).is_err());
+}
+
+#[test]
 fn envelopes_go_both_ways() {
     let mut out = Vec::new();
     encode_envelope("v1", "Foo", &mut out, |out| {

@@ -218,9 +218,10 @@ impl<'t> Loader<'t> {
         }
         // Copying what is anchored costs as much as an alias does. Once the budget is spent the
         // anchor stays unknown, and an alias to it is refused.
-        let (weight, depth) = measure(value);
-        if weight <= self.alias_budget {
-            self.alias_budget -= weight;
+        let mut left = self.alias_budget;
+        if let Some(depth) = measure(value, &mut left) {
+            let weight = self.alias_budget - left;
+            self.alias_budget = left;
             let value = value.clone();
             self.anchors.insert(
                 anchor,
@@ -278,24 +279,33 @@ fn merges(event: &Event<'_>) -> bool {
     }
 }
 
-/// Roughly how many bytes a copy of the value takes, and how many collections it nests.
-fn measure(value: &Value) -> (usize, usize) {
+/// Takes what a copy of the value costs, roughly its bytes, off a budget and gives how many
+/// collections it nests; nothing as soon as the budget does not suffice.
+fn measure(value: &Value, left: &mut usize) -> Option<usize> {
     const NODE: usize = std::mem::size_of::<Value>();
-    let fold = |(weight, depth): (usize, usize), (key, item): (usize, &Value)| {
-        let (more, deeper) = measure(item);
-        (weight + key + more, depth.max(deeper))
+    let mut spend = |bytes: usize| -> Option<()> {
+        *left = left.checked_sub(NODE + bytes)?;
+        Some(())
     };
+    let mut depth = 0;
     match value {
-        Value::String(text) => (NODE + text.len(), 0),
+        Value::String(text) => spend(text.len())?,
         Value::Array(items) => {
-            let (weight, depth) = items.iter().map(|item| (0, item)).fold((NODE, 0), fold);
-            (weight, depth + 1)
+            spend(0)?;
+            for item in items {
+                depth = depth.max(measure(item, left)?);
+            }
+            depth += 1;
         }
         Value::Object(map) => {
-            let members = map.iter().map(|(key, item)| (NODE + key.len(), item));
-            let (weight, depth) = members.fold((NODE, 0), fold);
-            (weight, depth + 1)
+            spend(0)?;
+            for (key, item) in map.iter() {
+                *left = left.checked_sub(NODE + key.len())?;
+                depth = depth.max(measure(item, left)?);
+            }
+            depth += 1;
         }
-        _ => (NODE, 0),
+        _ => spend(0)?,
     }
+    Some(depth)
 }

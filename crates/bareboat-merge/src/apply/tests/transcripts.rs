@@ -30,7 +30,7 @@ fn with(names: &[&str], more: &[(&str, Node)]) -> Node {
     structure(&fields)
 }
 
-pub(crate) fn deployment() -> Node {
+fn deployment() -> Node {
     let env = keyed(&[("name", None)], with(&["name", "value"], &[])).merging("name");
     let ports = keyed(
         &[("containerPort", None), ("protocol", Some(value!("TCP")))],

@@ -1,0 +1,7 @@
+//! Admission that belongs to built-in kinds: upstream's default plug-ins, as far as they need no network.
+
+mod completion;
+mod namespace_lifecycle;
+
+pub use completion::{Completion, complete_on_create, complete_on_update};
+pub use namespace_lifecycle::NamespaceLifecycle;

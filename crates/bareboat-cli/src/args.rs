@@ -1,0 +1,107 @@
+//! What can be said on the command line. Every flag is also a key of the configuration file and
+//! an environment variable.
+
+use clap::{Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The Kubernetes API without Kubernetes.
+#[derive(Parser, Debug)]
+#[command(name = "bareboat", version, about, propagate_version = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  bareboat serve                              serve on 127.0.0.1:6443, data in ./bareboat-data
+  bareboat serve --in-memory --bind 127.0.0.1:0
+                                              a throw-away server on any free port
+  bareboat serve --config bareboat.yaml       settings from a file (flags override it)
+  bareboat completions bash > /etc/bash_completion.d/bareboat";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run the API server
+    Serve(ServeFlags),
+    /// Print the version
+    Version,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell to complete in
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Flags of `bareboat serve`.
+///
+/// A setting is looked for on the command line, then in the environment, then in the
+/// configuration file; what is nowhere has a default.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct ServeFlags {
+    /// Read settings from this YAML file (key: the flag's name in camelCase, e.g. dataDir)
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Keep data, certificates and the admin kubeconfig here [default: ./bareboat-data]
+    #[arg(long, value_name = "DIR", env = "BAREBOAT_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Listen on this address; port 0 takes any free one [default: 127.0.0.1:6443]
+    #[arg(long, value_name = "ADDR", env = "BAREBOAT_BIND")]
+    pub(crate) bind: Option<SocketAddr>,
+
+    /// Names and addresses the serving certificate is also good for (repeatable)
+    #[arg(
+        long = "san",
+        value_name = "NAME",
+        env = "BAREBOAT_SAN",
+        value_delimiter = ','
+    )]
+    pub(crate) san: Vec<String>,
+
+    /// Keep objects in memory only: everything is gone when the server stops
+    #[arg(long, env = "BAREBOAT_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) in_memory: Option<bool>,
+
+    /// Accept bearer tokens of this CSV file: token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Serve with this certificate (PEM) instead of one made here; needs --tls-key
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key (PEM) of --tls-cert
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Trust client certificates of this CA (PEM) instead of the one made here
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_CLIENT_CA")]
+    pub(crate) client_ca: Option<PathBuf>,
+
+    /// Keep history for this long, so that watches can resume [default: 10m]
+    #[arg(long, value_name = "DURATION", env = "BAREBOAT_RETAIN_FOR")]
+    pub(crate) retain_for: Option<String>,
+
+    /// Keep at most this many revisions of history [default: 1000000]
+    #[arg(long, value_name = "N", env = "BAREBOAT_RETAIN_REVISIONS")]
+    pub(crate) retain_revisions: Option<u64>,
+
+    /// Answer at most this many reads at once [default: 400]
+    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_READS_IN_FLIGHT")]
+    pub(crate) max_reads_in_flight: Option<usize>,
+
+    /// Carry out at most this many writes at once [default: 200]
+    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_WRITES_IN_FLIGHT")]
+    pub(crate) max_writes_in_flight: Option<usize>,
+
+    /// What to log: error, warn, info, debug, or per module [default: warn]
+    #[arg(long, value_name = "FILTER", env = "BAREBOAT_LOG")]
+    pub(crate) log: Option<String>,
+
+    /// Print nothing but errors
+    #[arg(long, short, env = "BAREBOAT_QUIET", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) quiet: Option<bool>,
+}

@@ -1,0 +1,186 @@
+//! The settings of a server: flags over environment over file over defaults.
+
+use crate::args::ServeFlags;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The configuration file: the flags' names in camelCase.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct File {
+    data_dir: Option<PathBuf>,
+    bind: Option<String>,
+    san: Vec<String>,
+    in_memory: Option<bool>,
+    token_file: Option<PathBuf>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
+    retain_for: Option<String>,
+    retain_revisions: Option<u64>,
+    max_reads_in_flight: Option<usize>,
+    max_writes_in_flight: Option<usize>,
+    log: Option<String>,
+    quiet: Option<bool>,
+}
+
+/// All settings, none missing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Config {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) bind: SocketAddr,
+    pub(crate) san: Vec<String>,
+    pub(crate) in_memory: bool,
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) tls: Option<(PathBuf, PathBuf)>,
+    pub(crate) client_ca: Option<PathBuf>,
+    pub(crate) retain_for: Duration,
+    pub(crate) retain_revisions: u64,
+    pub(crate) max_in_flight: (usize, usize),
+    pub(crate) log: String,
+    pub(crate) quiet: bool,
+}
+
+impl Config {
+    /// Puts the settings together.
+    pub(crate) fn assemble(flags: ServeFlags) -> Result<Config> {
+        let file = match &flags.config {
+            Some(path) => read(path)?,
+            None => File::default(),
+        };
+        let bind = match (flags.bind, &file.bind) {
+            (Some(address), _) => address,
+            (None, Some(text)) => text
+                .parse()
+                .with_context(|| format!("bind: {text} is no address like 127.0.0.1:6443"))?,
+            (None, None) => SocketAddr::from(([127, 0, 0, 1], 6443)),
+        };
+        let tls = match (
+            flags.tls_cert.or(file.tls_cert),
+            flags.tls_key.or(file.tls_key),
+        ) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            _ => bail!(
+                "a certificate and its key belong together: give both --tls-cert and --tls-key, or neither"
+            ),
+        };
+        let retain_for = match flags.retain_for.or(file.retain_for) {
+            None => Duration::from_secs(600),
+            Some(text) => {
+                let nanoseconds = bareboat::api::time::parse_duration(&text)
+                    .ok()
+                    .and_then(|n| u64::try_from(n).ok());
+                Duration::from_nanos(nanoseconds.with_context(|| {
+                    format!("retain-for: {text} is no duration like 10m or 24h")
+                })?)
+            }
+        };
+        Ok(Config {
+            data_dir: flags
+                .data_dir
+                .or(file.data_dir)
+                .unwrap_or_else(|| PathBuf::from("bareboat-data")),
+            bind,
+            san: if flags.san.is_empty() {
+                file.san
+            } else {
+                flags.san
+            },
+            in_memory: flags.in_memory.or(file.in_memory).unwrap_or(false),
+            token_file: flags.token_file.or(file.token_file),
+            tls,
+            client_ca: flags.client_ca.or(file.client_ca),
+            retain_for,
+            retain_revisions: flags
+                .retain_revisions
+                .or(file.retain_revisions)
+                .unwrap_or(1_000_000),
+            max_in_flight: (
+                flags
+                    .max_reads_in_flight
+                    .or(file.max_reads_in_flight)
+                    .unwrap_or(400),
+                flags
+                    .max_writes_in_flight
+                    .or(file.max_writes_in_flight)
+                    .unwrap_or(200),
+            ),
+            log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
+            quiet: flags.quiet.or(file.quiet).unwrap_or(false),
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<File> {
+    let text = std::fs::read(path)
+        .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;
+    let parsed = bareboat_wire::yaml::parse(&text)
+        .with_context(|| format!("the configuration file {} is no YAML", path.display()))?;
+    if let Some(twice) = parsed.duplicates.first() {
+        bail!("the configuration file {}: {twice}", path.display());
+    }
+    if parsed.value.is_null() {
+        return Ok(File::default());
+    }
+    bareboat::api::value::from_value(&parsed.value).with_context(|| {
+        format!(
+            "the configuration file {} has something this server does not know",
+            path.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn flags_override_the_file_and_the_file_the_defaults() {
+        let dir = std::env::temp_dir().join(format!("bareboat-config-{}", std::process::id()));
+        std::fs::write(
+            &dir,
+            "bind: 127.0.0.1:7000\nretainFor: 1h\ninMemory: true\n",
+        )
+        .unwrap();
+        let flags = ServeFlags {
+            config: Some(dir.clone()),
+            bind: Some("127.0.0.1:1".parse().unwrap()),
+            ..ServeFlags::default()
+        };
+        let config = Config::assemble(flags).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+        assert_eq!(config.bind.port(), 1);
+        assert_eq!(config.retain_for, Duration::from_secs(3600));
+        assert!(config.in_memory);
+        assert_eq!(config.data_dir, PathBuf::from("bareboat-data"));
+    }
+
+    #[test]
+    fn unknown_keys_and_half_a_certificate_are_refused() {
+        let path = std::env::temp_dir().join(format!("bareboat-config-bad-{}", std::process::id()));
+        std::fs::write(&path, "bindd: 1\n").unwrap();
+        assert!(
+            Config::assemble(ServeFlags {
+                config: Some(path.clone()),
+                ..ServeFlags::default()
+            })
+            .is_err()
+        );
+        std::fs::remove_file(&path).unwrap();
+        let half = ServeFlags {
+            tls_cert: Some("a".into()),
+            ..ServeFlags::default()
+        };
+        assert!(
+            Config::assemble(half)
+                .unwrap_err()
+                .to_string()
+                .contains("--tls-key")
+        );
+    }
+}

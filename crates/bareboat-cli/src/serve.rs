@@ -1,0 +1,164 @@
+//! `bareboat serve`: the builder with every battery, on a socket, until somebody says stop.
+
+use crate::args::ServeFlags;
+use crate::certificates::{self, Certificates, write_private};
+use crate::config::Config;
+use crate::kubeconfig;
+use anyhow::{Context, Result, bail};
+use bareboat::prelude::*;
+use bareboat::storage::StoreOptions;
+use std::fs;
+use std::io::IsTerminal as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs until the server ends.
+pub(crate) fn run(flags: ServeFlags, started: Instant) -> Result<()> {
+    let config = Config::assemble(flags)?;
+    start_log(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
+    let outcome = runtime.block_on(serve(&config, started));
+    // Whatever still hangs has had its time.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    outcome
+}
+
+fn start_log(config: &Config) -> Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log).with_context(|| {
+        format!(
+            "log: {} is no filter like info or bareboat_server=debug",
+            config.log
+        )
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
+    Ok(())
+}
+
+async fn serve(config: &Config, started: Instant) -> Result<()> {
+    fs::create_dir_all(&config.data_dir).with_context(|| {
+        format!(
+            "the data directory {} cannot be made",
+            config.data_dir.display()
+        )
+    })?;
+    let store = open_store(config)?;
+    let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
+    let tls = tls(config, &certificates)?;
+    let mut builder = Server::builder()
+        .storage(store.clone())
+        .control_plane()
+        .max_in_flight(config.max_in_flight.0, config.max_in_flight.1);
+    if let Some(clients) = tls.client_certificates() {
+        builder = builder.authenticator(clients);
+    }
+    if let Some(path) = &config.token_file {
+        builder = builder.authenticator(tokens(path)?);
+    }
+    let server = builder.build()?;
+    let mut controllers = bareboat::control_plane::start(&server).await;
+    let address = server.listen(config.bind, Some(tls)).await?;
+    let kubeconfig = config.data_dir.join("admin.kubeconfig");
+    write_private(
+        &kubeconfig,
+        &kubeconfig::admin(&format!("https://{}", reachable(address)), &certificates),
+    )?;
+    if !config.quiet {
+        greet(config, address, &kubeconfig, started);
+    }
+    let ended = wait(&store).await;
+    controllers.stop();
+    server.shut_down().await;
+    ended
+}
+
+fn open_store(config: &Config) -> Result<Store> {
+    let options = StoreOptions {
+        retain_for: config.retain_for,
+        retain_revisions: config.retain_revisions,
+        ..StoreOptions::default()
+    };
+    if config.in_memory {
+        return Ok(Store::open(Arc::new(MemoryBackend::new()), options)?);
+    }
+    let path = config.data_dir.join("state.db");
+    open_sqlite(&path, options)
+        .with_context(|| format!("the data in {} cannot be used", config.data_dir.display()))
+}
+
+fn tls(config: &Config, certificates: &Certificates) -> Result<Tls> {
+    let read = |path: &Path| {
+        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+    };
+    let (chain, key) = match &config.tls {
+        Some((chain, key)) => (read(chain)?, read(key)?),
+        None => certificates.server.clone(),
+    };
+    let client_ca = match &config.client_ca {
+        // Our own CA stays trusted: the admin kubeconfig is signed by it.
+        Some(path) => format!("{}\n{}", read(path)?, certificates.ca),
+        None => certificates.ca.clone(),
+    };
+    Ok(Tls::from_pem(&chain, &key, Some(&client_ca))?)
+}
+
+fn tokens(path: &Path) -> Result<StaticTokens> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the token file {} cannot be read", path.display()))?;
+    let tokens = StaticTokens::parse(&text)?;
+    if tokens.is_empty() {
+        tracing::warn!(file = %path.display(), "the token file holds no token");
+    }
+    Ok(tokens)
+}
+
+/// The address a client on this machine reaches.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1u16]),
+        other => other,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+fn greet(config: &Config, address: SocketAddr, kubeconfig: &Path, started: Instant) {
+    let kubeconfig = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
+    let data = if config.in_memory {
+        "in memory".to_owned()
+    } else {
+        config.data_dir.display().to_string()
+    };
+    println!(
+        "Bareboat {} serves on https://{} after {} ms",
+        env!("CARGO_PKG_VERSION"),
+        reachable(address),
+        started.elapsed().as_millis()
+    );
+    println!("  data        {data}");
+    println!("  kubeconfig  {}", kubeconfig.display());
+    println!();
+    println!("Next:");
+    println!("  export KUBECONFIG={}", kubeconfig.display());
+    println!("  kubectl get namespaces");
+}
+
+/// Waits for a signal, or for the store to give up.
+async fn wait(store: &Store) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        why = store.poisoned() => bail!("the store failed and cannot go on: {why}; start again to recover from the log"),
+    }
+}

@@ -1,0 +1,138 @@
+//! The front door of the server, from inside the process.
+
+use bareboat_api::kind::User;
+use bareboat_api::{Object, Status, Str, Value};
+use bareboat_server::Server;
+use bareboat_server::authn;
+use bareboat_server::request::body::RequestBody;
+use bytes::Bytes;
+use http::{Method, StatusCode, header};
+use http_body_util::BodyExt as _;
+
+/// A client of the server it lives in.
+#[derive(Clone)]
+pub struct Client {
+    server: Server,
+    user: User,
+    agent: &'static str,
+}
+
+impl Client {
+    /// A client that acts as the server itself.
+    pub fn new(server: Server) -> Client {
+        Client {
+            server,
+            user: authn::in_process(),
+            agent: "bareboat-controllers",
+        }
+    }
+
+    /// The same client under another name in managed fields and logs.
+    #[must_use]
+    pub fn named(&self, agent: &'static str) -> Client {
+        Client {
+            agent,
+            ..self.clone()
+        }
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Sends a request and reads the answer; failures come back as the Status the server gave.
+    pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: Option<&Value>,
+    ) -> Result<Value, Status> {
+        let bytes = body
+            .map(|value| Bytes::from(value.to_json()))
+            .unwrap_or_default();
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, content_type)
+            .header(header::USER_AGENT, self.agent)
+            .body(RequestBody::Memory(bytes))
+            .map_err(Status::internal)?;
+        let response = self.server.call(self.user.clone(), request).await;
+        let code = response.status();
+        let bytes = response
+            .into_body()
+            .collect()
+            .await
+            .map_err(Status::internal)?
+            .to_bytes();
+        if code.is_success() {
+            return match bareboat_wire::json::parse(&bytes) {
+                Ok(parsed) => Ok(parsed.value),
+                Err(error) => Err(Status::internal(error)),
+            };
+        }
+        Err(failure(code, &bytes))
+    }
+
+    /// Creates an object under the path of its collection.
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Value, Status> {
+        self.request(Method::POST, path, "application/json", Some(object))
+            .await
+    }
+
+    /// Reads an object.
+    pub async fn get(&self, path: &str) -> Result<Object, Status> {
+        let value = self
+            .request(Method::GET, path, "application/json", None)
+            .await?;
+        Object::try_from(value).map_err(|_| Status::internal("the answer is no object"))
+    }
+
+    /// Replaces an object.
+    pub async fn update(&self, path: &str, object: &Value) -> Result<Value, Status> {
+        self.request(Method::PUT, path, "application/json", Some(object))
+            .await
+    }
+
+    /// Changes part of an object.
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Status> {
+        self.request(
+            Method::PATCH,
+            path,
+            "application/merge-patch+json",
+            Some(patch),
+        )
+        .await
+    }
+
+    /// Deletes an object or a collection.
+    pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, Status> {
+        self.request(Method::DELETE, path, "application/json", Some(options))
+            .await
+    }
+}
+
+/// The Status in an answer, as far as controllers look at it.
+fn failure(code: StatusCode, bytes: &[u8]) -> Status {
+    let value = bareboat_wire::json::parse(bytes)
+        .map(|parsed| parsed.value)
+        .unwrap_or_default();
+    let text = |key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .map(Str::new)
+            .unwrap_or_default()
+    };
+    let reason = match text("reason").as_str() {
+        "NotFound" => "NotFound",
+        "AlreadyExists" => "AlreadyExists",
+        "Conflict" => "Conflict",
+        "Forbidden" => "Forbidden",
+        "Invalid" => "Invalid",
+        _ => "",
+    };
+    Status::new(code.as_u16(), reason, text("message").as_str())
+}

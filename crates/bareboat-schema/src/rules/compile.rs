@@ -1,0 +1,128 @@
+//! From the text of rules to programs.
+
+use super::{Rule, Rules};
+use crate::path::field_path;
+use crate::schema::Node;
+use bareboat_api::FieldPath;
+use bareboat_cel::{Checked, DeclType, Env, Program, Type};
+use std::sync::Arc;
+
+/// The rules of a node, ready to run.
+pub(super) struct Compiled {
+    /// The type of `self`; nothing if expressions cannot see such values.
+    pub(super) decl: Option<Arc<DeclType>>,
+    pub(super) rules: Box<[CompiledRule]>,
+}
+
+/// One rule, ready to run.
+pub(super) struct CompiledRule {
+    /// The program, why there is none, or nothing for a rule without text.
+    pub(super) program: Option<Result<Program, String>>,
+    pub(super) uses_old_self: bool,
+    pub(super) message: Option<Program>,
+    /// Where errors stand, below the value.
+    pub(super) target: Option<FieldPath>,
+}
+
+/// The type expressions on a node see, if they can see it at all.
+pub(crate) fn declare(node: &Node, resource: bool) -> Option<Arc<DeclType>> {
+    DeclType::from_schema(node, resource, "selfType")
+}
+
+/// Compiles an expression that must give `wanted`; the error is worded as Kubernetes words it.
+pub(crate) fn check_expression(
+    decl: &DeclType,
+    rule: &Rule,
+    expression: &str,
+    wanted: Wanted,
+) -> Result<(Env, Checked), String> {
+    let old = match rule.takes_no_old_self() {
+        true => Type::optional(decl.ty().clone()),
+        false => decl.ty().clone(),
+    };
+    let env = Env::kubernetes()
+        .declare("self", decl)
+        .variable("oldSelf", old);
+    let checked = env
+        .compile(expression)
+        .map_err(|issues| format!("{}compilation failed: {issues}", wanted.prefix()))?;
+    let given = checked.result_type();
+    let fits = match wanted {
+        Wanted::Truth => matches!(given, Type::Bool),
+        Wanted::Message => matches!(given, Type::String),
+    };
+    if !fits {
+        return Err(match wanted {
+            Wanted::Truth => "cel expression must evaluate to a bool".to_owned(),
+            Wanted::Message => "messageExpression must evaluate to a string".to_owned(),
+        });
+    }
+    Ok((env, checked))
+}
+
+/// What an expression is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A rule, which is kept or broken.
+    Truth,
+    /// The message of a broken rule.
+    Message,
+}
+
+impl Wanted {
+    fn prefix(self) -> &'static str {
+        match self {
+            Wanted::Truth => "",
+            Wanted::Message => "messageExpression ",
+        }
+    }
+}
+
+impl Rules {
+    /// The compiled rules, compiled now if this is their first object.
+    pub(super) fn compiled(&self, node: &Node, resource: bool) -> &Compiled {
+        self.compiled[usize::from(resource)].get_or_init(|| {
+            let decl = declare(node, resource);
+            let rules = match &decl {
+                Some(decl) => self
+                    .list
+                    .iter()
+                    .map(|rule| compile(node, decl, rule))
+                    .collect(),
+                None => Box::default(),
+            };
+            Compiled { decl, rules }
+        })
+    }
+}
+
+fn compile(node: &Node, decl: &DeclType, rule: &Rule) -> CompiledRule {
+    let mut compiled = CompiledRule {
+        program: None,
+        uses_old_self: false,
+        message: None,
+        target: None,
+    };
+    if rule.rule.trim().is_empty() {
+        return compiled;
+    }
+    let program =
+        check_expression(decl, rule, &rule.rule, Wanted::Truth).and_then(|(env, checked)| {
+            compiled.uses_old_self = checked.uses("oldSelf");
+            env.program(&checked)
+                .map_err(|error| format!("program instantiation failed: {error}"))
+        });
+    compiled.program = Some(program);
+    if !rule.message_expression.is_empty() {
+        // A message that does not compile leaves the rule with its other words.
+        compiled.message = check_expression(decl, rule, &rule.message_expression, Wanted::Message)
+            .ok()
+            .and_then(|(env, checked)| env.program(&checked).ok());
+    }
+    if !rule.field_path.is_empty() {
+        compiled.target = field_path(&rule.field_path, node, true)
+            .ok()
+            .map(|target| target.path);
+    }
+    compiled
+}

@@ -1,0 +1,419 @@
+//! Runs the rules of a schema over an object.
+//!
+//! Upstream: apiextensions pkg/apiserver/schema/cel, validation.go.
+
+use super::compile::CompiledRule;
+use super::{OBJECT_BUDGET, Rule};
+use crate::schema::{Flags, Kind, Node};
+use crate::validate::{Findings, Old, same};
+use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, field::go_quote};
+use bareboat_cel::{Budget, DeclType, EvalError, PER_CALL_LIMIT, Val, Variables};
+
+/// The longest message an expression may make.
+const MAX_MESSAGE: usize = 5 * 1024;
+const EXHAUSTED: &str = "validation failed due to running out of cost budget, \
+                         no further validation rules will be run";
+
+/// Runs every rule on an object; rules that what did not change breaks only warn.
+pub(crate) fn evaluate(root: &Node, new: &Value, old: Option<&Value>, findings: &mut Findings) {
+    let base = FieldPath::root();
+    let mut run = Run::new(&base, OBJECT_BUDGET);
+    let old = old.map(|value| Old { value, node: root });
+    run.visit(root, new, Before::start(old, true), true, &Trail::start());
+    findings.errors.append(&mut run.errors);
+    findings.warnings.append(&mut run.warnings);
+}
+
+/// Runs the rules on a default, as if it had always been there and as if it were new; gives what
+/// is left of the budget.
+pub(crate) fn check_default(
+    node: &Node,
+    value: &Value,
+    resource: bool,
+    path: &FieldPath,
+    budget: u64,
+    errors: &mut Vec<FieldError>,
+) -> u64 {
+    if !node.has(Flags::RULES_BELOW) {
+        return budget;
+    }
+    let mut left = budget;
+    for old in [Some(Old { value, node }), None] {
+        let mut run = Run::new(path, budget);
+        run.visit(
+            node,
+            value,
+            Before::start(old, false),
+            resource,
+            &Trail::start(),
+        );
+        left = left.min(run.budget.remaining());
+        if !run.errors.is_empty() {
+            errors.append(&mut run.errors);
+            break;
+        }
+    }
+    left
+}
+
+/// What stood at a place before.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    here: Option<Old<'a>>,
+    /// The nearest value above that has an old one, which decides for places that have none.
+    above: Option<(&'a Value, Old<'a>)>,
+    /// Whether rules broken by unchanged values only warn.
+    forgive: bool,
+}
+
+impl<'a> Before<'a> {
+    fn start(old: Option<Old<'a>>, forgive: bool) -> Before<'a> {
+        Before {
+            here: old,
+            above: None,
+            forgive,
+        }
+    }
+
+    fn below(self, value: &'a Value, here: impl FnOnce(Old<'a>) -> Option<Old<'a>>) -> Before<'a> {
+        match self.here {
+            None => self,
+            Some(old) => Before {
+                here: here(old),
+                above: Some((value, old)),
+                forgive: self.forgive,
+            },
+        }
+    }
+
+    fn unchanged(self, value: &Value) -> bool {
+        self.forgive
+            && match (self.here, self.above) {
+                (Some(old), _) => same(value, old),
+                (None, Some((value, old))) => same(value, old),
+                (None, None) => false,
+            }
+    }
+}
+
+/// A place below the object, printed only when something is wrong there.
+struct Trail<'a> {
+    parent: Option<&'a Trail<'a>>,
+    step: Step<'a>,
+}
+
+enum Step<'a> {
+    Start,
+    Member(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Trail<'a> {
+    fn start() -> Trail<'a> {
+        Trail {
+            parent: None,
+            step: Step::Start,
+        }
+    }
+
+    fn then(&'a self, step: Step<'a>) -> Trail<'a> {
+        Trail {
+            parent: Some(self),
+            step,
+        }
+    }
+
+    fn path(&self, base: &FieldPath) -> FieldPath {
+        let parent = match self.parent {
+            Some(parent) => parent.path(base),
+            None => base.clone(),
+        };
+        match self.step {
+            Step::Start => parent,
+            Step::Member(name) => parent.child(name),
+            Step::Key(key) => parent.key(key),
+            Step::Index(index) => parent.index(index),
+        }
+    }
+}
+
+struct Run<'b> {
+    base: &'b FieldPath,
+    budget: Budget,
+    /// The budget is gone; nothing more is run.
+    stopped: bool,
+    errors: Vec<FieldError>,
+    warnings: Vec<String>,
+}
+
+impl<'b> Run<'b> {
+    fn new(base: &'b FieldPath, budget: u64) -> Run<'b> {
+        Run {
+            base,
+            budget: Budget::new(budget),
+            stopped: false,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn visit<'a>(
+        &mut self,
+        node: &'a Node,
+        value: &'a Value,
+        before: Before<'a>,
+        resource: bool,
+        trail: &Trail<'_>,
+    ) {
+        if self.stopped || value.is_null() || !node.has(Flags::RULES_BELOW) {
+            return;
+        }
+        self.rules(node, value, before, resource, trail);
+        match value {
+            Value::Array(list) => {
+                let Some(items) = node.items.as_deref() else {
+                    return;
+                };
+                for (index, item) in list.iter().enumerate() {
+                    let before = before.below(value, |old| old.element(item));
+                    let trail = trail.then(Step::Index(index));
+                    self.visit(items, item, before, items.has(Flags::EMBEDDED), &trail);
+                }
+            }
+            Value::Object(map) => {
+                for (name, member) in map.iter() {
+                    let (schema, step) = match (node.property(name), node.additional()) {
+                        (Some(schema), _) => (schema, Step::Member(name)),
+                        (None, Some(schema)) => (schema, Step::Key(name)),
+                        (None, None) => continue,
+                    };
+                    if !is_visible(schema) {
+                        continue;
+                    }
+                    let mut before = before.below(value, |old| old.member(name));
+                    if trail.parent.is_none() && matches!(name, "apiVersion" | "kind") {
+                        before.forgive = false;
+                    }
+                    let trail = trail.then(step);
+                    self.visit(schema, member, before, schema.has(Flags::EMBEDDED), &trail);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn rules<'a>(
+        &mut self,
+        node: &'a Node,
+        value: &'a Value,
+        before: Before<'a>,
+        resource: bool,
+        trail: &Trail<'_>,
+    ) {
+        let Some(rules) = &node.rules else { return };
+        let compiled = rules.compiled(node, resource);
+        let path = || trail.path(self.base);
+        let Some(decl) = &compiled.decl else {
+            let detail = "rule compiler initialization error: \
+                          failed to convert to declType for CEL validation rules";
+            self.errors.push(whole(node, path(), detail.to_owned()));
+            return;
+        };
+        if self.budget.remaining() == 0 {
+            self.errors.push(whole(node, path(), EXHAUSTED.to_owned()));
+            self.stopped = true;
+            return;
+        }
+        let old = before
+            .here
+            .map(|old| old.value)
+            .filter(|old| !old.is_null());
+        for (rule, compiled) in rules.list.iter().zip(&compiled.rules) {
+            let scene = Scene {
+                node,
+                value,
+                old,
+                decl,
+                before,
+            };
+            self.rule(rule, compiled, scene, trail);
+            if self.stopped {
+                return;
+            }
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule, compiled: &CompiledRule, scene: Scene<'_>, trail: &Trail<'_>) {
+        let node = scene.node;
+        let program = match &compiled.program {
+            None => return,
+            Some(Ok(program)) => program,
+            Some(Err(problem)) => {
+                let detail = format!("rule compile error: {problem}");
+                self.errors.push(whole(node, trail.path(self.base), detail));
+                return;
+            }
+        };
+        if compiled.uses_old_self && scene.old.is_none() && !rule.takes_no_old_self() {
+            return;
+        }
+        let before = self.budget.remaining();
+        let variables = scene.variables(rule.takes_no_old_self());
+        let kept = match program.eval(&variables, &mut self.budget) {
+            Ok(result) => result.as_bool() == Some(true),
+            Err(error) => {
+                let detail = self.failure(&error, before, rule);
+                self.errors.push(whole(node, trail.path(self.base), detail));
+                return;
+            }
+        };
+        if !kept {
+            self.broken(rule, compiled, scene, trail);
+        }
+    }
+
+    /// Why a rule gave no answer, in words.
+    fn failure(&mut self, error: &EvalError, budget_before: u64, rule: &Rule) -> String {
+        let words = rule.words();
+        match error {
+            EvalError::OutOfBudget => {
+                self.stopped = true;
+                if budget_before < PER_CALL_LIMIT {
+                    return EXHAUSTED.to_owned();
+                }
+                format!(
+                    "'{error}': no further validation rules will be run due to call cost exceeds \
+                     limit for rule: {words}"
+                )
+            }
+            EvalError::Failed(text) if text.starts_with("no such overload") => format!(
+                "'{error}': call arguments did not match a supported operator, function or macro \
+                 signature for rule: {words}"
+            ),
+            EvalError::Failed(_) => format!("{error} evaluating rule: {words}"),
+        }
+    }
+
+    fn broken(
+        &mut self,
+        rule: &Rule,
+        compiled: &CompiledRule,
+        scene: Scene<'_>,
+        trail: &Trail<'_>,
+    ) {
+        let mut path = trail.path(self.base);
+        if let Some(target) = &compiled.target {
+            path = path.child(target.as_str());
+        }
+        let detail = match self.message(rule, compiled, &scene) {
+            Ok(Some(message)) => message,
+            Ok(None) if rule.message.is_empty() => format!("failed rule: {}", rule.words()),
+            Ok(None) => rule.message.trim().to_owned(),
+            Err(detail) => {
+                self.stopped = true;
+                let error = whole(scene.node, path, detail);
+                return self.report(error, compiled, &scene);
+            }
+        };
+        // Objects and lists say more than fits into a message.
+        let shown = match scene.node.kind {
+            Kind::Object | Kind::Array => None,
+            _ => Some(scene.value.clone()),
+        };
+        let (kind, value, detail) = match rule.reason.as_str() {
+            "FieldValueForbidden" => (FieldErrorKind::Forbidden, None, detail),
+            "FieldValueRequired" => (FieldErrorKind::Required, None, detail),
+            "FieldValueDuplicate" => (FieldErrorKind::Duplicate, shown, String::new()),
+            _ => (FieldErrorKind::Invalid, shown, detail),
+        };
+        let error = FieldError {
+            kind,
+            path,
+            value,
+            detail,
+        };
+        self.report(error, compiled, &scene);
+    }
+
+    fn report(&mut self, error: FieldError, compiled: &CompiledRule, scene: &Scene<'_>) {
+        if !compiled.uses_old_self && scene.before.unchanged(scene.value) {
+            self.warnings.push(error.to_string());
+        } else {
+            self.errors.push(error);
+        }
+    }
+
+    /// The message an expression makes; nothing if it makes none worth showing, an error if it
+    /// used up the budget.
+    fn message(
+        &mut self,
+        rule: &Rule,
+        compiled: &CompiledRule,
+        scene: &Scene<'_>,
+    ) -> Result<Option<String>, String> {
+        let Some(program) = &compiled.message else {
+            return Ok(None);
+        };
+        let before = self.budget.remaining();
+        let variables = scene.variables(rule.takes_no_old_self());
+        match program.eval(&variables, &mut self.budget) {
+            Ok(result) => Ok(result.as_str().map(str::trim).and_then(|text| {
+                let usable = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');
+                usable.then(|| text.to_owned())
+            })),
+            Err(EvalError::OutOfBudget) if before < PER_CALL_LIMIT => Err(
+                "messageExpression evaluation failed due to running out of cost budget, \
+                 no further validation rules will be run"
+                    .to_owned(),
+            ),
+            Err(EvalError::OutOfBudget) => Err(format!(
+                "no further validation rules will be run due to call cost exceeds limit for \
+                 messageExpression: {}",
+                go_quote(&rule.message_expression)
+            )),
+            Err(EvalError::Failed(_)) => Ok(None),
+        }
+    }
+}
+
+/// What a rule is run on.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    node: &'a Node,
+    value: &'a Value,
+    old: Option<&'a Value>,
+    decl: &'a DeclType,
+    before: Before<'a>,
+}
+
+impl<'a> Scene<'a> {
+    fn variables(&self, optional_old: bool) -> Variables<'a> {
+        let mut variables = Variables::new().bind("self", Val::of(self.value, self.decl));
+        let old = self.old.map(|old| Val::of(old, self.decl));
+        match (old, optional_old) {
+            (Some(old), false) => variables.set("oldSelf", old),
+            (Some(old), true) => variables.set("oldSelf", old.map(Val::some)),
+            (None, true) => variables.set("oldSelf", Val::Optional(None)),
+            (None, false) => {}
+        }
+        variables
+    }
+}
+
+/// Whether expressions can see values of this schema at all.
+fn is_visible(node: &Node) -> bool {
+    if node.has(Flags::INT_OR_STRING) {
+        return true;
+    }
+    match node.kind {
+        Kind::Any => false,
+        Kind::Array => node.items.as_deref().is_some_and(is_visible),
+        Kind::Object => node.additional().is_none_or(is_visible),
+        _ => true,
+    }
+}
+
+fn whole(node: &Node, path: FieldPath, detail: String) -> FieldError {
+    FieldError::invalid(path, node.kind.name(), detail)
+}

@@ -1,0 +1,78 @@
+//! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
+
+use bareboat_api::Kind;
+use bareboat_builtin::admission::NamespaceLifecycle;
+use bareboat_builtin::{facts, kinds};
+use bareboat_controllers::Controllers;
+use bareboat_server::{Server, ServerBuilder};
+use bareboat_sqlite::{Sqlite, SqliteError};
+use bareboat_storage::{OpenError, Store, StoreOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why the embedded store could not be opened.
+#[derive(Debug)]
+pub enum OpenSqliteError {
+    /// The file cannot be used.
+    File(SqliteError),
+    /// What is in it cannot be read.
+    Content(OpenError),
+}
+
+impl std::fmt::Display for OpenSqliteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenSqliteError::File(error) => error.fmt(f),
+            OpenSqliteError::Content(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenSqliteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenSqliteError::File(error) => error.source(),
+            OpenSqliteError::Content(error) => error.source(),
+        }
+    }
+}
+
+/// Opens the embedded store in a file, or makes it.
+pub fn open_sqlite(
+    path: impl AsRef<Path>,
+    options: StoreOptions,
+) -> Result<Store, OpenSqliteError> {
+    let backend = Sqlite::open(path).map_err(OpenSqliteError::File)?;
+    Store::open(Arc::new(backend), options).map_err(OpenSqliteError::Content)
+}
+
+/// The kind CustomResourceDefinition.
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
+/// Adds the default control plane to a server.
+pub trait ControlPlane {
+    /// Serves the built-in kinds and custom kinds, with their admission and in protobuf.
+    #[must_use]
+    fn control_plane(self) -> Self;
+}
+
+impl ControlPlane for ServerBuilder {
+    fn control_plane(self) -> Self {
+        let (definitions, others): (Vec<Kind>, Vec<Kind>) = kinds::all()
+            .into_iter()
+            .partition(|kind| (kind.group.as_str(), kind.names.plural.as_str()) == DEFINITIONS);
+        let builder = self
+            .kinds(others)
+            .mutator(NamespaceLifecycle)
+            .protobuf(facts::message, facts::kind);
+        match definitions.into_iter().next() {
+            Some(definitions) => builder.custom_resources(definitions),
+            None => builder,
+        }
+    }
+}
+
+/// Creates what must be there from the start, and starts the controllers.
+pub async fn start(server: &Server) -> Controllers {
+    Controllers::start(server.clone()).await
+}

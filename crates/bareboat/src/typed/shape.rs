@@ -1,0 +1,51 @@
+//! The form of typed objects: that of the structural schema their struct describes.
+
+use bareboat_api::Value;
+use bareboat_api::kind::{Definition, Findings, Shape, Validated};
+use bareboat_api::typing::TypeNode;
+use bareboat_schema::crd::CustomShape;
+use bareboat_schema::{Schema, SchemaCache};
+use std::sync::Arc;
+
+/// The form of objects that a struct describes.
+pub(super) struct TypedShape(CustomShape);
+
+impl TypedShape {
+    pub(super) fn new(schema: Value) -> TypedShape {
+        let cache = SchemaCache::new();
+        let compiled: Schema = cache.parse(&schema).unwrap_or_else(|_| {
+            // Deeper than any schema may be: then nothing is known but that it is an object.
+            let bare = bareboat_api::value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            cache.parse(&bare).expect("a schema of two keywords is not deep")
+        });
+        TypedShape(CustomShape::new(
+            compiled,
+            None,
+            Arc::new(move || Some(schema.clone())),
+        ))
+    }
+}
+
+impl Shape for TypedShape {
+    fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
+        self.0.conform(object, findings)
+    }
+    fn default(&self, object: &mut Value) {
+        self.0.default(object);
+    }
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
+        self.0.validate(new, old)
+    }
+    fn reshape(&self, object: &mut Value) {
+        self.0.reshape(object);
+    }
+    fn fingerprint(&self) -> u64 {
+        self.0.fingerprint()
+    }
+    fn typing(&self) -> &dyn TypeNode {
+        self.0.typing()
+    }
+    fn definition(&self) -> Definition {
+        self.0.definition()
+    }
+}

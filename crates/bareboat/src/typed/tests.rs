@@ -1,0 +1,113 @@
+#![allow(clippy::unwrap_used, dead_code)]
+use super::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct V1 {
+    spec: V1Spec,
+}
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct V1Spec {
+    msg: String,
+    #[serde(default = "two")]
+    count: u32,
+    mode: Option<Mode>,
+}
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+enum Mode {
+    /// Documented.
+    Fast,
+    /// Documented, too.
+    Slow,
+}
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct V2 {
+    spec: V2Spec,
+    status: Option<V2Status>,
+}
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct V2Spec {
+    text: String,
+}
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct V2Status {
+    ready: bool,
+}
+fn two() -> u32 {
+    2
+}
+impl From<V1> for V2 {
+    fn from(v1: V1) -> V2 {
+        V2 {
+            spec: V2Spec { text: v1.spec.msg },
+            status: None,
+        }
+    }
+}
+impl From<V2> for V1 {
+    fn from(v2: V2) -> V1 {
+        V1 {
+            spec: V1Spec {
+                msg: v2.spec.text,
+                count: two(),
+                mode: None,
+            },
+        }
+    }
+}
+
+#[test]
+fn a_struct_becomes_a_structural_schema() {
+    let schema = structural::schema_of::<V1>();
+    assert_eq!(
+        schema
+            .at(&["properties", "spec", "type"])
+            .and_then(Value::as_str),
+        Some("object")
+    );
+    assert_eq!(
+        schema.at(&["properties", "spec", "properties", "count", "default"]),
+        Some(&Value::Int(2))
+    );
+    assert_eq!(
+        schema.at(&["properties", "spec", "properties", "count", "format"]),
+        None
+    );
+    let mode = schema
+        .at(&["properties", "spec", "properties", "mode"])
+        .unwrap();
+    assert_eq!(
+        mode.get("enum"),
+        Some(&bareboat_api::value!(["Fast", "Slow"]))
+    );
+    assert_eq!(mode.get("nullable"), Some(&Value::Bool(true)));
+}
+
+#[test]
+fn versions_convert_both_ways_and_keep_metadata() {
+    let kind = TypedKind::new("g.example.com", "things", "Thing")
+        .version::<V2>("v2")
+        .version::<V1>("v1")
+        .convert::<V1, V2>("v1", "v2")
+        .build();
+    assert_eq!(kind.stored_api_version, "g.example.com/v2");
+    assert!(kind.version("v2").unwrap().has_status());
+    let Conversion::Pure(convert) = &kind.conversion else {
+        panic!("a pure conversion")
+    };
+    let v1 = bareboat_api::value!({
+        "apiVersion": "g.example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
+        "spec": {"msg": "hello", "count": 3},
+    });
+    let v2 = convert(v1, "g.example.com/v2", None).unwrap();
+    assert_eq!(
+        v2.at(&["spec", "text"]).and_then(Value::as_str),
+        Some("hello")
+    );
+    assert_eq!(
+        v2.at(&["metadata", "name"]).and_then(Value::as_str),
+        Some("a")
+    );
+    assert_eq!(v2.get("status"), None);
+}
