@@ -13,6 +13,7 @@ mod container;
 mod event;
 mod extension;
 mod flow;
+mod ingress;
 mod namespace;
 mod network;
 mod node;
@@ -35,14 +36,14 @@ pub(crate) use complete::Complete;
 pub(crate) use config::{config_map, secret, service_account};
 pub(crate) use event::{convert as convert_event, core_event, newer_event};
 pub(crate) use extension::{
-    api_service, custom_resource_definition, mutating_policy, policy_binding, validating_policy,
-    validating_policy_binding, webhooks,
+    api_service, mutating_policy, policy_binding, validating_policy, validating_policy_binding,
+    webhooks,
 };
 pub(crate) use flow::{flow_schema, priority_level, signing_request};
+pub(crate) use ingress::{ingress, ingress_class};
 pub(crate) use namespace::NamespaceStrategy;
 pub(crate) use network::{
-    endpoint_slice, endpoints, ingress, ingress_class, ip_address, lease, network_policy,
-    service_cidr,
+    endpoint_slice, endpoints, ip_address, lease, network_policy, service_cidr,
 };
 pub(crate) use node::node;
 pub(crate) use pod::{pod, pod_template};

@@ -69,6 +69,12 @@ impl Budget {
         Ok(())
     }
 
+    /// Takes back a cost that upstream does not count where something stands.
+    #[inline]
+    pub(crate) fn refund(&mut self, cost: u64) {
+        self.spent = self.spent.saturating_sub(cost);
+    }
+
     /// Fails if a cost that is about to arise would pass the limit: asked before memory is taken
     /// for a result whose cost is charged afterwards.
     pub(crate) fn foresee(&self, cost: u64) -> Result<(), EvalError> {

@@ -12,6 +12,8 @@ pub enum EvalError {
     OutOfBudget,
 }
 
+const NO_SUCH_OVERLOAD: &str = "no such overload";
+
 impl EvalError {
     /// A failure with that message.
     pub fn new(message: impl Into<Cow<'static, str>>) -> EvalError {
@@ -19,7 +21,11 @@ impl EvalError {
     }
 
     pub(crate) fn no_such_overload() -> EvalError {
-        EvalError::new("no such overload")
+        EvalError::new(NO_SUCH_OVERLOAD)
+    }
+
+    pub(crate) fn is_no_such_overload(&self) -> bool {
+        matches!(self, EvalError::Failed(message) if message == NO_SUCH_OVERLOAD)
     }
 
     pub(crate) fn no_such_key(key: impl fmt::Display) -> EvalError {

@@ -115,56 +115,75 @@ impl<'a> Machine<'_, 'a> {
                 let name = &code.fields[*name as usize];
                 Err(EvalError::new(format!("unbound function: {name}()")))
             }
-            Op::Select { operand, field } => {
+            Op::Select {
+                operand,
+                field,
+                computed,
+            } => {
                 let operand = self.eval(*operand)?;
-                self.budget.charge(1)?;
+                self.budget.charge(1 + u64::from(*computed))?;
                 access::select(operand, &code.fields[*field as usize])
             }
-            Op::Has { operand, field } => {
+            Op::Has {
+                operand,
+                field,
+                computed,
+            } => {
                 let operand = self.eval(*operand)?;
+                self.budget.charge(u64::from(*computed))?;
                 access::has(operand, &code.fields[*field as usize]).map(Val::Bool)
             }
-            Op::OptSelect { operand, field } => {
+            Op::OptSelect {
+                operand,
+                field,
+                computed,
+            } => {
                 let operand = self.eval(*operand)?;
-                self.budget.charge(1)?;
-                access::opt_select(operand, &code.fields[*field as usize])
+                let value = access::opt_select(operand, &code.fields[*field as usize]);
+                self.optional(value, *computed, false)
             }
-            Op::Index { operand, index } => {
+            Op::Index {
+                operand,
+                index,
+                computed,
+                plain,
+            } => {
                 let operand = self.eval(*operand)?;
                 let index = self.eval(*index)?;
-                self.budget.charge(1)?;
+                self.budget.charge(1 + u64::from(*computed))?;
+                self.budget.refund(u64::from(*plain));
                 access::index(operand, &index)
             }
-            Op::OptIndex { operand, index } => {
+            Op::OptIndex {
+                operand,
+                index,
+                computed,
+                plain,
+            } => {
                 let operand = self.eval(*operand)?;
                 let index = self.eval(*index)?;
-                self.budget.charge(1)?;
-                access::opt_index(operand, &index)
+                let value = access::opt_index(operand, &index);
+                self.optional(value, *computed, *plain)
             }
             Op::And(args) => self.logical(*args, false),
             Op::Or(args) => self.logical(*args, true),
-            Op::Conditional(args) => self.conditional(*args),
-            Op::Not(operand) => match self.eval(*operand)? {
-                Val::Bool(value) => {
-                    self.budget.charge(1)?;
-                    Ok(Val::Bool(!value))
+            Op::Conditional { args, plain } => self.conditional(*args, *plain),
+            Op::Not(operand) => {
+                let operand = self.operand(*operand)?;
+                match operand {
+                    Val::Bool(value) => Ok(Val::Bool(!value)),
+                    _ => Err(EvalError::no_such_overload()),
                 }
-                _ => Err(EvalError::no_such_overload()),
-            },
+            }
             Op::Negate(operand) => {
-                let operand = self.eval(*operand)?;
-                self.budget.charge(1)?;
+                let operand = self.operand(*operand)?;
                 arithmetic::negate(&operand)
             }
-            Op::NotStrictlyFalse(operand) => {
-                let value = self.eval(*operand);
-                self.budget.charge(1)?;
-                match value {
-                    Err(EvalError::OutOfBudget) => Err(EvalError::OutOfBudget),
-                    Ok(Val::Bool(value)) => Ok(Val::Bool(value)),
-                    _ => Ok(Val::Bool(true)),
-                }
-            }
+            Op::NotStrictlyFalse(operand) => match self.operand(*operand) {
+                Err(EvalError::OutOfBudget) => Err(EvalError::OutOfBudget),
+                Ok(Val::Bool(value)) => Ok(Val::Bool(value)),
+                _ => Ok(Val::Bool(true)),
+            },
             Op::Equals { a, b, negated } => self.equals(*a, *b, *negated),
             Op::Compare { a, b, how, rule } => self.compare(*a, *b, *how, *rule),
             Op::Arithmetic { a, b, how, rule } => self.arithmetic(*a, *b, *how, *rule),
@@ -245,22 +264,61 @@ impl<'a> Machine<'_, 'a> {
         }
     }
 
-    fn conditional(&mut self, args: Span) -> Result<Val<'a>, EvalError> {
+    fn conditional(&mut self, args: Span, plain: [bool; 2]) -> Result<Val<'a>, EvalError> {
         let code = self.code;
-        match code.span(args) {
-            [condition, then, otherwise] => match self.eval(*condition)? {
-                Val::Bool(true) => self.eval(*then),
-                Val::Bool(false) => self.eval(*otherwise),
-                _ => Err(EvalError::no_such_overload()),
-            },
-            _ => Err(EvalError::no_such_overload()),
+        let [condition, then, otherwise] = code.span(args) else {
+            return Err(EvalError::no_such_overload());
+        };
+        let (branch, plain) = match self.eval(*condition)? {
+            Val::Bool(true) => (*then, plain[0]),
+            Val::Bool(false) => (*otherwise, plain[1]),
+            _ => return Err(EvalError::no_such_overload()),
+        };
+        let value = self.eval(branch);
+        self.budget.refund(u64::from(plain));
+        value
+    }
+
+    /// The operand of an operation that costs one whether the operand fails or not.
+    fn operand(&mut self, operand: OpId) -> Result<Val<'a>, EvalError> {
+        let value = self.eval(operand);
+        self.budget.charge(1)?;
+        value
+    }
+
+    /// Both operands of an operation that is paid for even if one of them fails.
+    fn operands(&mut self, a: OpId, b: OpId, rule: Rule) -> Result<(Val<'a>, Val<'a>), EvalError> {
+        let a = self.eval(a);
+        if matches!(a, Err(EvalError::OutOfBudget)) {
+            return Err(EvalError::OutOfBudget);
         }
+        let b = self.eval(b);
+        let cost = match (&a, &b) {
+            (Ok(a), Ok(b)) => rule.of_pair(a, b),
+            (Err(_), Ok(b)) => rule.of_pair(&Val::Null, b),
+            (Ok(a), Err(_)) => rule.of_pair(a, &Val::Null),
+            (Err(_), Err(_)) => 1,
+        };
+        self.budget.charge(cost)?;
+        Ok((a?, b?))
+    }
+
+    /// Looking for something optional costs only if it is there.
+    fn optional(
+        &mut self,
+        value: Result<Val<'a>, EvalError>,
+        computed: bool,
+        plain: bool,
+    ) -> Result<Val<'a>, EvalError> {
+        let present = !matches!(value, Ok(Val::Optional(None)));
+        self.budget
+            .charge(u64::from(present) + u64::from(computed))?;
+        self.budget.refund(u64::from(plain));
+        value
     }
 
     fn equals(&mut self, a: OpId, b: OpId, negated: bool) -> Result<Val<'a>, EvalError> {
-        let a = self.eval(a)?;
-        let b = self.eval(b)?;
-        self.budget.charge(Rule::Equality.of_pair(&a, &b))?;
+        let (a, b) = self.operands(a, b, Rule::Equality)?;
         Ok(Val::Bool(equal(&a, &b)? != negated))
     }
 
@@ -271,9 +329,7 @@ impl<'a> Machine<'_, 'a> {
         how: Comparison,
         rule: Rule,
     ) -> Result<Val<'a>, EvalError> {
-        let a = self.eval(a)?;
-        let b = self.eval(b)?;
-        self.budget.charge(rule.of_pair(&a, &b))?;
+        let (a, b) = self.operands(a, b, rule)?;
         let order = compare(&a, &b)?;
         Ok(Val::Bool(match how {
             Comparison::Less => order == Some(Ordering::Less),
@@ -292,9 +348,7 @@ impl<'a> Machine<'_, 'a> {
         how: Arith,
         rule: Rule,
     ) -> Result<Val<'a>, EvalError> {
-        let a = self.eval(a)?;
-        let b = self.eval(b)?;
-        self.budget.charge(rule.of_pair(&a, &b))?;
+        let (a, b) = self.operands(a, b, rule)?;
         match how {
             Arith::Add => arithmetic::add(a, b),
             how => arithmetic::combine(how, &a, &b),
@@ -302,9 +356,7 @@ impl<'a> Machine<'_, 'a> {
     }
 
     fn membership(&mut self, a: OpId, b: OpId, rule: Rule) -> Result<Val<'a>, EvalError> {
-        let value = self.eval(a)?;
-        let container = self.eval(b)?;
-        self.budget.charge(rule.of_pair(&value, &container))?;
+        let (value, container) = self.operands(a, b, rule)?;
         Ok(Val::Bool(match &container {
             Val::List(list) => holds(list, &value)?,
             Val::Map(map) => map.get(&value).transpose()?.is_some(),
@@ -320,7 +372,13 @@ impl<'a> Machine<'_, 'a> {
         let code = self.code;
         let mut values = Vec::with_capacity(items.len as usize);
         for (index, item) in (0..).zip(code.span(items)) {
-            let value = self.eval(*item)?;
+            let value = match self.eval(*item) {
+                Ok(value) => value,
+                Err(error) => {
+                    self.budget.charge(crate::cost::LIST)?;
+                    return Err(error);
+                }
+            };
             if optional.contains(&index) {
                 values.extend(present(value)?);
             } else {
@@ -385,7 +443,13 @@ impl<'a> Machine<'_, 'a> {
         let site = &code.calls[site as usize];
         let mut values: SmallVec<[Val<'a>; 3]> = SmallVec::new();
         for arg in code.span(args) {
-            values.push(self.eval(*arg)?);
+            match self.eval(*arg) {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    self.budget.charge(1)?;
+                    return Err(error);
+                }
+            }
         }
         let function: Func = match &site.targets {
             Targets::One(function) => *function,
@@ -399,7 +463,7 @@ impl<'a> Machine<'_, 'a> {
                 });
                 match fitting {
                     Some((_, function)) => *function,
-                    None => return Err(EvalError::no_such_overload()),
+                    None => |_, _| Err(EvalError::no_such_overload()),
                 }
             }
         };
@@ -409,7 +473,12 @@ impl<'a> Machine<'_, 'a> {
             Err(_) => site.rule.of_call(&values, None),
         };
         self.budget.charge(cost)?;
-        result
+        match (result, &site.name) {
+            (Err(error), Some(name)) if error.is_no_such_overload() => {
+                Err(EvalError::new(format!("no such overload: {name}")))
+            }
+            (result, _) => result,
+        }
     }
 
     fn opt_or(&mut self, a: OpId, b: OpId, value: bool) -> Result<Val<'a>, EvalError> {

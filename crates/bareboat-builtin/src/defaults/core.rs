@@ -3,6 +3,8 @@
 use super::{pod_template, round_resources, spec, volume};
 use crate::reach::{Fill, Reach};
 use bareboat_api::{Map, Value, value};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// The label every namespace carries its name under.
 pub(crate) const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -19,9 +21,21 @@ pub(crate) fn namespace(object: &mut Value) {
     map.object_mut("status").fill("phase", "Active");
 }
 
-/// The defaults of a secret.
+/// The defaults of a secret; what was written as text becomes part of its data.
 pub(crate) fn secret(object: &mut Value) {
-    object.make_object().fill("type", "Opaque");
+    let map = object.make_object();
+    map.fill("type", "Opaque");
+    let Some(Value::Object(texts)) = map.remove("stringData") else {
+        return;
+    };
+    if texts.is_empty() {
+        return;
+    }
+    let data = map.object_mut("data");
+    for (key, text) in texts {
+        let encoded = STANDARD.encode(text.as_str().unwrap_or(""));
+        data.insert(key, encoded.into());
+    }
 }
 
 /// The defaults of a service that need no allocator.
@@ -97,6 +111,20 @@ pub(crate) fn node(object: &mut Value) {
         status.fill("allocatable", capacity);
     }
     round_resources(status.sub("allocatable"));
+    // The first of several ranges also has a field of its own.
+    let spec = spec(object);
+    let single = spec.get_str("podCIDR").unwrap_or("").to_owned();
+    if !single.is_empty() {
+        spec.fill("podCIDRs", value!([single]));
+    }
+    let first = spec
+        .get("podCIDRs")
+        .and_then(Value::as_array)
+        .and_then(|ranges| ranges.first())
+        .cloned();
+    if let Some(first) = first {
+        spec.insert("podCIDR", first);
+    }
 }
 
 /// The defaults of a stand-alone pod template.

@@ -2,7 +2,7 @@
 
 use super::{round_resources, volume};
 use crate::reach::Fill;
-use bareboat_api::{Map, Str, Value};
+use bareboat_api::{Map, Str, Value, value};
 
 /// The defaults of a pod.
 pub(crate) fn pod(object: &mut Value) {
@@ -19,6 +19,27 @@ pub(crate) fn pod(object: &mut Value) {
         }
     }
     spec.fill("enableServiceLinks", true);
+    addresses(object);
+}
+
+/// The first of several addresses also has a field of its own.
+fn addresses(object: &mut Value) {
+    let Some(status) = object.make_object().sub("status") else {
+        return;
+    };
+    let single = status.get_str("podIP").unwrap_or("").to_owned();
+    if !single.is_empty() {
+        status.fill("podIPs", value!([{"ip": single}]));
+    }
+    let first = status
+        .get("podIPs")
+        .and_then(Value::as_array)
+        .and_then(|addresses| addresses.first())
+        .and_then(|address| address.get("ip"))
+        .cloned();
+    if let Some(first) = first {
+        status.insert("podIP", first);
+    }
 }
 
 /// The defaults of a pod template: those of a pod that do not wait for one to be made.
@@ -33,6 +54,16 @@ pub(crate) fn pod_template(template: &mut Map) {
 }
 
 fn pod_spec(spec: &mut Map) {
+    // The service account has an old name that still says the same.
+    let account = match spec.get_str("serviceAccountName").unwrap_or("") {
+        "" => spec.get_str("serviceAccount").unwrap_or(""),
+        account => account,
+    }
+    .to_owned();
+    if !account.is_empty() {
+        spec.insert("serviceAccountName", account.as_str().into());
+        spec.insert("serviceAccount", account.into());
+    }
     spec.fill("dnsPolicy", "ClusterFirst");
     spec.fill("restartPolicy", "Always");
     spec.fill("securityContext", Map::new());

@@ -1,9 +1,10 @@
 //! The group `apiextensions.k8s.io`.
 //!
-//! What a definition means for the kinds that are served is the server's business.
+//! What a definition may say and what it means for the kinds that are served is the business of
+//! `bareboat-schema` and the server, which brings the strategy.
 
 use super::build::cluster;
-use crate::{defaults, strategies};
+use crate::defaults;
 use bareboat_api::Kind;
 
 pub(super) fn kinds() -> Vec<Kind> {
@@ -20,7 +21,6 @@ pub(super) fn kinds() -> Vec<Kind> {
         .generation()
         .conditional_update()
         .keeps_empty_lists()
-        .rules(strategies::custom_resource_definition())
         .done(),
     ]
 }

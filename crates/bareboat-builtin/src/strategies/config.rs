@@ -22,7 +22,6 @@ pub(crate) fn config_map() -> Rules {
 /// What secrets do.
 pub(crate) fn secret() -> Rules {
     Rules::validating(validate_secret)
-        .creating(|new, _| merge_string_data(new))
         .changing(prepare_secret_update)
         .updating(|new, old, wrong| {
             immutable(new.get("type"), old.get("type"), path(&["type"]), wrong);
@@ -84,24 +83,7 @@ fn frozen(new: &Object, old: &Object, members: &[&str], wrong: &mut Errors) {
     }
 }
 
-/// `stringData` is only written: it becomes part of `data`.
-fn merge_string_data(secret: &mut Object) {
-    let map = secret.map_mut();
-    let Some(Value::Object(texts)) = map.remove("stringData") else {
-        return;
-    };
-    if texts.is_empty() {
-        return;
-    }
-    let data = map.object_mut("data");
-    for (key, text) in texts {
-        let encoded = STANDARD.encode(text.as_str().unwrap_or(""));
-        data.insert(key, encoded.into());
-    }
-}
-
 fn prepare_secret_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
-    merge_string_data(new);
     // A writer who leaves the type out means the one it has, not the default.
     if new.value().text(&["type"]).is_empty() {
         let ty = old.value().text(&["type"]).to_owned();

@@ -125,8 +125,9 @@ impl Strategy for Rules {
         wrong
     }
 
-    fn warnings(&self, new: &Object, old: Option<&Object>, _ctx: &WriteContext<'_>) -> Vec<String> {
+    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
         self.warnings
+            .filter(|_| ctx.subresource.is_none())
             .map_or_else(Vec::new, |warnings| warnings(new, old))
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn select<'a>(operand: Val<'a>, field: &str) -> Result<Val<'a>, EvalE
             .unwrap_or_else(|| Err(EvalError::no_such_key(field))),
         Val::Optional(Some(inner)) => opt_select((*inner).clone(), field),
         Val::Optional(None) => Ok(Val::Optional(None)),
-        _ => Err(EvalError::no_such_overload()),
+        _ => Err(EvalError::no_such_key(field)),
     }
 }
 

@@ -14,7 +14,7 @@ fn overflow(what: &'static str) -> EvalError {
 
 const INT: &str = "integer overflow";
 const UINT: &str = "unsigned integer overflow";
-const DURATION: &str = "duration overflow";
+const DURATION: &str = "integer overflow";
 const TIMESTAMP: &str = "timestamp overflow";
 
 /// A sum; lists and strings are joined.

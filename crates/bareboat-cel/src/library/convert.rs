@@ -113,9 +113,9 @@ fn dyn_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     }
 }
 
-fn failed<'a>(from: &str, to: &str, value: &str) -> Result<Val<'a>, EvalError> {
+fn failed<'a>(from: &str, to: &str) -> Result<Val<'a>, EvalError> {
     Err(EvalError::new(format!(
-        "type conversion error from '{from}' to '{to}': {value}"
+        "type conversion error from '{from}' to '{to}'"
     )))
 }
 
@@ -125,7 +125,7 @@ fn to_bool<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         [Val::String(text)] => match text.as_str() {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Val::Bool(true)),
             "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(Val::Bool(false)),
-            other => failed("string", "bool", other),
+            _ => failed("string", "bool"),
         },
         _ => no_such_overload(),
     }
@@ -146,7 +146,7 @@ fn to_double<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError>
         [Val::Uint(value)] => *value as f64,
         [Val::String(text)] => match text.as_str().trim_start_matches('+').parse() {
             Ok(value) => value,
-            Err(_) => return failed("string", "double", text.as_str()),
+            Err(_) => return failed("string", "double"),
         },
         _ => return no_such_overload(),
     }))
@@ -158,7 +158,7 @@ fn to_duration<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalErro
         [Val::Int(nanoseconds)] => Ok(Val::Duration(*nanoseconds)),
         [Val::String(text)] => match parse_duration(text.as_str()) {
             Some(duration) => Ok(Val::Duration(duration)),
-            None => failed("string", "google.protobuf.Duration", text.as_str()),
+            None => failed("string", "google.protobuf.Duration"),
         },
         _ => no_such_overload(),
     }
@@ -179,7 +179,7 @@ fn to_int<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         [Val::Timestamp(timestamp)] => timestamp.unix_seconds(),
         [Val::String(text)] => match text.as_str().parse() {
             Ok(value) => value,
-            Err(_) => return failed("string", "int", text.as_str()),
+            Err(_) => return failed("string", "int"),
         },
         _ => return no_such_overload(),
     }))
@@ -194,7 +194,7 @@ fn to_uint<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         [Val::Double(_)] => return Err(EvalError::new(OVERFLOW)),
         [Val::String(text)] => match text.as_str().parse() {
             Ok(value) if !text.as_str().starts_with('+') => value,
-            _ => return failed("string", "uint", text.as_str()),
+            _ => return failed("string", "uint"),
         },
         _ => return no_such_overload(),
     }))
@@ -236,7 +236,7 @@ fn to_timestamp<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalErr
         },
         [Val::String(text)] => match parse_timestamp(text.as_str()) {
             Some(timestamp) => Ok(Val::Timestamp(timestamp)),
-            None => failed("string", "google.protobuf.Timestamp", text.as_str()),
+            None => failed("string", "google.protobuf.Timestamp"),
         },
         _ => no_such_overload(),
     }

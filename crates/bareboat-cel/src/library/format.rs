@@ -75,7 +75,7 @@ static FORMATS: [Format; 13] = [
     Format {
         name: "uuid",
         key: "uuid",
-        pattern_size: 102,
+        pattern_size: 70,
         validate: |s| unless(is_uuid(s), "does not match the UUID format"),
     },
     Format {
@@ -87,13 +87,13 @@ static FORMATS: [Format; 13] = [
     Format {
         name: "date",
         key: "date",
-        pattern_size: 152,
+        pattern_size: 71,
         validate: |s| unless(parse_date(s).is_some(), "invalid date"),
     },
     Format {
         name: "datetime",
         key: "datetime",
-        pattern_size: 152,
+        pattern_size: 71,
         validate: |s| unless(parse_timestamp(s).is_some(), "invalid datetime"),
     },
 ];
@@ -260,7 +260,7 @@ fn qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             return vec![format!(
-                "a qualified name {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
                 FORM
             )];
         }

@@ -126,30 +126,32 @@ pub(super) fn parse(text: &str) -> Result<IpAddr, EvalError> {
 }
 
 /// Why a text is no address, in the words of Go's netip for the usual mistakes.
-pub(super) fn reason(text: &str) -> &'static str {
+pub(super) fn reason(text: &str) -> String {
     if text.contains(':') {
-        return "invalid IPv6 address";
+        return "invalid IPv6 address".to_owned();
     }
     if !text.contains('.') {
-        return "unable to parse IP";
+        return "unable to parse IP".to_owned();
     }
     let fields: Vec<&str> = text.split('.').collect();
+    let mut start = 0;
     for field in &fields {
-        if field.is_empty() {
-            return "IPv4 field must have at least one digit";
+        if let Some(at) = field.find(|c: char| !c.is_ascii_digit()) {
+            return format!("unexpected character (at {:?})", &text[start + at..]);
         }
-        if !field.bytes().all(|byte| byte.is_ascii_digit()) {
-            return "unexpected character";
+        start += field.len() + 1;
+        if field.is_empty() {
+            return "IPv4 field must have at least one digit".to_owned();
         }
         if field.len() > 1 && field.starts_with('0') {
-            return "IPv4 field has octet with leading zero";
+            return "IPv4 field has octet with leading zero".to_owned();
         }
         if field.parse::<u32>().map_or(true, |value| value > 255) {
-            return "IPv4 field has value >255";
+            return "IPv4 field has value >255".to_owned();
         }
     }
     match fields.len() {
-        0..4 => "IPv4 address too short",
-        _ => "IPv4 address too long",
+        0..4 => "IPv4 address too short".to_owned(),
+        _ => "IPv4 address too long".to_owned(),
     }
 }

@@ -35,13 +35,14 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         },
         overloads: &[("is_quantity_string", "string -> bool")],
     },
+    // Upstream declares this one as a function, not as a method.
     Decl {
         name: "sign",
         call: |_, args| match args {
             [value] => Ok(Val::Int(of(value)?.nanos.signum() as i64)),
             _ => no_such_overload(),
         },
-        overloads: &[("quantity_sign", ".quantity -> int")],
+        overloads: &[("quantity_sign", "quantity -> int")],
     },
     Decl {
         name: "isGreaterThan",
@@ -179,6 +180,11 @@ pub(crate) fn parse(text: &str) -> Result<Quantity, EvalError> {
     let (number, suffix) = unsigned.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return Err(bad());
+    }
+    let letters = suffix.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let digits = letters.strip_prefix(['+', '-']).unwrap_or(letters);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(bad());
     }
     let (base, exponent) =

@@ -13,6 +13,8 @@ pub(crate) struct Url {
     scheme: String,
     host: String,
     path: String,
+    /// The path as it was written.
+    raw_path: String,
     query: String,
 }
 
@@ -57,9 +59,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     getter!("getHost", "url_get_host", |url: &Url| url.host.clone()),
     getter!("getHostname", "url_get_hostname", Url::hostname),
     getter!("getPort", "url_get_port", Url::port),
-    getter!("getEscapedPath", "url_get_escaped_path", |url: &Url| {
-        escape_path(&url.path)
-    }),
+    getter!("getEscapedPath", "url_get_escaped_path", Url::escaped_path),
     Decl {
         name: "getQuery",
         call: |_, args| match args.first().and_then(Val::as_special) {
@@ -82,6 +82,19 @@ impl Url {
 
     fn hostname(&self) -> String {
         self.split_port().0.to_owned()
+    }
+
+    /// The path as written if that is properly escaped, otherwise escaped anew.
+    fn escaped_path(&self) -> String {
+        let valid = self
+            .raw_path
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&byte));
+        if valid {
+            self.raw_path.clone()
+        } else {
+            escape_path(&self.path)
+        }
     }
 
     fn port(&self) -> String {
@@ -136,18 +149,19 @@ pub(crate) fn parse(text: &str) -> Result<Url, String> {
             scheme,
             host: String::new(),
             path: String::new(),
+            raw_path: String::new(),
             query: query.into(),
         });
     }
-    let has_authority = rest.starts_with("//") && (!scheme.is_empty() || !rest.starts_with("///"));
     let (authority, path) = match rest.strip_prefix("//") {
-        Some(after) if has_authority && !scheme.is_empty() => {
+        Some(after) if !scheme.is_empty() || !rest.starts_with("///") => {
             let slash = after.find('/').unwrap_or(after.len());
             after.split_at(slash)
         }
         _ => ("", rest),
     };
     let host = host(authority).map_err(|why| fail(&why))?;
+    let raw_path = path.to_owned();
     let path = unescape(path, false)
         .ok_or_else(|| fail(&format!("invalid URL escape {:?}", bad_escape(path))))?;
     Ok(Url {
@@ -155,6 +169,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, String> {
         scheme,
         host,
         path,
+        raw_path,
         query: query.into(),
     })
 }

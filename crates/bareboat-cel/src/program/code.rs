@@ -72,26 +72,39 @@ pub(crate) enum Op {
     Select {
         operand: OpId,
         field: u32,
+        /// Whether the operand is computed rather than a variable or a part of one.
+        computed: bool,
     },
     Has {
         operand: OpId,
         field: u32,
+        computed: bool,
     },
     OptSelect {
         operand: OpId,
         field: u32,
+        computed: bool,
     },
     Index {
         operand: OpId,
         index: OpId,
+        computed: bool,
+        /// Whether the index is a variable or a part of one, which then costs one less.
+        plain: bool,
     },
     OptIndex {
         operand: OpId,
         index: OpId,
+        computed: bool,
+        plain: bool,
     },
     And(Span),
     Or(Span),
-    Conditional(Span),
+    Conditional {
+        args: Span,
+        /// Whether the branches are variables or parts of them, which then cost one less.
+        plain: [bool; 2],
+    },
     Not(OpId),
     Negate(OpId),
     NotStrictlyFalse(OpId),
@@ -188,6 +201,8 @@ pub(crate) struct FoldOp {
 pub(crate) struct CallSite {
     pub(crate) targets: Targets,
     pub(crate) rule: Rule,
+    /// The name, where messages mention it: when it was not certain which overload is meant.
+    pub(crate) name: Option<Str>,
 }
 
 /// The code of a call: one, or several to choose from by the types of the arguments.

@@ -240,10 +240,19 @@ impl Lowering<'_> {
         }
         let operand = self.expr(operand)?;
         let field = self.field(field);
+        let computed = self.is_computed(operand);
         Ok(self.add(if test {
-            Op::Has { operand, field }
+            Op::Has {
+                operand,
+                field,
+                computed,
+            }
         } else {
-            Op::Select { operand, field }
+            Op::Select {
+                operand,
+                field,
+                computed,
+            }
         }))
     }
 
@@ -436,6 +445,7 @@ impl Lowering<'_> {
         Ok(CallSite {
             targets,
             rule: Rule::of(name, overload),
+            name: (chosen.len() > 1).then(|| name.into()),
         })
     }
 
@@ -470,7 +480,9 @@ impl Lowering<'_> {
             }
             (operator::CONDITIONAL, [_, _, _]) => {
                 let args = self.all(args)?;
-                Op::Conditional(self.span(args))
+                let plain = [self.is_plain(args[1]), self.is_plain(args[2])];
+                let args = self.span(args);
+                Op::Conditional { args, plain }
             }
             (operator::NOT, [a]) => Op::Not(self.expr(*a)?),
             (operator::NEGATE, [a]) => Op::Negate(self.expr(*a)?),
@@ -481,7 +493,11 @@ impl Lowering<'_> {
                 };
                 let operand = self.expr(*operand)?;
                 let field = self.field(field);
-                Op::OptSelect { operand, field }
+                Op::OptSelect {
+                    operand,
+                    field,
+                    computed: self.is_computed(operand),
+                }
             }
             _ => return Ok(None),
         };
@@ -532,16 +548,41 @@ impl Lowering<'_> {
             How::Index => Op::Index {
                 operand: a,
                 index: b,
+                computed: self.is_computed(a),
+                plain: self.is_plain(b),
             },
             How::OptIndex => Op::OptIndex {
                 operand: a,
                 index: b,
+                computed: self.is_computed(a),
+                plain: self.is_plain(b),
             },
             How::In => match self.constant_list(b) {
                 Some(list) if overload == "in_list" => Op::InConstants { a, list },
                 _ => Op::In { a, b, rule },
             },
         })))
+    }
+
+    /// Whether an operation reads a variable or a part of one.
+    ///
+    /// Upstream reads such chains in one step, and charges that step once where it stands by
+    /// itself, but not where it is a branch or an index.
+    fn is_plain(&self, op: OpId) -> bool {
+        matches!(
+            self.ops[op as usize],
+            Op::Variable(_)
+                | Op::Local(_)
+                | Op::Select { .. }
+                | Op::OptSelect { .. }
+                | Op::Index { .. }
+                | Op::OptIndex { .. }
+        )
+    }
+
+    /// Whether selecting from an operation begins a chain of its own.
+    fn is_computed(&self, op: OpId) -> bool {
+        !self.is_plain(op) && !matches!(self.ops[op as usize], Op::Conditional { .. })
     }
 
     /// The constant that is a list of primitive values.

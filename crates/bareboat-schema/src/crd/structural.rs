@@ -17,6 +17,7 @@ enum Level {
 pub(super) fn violations(schema: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, path, &mut errors);
+    // Only alternatives at the root are held against it, as upstream has it.
     completeness(schema, schema, path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors

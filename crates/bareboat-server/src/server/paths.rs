@@ -216,7 +216,7 @@ fn openapi_v2(state: &State, ask: &Ask) -> Response {
     } else {
         let json = || openapi.v2(&[]).to_json();
         let (media, bytes) = if protobuf {
-            let made = generation.bytes("v2.pb", || gnostic_v2(&openapi.v2(&[])));
+            let made = generation.bytes("v2.pb", || bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok());
             (V2_PROTOBUF, made)
         } else {
             (
@@ -274,7 +274,7 @@ fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> 
         let bytes = generation.bytes(&name, || {
             let document = openapi.document(path)?;
             if protobuf {
-                gnostic_v3(&document)
+                bareboat_wire::openapi::encode_v3(&document).ok()
             } else {
                 Some(document.to_json())
             }
@@ -332,11 +332,4 @@ fn set(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
-}
-
-fn gnostic_v2(_: &Value) -> Option<Vec<u8>> {
-    None
-}
-fn gnostic_v3(_: &Value) -> Option<Vec<u8>> {
-    None
 }
