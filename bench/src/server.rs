@@ -86,7 +86,7 @@ pub(crate) struct Server {
     pub(crate) side: Side,
     /// How to reach it.
     pub(crate) access: Access,
-    /// Time from spawn to the first successful /readyz.
+    /// Time from spawn until /readyz has succeeded and there is a kubeconfig to use the server with.
     pub(crate) ready_after: Duration,
     /// Its kubeconfig.
     pub(crate) kubeconfig: PathBuf,
@@ -135,9 +135,9 @@ impl Server {
         until_ready(&format!("127.0.0.1:{port}"), &mut processes)
             .await
             .with_context(|| format!("see the logs in {}", dir.display()))?;
-        let ready_after = spawned.elapsed();
         let kubeconfig = dir.join("admin.kubeconfig");
-        let access = Access::from_kubeconfig(&kubeconfig)?;
+        let access = until_usable(&kubeconfig).await?;
+        let ready_after = spawned.elapsed();
         Ok(Self {
             side,
             access,
@@ -254,6 +254,18 @@ async fn until_ready(authority: &str, processes: &mut [Process]) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     bail!("not ready within two minutes")
+}
+
+/// Reads the kubeconfig, which a server may finish a moment after it has become ready.
+async fn until_usable(kubeconfig: &Path) -> Result<Access> {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        match Access::from_kubeconfig(kubeconfig) {
+            Ok(access) => return Ok(access),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
 }
 
 async fn ready(authority: &str, tls: &Arc<ClientConfig>) -> Result<bool> {

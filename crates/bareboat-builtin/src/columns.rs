@@ -1,4 +1,4 @@
-//! What tables show of built-in kinds: helpers for columns, and one file per family of kinds.
+//! What tables show of built-in kinds: the pieces columns share, and one file per family of kinds.
 //!
 //! The name in front is the server's business, unless a kind has a column `Name` of its own.
 

@@ -46,6 +46,12 @@ impl Shape for BuiltinShape {
         self.message.get()
     }
 
+    fn empty(&self) -> Option<Value> {
+        let mut empty = Value::object();
+        conform(&self.message, &mut empty, self.empties, &mut Vec::new()).ok()?;
+        Some(empty)
+    }
+
     fn message(&self) -> Option<MessageRef> {
         Some(self.message)
     }

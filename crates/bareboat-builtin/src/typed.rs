@@ -51,7 +51,11 @@ pub fn conform(
     empties: Empties,
     findings: &mut Vec<String>,
 ) -> Result<(), TypeError> {
-    let mut walk = Walk { empties, findings };
+    let mut walk = Walk {
+        empties,
+        findings,
+        room: MAX_FINDINGS,
+    };
     walk.message(message, object, &Place::Root)
 }
 
@@ -73,9 +77,14 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+/// How many bytes of findings one body may cause; the rest would not help anybody.
+const MAX_FINDINGS: usize = 64 * 1024;
+
 struct Walk<'a> {
     empties: Empties,
     findings: &'a mut Vec<String>,
+    /// How many bytes of findings may still come.
+    room: usize,
 }
 
 impl Walk<'_> {
@@ -99,7 +108,7 @@ impl Walk<'_> {
             }
             let here = Place::Member(place, name);
             let Some(field) = message.field(name).filter(|_| !name.is_empty()) else {
-                self.findings.push(format!("unknown field \"{here}\""));
+                self.unknown(&here);
                 return false;
             };
             match self.field(field, value, &here) {
@@ -117,6 +126,15 @@ impl Walk<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn unknown(&mut self, place: &Place<'_>) {
+        if self.room == 0 {
+            return;
+        }
+        let text = format!("unknown field \"{place}\"");
+        self.room = self.room.saturating_sub(text.len());
+        self.findings.push(text);
     }
 
     /// One member; says whether it stays.

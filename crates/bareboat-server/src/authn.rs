@@ -2,10 +2,12 @@
 //!
 //! Says nothing about what they may do; that is the next room.
 
+mod anonymous;
 mod certificate;
 mod impersonate;
 mod tokens;
 
+pub use anonymous::Anonymous;
 pub use certificate::{ClientCertificates, user_of_certificate};
 pub(crate) use impersonate::impersonate;
 pub use tokens::{StaticTokens, TokenFileError};

@@ -1,62 +1,303 @@
 //! Who manages which field: the bookkeeping of writes, and server-side apply.
+//!
+//! The rules are those of `bareboat-merge`; this room tells it what it must know of the kind.
 
+use crate::kinds::served::Served;
 use crate::request::options::WriteOptions;
-use crate::verbs::Call;
-use crate::verbs::{Edit, Edited};
-use bareboat_api::kind::BoxFuture;
-use bareboat_api::{Object, Status};
+use crate::verbs::{Call, Edit, Edited};
+use bareboat_api::kind::{BoxFuture, Conversion, SubresourceRole};
+use bareboat_api::typing::TypeNode;
+use bareboat_api::{Object, Status, Str, Value};
+use bareboat_merge::apply::{
+    ApplyError, Conversions, ConvertError, Converter, FieldManager, Versions, Writer,
+};
+use bareboat_merge::fields::FieldSet;
 
 /// Records the creator of an object as manager of its fields.
-pub(crate) fn on_create(
-    _call: &Call,
+pub(crate) async fn on_create(
+    call: &Call,
     object: Object,
-    _manager: &str,
-    _now: &str,
+    manager: &str,
+    now: &str,
 ) -> Result<Object, Status> {
-    Ok(object)
+    // An apply that creates has recorded its manager already.
+    if object
+        .meta("managedFields")
+        .is_some_and(|list| list.as_array().is_some_and(|list| !list.is_empty()))
+    {
+        return Ok(object);
+    }
+    record(call, None, object, manager, now).await
 }
 
 /// Records the writer of changed fields as their manager.
-pub(crate) fn on_update(
-    _call: &Call,
+pub(crate) async fn on_update(
+    call: &Call,
     object: Object,
-    _live: &Object,
-    _manager: &str,
-    _now: &str,
+    live: &Object,
+    manager: &str,
+    now: &str,
 ) -> Result<Object, Status> {
-    Ok(object)
+    record(call, Some(live), object, manager, now).await
+}
+
+async fn record(
+    call: &Call,
+    live: Option<&Object>,
+    object: Object,
+    manager: &str,
+    now: &str,
+) -> Result<Object, Status> {
+    let kind = Known::of(call);
+    let writer = Writer {
+        manager,
+        subresource: &call.ask.info.subresource,
+        now,
+    };
+    let value = Value::from(object);
+    let recorded = kind
+        .with_fields(live.is_none(), |fields| {
+            fields.update(live.map(Object::value), value.clone(), writer)
+        })
+        .await
+        .map_err(apply_error)?;
+    Object::try_from(recorded).map_err(|_| Status::internal("an object was lost on the way"))
+}
+
+/// What managing fields must know of the kind of a request.
+struct Known<'a> {
+    served: &'a Served,
+    version: usize,
+    /// What writes through this endpoint do not touch.
+    reset: Option<FieldSet>,
+}
+
+impl<'a> Known<'a> {
+    fn of(call: &'a Call) -> Known<'a> {
+        let version = call.version();
+        let role = version
+            .subresource(&call.ask.info.subresource)
+            .map(|subresource| &subresource.role);
+        let reset = match role {
+            None if version.has_status() => Some(FieldSet::of_names(&["status"])),
+            Some(SubresourceRole::Status) => {
+                let mut others = FieldSet::of_names(&["spec"]);
+                if !call.served.kind.policy.status_keeps_metadata {
+                    others.insert_names(&["metadata"]);
+                }
+                Some(others)
+            }
+            _ => None,
+        };
+        Known {
+            served: &call.served,
+            version: call.version,
+            reset,
+        }
+    }
+
+    /// Runs a pure computation, converting for it what it turns out to need.
+    async fn with_fields(
+        &self,
+        needs_empty: bool,
+        compute: impl Fn(FieldManager<'_>) -> Result<Value, ApplyError>,
+    ) -> Result<Value, ApplyError> {
+        let empty = if needs_empty {
+            self.served.version(self.version).shape.empty()
+        } else {
+            None
+        };
+        let fields = |converter: &dyn Converter| {
+            compute(FieldManager {
+                api_version: self.served.api_version(self.version),
+                kind: &self.served.kind.names.kind,
+                versions: self,
+                converter,
+                empty: empty.as_ref(),
+            })
+        };
+        let Conversion::Remote(_) = &self.served.kind.conversion else {
+            return fields(&InProcess(self.served));
+        };
+        let mut conversions = Conversions::default();
+        loop {
+            match fields(&conversions) {
+                Err(ApplyError::NeedsConversion) => {}
+                done => return done,
+            }
+            let Some((object, to)) = conversions.wanted() else {
+                return Err(ApplyError::NeedsConversion);
+            };
+            let converted = self.convert_remotely(object.clone(), &to).await;
+            conversions.add(object, to, converted);
+        }
+    }
+
+    async fn convert_remotely(&self, object: Value, to: &Str) -> Result<Value, ConvertError> {
+        let known = self
+            .served
+            .kind
+            .versions
+            .iter()
+            .position(|version| self.served.kind.api_version(&version.name) == to);
+        let version = known.ok_or(ConvertError::UnknownVersion)?;
+        let object =
+            Object::try_from(object).map_err(|_| ConvertError::Failed("no object".to_owned()))?;
+        let converted = self.served.convert(vec![object], version, None).await;
+        let mut converted = converted.map_err(|status| ConvertError::Failed(status.message))?;
+        converted
+            .pop()
+            .map(Value::from)
+            .ok_or_else(|| ConvertError::Failed("a conversion lost an object".to_owned()))
+    }
+}
+
+impl Versions for Known<'_> {
+    fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode> {
+        let kind = &self.served.kind;
+        let place = kind
+            .versions
+            .iter()
+            .position(|version| kind.api_version(&version.name) == api_version)?;
+        Some(kind.versions[place].shape.typing())
+    }
+
+    fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
+        self.reset.as_ref()
+    }
+}
+
+/// Conversion without leaving the process.
+struct InProcess<'a>(&'a Served);
+
+impl Converter for InProcess<'_> {
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, ConvertError> {
+        if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
+            return Ok(object.clone());
+        }
+        let kind = &self.0.kind;
+        if !kind
+            .versions
+            .iter()
+            .any(|version| kind.api_version(&version.name) == to)
+        {
+            return Err(ConvertError::UnknownVersion);
+        }
+        let mut converted = match &kind.conversion {
+            Conversion::Pure(convert) => {
+                convert(object.clone(), to, None).map_err(|error| ConvertError::Failed(error.0))?
+            }
+            _ => object.clone(),
+        };
+        converted
+            .make_object()
+            .insert("apiVersion", Value::string(to));
+        Ok(converted)
+    }
 }
 
 /// A server-side apply on its way.
-pub(crate) struct Apply {}
+pub(crate) struct Apply {
+    config: Value,
+    manager: String,
+    force: bool,
+    now: Str,
+}
 
 impl Apply {
+    /// Checks a configuration as far as that is possible without the live object.
     pub(crate) fn new(
-        _call: &Call,
-        _config: Object,
-        _options: &WriteOptions,
+        call: &Call,
+        mut config: Object,
+        options: &WriteOptions,
+        now: Str,
     ) -> Result<Apply, Status> {
-        Err(Status::unsupported_media_type(&[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-        ]))
+        let name = config.name();
+        if !name.is_empty() && name != call.ask.info.name {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                call.ask.info.name
+            )));
+        }
+        config.set_meta("name", Value::from(call.ask.info.name.clone()));
+        Ok(Apply {
+            config: config.into(),
+            manager: call
+                .ask
+                .manager(options.field_manager.as_deref())
+                .to_owned(),
+            force: options.force,
+            now,
+        })
     }
 
     /// The object an apply creates where there is none.
-    pub(crate) fn create(&self, _call: &Call) -> Result<Object, Status> {
-        Err(Status::no_such_route())
+    pub(crate) async fn create(&self, call: &Call) -> Result<Object, Status> {
+        self.applied(call, None).await
+    }
+
+    async fn applied(&self, call: &Call, live: Option<&Object>) -> Result<Object, Status> {
+        let known = Known::of(call);
+        let writer = Writer {
+            manager: &self.manager,
+            subresource: &call.ask.info.subresource,
+            now: &self.now,
+        };
+        let applied = known
+            .with_fields(true, |fields| {
+                fields.apply(live.map(Object::value), &self.config, self.force, writer)
+            })
+            .await
+            .map_err(apply_error)?;
+        let mut object = Object::try_from(applied)
+            .map_err(|_| Status::internal("an object was lost on the way"))?;
+        crate::verbs::conform(call, &mut object, &mut Vec::new())?;
+        call.version().shape.default(object.value_mut());
+        Ok(object)
     }
 }
 
 impl Edit for Apply {
     fn edit<'a>(
         &'a self,
-        _call: &'a Call,
-        _live: &'a Object,
+        call: &'a Call,
+        live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
-        Box::pin(std::future::ready(Err(Status::no_such_route())))
+        Box::pin(async move {
+            let mut object = self.applied(call, Some(live)).await?;
+            // The configuration may name the version it is meant for; otherwise any will do.
+            let wanted = self
+                .config
+                .at(&["metadata", "resourceVersion"])
+                .and_then(Value::as_str);
+            object.set_meta(
+                "resourceVersion",
+                Value::string(wanted.unwrap_or(live.resource_version())),
+            );
+            Ok(Edited {
+                object,
+                managed: true,
+            })
+        })
     }
+
     fn is_conditional(&self) -> bool {
-        false
+        self.config.at(&["metadata", "resourceVersion"]).is_some()
+    }
+}
+
+fn apply_error(error: ApplyError) -> Status {
+    match error {
+        ApplyError::WrongType(_) | ApplyError::HasManagedFields => {
+            Status::bad_request(error.to_string())
+        }
+        ApplyError::Conflicts(conflicts) => {
+            let mut status = Status::new(409, "Conflict", conflicts.to_string());
+            for (message, field) in conflicts.causes() {
+                status = status.with_cause("FieldManagerConflict", message, &field);
+            }
+            status
+        }
+        other => Status::new(500, "", other.to_string()),
     }
 }

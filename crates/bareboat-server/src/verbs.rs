@@ -17,6 +17,7 @@ mod write;
 
 pub(crate) use call::Call;
 pub(crate) use write::change::{Edit, Edited};
+pub(crate) use write::decode::conform;
 
 use crate::authz::Authorized;
 use crate::kinds::catalog::Serving;

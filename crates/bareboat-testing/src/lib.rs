@@ -1,1 +1,33 @@
-//! A whole API server inside your test
+//! A whole API server inside your test, with a kube-rs client, in one line.
+//!
+//! ```
+//! use bareboat_testing::TestServer;
+//! use kube::Api;
+//! use k8s_openapi::api::core::v1::Namespace;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), kube::Error> {
+//! let server = TestServer::start().await;
+//! let namespaces: Api<Namespace> = Api::all(server.client());
+//! assert_eq!(namespaces.get("default").await?.metadata.name.as_deref(), Some("default"));
+//! # Ok(()) }
+//! ```
+//!
+//! | you want | you write |
+//! |---|---|
+//! | no socket, nothing on disk | [`TestServer::start`] |
+//! | a port, TLS and a kubeconfig for programs in other languages | [`TestServer::listening`] |
+//! | your own kinds, users, SQLite, no controllers | [`TestServer::builder`] |
+//! | to see what your controller does after a restart | [`TestServer::restart`] |
+//! | to be somebody else | [`TestServer::client_as`] |
+//!
+//! The server ends when its value is dropped. Everything here panics with a plain sentence where
+//! production code would return an error: in a test that is what one wants.
+
+mod builder;
+mod certificates;
+mod client;
+mod server;
+
+pub use builder::Builder;
+pub use server::TestServer;

@@ -10,8 +10,14 @@
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let posts = TypedKind::new("blog.example.com", "posts", "Post").version::<Post>("v1").build();
-//! let server = Server::builder().kind(posts).authorizer(AllowAll).build()?;
+//! let server = Server::builder()
+//!     .kind(posts)
+//!     .authenticator(Anonymous)
+//!     .authorizer(AllowAll)
+//!     .build()?;
 //! server.listen("127.0.0.1:8080".parse()?, None).await?;
+//! tokio::signal::ctrl_c().await?;
+//! server.shut_down().await;
 //! # Ok(()) }
 //! ```
 //!

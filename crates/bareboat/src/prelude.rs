@@ -4,7 +4,7 @@ pub use crate::control_plane::{ControlPlane, open_sqlite};
 pub use crate::typed::TypedKind;
 pub use bareboat_api::kind::{Kind, Names, Scope, Strategy, Subresource, User, WriteContext};
 pub use bareboat_api::{FieldError, FieldPath, Object, Status, Value, value};
-pub use bareboat_server::authn::StaticTokens;
+pub use bareboat_server::authn::{Anonymous, StaticTokens};
 pub use bareboat_server::authz::{AllowAll, MastersOnly};
 pub use bareboat_server::{Computed, Server, ServerBuilder, Tls};
 pub use bareboat_storage::{MemoryBackend, Store, StoreOptions};

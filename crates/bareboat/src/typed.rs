@@ -1,5 +1,6 @@
 //! Kinds from Rust structs: serde gives the form, schemars the schema, `From` the conversion.
 
+mod carry;
 mod shape;
 mod structural;
 
@@ -11,6 +12,7 @@ use bareboat_api::kind::{
 use bareboat_api::time::{Timestamp, human_duration};
 use bareboat_api::value::{from_value, to_value};
 use bareboat_api::{Str, Value};
+use carry::carry;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -137,6 +139,9 @@ impl TypedKind {
     }
 
     /// Converts between two versions by `From` in both directions.
+    ///
+    /// What one version cannot say survives writes in it: they change what they change of the
+    /// stored object and leave the rest as it is.
     #[must_use]
     pub fn convert<A, B>(self, a: &str, b: &str) -> TypedKind
     where
@@ -205,26 +210,27 @@ fn conversion(group: String, conversions: HashMap<(String, String), Convert>) ->
             .unwrap_or(api_version)
             .to_owned()
     };
-    Conversion::Pure(Arc::new(move |object, to, _live| {
+    Conversion::Pure(Arc::new(move |object, to, live| {
         let from = object
             .get("apiVersion")
             .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned();
-        let (from, to_version) = (version_of(&from), version_of(to));
-        let Some(convert) = conversions.get(&(from.clone(), to_version.clone())) else {
-            return Err(ConvertError(format!(
-                "no conversion from {from} to {to_version} was declared"
-            )));
+            .map_or_else(String::new, &version_of);
+        let to = version_of(to);
+        let convert = |value: &Value, from: &str, to: &str| {
+            let known = conversions.get(&(from.to_owned(), to.to_owned()));
+            let convert = known.ok_or_else(|| {
+                ConvertError(format!("no conversion from {from} to {to} was declared"))
+            })?;
+            let mut converted = convert(&own_part(value))
+                .map_err(|why| ConvertError(format!("conversion from {from} to {to}: {why}")))?;
+            drop_nulls(&mut converted);
+            Ok(converted)
         };
-        let mut own = object.clone();
-        for key in COMMON {
-            own.make_object().remove(key);
+        let mut converted = convert(&object, &from, &to)?;
+        if let Some(live) = live {
+            let before = convert(&convert(live, &to, &from)?, &from, &to)?;
+            converted = carry(&own_part(live), &before, converted);
         }
-        let mut converted = convert(&own).map_err(|why| {
-            ConvertError(format!("conversion from {from} to {to_version}: {why}"))
-        })?;
-        drop_nulls(&mut converted);
         for key in COMMON {
             if let Some(value) = object.get(key) {
                 converted.make_object().insert(key, value.clone());
@@ -232,6 +238,15 @@ fn conversion(group: String, conversions: HashMap<(String, String), Convert>) ->
         }
         Ok(converted)
     }))
+}
+
+/// An object without what its struct does not describe.
+fn own_part(object: &Value) -> Value {
+    let mut own = object.clone();
+    for key in COMMON {
+        own.make_object().remove(key);
+    }
+    own
 }
 
 /// An absent `Option` serializes as null; objects of the API leave it out.

@@ -1,2 +1,121 @@
-//! Foo of hello.zeng.dev in two versions
-fn main() {}
+//! An API server of one's own: the kind Foo in two versions, served side by side.
+//!
+//! Shows kinds from Rust structs, defaults, conversion both ways, columns, a short name and a status
+//! that is written apart. Nothing is generated; what `From` cannot carry over survives all the same.
+//!
+//! ```text
+//! cargo run -p hello                          # in memory; --sqlite FILE keeps what you write
+//!
+//! export KUBECONFIG=/dev/null                 # kubectl then asks localhost:8080, without credentials
+//! kubectl apply -f examples/hello/foo.yaml    # written as v1 …
+//! kubectl get fo                              # … read as v2, the preferred version
+//! kubectl get foos.v1.hello.zeng.dev hi -o yaml
+//! kubectl patch fo hi --type merge -p '{"spec":{"config":{"msg":"hello"}}}'
+//! kubectl patch fo hi --subresource status --type merge -p '{"status":{"phase":"Ready"}}'
+//! kubectl explain foos.spec.config
+//! kubectl get fo --watch
+//! ```
+
+use bareboat::prelude::*;
+use clap::Parser;
+use std::path::PathBuf;
+
+/// `v1`: two messages.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct FooV1 {
+    spec: SpecV1,
+}
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct SpecV1 {
+    /// What to say.
+    msg: String,
+    /// What to say after that.
+    #[serde(default = "and_then")]
+    msg1: String,
+}
+
+/// `v2`: the messages moved, there is an image to run, and a status.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct FooV2 {
+    spec: SpecV2,
+    status: Option<Status>,
+}
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct SpecV2 {
+    /// What runs.
+    #[serde(default = "image")]
+    image: String,
+    config: SpecV1,
+}
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Status {
+    /// How far it came.
+    phase: String,
+}
+
+fn and_then() -> String {
+    "and then?".to_owned()
+}
+fn image() -> String {
+    "busybox:1.37".to_owned()
+}
+
+impl From<FooV1> for FooV2 {
+    fn from(v1: FooV1) -> FooV2 {
+        let (image, config) = (image(), v1.spec);
+        FooV2 {
+            spec: SpecV2 { image, config },
+            status: None,
+        }
+    }
+}
+impl From<FooV2> for FooV1 {
+    fn from(v2: FooV2) -> FooV1 {
+        FooV1 {
+            spec: v2.spec.config,
+        }
+    }
+}
+
+fn foos() -> Kind {
+    TypedKind::new("hello.zeng.dev", "foos", "Foo")
+        .short_name("fo")
+        .version::<FooV2>("v2")
+        .column("Image", ".spec.image")
+        .column("Message", ".spec.config.msg")
+        .column("Phase", ".status.phase")
+        .version::<FooV1>("v1")
+        .column("Message", ".spec.msg")
+        .convert::<FooV1, FooV2>("v1", "v2")
+        .build()
+}
+
+#[derive(Parser)]
+struct Args {
+    /// Listen on this port of the local machine; 0 takes any free one
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Keep objects in this file; without it they are gone when the server stops
+    #[arg(long)]
+    sqlite: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let mut server = Server::builder()
+        .kind(foos())
+        .authenticator(Anonymous)
+        .authorizer(AllowAll);
+    if let Some(file) = args.sqlite {
+        server = server.storage(open_sqlite(file, StoreOptions::default())?);
+    }
+    let server = server.build()?;
+    let address = server
+        .listen(([127, 0, 0, 1], args.port).into(), None)
+        .await?;
+    println!("foos are served on http://{address}");
+    tokio::signal::ctrl_c().await?;
+    server.shut_down().await;
+    Ok(())
+}

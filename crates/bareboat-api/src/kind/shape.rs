@@ -59,6 +59,12 @@ pub trait Shape: Send + Sync {
         None
     }
 
+    /// What an object of the kind shows before anything is set, for kinds whose structs are always
+    /// printed; nobody manages those.
+    fn empty(&self) -> Option<Value> {
+        None
+    }
+
     /// How the schema is published.
     fn definition(&self) -> Definition;
 

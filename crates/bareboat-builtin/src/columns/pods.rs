@@ -4,6 +4,7 @@ use super::{NONE, age, condition_is_true, or, since, text_or};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::{Column, Now};
+use std::collections::HashSet;
 
 /// The columns of pods.
 pub(crate) fn pods() -> Vec<Column> {
@@ -89,15 +90,12 @@ impl Summary {
     /// Restarts of all init containers and of those that keep running, and whether one is not done.
     fn init_containers(&mut self, pod: &Value) -> (Restarts, Restarts, bool) {
         let declared = pod.list(&["spec", "initContainers"]);
-        let is_sidecar = |name: &str| {
-            declared.iter().any(|container| {
-                container.text(&["name"]) == name && container.text(&["restartPolicy"]) == "Always"
-            })
-        };
-        self.containers += declared
+        let sidecar_names: HashSet<&str> = declared
             .iter()
             .filter(|container| container.text(&["restartPolicy"]) == "Always")
-            .count();
+            .map(|container| container.text(&["name"]))
+            .collect();
+        self.containers += sidecar_names.len();
         let (mut all, mut sidecars) = (Restarts::default(), Restarts::default());
         for (index, status) in pod
             .list(&["status", "initContainerStatuses"])
@@ -105,7 +103,7 @@ impl Summary {
             .enumerate()
         {
             all.add(status);
-            let sidecar = is_sidecar(status.text(&["name"]));
+            let sidecar = sidecar_names.contains(status.text(&["name"]));
             if sidecar {
                 sidecars.add(status);
             }
@@ -195,9 +193,15 @@ fn readiness_gates(pod: &Value) -> Value {
     if gates.is_empty() {
         return NONE.into();
     }
+    let passing: HashSet<&str> = pod
+        .list(&["status", "conditions"])
+        .iter()
+        .filter(|condition| condition.text(&["status"]) == "True")
+        .map(|condition| condition.text(&["type"]))
+        .collect();
     let passed = gates
         .iter()
-        .filter(|gate| condition_is_true(pod, gate.text(&["conditionType"])))
+        .filter(|gate| passing.contains(gate.text(&["conditionType"])))
         .count();
     format!("{passed}/{}", gates.len()).into()
 }

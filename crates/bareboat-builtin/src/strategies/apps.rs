@@ -10,6 +10,7 @@ use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::{Selector, validate_selector};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
+use std::collections::HashSet;
 
 /// The annotation that still carries how often the template of a daemon set changed.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -348,11 +349,8 @@ fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
     {
         let volumes = pod.entry_or_insert_with("volumes", || Value::Array(Vec::new()));
         if let Value::Array(volumes) = volumes {
-            volumes.retain(|volume| {
-                !claims
-                    .iter()
-                    .any(|claim| claim.text(&["name"]) == volume.text(&["name"]))
-            });
+            let claimed: HashSet<&str> = claims.iter().map(|claim| claim.text(&["name"])).collect();
+            volumes.retain(|volume| !claimed.contains(volume.text(&["name"])));
             volumes.extend(claims);
         }
     }

@@ -3,7 +3,42 @@
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
-pub(super) type Errors = Vec<FieldError>;
+/// The most errors one write is told: a hostile body must not cost more memory than it has bytes.
+const MAX_ERRORS: usize = 1000;
+
+/// What is wrong with an object, up to a limit.
+#[derive(Default)]
+pub(crate) struct Errors(Vec<FieldError>);
+
+impl Errors {
+    /// One more error, unless there are enough.
+    pub(super) fn push(&mut self, error: FieldError) {
+        if self.0.len() < MAX_ERRORS {
+            self.0.push(error);
+        }
+    }
+
+    /// More errors, as far as there is room.
+    pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
+        let room = MAX_ERRORS.saturating_sub(self.0.len());
+        self.0.extend(errors.into_iter().take(room));
+    }
+
+    /// Whether nothing is wrong.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The list itself, for checks that are not of this crate.
+    pub(super) fn list(&mut self) -> &mut Vec<FieldError> {
+        &mut self.0
+    }
+
+    /// All errors.
+    pub(super) fn into_list(self) -> Vec<FieldError> {
+        self.0
+    }
+}
 
 pub(super) const IMMUTABLE: &str = "field is immutable";
 pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";

@@ -7,13 +7,14 @@ use super::check::{
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Value, names};
+use std::collections::HashSet;
 
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 /// What a pod says that its containers are checked against.
 pub(super) struct Surroundings<'a> {
     /// The names of the pod's volumes.
-    pub(super) volumes: Vec<&'a str>,
+    pub(super) volumes: HashSet<&'a str>,
 }
 
 /// Which list of a pod a container stands in.
@@ -70,7 +71,7 @@ fn image(container: &Value, path: &FieldPath, wrong: &mut Errors) {
 }
 
 fn ports(container: &Value, path: &FieldPath, wrong: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, entry) in container.list(&["ports"]).iter().enumerate() {
         let path = path.index(index);
         let port_text = entry.text(&["name"]);
@@ -80,7 +81,7 @@ fn ports(container: &Value, path: &FieldPath, wrong: &mut Errors) {
                 wrong.push(FieldError::duplicate(path.child("name"), port_text));
             }
             if complaints.is_empty() {
-                seen.push(port_text);
+                seen.insert(port_text);
             }
             for message in complaints {
                 wrong.push(FieldError::invalid(path.child("name"), port_text, message));
@@ -154,7 +155,7 @@ fn env(container: &Value, path: &FieldPath, wrong: &mut Errors) {
 }
 
 fn mounts(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, mount) in container.list(&["volumeMounts"]).iter().enumerate() {
         let path = path.index(index);
         let volume = mount.text(&["name"]);
@@ -171,7 +172,7 @@ fn mounts(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong:
                 "must be unique",
             ));
         }
-        seen.push(target);
+        seen.insert(target);
     }
 }
 

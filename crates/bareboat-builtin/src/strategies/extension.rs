@@ -7,13 +7,14 @@ use super::check::{Errors, name, one_of, path, port, required, required_one_of};
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use std::collections::HashSet;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
 /// What webhook configurations do.
 pub(crate) fn webhooks() -> Rules {
     Rules::validating(|object, wrong| {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, hook) in object.value().list(&["webhooks"]).iter().enumerate() {
             let place = path(&["webhooks"]).index(index);
             webhook(hook, &place, wrong);
@@ -21,7 +22,7 @@ pub(crate) fn webhooks() -> Rules {
             if seen.contains(&text) {
                 wrong.push(FieldError::duplicate(place.child("name"), text));
             }
-            seen.push(text);
+            seen.insert(text);
         }
     })
 }
@@ -103,9 +104,10 @@ fn review_versions(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
         ));
         return;
     }
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, version) in versions.iter().enumerate() {
         let text = version.as_str().unwrap_or("");
-        if versions[..index].contains(version) {
+        if !seen.insert(text) {
             wrong.push(FieldError::invalid(
                 place.index(index),
                 text,
@@ -322,10 +324,11 @@ pub(crate) fn validating_policy_binding() -> Rules {
                 "at least one validation action is required",
             ));
         }
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, action) in actions.iter().enumerate() {
             let text = action.as_str().unwrap_or("");
             one_of(text, &["Audit", "Deny", "Warn"], place.index(index), wrong);
-            if actions[..index].contains(action) {
+            if !seen.insert(text) {
                 wrong.push(FieldError::duplicate(place.index(index), text));
             }
         }

@@ -5,6 +5,7 @@ use super::check::{Errors, name, one_of, path, required_one_of};
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value, names};
+use std::collections::{HashMap, HashSet};
 
 /// What flow schemas do.
 pub(crate) fn flow_schema() -> Rules {
@@ -192,15 +193,18 @@ fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
             }
         }
     }
-    let known = old.value().list(&["status", "conditions"]).to_vec();
+    let known: HashMap<&str, &Value> = old
+        .value()
+        .list(&["status", "conditions"])
+        .iter()
+        .map(|condition| (condition.text(&["type"]), condition))
+        .collect();
     let Some(Value::Array(conditions)) = new.map_mut().object_mut("status").get_mut("conditions")
     else {
         return;
     };
     for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
-        let before = known
-            .iter()
-            .find(|known| known.get("type") == condition.get("type"));
+        let before = known.get(condition.get_str("type").unwrap_or(""));
         for member in ["lastUpdateTime", "lastTransitionTime"] {
             if condition.get(member).is_none_or(Value::is_null) {
                 let kept = before
@@ -229,10 +233,11 @@ fn validate_request(request: &Object, wrong: &mut Errors) {
     if usages.is_empty() {
         wrong.push(FieldError::required(place.child("usages"), ""));
     }
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, usage) in usages.iter().enumerate() {
         let text = usage.as_str().unwrap_or("");
         one_of(text, &USAGES, place.child("usages").index(index), wrong);
-        if usages[..index].contains(usage) {
+        if !seen.insert(text) {
             wrong.push(FieldError::duplicate(
                 place.child("usages").index(index),
                 text,

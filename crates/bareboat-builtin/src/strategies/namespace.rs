@@ -1,6 +1,6 @@
 //! Namespaces: born active, finalized by their own finalizer, terminating before they go.
 
-use super::check::{Errors, path};
+use super::check::path;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::metadata::validate_finalizer_name;
@@ -81,7 +81,7 @@ impl Strategy for NamespaceStrategy {
     }
 }
 
-fn finalizers(namespace: &Object) -> Errors {
+fn finalizers(namespace: &Object) -> Vec<FieldError> {
     namespace
         .value()
         .list(&["spec", "finalizers"])
@@ -91,7 +91,7 @@ fn finalizers(namespace: &Object) -> Errors {
         .collect()
 }
 
-fn phase(namespace: &Object) -> Errors {
+fn phase(namespace: &Object) -> Vec<FieldError> {
     let phase = namespace.value().text(&["status", "phase"]);
     let (wanted, detail) = match namespace.deletion_timestamp() {
         None => (

@@ -8,6 +8,7 @@ use super::container::PROTOCOLS;
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use std::collections::HashSet;
 
 /// What endpoints do.
 pub(crate) fn endpoints() -> Rules {
@@ -104,7 +105,7 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
             MAX_PORTS,
         ));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, entry) in ports.iter().enumerate() {
         let place = path(&["ports"]).index(index);
         let text = entry.text(&["name"]);
@@ -114,7 +115,7 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
         if seen.contains(&text) {
             wrong.push(FieldError::duplicate(place.child("name"), text));
         }
-        seen.push(text);
+        seen.insert(text);
         one_of(
             entry.text(&["protocol"]),
             &PROTOCOLS,

@@ -7,6 +7,7 @@ use super::warnings;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value};
+use std::collections::HashSet;
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -57,6 +58,13 @@ fn prepare_create(pod: &mut Object, _ctx: &WriteContext<'_>) {
 /// Each part of a pod that has a URL of its own changes nothing else.
 fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     let part = match ctx.subresource {
+        Some("status") => {
+            // What a pod was promised does not change.
+            if let Some(class) = old.at(&["status", "qosClass"]).cloned() {
+                new.map_mut().object_mut("status").insert("qosClass", class);
+            }
+            return;
+        }
         Some("ephemeralcontainers") => "ephemeralContainers",
         Some("resize") => "containers",
         _ => return,
@@ -116,27 +124,30 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
     deadline(after, before, wrong);
     // How long something is tolerated may change, what is tolerated may only grow.
-    let without_time = |spec: &Value| -> Vec<Value> {
-        let mut found = spec.list(&["tolerations"]).to_vec();
-        for toleration in found.iter_mut().filter_map(Value::as_object_mut) {
-            toleration.remove("tolerationSeconds");
-        }
-        found
+    let without_time = |spec: &Value| -> HashSet<String> {
+        let tolerations = spec.list(&["tolerations"]).iter();
+        let bare = tolerations.map(|toleration| {
+            let mut bare = toleration.clone();
+            bare.make_object().remove("tolerationSeconds");
+            bare.to_string()
+        });
+        bare.collect()
     };
-    let wanted = without_time(after);
-    if !without_time(before)
-        .iter()
-        .all(|known| wanted.contains(known))
-    {
+    if !without_time(before).is_subset(&without_time(after)) {
         wrong.push(FieldError::forbidden(
             path(&["spec", "tolerations"]),
             "existing toleration can not be modified except its tolerationSeconds",
         ));
     }
-    let gates = before.list(&["schedulingGates"]);
+    let gate_name = |gate: &Value| gate.text(&["name"]).to_owned();
+    let gates: HashSet<String> = before
+        .list(&["schedulingGates"])
+        .iter()
+        .map(gate_name)
+        .collect();
     for gate in after.list(&["schedulingGates"]) {
-        if !gates.contains(gate) {
-            let name = gate.text(&["name"]);
+        let name = gate.text(&["name"]);
+        if !gates.contains(name) {
             wrong.push(FieldError::forbidden(
                 path(&["spec", "schedulingGates"]),
                 format!("only deletion is allowed, but found new scheduling gate '{name}'"),

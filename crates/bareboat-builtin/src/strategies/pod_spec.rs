@@ -7,6 +7,7 @@ use super::container::{self, Role, Surroundings};
 use crate::reach::Reach;
 use bareboat_api::metadata::{validate_annotations, validate_labels};
 use bareboat_api::{FieldError, FieldPath, Value, names};
+use std::collections::HashSet;
 
 /// Checks the spec of a pod.
 pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
@@ -28,7 +29,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     validate_labels(
         spec.at(&["nodeSelector"]),
         &path.child("nodeSelector"),
-        wrong,
+        wrong.list(),
     );
     for member in [
         "serviceAccountName",
@@ -95,12 +96,12 @@ pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut 
     validate_labels(
         template.at(&["metadata", "labels"]),
         &path.child("labels"),
-        wrong,
+        wrong.list(),
     );
     validate_annotations(
         template.at(&["metadata", "annotations"]),
         &path.child("annotations"),
-        wrong,
+        wrong.list(),
     );
     let empty = Value::object();
     let spec = template.at(&["spec"]).unwrap_or(&empty);
@@ -118,7 +119,7 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     if main.is_empty() {
         wrong.push(FieldError::required(path.child("containers"), ""));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (list, role) in [
         ("containers", Role::Main),
         ("initContainers", Role::Init),
@@ -131,18 +132,18 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
             if seen.contains(&text) {
                 wrong.push(FieldError::duplicate(path.child("name"), text));
             } else if !text.is_empty() {
-                seen.push(text);
+                seen.insert(text);
             }
         }
     }
 }
 
 /// Checks volumes and gives the names of the good ones.
-fn volumes<'a>(spec: &'a Value, path: &FieldPath, wrong: &mut Errors) -> Vec<&'a str> {
-    let mut good: Vec<&str> = Vec::new();
+fn volumes<'a>(spec: &'a Value, path: &FieldPath, wrong: &mut Errors) -> HashSet<&'a str> {
+    let mut good: HashSet<&str> = HashSet::new();
     for (index, volume) in spec.list(&["volumes"]).iter().enumerate() {
         let path = path.index(index);
-        let mut found = Vec::new();
+        let mut found = Errors::default();
         let sources = volume
             .as_object()
             .into_iter()
@@ -184,9 +185,9 @@ fn volumes<'a>(spec: &'a Value, path: &FieldPath, wrong: &mut Errors) -> Vec<&'a
             found.push(FieldError::duplicate(path.child("name"), text));
         }
         if found.is_empty() {
-            good.push(text);
+            good.insert(text);
         }
-        wrong.append(&mut found);
+        wrong.extend(found.into_list());
     }
     good
 }

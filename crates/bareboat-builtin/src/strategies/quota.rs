@@ -5,6 +5,7 @@ use super::check::{Errors, amount, immutable, name, path};
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, Object, Value, names};
+use std::collections::HashSet;
 
 /// What quotas do.
 pub(crate) fn resource_quota() -> Rules {
@@ -91,7 +92,7 @@ pub(crate) fn limit_range() -> Rules {
 }
 
 fn validate_limit_range(range: &Object, wrong: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, limit) in range.value().list(&["spec", "limits"]).iter().enumerate() {
         let place = path(&["spec", "limits"]).index(index);
         let ty = limit.text(&["type"]);
@@ -99,7 +100,7 @@ fn validate_limit_range(range: &Object, wrong: &mut Errors) {
         if seen.contains(&ty) {
             wrong.push(FieldError::duplicate(place.child("type"), ty));
         }
-        seen.push(ty);
+        seen.insert(ty);
         if ty == "Pod" {
             for member in ["default", "defaultRequest"] {
                 if limit.members(&[member]).is_some_and(|map| !map.is_empty()) {

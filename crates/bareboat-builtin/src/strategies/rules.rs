@@ -1,15 +1,16 @@
 //! A strategy made of functions, for kinds that need only some of them.
 
+use super::check::Errors;
 use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::{FieldError, Object};
 
 /// Says what is wrong with an object by itself.
-pub(crate) type Validate = fn(&Object, &mut Vec<FieldError>);
+pub(crate) type Validate = fn(&Object, &mut Errors);
 /// Says what is wrong with changing one object into another.
-pub(crate) type ValidateUpdate = fn(&Object, &Object, &mut Vec<FieldError>);
+pub(crate) type ValidateUpdate = fn(&Object, &Object, &mut Errors);
 
 /// Says what is wrong with a change through the named subresource.
-pub(crate) type ValidatePart = fn(&Object, &Object, &str, &mut Vec<FieldError>);
+pub(crate) type ValidatePart = fn(&Object, &Object, &str, &mut Errors);
 /// Warns about a new object, or about one that replaces another.
 pub(crate) type Warn = fn(&Object, Option<&Object>) -> Vec<String>;
 
@@ -93,11 +94,11 @@ impl Strategy for Rules {
     }
 
     fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        let mut wrong = Vec::new();
+        let mut wrong = Errors::default();
         if let Some(validate) = self.validate {
             validate(new, &mut wrong);
         }
-        wrong
+        wrong.into_list()
     }
 
     fn validate_update(
@@ -106,7 +107,7 @@ impl Strategy for Rules {
         old: &Object,
         ctx: &WriteContext<'_>,
     ) -> Vec<FieldError> {
-        let mut wrong = Vec::new();
+        let mut wrong = Errors::default();
         match ctx.subresource {
             None => {
                 if let Some(validate) = self.validate {
@@ -122,7 +123,7 @@ impl Strategy for Rules {
                 }
             }
         }
-        wrong
+        wrong.into_list()
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {

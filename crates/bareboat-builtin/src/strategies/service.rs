@@ -12,6 +12,7 @@ use crate::reach::{Fill, Reach};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::metadata::validate_labels;
 use bareboat_api::{FieldError, FieldErrorKind, Object, Value, names, value};
+use std::collections::{HashMap, HashSet};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -113,13 +114,19 @@ fn node_ports(spec: &mut bareboat_api::Map, before: &Value) {
     if !matches!(spec.get_str("type"), Some("NodePort" | "LoadBalancer")) {
         return;
     }
+    let known: HashMap<(Option<i64>, &str), &Value> = before
+        .list(&["spec", "ports"])
+        .iter()
+        .filter_map(|port| {
+            let key = (port.int(&["port"]), port.text(&["protocol"]));
+            Some((key, port.at(&["nodePort"])?))
+        })
+        .collect();
     for port in spec.each("ports") {
-        let known = before.list(&["spec", "ports"]).iter().find(|known| {
-            known.at(&["port"]) == port.get("port")
-                && known.at(&["protocol"]) == port.get("protocol")
-        });
-        if let Some(number) = known.and_then(|known| known.at(&["nodePort"])).cloned() {
-            port.fill("nodePort", number);
+        let number = port.get("port").and_then(Value::as_i64);
+        let protocol = port.get_str("protocol").unwrap_or("");
+        if let Some(node) = known.get(&(number, protocol)).copied().cloned() {
+            port.fill("nodePort", node);
         }
     }
 }
@@ -134,7 +141,11 @@ fn validate(service: &Object, wrong: &mut Errors) {
         wrong.push(FieldError::required(place.child("ports"), ""));
     }
     validate_ports(ports, wrong);
-    validate_labels(spec.at(&["selector"]), &place.child("selector"), wrong);
+    validate_labels(
+        spec.at(&["selector"]),
+        &place.child("selector"),
+        wrong.list(),
+    );
     required_one_of(
         spec.text(&["sessionAffinity"]),
         &["ClientIP", "None"],
@@ -176,8 +187,8 @@ fn validate(service: &Object, wrong: &mut Errors) {
 
 fn validate_ports(ports: &[Value], wrong: &mut Errors) {
     let place = path(&["spec", "ports"]);
-    let mut seen: Vec<&str> = Vec::new();
-    let mut used: Vec<(Option<i64>, &str)> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut used: HashSet<(Option<i64>, &str)> = HashSet::new();
     for (index, entry) in ports.iter().enumerate() {
         let place = place.index(index);
         let text = entry.text(&["name"]);
@@ -190,7 +201,7 @@ fn validate_ports(ports: &[Value], wrong: &mut Errors) {
             if seen.contains(&text) {
                 wrong.push(FieldError::duplicate(place.child("name"), text));
             }
-            seen.push(text);
+            seen.insert(text);
         }
         let number = entry.int(&["port"]);
         port(number.unwrap_or(0), place.child("port"), wrong);
@@ -210,7 +221,7 @@ fn validate_ports(ports: &[Value], wrong: &mut Errors) {
                 detail: shown,
             });
         }
-        used.push((number, protocol));
+        used.insert((number, protocol));
     }
 }
 

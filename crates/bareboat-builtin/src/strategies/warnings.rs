@@ -4,6 +4,7 @@ use super::check::path;
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldPath, Object, Value, names};
+use std::collections::HashSet;
 
 /// Warns about the template of a workload at `spec.template`, and about a name that pods inherit.
 pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
@@ -58,6 +59,9 @@ fn name(object: &Object, why: &str) -> Option<String> {
         .then(|| format!("metadata.name: {why}: [{}]", complaints.join(" ")))
 }
 
+/// The most warnings one write is told.
+const MAX_WARNINGS: usize = 100;
+
 /// Warns about anything with the metadata and spec of a pod.
 fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
     let spec_path = at.child("spec");
@@ -85,12 +89,10 @@ fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
     }
     for (list, member) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
         let items = spec.list(&[list]);
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, item) in items.iter().enumerate() {
             let text = item.text(&[member]);
-            if items[..index]
-                .iter()
-                .any(|other| other.text(&[member]) == text)
-            {
+            if !seen.insert(text) {
                 let place = spec_path.child(list).index(index).child(member);
                 found.push(format!("{place}: duplicate {member} {text:?}"));
             }
@@ -101,6 +103,7 @@ fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
             let place = spec_path.child(list).index(index);
             fractions(container, &place, found);
             hidden_variables(container, &place, found);
+            found.truncate(MAX_WARNINGS);
         }
     }
 }
@@ -143,12 +146,10 @@ fn fractions(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
 /// A variable that is defined twice is fine only if the second one builds on the first.
 fn hidden_variables(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
     let variables = container.list(&["env"]);
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, variable) in variables.iter().enumerate() {
         let name = variable.text(&["name"]);
-        if !variables[..index]
-            .iter()
-            .any(|other| other.text(&["name"]) == name)
-        {
+        if seen.insert(name) {
             continue;
         }
         let reference = format!("$({name})");

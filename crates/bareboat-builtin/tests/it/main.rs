@@ -8,4 +8,5 @@ mod vectors;
 mod discovery;
 mod golden;
 mod replay;
+mod rules;
 mod transcript;

@@ -1,7 +1,6 @@
 //! The values of variables.
 
 use bareboat_api::Str;
-use smallvec::SmallVec;
 
 use crate::error::EvalError;
 use crate::value::Val;
@@ -15,10 +14,16 @@ pub trait Activation<'a> {
     fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>>;
 }
 
+/// A variable and its value, or the error that reading it gives.
+type Bound<'a> = (Str, Result<Val<'a>, EvalError>);
+
 /// Variables with their values.
 #[derive(Clone, Default)]
 pub struct Variables<'a> {
-    bound: SmallVec<[(Str, Result<Val<'a>, EvalError>); 2]>,
+    // A `SmallVec` would tie the variables to the lifetime of the first program that reads them:
+    // it is invariant. Rules have `self` and `oldSelf`.
+    few: [Option<Bound<'a>>; 2],
+    more: Vec<Bound<'a>>,
 }
 
 impl<'a> Variables<'a> {
@@ -41,9 +46,14 @@ impl<'a> Variables<'a> {
     /// Like [`Variables::bind`], in place; a variable that was bound is bound anew.
     pub fn set(&mut self, name: &str, value: impl Into<Result<Val<'a>, EvalError>>) {
         let value = value.into();
-        match self.bound.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = value,
-            None => self.bound.push((name.into(), value)),
+        let mut known = self.few.iter_mut().flatten().chain(&mut self.more);
+        if let Some((_, old)) = known.find(|(known, _)| known == name) {
+            *old = value;
+            return;
+        }
+        match self.few.iter_mut().find(|free| free.is_none()) {
+            Some(free) => *free = Some((name.into(), value)),
+            None => self.more.push((name.into(), value)),
         }
     }
 }
@@ -56,7 +66,8 @@ impl<'a> From<Val<'a>> for Result<Val<'a>, EvalError> {
 
 impl<'a> Activation<'a> for Variables<'a> {
     fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>> {
-        let found = self.bound.iter().find(|(known, _)| known == name)?;
-        Some(found.1.clone())
+        let mut known = self.few.iter().flatten().chain(&self.more);
+        let (_, value) = known.find(|(known, _)| known == name)?;
+        Some(value.clone())
     }
 }

@@ -4,7 +4,7 @@
 //! class is just a character, and a `{` that begins no count stands for itself.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
@@ -17,14 +17,16 @@ const SIZE_LIMIT: usize = 4 << 20;
 /// Go refuses higher counts.
 const MAX_REPEAT: u32 = 1000;
 
-static COMPILED: LazyLock<Mutex<HashMap<Box<str>, Regex>>> = LazyLock::new(Mutex::default);
+static COMPILED: LazyLock<Mutex<HashMap<Box<str>, Arc<Regex>>>> = LazyLock::new(Mutex::default);
 
 /// The compiled form of a Go pattern, from the shared store if it is there.
-pub(crate) fn shared(pattern: &str) -> Result<Regex, String> {
+///
+/// Shared by reference: a clone of a [`Regex`] would begin without the scratch space of the others.
+pub(crate) fn shared(pattern: &str) -> Result<Arc<Regex>, String> {
     if let Some(regex) = COMPILED.lock().get(pattern) {
         return Ok(regex.clone());
     }
-    let regex = compile(pattern)?;
+    let regex = Arc::new(compile(pattern)?);
     let mut kept = COMPILED.lock();
     if kept.len() >= KEPT {
         kept.clear();

@@ -1,5 +1,7 @@
 //! Regular expressions: `matches` of the core, `find` and `findAll` of Kubernetes.
 
+use std::sync::Arc;
+
 use super::{Decl, go_regex, no_such_overload};
 use crate::budget::Budget;
 use crate::error::EvalError;
@@ -34,7 +36,7 @@ pub(super) fn matches<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, E
     }
 }
 
-fn compile(pattern: &str) -> Result<regex::Regex, EvalError> {
+fn compile(pattern: &str) -> Result<Arc<regex::Regex>, EvalError> {
     go_regex::shared(pattern).map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }
 

@@ -123,8 +123,8 @@ impl Walk {
                 ));
             }
             let mut shaped = default.clone();
-            let embedded = node.has(Flags::EMBEDDED);
-            if let Err(problem) = coerce_embedded(&mut shaped, node, embedded) {
+            let whole = here.is_resource || node.has(Flags::EMBEDDED);
+            if let Err(problem) = coerce_embedded(&mut shaped, node, whole) {
                 self.errors.push(FieldError::invalid(
                     path.clone(),
                     default.clone(),
@@ -134,6 +134,13 @@ impl Walk {
             }
             let start = self.errors.len();
             embedded_resources(node, default, path, &mut self.errors);
+            // The root is a resource without saying so.
+            if whole
+                && !node.has(Flags::EMBEDDED)
+                && let Value::Object(map) = default
+            {
+                resource(map, path, &mut self.errors);
+            }
             if self.errors.len() > start {
                 return;
             }

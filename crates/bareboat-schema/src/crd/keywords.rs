@@ -541,7 +541,14 @@ pub(super) fn root_with_status(schema: Props<'_>, path: &FieldPath) -> Option<Fi
     let stranger = schema
         .0
         .iter()
-        .any(|(key, value)| !is_zero(value) && ALLOWED.iter().all(|(_, name)| *name != key));
+        .any(|(key, value)| {
+            let says_something = if key == "default" {
+                !value.is_null()
+            } else {
+                !is_zero(value)
+            };
+            says_something && ALLOWED.iter().all(|(_, name)| *name != key)
+        });
     stranger.then(|| {
         let names: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
         let detail = format!(

@@ -531,7 +531,7 @@ impl<'a> Validator<'a> {
         if stored.is_empty() {
             errors.push(FieldError::invalid(
                 at,
-                Value::Array(Vec::new()),
+                Value::Null,
                 "must have at least one stored version",
             ));
             return;

@@ -2,7 +2,7 @@
 //!
 //! Members correspond by name, elements of map lists by their keys; other lists only as a whole.
 
-use crate::schema::{Flags, Kind, Node};
+use crate::schema::{Kind, Node};
 use bareboat_api::Value;
 use bareboat_api::typing::ListType;
 
@@ -64,28 +64,18 @@ fn is_key(value: &Value) -> bool {
 }
 
 /// Whether nothing changed, where the order of a map list does not count.
+///
+/// Members without a schema correspond to nothing, so an object that has some is never the same:
+/// upstream forgives nothing there, and what one server refuses the other must not take.
 pub(crate) fn same(new: &Value, old: Old<'_>) -> bool {
-    if !old.node.has(Flags::UNIQUE_BELOW) {
-        return new == old.value;
-    }
     match (new, old.value) {
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
-                && a.iter().all(|(name, value)| match b.get(name) {
-                    Some(before) => match old.node.member(name) {
-                        Some(node) => same(
-                            value,
-                            Old {
-                                value: before,
-                                node,
-                            },
-                        ),
-                        None => value == before,
-                    },
-                    None => false,
+                && a.iter().all(|(name, value)| {
+                    old.member(name).is_some_and(|before| same(value, before))
                 })
         }
-        (Value::Array(a), Value::Array(b)) if old.node.is_map_list() => {
+        (Value::Array(a), Value::Array(b)) if old.node.list == Some(ListType::Map) => {
             a.len() == b.len()
                 && a.iter()
                     .all(|item| old.element(item).is_some_and(|before| same(item, before)))

@@ -191,9 +191,15 @@ impl Checker<'_> {
 
     fn check_type(&mut self, node: &Node, value: &Value, place: &Place<'_>) -> bool {
         let integer_wanted = node.kind == Kind::Integer || node.has(Flags::INT_OR_STRING);
+        let format = node
+            .checks
+            .as_deref()
+            .and_then(|checks| checks.format.as_ref());
         let fits = match value {
             Value::String(_) if node.has(Flags::INT_OR_STRING) => true,
-            _ if node.type_text().is_empty() => true,
+            // Without a type, a format still wants a string; lists slip through upstream.
+            Value::String(_) | Value::Array(_) if node.type_text().is_empty() => true,
+            _ if node.type_text().is_empty() => format.is_none(),
             Value::Int(_) => integer_wanted || node.kind == Kind::Number,
             Value::Float(number) => {
                 node.kind == Kind::Number || integer_wanted && number::is_integer(*number)
@@ -203,10 +209,6 @@ impl Checker<'_> {
         if fits {
             return true;
         }
-        let format = node
-            .checks
-            .as_deref()
-            .and_then(|checks| checks.format.as_ref());
         match (format, value) {
             // A format speaks up before the type does, except about strings and lists.
             (Some((_, name)), Value::Int(_)) => self.wrong_type(place, name, "int64"),

@@ -216,7 +216,9 @@ fn openapi_v2(state: &State, ask: &Ask) -> Response {
     } else {
         let json = || openapi.v2(&[]).to_json();
         let (media, bytes) = if protobuf {
-            let made = generation.bytes("v2.pb", || bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok());
+            let made = generation.bytes("v2.pb", || {
+                bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok()
+            });
             (V2_PROTOBUF, made)
         } else {
             (

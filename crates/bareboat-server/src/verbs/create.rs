@@ -39,7 +39,7 @@ pub(super) async fn create_object(
             let name = generate_name(draft.meta_str("generateName"));
             draft.set_meta("name", Value::from(name));
         }
-        let draft = managed::on_create(call, draft, manager, &pipeline.now)?;
+        let draft = managed::on_create(call, draft, manager, &pipeline.now).await?;
         let ready = pipeline.create(draft).await?;
         let name = ready.name().to_owned();
         match store(call, ready, options.dry_run).await? {

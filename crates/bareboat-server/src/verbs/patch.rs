@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::create::create_object;
 use super::write::change::{Edit, Edited, change};
-use super::write::decode;
+use super::write::{decode, now};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::negotiate::media_type;
@@ -213,12 +213,12 @@ async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Respo
     }
     let config = Object::try_from(parsed.value)
         .map_err(|_| Status::bad_request("an apply patch must be an object"))?;
-    let apply = managed::Apply::new(call, config, options)?;
+    let apply = managed::Apply::new(call, config, options, now())?;
     loop {
         if let Some(shown) = change(call, &apply, options).await? {
             return call.present(StatusCode::OK, shown).await;
         }
-        let object = apply.create(call)?;
+        let object = apply.create(call).await?;
         match create_object(call, object, options).await {
             Ok(shown) => return call.present(StatusCode::CREATED, shown).await,
             // Somebody created it in the meantime: then there is something to change.

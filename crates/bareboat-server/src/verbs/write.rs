@@ -3,12 +3,12 @@
 //! Create, update, every patch and apply all walk through here; they differ only in how the new
 //! object comes about.
 
-pub(super) mod change;
-pub(super) mod decode;
+pub(crate) mod change;
+pub(crate) mod decode;
 mod metadata;
 mod pipeline;
 mod store;
 
-pub(super) use metadata::generate_name;
+pub(super) use metadata::{generate_name, now};
 pub(super) use pipeline::Pipeline;
 pub(super) use store::commit_error;

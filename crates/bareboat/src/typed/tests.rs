@@ -111,3 +111,36 @@ fn versions_convert_both_ways_and_keep_metadata() {
     );
     assert_eq!(v2.get("status"), None);
 }
+
+#[test]
+fn a_write_in_one_version_keeps_what_only_the_other_can_say() {
+    let kind = TypedKind::new("g.example.com", "things", "Thing")
+        .version::<V1>("v1")
+        .version::<V2>("v2")
+        .convert::<V1, V2>("v1", "v2")
+        .build();
+    let Conversion::Pure(convert) = &kind.conversion else {
+        panic!("a pure conversion")
+    };
+    let stored = bareboat_api::value!({
+        "apiVersion": "g.example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
+        "spec": {"msg": "hello", "count": 7, "mode": "Fast"},
+    });
+    let written = bareboat_api::value!({
+        "apiVersion": "g.example.com/v2", "kind": "Thing", "metadata": {"name": "a"},
+        "spec": {"text": "goodbye"},
+    });
+    let merged = convert(written, "g.example.com/v1", Some(&stored)).unwrap();
+    let expected = bareboat_api::value!({"msg": "goodbye", "count": 7, "mode": "Fast"});
+    assert_eq!(merged.get("spec"), Some(&expected));
+}
+
+#[test]
+fn carrying_changes_over_adds_replaces_and_removes() {
+    use bareboat_api::value;
+    let live = value!({"a": 1, "only": true, "deep": {"x": 1, "kept": 2}, "gone": 1});
+    let before = value!({"a": 1, "deep": {"x": 1}, "gone": 1, "filled": 0});
+    let after = value!({"a": 2, "deep": {"x": 3}, "filled": 0, "new": 4});
+    let expected = value!({"a": 2, "only": true, "deep": {"x": 3, "kept": 2}, "new": 4});
+    assert_eq!(carry(&live, &before, after), expected);
+}

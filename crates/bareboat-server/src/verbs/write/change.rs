@@ -8,6 +8,7 @@ use crate::verbs::present::Shown;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::MODIFIED;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Value};
+use bareboat_merge::managed::keep_times;
 use bareboat_storage::{CommitError, Entry, Write};
 use std::sync::Arc;
 
@@ -73,9 +74,11 @@ async fn attempt(
     let pipeline = Pipeline::new(call, options.dry_run);
     if !has_managers {
         let manager = call.ask.manager(options.field_manager.as_deref());
-        object = managed::on_update(call, object, &live, manager, &pipeline.now)?;
+        object = managed::on_update(call, object, &live, manager, &pipeline.now).await?;
     }
-    let ready = pipeline.update(object, &live).await?;
+    let mut ready = pipeline.update(object, &live).await?;
+    // A write that changes nothing but the time of a manager changes nothing.
+    keep_times(live.value(), ready.value_mut());
 
     if is_finished(call, &ready) {
         let write = Write::delete(served.resource(), entry);

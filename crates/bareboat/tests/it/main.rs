@@ -1,0 +1,17 @@
+//! The whole server, one module a feature: mostly in-process, over sockets where sockets matter.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod auth;
+mod bad_input;
+mod custom;
+mod discovery;
+mod errors;
+mod lists;
+mod memory;
+mod openapi;
+mod socket;
+mod support;
+mod transcripts;
+mod vectors;
+mod watches;
+mod writes;

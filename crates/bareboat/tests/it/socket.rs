@@ -1,0 +1,119 @@
+//! Real sockets: TLS with HTTP/1.1 or HTTP/2, and raw bytes.
+
+use crate::support::{Answer, Watching, read, request};
+use bareboat_testing::TestServer;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// Whether a connection shows the administrator's certificate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum As {
+    Admin,
+    Nobody,
+}
+
+/// A TLS connection that speaks the given protocol.
+pub(crate) async fn tls(server: &TestServer, who: As, protocol: &str) -> TlsStream<TcpStream> {
+    let mut roots = RootCertStore::empty();
+    for certificate in rustls_pemfile::certs(&mut server.ca().as_bytes()) {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match who {
+        As::Nobody => builder.with_no_client_auth(),
+        As::Admin => {
+            let (certificate, key) = server.admin_certificate();
+            let chain = rustls_pemfile::certs(&mut certificate.as_bytes())
+                .map(Result::unwrap)
+                .collect();
+            let key = rustls_pemfile::private_key(&mut key.as_bytes())
+                .unwrap()
+                .unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    let stream = TcpStream::connect(server.address()).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap()
+}
+
+/// One connection, either protocol.
+pub(crate) enum Connection {
+    One(http1::SendRequest<Full<Bytes>>),
+    Two(http2::SendRequest<Full<Bytes>>),
+}
+
+impl Connection {
+    pub(crate) async fn http1(server: &TestServer, who: As) -> Connection {
+        let io = TokioIo::new(tls(server, who, "http/1.1").await);
+        let (sender, connection) = http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        Connection::One(sender)
+    }
+
+    pub(crate) async fn http2(server: &TestServer, who: As) -> Connection {
+        let io = TokioIo::new(tls(server, who, "h2").await);
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
+        tokio::spawn(connection);
+        Connection::Two(sender)
+    }
+
+    /// Sends a request and gives the answer before its body is read.
+    pub(crate) async fn start(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> http::Response<Incoming> {
+        let whole = format!("https://localhost{path}");
+        let sent = match self {
+            Connection::One(sender) => {
+                let mut headers = headers.to_vec();
+                headers.push(("host", "localhost"));
+                let request = request(method, path, &headers, body).map(Full::new);
+                sender.ready().await.unwrap();
+                sender.send_request(request).await
+            }
+            Connection::Two(sender) => {
+                let request = request(method, &whole, headers, body).map(Full::new);
+                sender.ready().await.unwrap();
+                sender.send_request(request).await
+            }
+        };
+        sent.unwrap()
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        read(self.start(method, path, headers, body).await).await
+    }
+
+    pub(crate) async fn watch(&mut self, path: &str) -> Watching<Incoming> {
+        let response = self.start("GET", path, &[], "").await;
+        assert_eq!(response.status(), 200);
+        Watching::new(response)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a kube-apiserver 1.36 answered to the same requests, compared field by field.
+//!
+//! Differences we know of, with their reasons, are a table in `docs/differences.md`; one that is
+//! not listed fails the test, and so does a listed one that no longer occurs.
+
+mod compare;
+mod ledger;
+
+use crate::support::{Requests as _, Value, json};
+use crate::vectors;
+use bareboat_testing::TestServer;
+use compare::differences;
+use ledger::Ledger;
+use std::collections::HashMap;
+
+/// The recorder listened here, and `/api` says so.
+const HOST: &str = "127.0.0.1:16451";
+
+async fn replay(file: &str) {
+    let Some(folder) = vectors::folder("transcript") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join(format!("{file}.jsonl"))).unwrap();
+    let steps: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // The recorded server counted from one, as SQLite does; nothing else wrote meanwhile.
+    let server = TestServer::builder()
+        .sqlite()
+        .without_controllers()
+        .start()
+        .await;
+    prepare(&server, file, &steps).await;
+    let mut ledger = Ledger::read(file);
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for step in &steps {
+        let name = step["name"].as_str().unwrap();
+        let count = seen.entry(name.to_owned()).or_default();
+        *count += 1;
+        let name = match count {
+            1 => name.to_owned(),
+            n => format!("{name} #{n}"),
+        };
+        let found = run(&server, step).await;
+        ledger.check(&name, found);
+    }
+    ledger.finish();
+}
+
+/// What the recorder had done before the first step.
+async fn prepare(server: &TestServer, file: &str, steps: &[Value]) {
+    if matches!(file, "bootstrap" | "discovery") {
+        return;
+    }
+    let namespace = json!({"metadata": {"name": "t"}});
+    server
+        .post("/api/v1/namespaces", &namespace)
+        .await
+        .expect(201);
+    if file == "custom" {
+        let mut definition = steps[0]["answer"]["body"].clone();
+        definition["metadata"] = json!({"name": definition["metadata"]["name"]});
+        definition.as_object_mut().unwrap().remove("status");
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let headers = [("user-agent", "transcript")];
+        let body = definition.to_string();
+        server.send("POST", path, &headers, body).await.expect(201);
+    }
+}
+
+async fn run(server: &TestServer, step: &Value) -> Vec<(String, String)> {
+    let asked = &step["request"];
+    let mut headers = vec![("host", HOST), ("user-agent", "transcript")];
+    for (name, value) in asked["headers"].as_object().into_iter().flatten() {
+        headers.push((name, value.as_str().unwrap()));
+    }
+    let body = match &asked["body"] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let (method, path) = (
+        asked["method"].as_str().unwrap(),
+        asked["path"].as_str().unwrap(),
+    );
+    let answer = server.send(method, path, &headers, body).await;
+    differences(&step["answer"], &answer)
+}
+
+#[tokio::test]
+async fn discovery_is_as_recorded() {
+    replay("discovery").await;
+}
+
+#[tokio::test]
+async fn built_in_kinds_are_as_recorded() {
+    replay("builtins").await;
+}
+
+#[tokio::test]
+async fn errors_are_as_recorded() {
+    replay("errors").await;
+}
+
+#[tokio::test]
+async fn patches_and_applies_are_as_recorded() {
+    replay("writes").await;
+}
+
+#[tokio::test]
+async fn a_custom_kind_is_as_recorded() {
+    replay("custom").await;
+}
+
+#[tokio::test]
+async fn what_is_there_from_the_start_is_as_recorded() {
+    replay("bootstrap").await;
+}

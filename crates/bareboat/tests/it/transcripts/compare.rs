@@ -1,0 +1,208 @@
+//! Compares a recorded answer with ours, path by path.
+
+use crate::support::{Answer, Value};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Names of volatile values and what they stand for.
+static VOLATILE: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+    vec![
+        ("<rv>", r"\d+"),
+        (
+            "<uid>",
+            "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        ),
+        (
+            "<time>",
+            r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z",
+        ),
+        ("<age>", r"(\d+[smhdy])+"),
+        ("<hash>", r"[A-Za-z0-9+/=]+"),
+        ("<continue>", r"[A-Za-z0-9_-]+"),
+    ]
+});
+
+/// Where two answers differ, and how: the path, and what was expected and found there.
+pub(super) fn differences(expected: &Value, answer: &Answer) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if expected["code"] != answer.code {
+        let what = format!(
+            "{} became {}: {}",
+            expected["code"],
+            answer.code,
+            brief(&answer.text())
+        );
+        // What follows is about something else then.
+        return vec![("code".to_owned(), what)];
+    }
+    let media = expected["contentType"].as_str().unwrap_or("");
+    if media != answer.header("content-type") {
+        let what = format!("{media} became {}", answer.header("content-type"));
+        found.push(("content-type".to_owned(), what));
+    }
+    for header in ["Warning", "Retry-After"] {
+        let wanted: Vec<String> = match &expected[header] {
+            Value::Array(values) => values
+                .iter()
+                .filter_map(|value| value.as_str().map(str::to_owned))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let given = answer.headers(header);
+        if wanted != given {
+            let what = format!("{wanted:?} became {given:?}");
+            found.push((header.to_lowercase(), what));
+        }
+    }
+    let (mut wanted, mut given) = bodies(&expected["body"], answer, media);
+    tidy(&mut wanted);
+    tidy(&mut given);
+    let any_causes = wanted["message"] == "<all causes>";
+    if any_causes {
+        wanted["message"] = given["message"].clone();
+    }
+    walk(&wanted, &given, "", &mut found);
+    found
+}
+
+/// Both bodies in a form that can be compared.
+fn bodies(expected: &Value, answer: &Answer, media: &str) -> (Value, Value) {
+    let yaml = |text: &str| -> Value {
+        match bareboat_wire::yaml::parse(text.as_bytes()) {
+            Ok(parsed) => serde_json::from_slice(&parsed.value.to_json()).unwrap_or_default(),
+            Err(_) => Value::from(text),
+        }
+    };
+    match expected {
+        Value::String(text) if media == "application/yaml" => (yaml(text), yaml(&answer.text())),
+        Value::String(text) => (
+            Value::from(text.trim_end()),
+            Value::from(answer.text().trim_end()),
+        ),
+        other => {
+            let given = serde_json::from_slice(&answer.bytes);
+            (
+                other.clone(),
+                given.unwrap_or_else(|_| Value::from(answer.text())),
+            )
+        }
+    }
+}
+
+/// Puts what has no order into one, and leaves out what was not recorded.
+fn tidy(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, member) in map.iter_mut() {
+                tidy(member);
+                let Value::Array(items) = member else {
+                    continue;
+                };
+                match key.as_str() {
+                    "managedFields" | "causes" => items.sort_by_key(sorting_key),
+                    "columnDefinitions" => items.iter_mut().for_each(|column| {
+                        if let Value::Object(column) = column {
+                            column.remove("description");
+                        }
+                    }),
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn sorting_key(item: &Value) -> String {
+    let parts = [
+        "manager",
+        "operation",
+        "subresource",
+        "apiVersion",
+        "field",
+        "reason",
+        "message",
+        "fieldsV1",
+    ];
+    parts.map(|part| item[part].to_string()).join("|")
+}
+
+fn walk(wanted: &Value, given: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    match (wanted, given) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, value) in a {
+                let path = join(path, key);
+                match b.get(key) {
+                    Some(other) => walk(value, other, &path, found),
+                    None => found.push((path, format!("{} is missing", short(value)))),
+                }
+            }
+            for (key, value) in b {
+                if !a.contains_key(key) {
+                    found.push((join(path, key), format!("{} is new", short(value))));
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (one, other)) in a.iter().zip(b).enumerate() {
+                walk(one, other, &format!("{path}[{index}]"), found);
+            }
+        }
+        (Value::String(a), Value::String(b)) if same_text(a, b) => {}
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
+        _ if wanted == given => {}
+        _ => found.push((
+            path.to_owned(),
+            format!("{} became {}", short(wanted), short(given)),
+        )),
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// Whether two texts are the same, but for volatile values and the inner life of another program.
+fn same_text(wanted: &str, given: &str) -> bool {
+    if wanted == given || speaks_of_its_program(wanted) {
+        return true;
+    }
+    if !VOLATILE.iter().any(|(name, _)| wanted.contains(name)) {
+        return false;
+    }
+    let mut pattern = regex::escape(wanted);
+    for (name, form) in VOLATILE.iter() {
+        pattern = pattern.replace(&regex::escape(name), form);
+    }
+    Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(given))
+}
+
+/// Messages nobody should repeat: code, reason and fields count there.
+fn speaks_of_its_program(text: &str) -> bool {
+    [
+        "json: cannot unmarshal",
+        "Go struct field",
+        "accessor error",
+        "json parse error",
+        "looking for beginning of value",
+        "unexpected end of JSON input",
+    ]
+    .iter()
+    .any(|sign| text.contains(sign))
+}
+
+fn short(value: &Value) -> String {
+    brief(&value.to_string())
+}
+
+fn brief(text: &str) -> String {
+    if text.chars().count() <= 160 {
+        return text.to_owned();
+    }
+    format!("{}…", text.chars().take(160).collect::<String>())
+}

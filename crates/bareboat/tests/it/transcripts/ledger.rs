@@ -1,0 +1,130 @@
+//! The table of known differences: `docs/differences.md`.
+
+use crate::vectors::workspace;
+
+/// A row of the table.
+struct Row {
+    step: String,
+    paths: Vec<String>,
+    /// Which of the paths still differ somewhere.
+    used: Vec<bool>,
+}
+
+/// The rows about one file, and what was found that they do not cover.
+pub(super) struct Ledger {
+    file: String,
+    rows: Vec<Row>,
+    unlisted: Vec<String>,
+}
+
+impl Ledger {
+    /// Reads the rows `| file | step | where | reason |` of a file.
+    pub(super) fn read(file: &str) -> Ledger {
+        let path = workspace().join("docs/differences.md");
+        let text = std::fs::read_to_string(path).expect("docs/differences.md can be read");
+        let mut rows = Vec::new();
+        for line in text.lines().filter(|line| line.starts_with("| ")) {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            if cells.len() != 4 || cells[0] != file {
+                continue;
+            }
+            assert!(cells[3].len() > 3, "this row gives no reason: {line}");
+            let paths: Vec<String> = cells[2]
+                .split(", ")
+                .map(|path| path.trim_matches('`').to_owned())
+                .collect();
+            rows.push(Row {
+                step: cells[1].to_owned(),
+                used: vec![false; paths.len()],
+                paths,
+            });
+        }
+        Ledger {
+            file: file.to_owned(),
+            rows,
+            unlisted: Vec::new(),
+        }
+    }
+
+    /// Compares what a step showed with what is listed for it.
+    pub(super) fn check(&mut self, step: &str, found: Vec<(String, String)>) {
+        let mut rest = Vec::new();
+        for (path, what) in found {
+            let mut listed = false;
+            for row in self.rows.iter_mut().filter(|row| matches(&row.step, step)) {
+                for (known, used) in row.paths.iter().zip(&mut row.used) {
+                    if covers(known, &path) {
+                        *used = true;
+                        listed = true;
+                    }
+                }
+            }
+            if !listed {
+                rest.push((path, what));
+            }
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let paths: Vec<String> = rest.iter().map(|(path, _)| format!("`{path}`")).collect();
+        let mut text = format!("| {} | {step} | {} | … |", self.file, paths.join(", "));
+        for (path, what) in rest {
+            text.push_str(&format!("\n      {path}: {what}"));
+        }
+        self.unlisted.push(text);
+    }
+
+    /// Fails if anything is unlisted, or listed but gone.
+    pub(super) fn finish(self) {
+        let mut problems = self.unlisted;
+        for row in &self.rows {
+            for (path, used) in row.paths.iter().zip(&row.used) {
+                if !used {
+                    problems.push(format!(
+                        "no longer differs: {} / {} / {path}",
+                        self.file, row.step
+                    ));
+                }
+            }
+        }
+        assert!(
+            problems.is_empty(),
+            "{} differences are not in docs/differences.md, or no longer are:\n{}",
+            problems.len(),
+            problems.join("\n")
+        );
+    }
+}
+
+/// Whether a row is about a step; a star at the end stands for anything.
+fn matches(pattern: &str, step: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => step.starts_with(start),
+        None => pattern == step,
+    }
+}
+
+/// Whether a listed path covers a found one: itself and everything below, indices aside.
+fn covers(known: &str, path: &str) -> bool {
+    if path == known {
+        return true;
+    }
+    let path = without_indices(path);
+    let known = without_indices(known);
+    path.strip_prefix(&known)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn without_indices(path: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for character in path.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ if inside => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
