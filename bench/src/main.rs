@@ -24,7 +24,7 @@ use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{Args, Side};
-use crate::report::Saved;
+use crate::report::{Saved, Settings};
 use crate::server::{Programs, Server};
 
 /// One thread: the generator must leave the machine to the server.
@@ -63,14 +63,22 @@ async fn run(args: &Args) -> Result<usize> {
     if args.hold {
         return hold(args).await;
     }
-    let mut saved = Saved::default();
+    let settings = Settings {
+        objects: args.objects,
+        watchers: args.watchers,
+        quick: args.quick,
+    };
+    let mut saved = Saved {
+        settings: settings.clone(),
+        ..Saved::default()
+    };
     if let Some(path) = &args.theirs_from {
-        saved.theirs = Saved::read(path)?.theirs;
+        saved.theirs = Saved::read(path, &settings)?.theirs;
     } else if args.only != Some(Side::Ours) {
         saved.theirs = bench::measure(args, Side::Theirs).await?;
     }
     if let Some(path) = &args.ours_from {
-        saved.ours = Saved::read(path)?.ours;
+        saved.ours = Saved::read(path, &settings)?.ours;
     } else if args.only != Some(Side::Theirs) {
         saved.ours = bench::measure(args, Side::Ours).await?;
     }

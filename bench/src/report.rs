@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 /// Said of a row that could not be measured to its end.
@@ -44,9 +44,23 @@ impl Figures {
     }
 }
 
+/// What decides how heavy the load was; figures under different settings must not be divided.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Settings {
+    /// Objects in the measured collection.
+    pub(crate) objects: usize,
+    /// Watchers.
+    pub(crate) watchers: usize,
+    /// Whether the load was reduced to a tenth.
+    pub(crate) quick: bool,
+}
+
 /// What --save writes.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Saved {
+    /// Under which load.
+    #[serde(default)]
+    pub(crate) settings: Settings,
     /// kube-apiserver and etcd.
     #[serde(default)]
     pub(crate) theirs: Figures,
@@ -56,11 +70,19 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Reads a file of --save.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    /// Reads a file of --save that was measured under these settings.
+    pub(crate) fn read(path: &Path, settings: &Settings) -> Result<Self> {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_slice(&text)
-            .with_context(|| format!("{} is not a saved measurement", path.display()))
+        let saved: Self = serde_json::from_slice(&text)
+            .with_context(|| format!("{} is not a saved measurement", path.display()))?;
+        if saved.settings != *settings {
+            bail!(
+                "{} was measured under other settings: {:?} instead of {settings:?}",
+                path.display(),
+                saved.settings
+            );
+        }
+        Ok(saved)
     }
 
     /// Writes it.

@@ -5,6 +5,7 @@
 pub mod admission;
 mod columns;
 mod defaults;
+pub mod describe;
 pub mod facts;
 pub mod kinds;
 mod reach;

@@ -6,23 +6,22 @@
 mod access;
 mod activation;
 pub(crate) mod arithmetic;
+mod build;
 mod fold;
+mod operators;
 
 pub use activation::{Activation, Variables};
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::budget::Budget;
-use crate::cost::Rule;
 use crate::error::EvalError;
-use crate::library::sets::holds;
-use crate::library::{Func, lists};
-use crate::program::{Arith, Code, Comparison, Op, OpId, Span, Targets};
+use crate::library::Func;
+use crate::program::{Code, Op, OpId, Span, Targets};
 use crate::types::Type;
-use crate::value::{Built, Entries, List, MapVal, Object, Val, compare, equal};
+use crate::value::{Entries, MapVal, Val};
 
 /// Runs a program.
 pub(crate) fn run<'a>(
@@ -101,120 +100,133 @@ struct Machine<'m, 'a> {
 }
 
 impl<'a> Machine<'_, 'a> {
+    /// Each operation is a method of its own: this is what recurses, and its frame must stay small.
     fn eval(&mut self, id: OpId) -> Result<Val<'a>, EvalError> {
         let code = self.code;
         match &code.ops[id as usize] {
             Op::Constant(index) => Ok(code.constants[*index as usize].clone()),
             Op::Variable(index) => self.variable(&code.variables[usize::from(*index)]),
             Op::Local(slot) => self.local(*slot),
-            Op::Unknown(name) => {
-                let name = &code.fields[*name as usize];
-                Err(EvalError::new(format!("no such attribute(s): {name}")))
-            }
-            Op::Unbound(name) => {
-                let name = &code.fields[*name as usize];
-                Err(EvalError::new(format!("unbound function: {name}()")))
-            }
+            Op::Unknown(name) => self.unknown("no such attribute(s): ", *name, ""),
+            Op::Unbound(name) => self.unknown("unbound function: ", *name, "()"),
             Op::Select {
                 operand,
                 field,
                 computed,
-            } => {
-                let operand = self.eval(*operand)?;
-                self.budget.charge(1 + u64::from(*computed))?;
-                access::select(operand, &code.fields[*field as usize])
-            }
+            } => self.select(*operand, *field, *computed),
             Op::Has {
                 operand,
                 field,
                 computed,
-            } => {
-                let operand = self.eval(*operand)?;
-                self.budget.charge(u64::from(*computed))?;
-                access::has(operand, &code.fields[*field as usize]).map(Val::Bool)
-            }
+            } => self.has(*operand, *field, *computed),
             Op::OptSelect {
                 operand,
                 field,
                 computed,
-            } => {
-                let operand = self.eval(*operand)?;
-                let value = access::opt_select(operand, &code.fields[*field as usize]);
-                self.optional(value, *computed, false)
-            }
+            } => self.opt_select(*operand, *field, *computed),
             Op::Index {
                 operand,
                 index,
                 computed,
                 plain,
-            } => {
-                let operand = self.eval(*operand)?;
-                let index = self.eval(*index)?;
-                self.budget.charge(1 + u64::from(*computed))?;
-                self.budget.refund(u64::from(*plain));
-                access::index(operand, &index)
-            }
+            } => self.index(*operand, *index, *computed, *plain),
             Op::OptIndex {
                 operand,
                 index,
                 computed,
                 plain,
-            } => {
-                let operand = self.eval(*operand)?;
-                let index = self.eval(*index)?;
-                let value = access::opt_index(operand, &index);
-                self.optional(value, *computed, *plain)
-            }
+            } => self.opt_index(*operand, *index, *computed, *plain),
             Op::And(args) => self.logical(*args, false),
             Op::Or(args) => self.logical(*args, true),
             Op::Conditional { args, plain } => self.conditional(*args, *plain),
-            Op::Not(operand) => {
-                let operand = self.operand(*operand)?;
-                match operand {
-                    Val::Bool(value) => Ok(Val::Bool(!value)),
-                    _ => Err(EvalError::no_such_overload()),
-                }
-            }
-            Op::Negate(operand) => {
-                let operand = self.operand(*operand)?;
-                arithmetic::negate(&operand)
-            }
-            Op::NotStrictlyFalse(operand) => match self.operand(*operand) {
-                Err(EvalError::OutOfBudget) => Err(EvalError::OutOfBudget),
-                Ok(Val::Bool(value)) => Ok(Val::Bool(value)),
-                _ => Ok(Val::Bool(true)),
-            },
+            Op::Not(operand) => self.not(*operand),
+            Op::Negate(operand) => self.negate(*operand),
+            Op::NotStrictlyFalse(operand) => self.not_strictly_false(*operand),
             Op::Equals { a, b, negated } => self.equals(*a, *b, *negated),
             Op::Compare { a, b, how, rule } => self.compare(*a, *b, *how, *rule),
             Op::Arithmetic { a, b, how, rule } => self.arithmetic(*a, *b, *how, *rule),
             Op::In { a, b, rule } => self.membership(*a, *b, *rule),
-            Op::InConstants { a, list } => {
-                let value = self.eval(*a)?;
-                match &code.constants[*list as usize] {
-                    Val::List(items) => Ok(Val::Bool(holds(items, &value)?)),
-                    _ => Err(EvalError::no_such_overload()),
-                }
-            }
+            Op::InConstants { a, list } => self.in_constants(*a, *list),
             Op::List(list) => self.list(list.items, &list.optional),
             Op::Map(map) => self.map(map.entries, &map.optional),
-            Op::Struct(_) => self.message(id),
+            Op::Struct(message) => self.message(message),
             Op::Call { site, args } => self.call(*site, *args),
             Op::OptOr { a, b, value } => self.opt_or(*a, *b, *value),
             Op::Fold(fold) => self.fold(fold),
-            Op::Append { slot, item } => self.append(*slot, *item),
+            Op::Append {
+                slot,
+                item,
+                constant,
+            } => self.append(*slot, *item, *constant),
             Op::Insert { slot, args } => self.insert(*slot, *args),
             Op::Bind {
                 slot,
                 value,
                 result,
-            } => {
-                self.slots[usize::from(*slot)] = Slot::Pending(*value);
-                // The empty list that upstream's fold would walk.
-                let result = self.eval(*result);
-                self.slots[usize::from(*slot)] = Slot::Empty;
-                result
-            }
+            } => self.bind(*slot, *value, *result),
         }
+    }
+
+    fn unknown(&self, before: &str, name: u32, after: &str) -> Result<Val<'a>, EvalError> {
+        let name = &self.code.fields[name as usize];
+        Err(EvalError::new(format!("{before}{name}{after}")))
+    }
+
+    fn select(&mut self, operand: OpId, field: u32, computed: bool) -> Result<Val<'a>, EvalError> {
+        let operand = self.eval(operand)?;
+        self.budget.charge(1 + u64::from(computed))?;
+        access::select(operand, &self.code.fields[field as usize])
+    }
+
+    fn has(&mut self, operand: OpId, field: u32, computed: bool) -> Result<Val<'a>, EvalError> {
+        let operand = self.eval(operand)?;
+        self.budget.charge(u64::from(computed))?;
+        access::has(operand, &self.code.fields[field as usize]).map(Val::Bool)
+    }
+
+    fn opt_select(
+        &mut self,
+        operand: OpId,
+        field: u32,
+        computed: bool,
+    ) -> Result<Val<'a>, EvalError> {
+        let operand = self.eval(operand)?;
+        let value = access::opt_select(operand, &self.code.fields[field as usize]);
+        self.optional(value, computed, false)
+    }
+
+    fn index(
+        &mut self,
+        operand: OpId,
+        index: OpId,
+        computed: bool,
+        plain: bool,
+    ) -> Result<Val<'a>, EvalError> {
+        let operand = self.eval(operand)?;
+        let index = self.eval(index)?;
+        self.budget.charge(1 + u64::from(computed))?;
+        self.budget.refund(u64::from(plain));
+        access::index(operand, &index)
+    }
+
+    fn opt_index(
+        &mut self,
+        operand: OpId,
+        index: OpId,
+        computed: bool,
+        plain: bool,
+    ) -> Result<Val<'a>, EvalError> {
+        let operand = self.eval(operand)?;
+        let index = self.eval(index)?;
+        let value = access::opt_index(operand, &index);
+        self.optional(value, computed, plain)
+    }
+
+    fn bind(&mut self, slot: u16, value: OpId, result: OpId) -> Result<Val<'a>, EvalError> {
+        self.slots[usize::from(slot)] = Slot::Pending(value);
+        let result = self.eval(result);
+        self.slots[usize::from(slot)] = Slot::Empty;
+        result
     }
 
     fn variable(&mut self, name: &str) -> Result<Val<'a>, EvalError> {
@@ -241,68 +253,6 @@ impl<'a> Machine<'_, 'a> {
         value
     }
 
-    /// `&&` (decided by false) and `||` (decided by true): errors count only if nothing decides.
-    fn logical(&mut self, args: Span, decisive: bool) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        let mut error = None;
-        for arg in code.span(args) {
-            match self.eval(*arg) {
-                Ok(Val::Bool(value)) if value == decisive => return Ok(Val::Bool(decisive)),
-                Ok(Val::Bool(_)) => {}
-                Err(EvalError::OutOfBudget) => return Err(EvalError::OutOfBudget),
-                Ok(_) => {
-                    error.get_or_insert_with(EvalError::no_such_overload);
-                }
-                Err(failed) => {
-                    error.get_or_insert(failed);
-                }
-            }
-        }
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Val::Bool(!decisive)),
-        }
-    }
-
-    fn conditional(&mut self, args: Span, plain: [bool; 2]) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        let [condition, then, otherwise] = code.span(args) else {
-            return Err(EvalError::no_such_overload());
-        };
-        let (branch, plain) = match self.eval(*condition)? {
-            Val::Bool(true) => (*then, plain[0]),
-            Val::Bool(false) => (*otherwise, plain[1]),
-            _ => return Err(EvalError::no_such_overload()),
-        };
-        let value = self.eval(branch);
-        self.budget.refund(u64::from(plain));
-        value
-    }
-
-    /// The operand of an operation that costs one whether the operand fails or not.
-    fn operand(&mut self, operand: OpId) -> Result<Val<'a>, EvalError> {
-        let value = self.eval(operand);
-        self.budget.charge(1)?;
-        value
-    }
-
-    /// Both operands of an operation that is paid for even if one of them fails.
-    fn operands(&mut self, a: OpId, b: OpId, rule: Rule) -> Result<(Val<'a>, Val<'a>), EvalError> {
-        let a = self.eval(a);
-        if matches!(a, Err(EvalError::OutOfBudget)) {
-            return Err(EvalError::OutOfBudget);
-        }
-        let b = self.eval(b);
-        let cost = match (&a, &b) {
-            (Ok(a), Ok(b)) => rule.of_pair(a, b),
-            (Err(_), Ok(b)) => rule.of_pair(&Val::Null, b),
-            (Ok(a), Err(_)) => rule.of_pair(a, &Val::Null),
-            (Err(_), Err(_)) => 1,
-        };
-        self.budget.charge(cost)?;
-        Ok((a?, b?))
-    }
-
     /// Looking for something optional costs only if it is there.
     fn optional(
         &mut self,
@@ -315,127 +265,6 @@ impl<'a> Machine<'_, 'a> {
             .charge(u64::from(present) + u64::from(computed))?;
         self.budget.refund(u64::from(plain));
         value
-    }
-
-    fn equals(&mut self, a: OpId, b: OpId, negated: bool) -> Result<Val<'a>, EvalError> {
-        let (a, b) = self.operands(a, b, Rule::Equality)?;
-        Ok(Val::Bool(equal(&a, &b)? != negated))
-    }
-
-    fn compare(
-        &mut self,
-        a: OpId,
-        b: OpId,
-        how: Comparison,
-        rule: Rule,
-    ) -> Result<Val<'a>, EvalError> {
-        let (a, b) = self.operands(a, b, rule)?;
-        let order = compare(&a, &b)?;
-        Ok(Val::Bool(match how {
-            Comparison::Less => order == Some(Ordering::Less),
-            Comparison::LessEquals => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-            Comparison::Greater => order == Some(Ordering::Greater),
-            Comparison::GreaterEquals => {
-                matches!(order, Some(Ordering::Greater | Ordering::Equal))
-            }
-        }))
-    }
-
-    fn arithmetic(
-        &mut self,
-        a: OpId,
-        b: OpId,
-        how: Arith,
-        rule: Rule,
-    ) -> Result<Val<'a>, EvalError> {
-        let (a, b) = self.operands(a, b, rule)?;
-        match how {
-            Arith::Add => arithmetic::add(a, b),
-            how => arithmetic::combine(how, &a, &b),
-        }
-    }
-
-    fn membership(&mut self, a: OpId, b: OpId, rule: Rule) -> Result<Val<'a>, EvalError> {
-        let (value, container) = self.operands(a, b, rule)?;
-        Ok(Val::Bool(match &container {
-            Val::List(list) => holds(list, &value)?,
-            Val::Map(map) => map.get(&value).transpose()?.is_some(),
-            Val::Object(object) => match value.as_str() {
-                Some(name) => object.field(name).transpose()?.is_some(),
-                None => return Err(EvalError::no_such_overload()),
-            },
-            _ => return Err(EvalError::no_such_overload()),
-        }))
-    }
-
-    fn list(&mut self, items: Span, optional: &[u32]) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        let mut values = Vec::with_capacity(items.len as usize);
-        for (index, item) in (0..).zip(code.span(items)) {
-            let value = match self.eval(*item) {
-                Ok(value) => value,
-                Err(error) => {
-                    self.budget.charge(crate::cost::LIST)?;
-                    return Err(error);
-                }
-            };
-            if optional.contains(&index) {
-                values.extend(present(value)?);
-            } else {
-                values.push(value);
-            }
-        }
-        self.budget.charge(crate::cost::LIST)?;
-        Ok(Val::list(values))
-    }
-
-    fn map(&mut self, entries: Span, optional: &[u32]) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        let mut map = Entries::default();
-        for (index, entry) in (0..).zip(code.span(entries).chunks_exact(2)) {
-            let key = self.eval(entry[0])?;
-            let mut value = self.eval(entry[1])?;
-            if optional.contains(&index) {
-                match present(value)? {
-                    Some(inner) => value = inner,
-                    None => continue,
-                }
-            }
-            if code.unique_keys {
-                let shown = key.clone();
-                if !map.insert(key, value)? {
-                    return Err(EvalError::new(format!("repeated key: {shown}")));
-                }
-            } else {
-                map.set(key, value)?;
-            }
-        }
-        self.budget.charge(crate::cost::MAP)?;
-        Ok(Val::Map(MapVal::Values(Arc::new(map))))
-    }
-
-    fn message(&mut self, id: OpId) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        let Op::Struct(message) = &code.ops[id as usize] else {
-            return Err(EvalError::no_such_overload());
-        };
-        let mut fields = Vec::with_capacity(message.names.len());
-        let values = message.names.iter().zip(code.span(message.values));
-        for (index, (name, op)) in (0..).zip(values) {
-            let mut value = self.eval(*op)?;
-            if message.optional.contains(&index) {
-                match present(value)? {
-                    Some(inner) => value = inner,
-                    None => continue,
-                }
-            }
-            fields.push((name.clone(), value));
-        }
-        self.budget.charge(crate::cost::STRUCT)?;
-        Ok(Val::Object(Object::Built(Arc::new(Built {
-            ty: message.ty.clone(),
-            fields,
-        }))))
     }
 
     fn call(&mut self, site: u32, args: Span) -> Result<Val<'a>, EvalError> {
@@ -499,49 +328,6 @@ impl<'a> Machine<'_, 'a> {
             }
             _ => Err(EvalError::no_such_overload()),
         }
-    }
-
-    fn append(&mut self, slot: u16, item: OpId) -> Result<Val<'a>, EvalError> {
-        // Reading the accumulator, the list of one, and the addition.
-        self.budget.charge(1)?;
-        let list = match std::mem::replace(&mut self.slots[usize::from(slot)], Slot::Empty) {
-            Slot::Value(list) => list,
-            Slot::Failed(error) => return Err(error),
-            _ => return Err(EvalError::no_such_overload()),
-        };
-        let item = self.eval(item)?;
-        self.budget.charge(crate::cost::LIST + 1)?;
-        match list {
-            Val::List(List::Values { mut items, decl }) => {
-                Arc::make_mut(&mut items).push(item);
-                Ok(Val::List(List::Values { items, decl }))
-            }
-            other => arithmetic::add(other, Val::list(vec![item])),
-        }
-    }
-
-    fn insert(&mut self, slot: u16, args: Span) -> Result<Val<'a>, EvalError> {
-        let code = self.code;
-        self.budget.charge(1)?;
-        let map = match std::mem::replace(&mut self.slots[usize::from(slot)], Slot::Empty) {
-            Slot::Value(map) => map,
-            Slot::Failed(error) => return Err(error),
-            _ => return Err(EvalError::no_such_overload()),
-        };
-        let mut added: SmallVec<[Val<'a>; 2]> = SmallVec::new();
-        for arg in code.span(args) {
-            added.push(self.eval(*arg)?);
-        }
-        self.budget.charge(1)?;
-        lists::insert(map, &added)
-    }
-}
-
-/// What an optional holds.
-fn present(value: Val<'_>) -> Result<Option<Val<'_>>, EvalError> {
-    match value {
-        Val::Optional(inner) => Ok(inner.map(|inner| (*inner).clone())),
-        _ => Err(EvalError::no_such_overload()),
     }
 }
 

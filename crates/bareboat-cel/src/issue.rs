@@ -27,7 +27,8 @@ impl Issue {
             message: message.into(),
             line: before.matches('\n').count() + 1,
             column: before[start..].chars().count(),
-            snippet: (line_text.len() <= MAX_SNIPPET).then(|| line_text.replace('\t', " ")),
+            snippet: (line_text.len() <= MAX_SNIPPET && !source.is_empty())
+                .then(|| line_text.replace('\t', " ")),
         }
     }
 
@@ -47,7 +48,9 @@ const MAX_SNIPPET: usize = 16384;
 
 impl fmt::Display for Issue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, column) = (self.line, self.column + 1);
+        // An empty expression has no first column to point at.
+        let column = self.column + usize::from(self.snippet.is_some() || self.column > 0);
+        let line = self.line;
         write!(f, "ERROR: <input>:{line}:{column}: {}", self.message)?;
         let Some(snippet) = &self.snippet else {
             return Ok(());

@@ -3,7 +3,7 @@
 mod code;
 mod lower;
 
-pub(crate) use code::{Arith, Code, Comparison, FoldOp, Op, OpId, Span, Targets};
+pub(crate) use code::{Arith, Code, Comparison, FoldOp, Op, OpId, Span, StructOp, Targets};
 pub(crate) use lower::build;
 
 use std::sync::Arc;

@@ -126,7 +126,8 @@ fn deep_expressions_are_refused_or_survived() {
             ("cel.bind(x, ", "1", ", x + x)"),
         ] {
             let expr = format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
-            eprintln!("depth {depth} {open}{middle}{close}"); exercise(&expr);
+
+            exercise(&expr);
         }
     }
     assert!(started.elapsed() < Duration::from_secs(120));

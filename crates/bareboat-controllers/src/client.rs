@@ -49,6 +49,23 @@ impl Client {
         content_type: &'static str,
         body: Option<&Value>,
     ) -> Result<Value, Status> {
+        let (code, bytes) = self.exchange(method, path, content_type, body).await?;
+        if code.is_success() {
+            return match bareboat_wire::json::parse(&bytes) {
+                Ok(parsed) => Ok(parsed.value),
+                Err(error) => Err(Status::internal(error)),
+            };
+        }
+        Err(failure(code, &bytes))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Status> {
         let bytes = body
             .map(|value| Bytes::from(value.to_json()))
             .unwrap_or_default();
@@ -67,13 +84,7 @@ impl Client {
             .await
             .map_err(Status::internal)?
             .to_bytes();
-        if code.is_success() {
-            return match bareboat_wire::json::parse(&bytes) {
-                Ok(parsed) => Ok(parsed.value),
-                Err(error) => Err(Status::internal(error)),
-            };
-        }
-        Err(failure(code, &bytes))
+        Ok((code, bytes))
     }
 
     /// Creates an object under the path of its collection.
@@ -105,6 +116,17 @@ impl Client {
             Some(patch),
         )
         .await
+    }
+
+    /// Deletes an object without looking at the answer; one that is gone already is as good as deleted.
+    pub(crate) async fn remove(&self, path: &str, options: &Value) -> Result<(), Status> {
+        let (code, bytes) = self
+            .exchange(Method::DELETE, path, "application/json", Some(options))
+            .await?;
+        if code.is_success() || code == StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+        Err(failure(code, &bytes))
     }
 
     /// Deletes an object or a collection.

@@ -6,10 +6,26 @@
 
 mod bootstrap;
 mod client;
+mod conditions;
+mod definitions;
+mod expiry;
+mod feed;
+mod garbage;
+mod kinds;
+mod namespaces;
+mod options;
+mod pods;
+mod queue;
+mod residents;
+mod sweep;
 
 pub use client::Client;
+pub use options::Options;
 
 use bareboat_server::Server;
+use feed::Listener;
+use queue::{Queue, work};
+use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Running controllers; they end when this is dropped.
@@ -18,13 +34,77 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// Creates what must be there from the start, and starts the controllers.
+    /// Creates what must be there from the start, and starts all controllers.
     pub async fn start(server: Server) -> Controllers {
-        let client = Client::new(server);
-        bootstrap::run(&client).await;
-        Controllers {
-            tasks: JoinSet::new(),
+        Controllers::start_with(server, Options::default()).await
+    }
+
+    /// Creates what must be there from the start, and starts the controllers that are wanted.
+    pub async fn start_with(server: Server, options: Options) -> Controllers {
+        let client = Client::new(server.clone());
+        if options.bootstrap {
+            bootstrap::run(&client).await;
         }
+        let mut tasks = JoinSet::new();
+        let mut listeners: Vec<Box<dyn Listener>> = Vec::new();
+        if options.garbage {
+            let shared = garbage::Shared::new();
+            listeners.push(Box::new(garbage::Ear::new(shared.clone(), server.clone())));
+            let (queue, worker) = (shared.queue.clone(), garbage::Worker::new(&client, shared));
+            tasks.spawn(work(queue, 64, move |job| {
+                let worker = worker.clone();
+                async move { worker.look(job).await }
+            }));
+        }
+        if options.namespaces {
+            let queue = Queue::new();
+            listeners.push(Box::new(namespaces::Ear::new(queue.clone())));
+            let worker = Arc::new(namespaces::Worker::new(&client));
+            tasks.spawn(work(queue, 8, move |name| {
+                let worker = worker.clone();
+                async move { worker.look(name).await }
+            }));
+        }
+        if options.definitions {
+            let queue = Queue::new();
+            listeners.push(Box::new(definitions::Ear::new(queue.clone())));
+            let worker = Arc::new(definitions::Worker::new(&client));
+            tasks.spawn(work(queue, 8, move |job| {
+                let worker = worker.clone();
+                async move { worker.look(job).await }
+            }));
+        }
+        if options.expiry {
+            let queue = Queue::new();
+            listeners.push(Box::new(expiry::Ear::new(queue.clone(), server.clone())));
+            let worker = Arc::new(expiry::Worker::new(&client));
+            tasks.spawn(work(queue, 16, move |mortal| {
+                let worker = worker.clone();
+                async move { worker.look(mortal).await }
+            }));
+        }
+        if options.pods {
+            let queue = Queue::new();
+            listeners.push(Box::new(pods::Ear::new(queue.clone(), server.clone())));
+            let worker = Arc::new(pods::Worker::new(&client));
+            tasks.spawn(work(queue, 16, move |ending| {
+                let worker = worker.clone();
+                async move { worker.look(ending).await }
+            }));
+        }
+        if options.residents {
+            let queue = Queue::new();
+            listeners.push(Box::new(residents::Ear::new(queue.clone())));
+            let worker = Arc::new(residents::Worker::new(&client, options.root_ca));
+            tasks.spawn(work(queue, 16, move |namespace| {
+                let worker = worker.clone();
+                async move { worker.look(namespace).await }
+            }));
+        }
+        if !listeners.is_empty() {
+            tasks.spawn(feed::run(server.store().clone(), listeners));
+        }
+        Controllers { tasks }
     }
 
     /// Ends them.

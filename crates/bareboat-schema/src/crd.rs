@@ -8,19 +8,23 @@ mod conversion;
 mod defaults;
 mod expressions;
 mod keywords;
+mod lists;
 mod parts;
 mod props;
 mod reconcile;
+mod selectable;
 mod shape;
 mod structural;
 mod validate;
 mod version;
+mod warnings;
 
 pub use approval::{ANNOTATION as APPROVAL_ANNOTATION, is_protected};
 pub use reconcile::{Condition, Taken, reconcile, set_condition};
 pub use shape::{CustomShape, SchemaText};
-pub use validate::{validate_create, validate_status, validate_update, warnings};
+pub use validate::{validate_create, validate_status, validate_update};
 pub use version::{PrinterColumn, Version, compare_versions};
+pub use warnings::warnings;
 
 use crate::{Schema, SchemaCache};
 use bareboat_api::kind::{Names, Scope};

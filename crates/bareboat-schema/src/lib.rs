@@ -1,9 +1,13 @@
 //! Structural schemas: parse, prune, default, validate, ratchet, publish.
 //!
 //! A [`Schema`] is what a CustomResourceDefinition says about the objects of one version, compiled
-//! into a compact tree that is shared between versions and definitions. The [`crd`] module holds
-//! what there is to know about definitions themselves, [`openapi`] the fragments that documents are
-//! assembled from. Everything here is pure: reading bytes, HTTP and storage are left to others.
+//! into a compact tree that is shared between versions and definitions ([`SchemaCache`]). The
+//! [`crd`] module holds what there is to know about definitions themselves. Everything here is
+//! pure: reading bytes, HTTP, storage and the assembling of OpenAPI documents are left to others.
+//!
+//! The way of an object: [`Schema::coerce`], [`Schema::default`], [`Schema::validate`].
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod crd;
 mod default;

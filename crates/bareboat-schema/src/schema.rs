@@ -49,8 +49,8 @@ impl Schema {
         self.root.has(Flags::RULES_BELOW)
     }
 
-    /// The type and place of a declared member of the root, for callers that follow a path such as
-    /// `spec.replicas`; nothing when it leaves what the schema declares.
+    /// The type of what a path of declared members leads to, such as `["spec", "replicas"]`;
+    /// nothing when it leaves what the schema declares.
     pub fn kind_at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<Kind> {
         let mut node = &*self.root;
         for name in path {

@@ -4,9 +4,11 @@
 //! rules are skipped when the object is too wrong to judge.
 
 mod bounds;
+mod compose;
 mod correlate;
 mod embedded;
 mod lists;
+mod scalar;
 pub mod scale;
 mod value;
 

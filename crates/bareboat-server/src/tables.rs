@@ -40,6 +40,7 @@ pub(crate) fn definitions(columns: &[Column]) -> Value {
         0,
     );
     std::iter::once(name)
+        .filter(|_| !names_itself(columns))
         .chain(columns.iter().map(|column| {
             let Column {
                 name,
@@ -52,6 +53,11 @@ pub(crate) fn definitions(columns: &[Column]) -> Value {
             definition(name, ty, format, description, *priority)
         }))
         .collect()
+}
+
+/// Whether a kind has a column for the name of its own, in a place of its own.
+fn names_itself(columns: &[Column]) -> bool {
+    columns.iter().any(|column| column.name == "Name")
 }
 
 fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i32) -> Value {
@@ -73,7 +79,9 @@ pub(crate) fn row(
     now: Now,
 ) -> Value {
     let mut cells = Vec::with_capacity(columns.len() + 1);
-    cells.push(Value::string(object.name()));
+    if !names_itself(columns) {
+        cells.push(Value::string(object.name()));
+    }
     cells.extend(
         columns
             .iter()

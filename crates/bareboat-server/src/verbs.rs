@@ -10,6 +10,7 @@ mod get;
 mod list;
 mod patch;
 mod present;
+mod scale;
 mod selection;
 mod update;
 mod watch;
@@ -108,20 +109,22 @@ async fn stored(
         served,
         version,
     });
+    let scaled = call.scale_paths();
     match verb {
-        Verb::Get => get::get(&call).await,
+        Verb::Get if scaled.is_none() => get::get(&call).await,
         Verb::List => list::list(call).await,
         Verb::Watch => watch::watch(call).await,
-        writing => {
+        other => {
             let body = body.read().await?;
-            // From here on the write does not depend on its client: one that hangs up must not
+            // From here on a write does not depend on its client: one that hangs up must not
             // leave half of it done.
             let task = tokio::spawn(async move {
-                match writing {
-                    Verb::Create => create::create(&call, body).await,
-                    Verb::Update => update::update(&call, body).await,
-                    Verb::Patch => patch::patch(&call, body).await,
-                    Verb::DeleteCollection => {
+                match (other, call.scale_paths()) {
+                    (verb, Some(paths)) => scale::scale(&call, verb, paths, body).await,
+                    (Verb::Create, None) => create::create(&call, body).await,
+                    (Verb::Update, None) => update::update(&call, body).await,
+                    (Verb::Patch, None) => patch::patch(&call, body).await,
+                    (Verb::DeleteCollection, None) => {
                         delete_collection::delete_collection(&call, body).await
                     }
                     _ => delete::delete(&call, body).await,
@@ -152,7 +155,7 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
         let subresource = found.ok_or_else(Status::no_such_route)?;
         let known = matches!(
             subresource.role,
-            SubresourceRole::Status | SubresourceRole::Part
+            SubresourceRole::Status | SubresourceRole::Part | SubresourceRole::Scale(_)
         );
         if !known {
             return Err(Status::no_such_route());

@@ -1,7 +1,9 @@
 //! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
 
+use crate::reviews;
 use bareboat_api::Kind;
-use bareboat_builtin::admission::NamespaceLifecycle;
+use bareboat_api::kind::SubresourceRole;
+use bareboat_builtin::admission::{Completion, NamespaceLifecycle};
 use bareboat_builtin::{facts, kinds};
 use bareboat_controllers::Controllers;
 use bareboat_server::{Server, ServerBuilder};
@@ -58,18 +60,37 @@ pub trait ControlPlane {
 
 impl ControlPlane for ServerBuilder {
     fn control_plane(self) -> Self {
-        let (definitions, others): (Vec<Kind>, Vec<Kind>) = kinds::all()
-            .into_iter()
-            .partition(|kind| (kind.group.as_str(), kind.names.plural.as_str()) == DEFINITIONS);
-        let builder = self
-            .kinds(others)
+        let mut builder = self
             .mutator(NamespaceLifecycle)
+            .mutator(Completion)
             .protobuf(facts::message, facts::kind);
-        match definitions.into_iter().next() {
-            Some(definitions) => builder.custom_resources(definitions),
-            None => builder,
+        for kind in kinds::all() {
+            let place = (kind.group.as_str(), kind.names.plural.as_str());
+            builder = match reviews::computed(without_connections(kind.clone())) {
+                Ok(review) => builder.computed(review),
+                Err(_) if NOT_SERVED.contains(&place) => builder,
+                Err(kind) if place == DEFINITIONS => builder.custom_resources(*kind),
+                Err(kind) => builder.kind(*kind),
+            };
         }
+        builder
     }
+}
+
+/// Kinds that only make sense with nodes and schedulers behind them.
+const NOT_SERVED: [(&str, &str); 2] = [("", "bindings"), ("", "componentstatuses")];
+
+/// A kind without the parts that need somebody who runs containers, or issues tokens.
+fn without_connections(mut kind: Kind) -> Kind {
+    for version in &mut kind.versions {
+        version.subresources.retain(|part| {
+            !matches!(
+                part.role,
+                SubresourceRole::Action | SubresourceRole::Connect
+            )
+        });
+    }
+    kind
 }
 
 /// Creates what must be there from the start, and starts the controllers.

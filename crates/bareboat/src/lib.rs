@@ -29,6 +29,7 @@
 
 pub mod control_plane;
 pub mod prelude;
+mod reviews;
 pub mod typed;
 
 pub use bareboat_api as api;

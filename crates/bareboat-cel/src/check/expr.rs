@@ -121,7 +121,8 @@ impl Checker<'_> {
             Type::Map(entry) => entry.1.clone(),
             Type::Object(object) => self.field_type(id, object, field),
             Type::Opaque(opaque) if opaque.message => {
-                self.report(id, format!("undefined field '{field}'"));
+                let name = &opaque.name;
+                self.report(id, format!("unexpected failed resolution of '{name}'"));
                 Type::Error
             }
             Type::Param(_) => {

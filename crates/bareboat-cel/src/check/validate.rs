@@ -131,7 +131,10 @@ impl Validator<'_> {
     fn call(&mut self, id: Id, target: Option<Id>, function: &str, args: &[Id]) {
         let last = args.first().copied();
         let text = last.and_then(|arg| self.literal(arg));
+        let number = last.map(|arg| checked_number(self.checked, arg));
         let wrong = match (function, text) {
+            // Upstream refuses a number written out here, though not one computed.
+            ("duration", None) => number == Some(true),
             ("duration", Some(text)) => parse_duration(text).is_none(),
             ("timestamp", Some(text)) => parse_timestamp(text).is_none(),
             ("matches", Some(text)) if target.is_some() => go_regex::shared(text).is_err(),
@@ -192,4 +195,8 @@ impl Validator<'_> {
         };
         parts.into_iter().find_map(|part| self.refused(part, verb))
     }
+}
+
+fn checked_number(checked: &Checked, id: Id) -> bool {
+    matches!(checked.ast.expr(id), Expr::Literal(Literal::Int(_)))
 }

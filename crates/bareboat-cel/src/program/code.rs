@@ -153,6 +153,8 @@ pub(crate) enum Op {
     Append {
         slot: u16,
         item: OpId,
+        /// Whether the item is a constant; a list of constants costs nothing.
+        constant: bool,
     },
     /// `cel.@mapInsert(accumulator, …)`, in place.
     Insert {

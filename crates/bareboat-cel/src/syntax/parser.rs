@@ -3,13 +3,12 @@
 //! Upstream's grammar: cel-go parser/gen/CEL.g4. Messages about syntax follow its wording where a
 //! person is likely to see them.
 
-use bareboat_api::Str;
+mod complain;
+mod primary;
 
-use super::ast::{Ast, Entry, Expr, Id, Literal, Node, StructField, operator};
-use super::literal;
+use super::ast::{Ast, Expr, Id, Literal, Node, operator};
 use super::macros::{self, Macros};
 use super::scanner::{Kind, Token, scan};
-use crate::escape::RESERVED;
 use crate::issue::Issue;
 
 /// What a parser understands beyond the core of the language.
@@ -27,7 +26,7 @@ const MAX_CHARACTERS: usize = 100_000;
 /// The deepest nesting an expression may have.
 const MAX_NESTING: u32 = 250;
 /// The deepest tree, macros expanded; everything that walks it recurses this far at most.
-const MAX_DEPTH: u16 = 500;
+const MAX_DEPTH: u16 = 300;
 
 /// Parses an expression.
 pub(crate) fn parse(source: &str, options: Options) -> Result<Ast, Vec<Issue>> {
@@ -37,7 +36,7 @@ pub(crate) fn parse(source: &str, options: Options) -> Result<Ast, Vec<Issue>> {
             "expression code point size exceeds limit: size: {characters}, limit {MAX_CHARACTERS}"
         ))]);
     }
-    let tokens = scan(source)?;
+    let (tokens, issues) = scan(source);
     let mut parser = Parser {
         source,
         tokens,
@@ -46,7 +45,8 @@ pub(crate) fn parse(source: &str, options: Options) -> Result<Ast, Vec<Issue>> {
         nesting: 0,
         nodes: Vec::new(),
         depths: Vec::new(),
-        issues: Vec::new(),
+        issues,
+        allowed: &[],
     };
     let root = match parser.whole() {
         Ok(root) if parser.issues.is_empty() => root,
@@ -74,20 +74,15 @@ pub(super) struct Parser<'s> {
     nodes: Vec<Node>,
     depths: Vec<u16>,
     issues: Vec<Issue>,
+    /// What may stand here besides an operand, for messages.
+    allowed: &'static [&'static str],
 }
-
-const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 impl<'s> Parser<'s> {
     fn whole(&mut self) -> Result<Id, Stop> {
         let root = self.expr()?;
-        let token = self.peek();
-        if token.kind != Kind::End {
-            let message = format!(
-                "Syntax error: mismatched input '{}' expecting <EOF>",
-                token.text
-            );
-            return Err(self.stop(token.offset, message));
+        if self.peek().kind != Kind::End {
+            return Err(self.trailing());
         }
         Ok(root)
     }
@@ -105,6 +100,7 @@ impl<'s> Parser<'s> {
         let token = self.peek();
         if token.kind != Kind::End {
             self.at += 1;
+            self.allowed = &[];
         }
         token
     }
@@ -114,16 +110,7 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, mark: &str) -> Result<Token<'s>, Stop> {
-        self.accept(mark).ok_or_else(|| {
-            let found = self.peek();
-            self.stop(
-                found.offset,
-                format!(
-                    "Syntax error: mismatched input '{}' expecting '{mark}'",
-                    found.text
-                ),
-            )
-        })
+        self.accept(mark).ok_or_else(|| self.unexpected(mark))
     }
 
     fn stop(&self, offset: usize, message: impl Into<String>) -> Stop {
@@ -216,25 +203,18 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Relations (0), sums (1) and products (2).
-    fn binary(&mut self, level: u8) -> Result<Id, Stop> {
-        let mut left = self.operand(level)?;
+    /// Relations (0), sums (1) and products (2), of that level at least.
+    fn binary(&mut self, least: u8) -> Result<Id, Stop> {
+        let mut left = self.unary()?;
         loop {
             let token = self.peek();
-            let Some(function) = operator_at(level, token) else {
+            let Some((level, function)) = operator_at(token).filter(|(level, _)| *level >= least)
+            else {
                 return Ok(left);
             };
             self.next();
-            let right = self.operand(level)?;
+            let right = self.binary(level + 1)?;
             left = self.call(token.offset, function, vec![left, right]);
-        }
-    }
-
-    fn operand(&mut self, level: u8) -> Result<Id, Stop> {
-        if level == 2 {
-            self.unary()
-        } else {
-            self.binary(level + 1)
         }
     }
 
@@ -270,6 +250,7 @@ impl<'s> Parser<'s> {
                 operand = self.field_or_call(operand)?;
             } else if token.is("[") {
                 self.next();
+                self.allowed = &["'?'"];
                 let optional = self.optional_mark()?;
                 let index = self.expr()?;
                 self.expect("]")?;
@@ -298,10 +279,12 @@ impl<'s> Parser<'s> {
                 &name.text[1..name.text.len() - 1]
             }
             _ => {
-                let message = format!(
-                    "Syntax error: no viable alternative at input '.{}'",
+                let text = if name.kind == Kind::End {
+                    ""
+                } else {
                     name.text
-                );
+                };
+                let message = format!("Syntax error: no viable alternative at input '.{text}'");
                 return Err(self.stop(name.offset, message));
             }
         };
@@ -340,6 +323,7 @@ impl<'s> Parser<'s> {
         if self.accept(close).is_some() {
             return Ok(args);
         }
+        self.allowed = &["')'"];
         loop {
             args.push(self.expr()?);
             if self.accept(",").is_none() {
@@ -347,221 +331,6 @@ impl<'s> Parser<'s> {
                 return Ok(args);
             }
         }
-    }
-
-    fn primary(&mut self, negative: bool) -> Result<Id, Stop> {
-        let token = self.peek();
-        match token.kind {
-            Kind::Int | Kind::Uint | Kind::Float | Kind::String | Kind::Bytes => {
-                self.next();
-                Ok(self.literal(token, negative))
-            }
-            Kind::Ident => self.name(false),
-            Kind::Mark => match token.text {
-                "." => {
-                    self.next();
-                    self.name(true)
-                }
-                "(" => {
-                    self.next();
-                    let inner = self.expr()?;
-                    self.expect(")")?;
-                    Ok(inner)
-                }
-                "[" => self.list(),
-                "{" => {
-                    self.next();
-                    let entries = self.entries()?;
-                    Ok(self.add(token.offset, Expr::Map(entries)))
-                }
-                "true" | "false" => {
-                    self.next();
-                    let value = Literal::Bool(token.text == "true");
-                    Ok(self.add(token.offset, Expr::Literal(value)))
-                }
-                "null" => {
-                    self.next();
-                    Ok(self.add(token.offset, Expr::Literal(Literal::Null)))
-                }
-                _ => Err(self.unexpected_operand(token)),
-            },
-            Kind::End | Kind::Quoted => Err(self.unexpected_operand(token)),
-        }
-    }
-
-    fn unexpected_operand(&self, token: Token<'_>) -> Stop {
-        let message = format!(
-            "Syntax error: mismatched input '{}' expecting {OPERAND}",
-            token.text
-        );
-        self.stop(token.offset, message)
-    }
-
-    fn literal(&mut self, token: Token<'_>, negative: bool) -> Id {
-        let sign = if negative { -1.0 } else { 1.0 };
-        let value = match token.kind {
-            Kind::Int => literal::int(token.text, negative)
-                .map(Literal::Int)
-                .ok_or("invalid int literal"),
-            Kind::Uint => literal::uint(token.text)
-                .map(Literal::Uint)
-                .ok_or("invalid uint literal"),
-            Kind::Float => match token.text.parse::<f64>() {
-                Ok(value) if value.is_finite() => Ok(Literal::Double(sign * value)),
-                _ => Err("invalid double literal"),
-            },
-            Kind::Bytes => literal::bytes(token.text).map(|bytes| Literal::Bytes(bytes.into())),
-            _ => literal::string(token.text).map(|text| Literal::String(text.into())),
-        };
-        let value = value.unwrap_or_else(|message| {
-            self.report(token.offset, message);
-            Literal::Null
-        });
-        self.add(token.offset, Expr::Literal(value))
-    }
-
-    /// An identifier, a call or a message, whichever the name turns out to begin.
-    fn name(&mut self, absolute: bool) -> Result<Id, Stop> {
-        let token = self.next();
-        if token.kind != Kind::Ident {
-            return Err(self.stop(
-                token.offset,
-                format!(
-                    "Syntax error: no viable alternative at input '.{}'",
-                    token.text
-                ),
-            ));
-        }
-        let qualify = |name: &str| match absolute {
-            true => Str::from(format!(".{name}")),
-            false => Str::new(name),
-        };
-        if let Some(length) = self.message_name() {
-            let mut name = qualify(token.text);
-            for _ in 0..length {
-                self.next();
-                name.push('.');
-                name.push_str(self.next().text);
-            }
-            let open = self.expect("{")?;
-            let fields = self.fields()?;
-            return Ok(self.add(open.offset, Expr::Struct { name, fields }));
-        }
-        if RESERVED.contains(&token.text) {
-            self.report(token.offset, format!("reserved identifier: {}", token.text));
-        }
-        if let Some(open) = self.accept("(") {
-            let args = self.arguments(")")?;
-            let name = qualify(token.text);
-            return Ok(self.call_or_macro(open.offset, None, &name, args));
-        }
-        Ok(self.add(token.offset, Expr::Ident(qualify(token.text))))
-    }
-
-    /// How many `.name` follow before a `{`, if that is what follows.
-    fn message_name(&self) -> Option<usize> {
-        let mut count = 0;
-        loop {
-            let token = self.peek_after(2 * count);
-            if token.is("{") {
-                return Some(count);
-            }
-            if !token.is(".") || self.peek_after(2 * count + 1).kind != Kind::Ident {
-                return None;
-            }
-            count += 1;
-        }
-    }
-
-    fn list(&mut self) -> Result<Id, Stop> {
-        let open = self.next();
-        let mut items = Vec::new();
-        let mut optional = Vec::new();
-        while self.accept("]").is_none() {
-            if self.accept_trailing_comma(items.is_empty(), "]")? {
-                break;
-            }
-            if self.optional_mark()? {
-                optional.push(items.len() as u32);
-            }
-            items.push(self.expr()?);
-            if !self.peek().is("]") {
-                self.expect_separator("]")?;
-            }
-        }
-        Ok(self.add(open.offset, Expr::List { items, optional }))
-    }
-
-    /// `[,]` and `{,}` are allowed.
-    fn accept_trailing_comma(&mut self, empty: bool, close: &str) -> Result<bool, Stop> {
-        if empty && self.peek().is(",") {
-            self.next();
-            self.expect(close)?;
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    fn expect_separator(&mut self, close: &str) -> Result<(), Stop> {
-        let found = self.peek();
-        if self.accept(",").is_some() {
-            return Ok(());
-        }
-        let message = format!(
-            "Syntax error: mismatched input '{}' expecting '{close}'",
-            found.text
-        );
-        Err(self.stop(found.offset, message))
-    }
-
-    fn entries(&mut self) -> Result<Vec<Entry>, Stop> {
-        let mut entries = Vec::new();
-        while self.accept("}").is_none() {
-            if self.accept_trailing_comma(entries.is_empty(), "}")? {
-                break;
-            }
-            let optional = self.optional_mark()?;
-            let key = self.expr()?;
-            self.expect(":")?;
-            let value = self.expr()?;
-            entries.push(Entry {
-                key,
-                value,
-                optional,
-            });
-            if !self.peek().is("}") {
-                self.expect_separator("}")?;
-            }
-        }
-        Ok(entries)
-    }
-
-    fn fields(&mut self) -> Result<Vec<StructField>, Stop> {
-        let mut fields = Vec::new();
-        while self.accept("}").is_none() {
-            if self.accept_trailing_comma(fields.is_empty(), "}")? {
-                break;
-            }
-            let optional = self.optional_mark()?;
-            let name = self.next();
-            let text = match name.kind {
-                Kind::Ident => name.text,
-                Kind::Quoted if self.options.quoted_names => &name.text[1..name.text.len() - 1],
-                _ => return Err(self.unexpected_operand(name)),
-            };
-            let colon = self.expect(":")?;
-            let value = self.expr()?;
-            fields.push(StructField {
-                name: text.into(),
-                offset: colon.offset as u32,
-                value,
-                optional,
-            });
-            if !self.peek().is("}") {
-                self.expect_separator("}")?;
-            }
-        }
-        Ok(fields)
     }
 
     pub(super) fn call(&mut self, offset: usize, function: &str, args: Vec<Id>) -> Id {
@@ -601,23 +370,24 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn operator_at(level: u8, token: Token<'_>) -> Option<&'static str> {
+/// The level and function of an operator.
+fn operator_at(token: Token<'_>) -> Option<(u8, &'static str)> {
     if token.kind != Kind::Mark {
         return None;
     }
-    Some(match (level, token.text) {
-        (0, "<") => operator::LESS,
-        (0, "<=") => operator::LESS_EQUALS,
-        (0, ">") => operator::GREATER,
-        (0, ">=") => operator::GREATER_EQUALS,
-        (0, "==") => operator::EQUALS,
-        (0, "!=") => operator::NOT_EQUALS,
-        (0, "in") => operator::IN,
-        (1, "+") => operator::ADD,
-        (1, "-") => operator::SUBTRACT,
-        (2, "*") => operator::MULTIPLY,
-        (2, "/") => operator::DIVIDE,
-        (2, "%") => operator::MODULO,
+    Some(match token.text {
+        "<" => (0, operator::LESS),
+        "<=" => (0, operator::LESS_EQUALS),
+        ">" => (0, operator::GREATER),
+        ">=" => (0, operator::GREATER_EQUALS),
+        "==" => (0, operator::EQUALS),
+        "!=" => (0, operator::NOT_EQUALS),
+        "in" => (0, operator::IN),
+        "+" => (1, operator::ADD),
+        "-" => (1, operator::SUBTRACT),
+        "*" => (2, operator::MULTIPLY),
+        "/" => (2, operator::DIVIDE),
+        "%" => (2, operator::MODULO),
         _ => return None,
     })
 }

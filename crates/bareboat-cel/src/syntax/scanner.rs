@@ -38,7 +38,9 @@ const MARKS: [&str; 25] = [
 ];
 
 /// All tokens of an expression, ending with one that says so.
-pub(super) fn scan(source: &str) -> Result<Vec<Token<'_>>, Vec<Issue>> {
+///
+/// What is no token is reported and left out, so that the rest can still be complained about.
+pub(super) fn scan(source: &str) -> (Vec<Token<'_>>, Vec<Issue>) {
     let mut tokens = Vec::new();
     let mut issues = Vec::new();
     let mut at = 0;
@@ -77,11 +79,7 @@ pub(super) fn scan(source: &str) -> Result<Vec<Token<'_>>, Vec<Issue>> {
         text: "<EOF>",
         offset: source.len(),
     });
-    if issues.is_empty() {
-        Ok(tokens)
-    } else {
-        Err(issues)
-    }
+    (tokens, issues)
 }
 
 fn blank(rest: &str) -> usize {
@@ -96,6 +94,11 @@ fn blank(rest: &str) -> usize {
 /// How much of the text a message about it quotes: an unfinished string up to its line's end.
 fn unrecognized(rest: &str) -> usize {
     let first = rest.chars().next().map_or(1, char::len_utf8);
+    // Half of an operator is reported with what should have been its other half.
+    if rest.starts_with(['&', '|', '=']) {
+        let second = rest[first..].chars().next().map_or(0, char::len_utf8);
+        return first + second;
+    }
     if rest.starts_with(['"', '\'']) {
         return rest.find(['\n', '\r']).unwrap_or(rest.len()).max(first);
     }

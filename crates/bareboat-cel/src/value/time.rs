@@ -1,15 +1,40 @@
 //! Durations and points in time: Go's spelling, RFC 3339, and the ranges both must keep.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// A point in time between the years 1 and 9999, to the nanosecond.
 ///
 /// Not `jiff::Timestamp`, which ends a day before the year 9999 does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Moment {
     seconds: i64,
     nanos: u32,
+    /// The offset from UTC in seconds it was written with, and will be printed with. Nothing else
+    /// depends on it.
+    offset: i32,
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Moment) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Moment {}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Moment) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Moment {
+    fn cmp(&self, other: &Moment) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
 }
 
 /// The first and the last second a timestamp may have.
@@ -23,7 +48,11 @@ impl Moment {
     /// years 1 to 9999.
     pub fn new(seconds: i64, nanos: u32) -> Option<Moment> {
         let valid = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && i128::from(nanos) < NANOS;
-        valid.then_some(Moment { seconds, nanos })
+        valid.then_some(Moment {
+            seconds,
+            nanos,
+            offset: 0,
+        })
     }
 
     /// The seconds since 1970, rounded down.
@@ -49,7 +78,11 @@ impl Moment {
     pub(crate) fn plus(self, nanoseconds: i128) -> Option<Moment> {
         let total = self.total() + nanoseconds;
         let seconds = i64::try_from(total.div_euclid(NANOS)).ok()?;
-        Moment::new(seconds, total.rem_euclid(NANOS) as u32)
+        let moment = Moment::new(seconds, total.rem_euclid(NANOS) as u32)?;
+        Some(Moment {
+            offset: self.offset,
+            ..moment
+        })
     }
 
     /// The clock and calendar of a time zone at that moment.
@@ -192,7 +225,11 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
         }
     };
     let seconds = date.seconds + (hour * 60 + minute) * 60 + second - offset;
-    Moment::new(seconds, nanos)
+    let moment = Moment::new(seconds, nanos)?;
+    Some(Moment {
+        offset: offset as i32,
+        ..moment
+    })
 }
 
 /// A date, as the first instant of its day.
@@ -212,9 +249,9 @@ pub(crate) fn parse_date(text: &str) -> Option<Moment> {
     Moment::new(days_of(year, month, day) * DAY, 0)
 }
 
-/// RFC 3339 in UTC with as many digits of the fraction as there are.
+/// RFC 3339 with the offset it was written with and as many digits of the fraction as there are.
 pub(crate) fn print_timestamp(moment: Moment) -> String {
-    let civil = Civil::of(moment.seconds, moment.nanos);
+    let civil = Civil::of(moment.seconds + i64::from(moment.offset), moment.nanos);
     let (minutes, second) = (civil.second_of_day / 60, civil.second_of_day % 60);
     let (hour, minute) = (minutes / 60, minutes % 60);
     let mut text = format!(
@@ -225,7 +262,14 @@ pub(crate) fn print_timestamp(moment: Moment) -> String {
         let fraction = format!(".{:09}", moment.nanos);
         text.push_str(fraction.trim_end_matches('0'));
     }
-    text.push('Z');
+    match moment.offset {
+        0 => text.push('Z'),
+        offset => {
+            let sign = if offset < 0 { '-' } else { '+' };
+            let minutes = offset.abs() / 60;
+            text.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+        }
+    }
     text
 }
 

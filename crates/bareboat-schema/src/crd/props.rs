@@ -62,11 +62,20 @@ impl<'a> Props<'a> {
             .and_then(Value::as_object)
             .into_iter()
             .flat_map(Map::iter)
-            .filter_map(|(name, value)| Some((name, Props::of(value)?)))
+            .filter_map(|(name, value)| Some((name, Props::of_member(value)?)))
     }
 
     pub(super) fn property(self, name: &str) -> Option<Props<'a>> {
-        Props::of(self.0.get("properties")?.get(name)?)
+        Props::of_member(self.0.get("properties")?.get(name)?)
+    }
+
+    /// Where a schema is expected under a name, null is one that says nothing.
+    fn of_member(value: &'a Value) -> Option<Props<'a>> {
+        static NOTHING: Map = Map::new();
+        match value {
+            Value::Null => Some(Props(&NOTHING)),
+            other => Props::of(other),
+        }
     }
 
     pub(super) fn default(self) -> Option<&'a Value> {

@@ -3,7 +3,7 @@
 //!
 //! Upstream: apiextensions pkg/apiserver/schema, validation.go, complete.go and convert.go.
 
-use super::props::Props;
+use super::props::{Props, is_zero};
 use bareboat_api::{FieldError, FieldPath, Value};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -172,9 +172,10 @@ fn metadata(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<Field
         let only_names = meta
             .members("properties")
             .all(|(name, _)| matches!(name, "name" | "generateName"));
-        let only_known = meta.0.iter().all(|(key, value)| {
-            matches!(key, "type" | "default" | "properties") || super::props::is_zero(value)
-        });
+        let only_known = meta
+            .0
+            .iter()
+            .all(|(key, value)| matches!(key, "type" | "default" | "properties") || is_zero(value));
         if !only_names || !only_known {
             errors.push(FieldError::forbidden(
                 at("metadata"),
@@ -190,9 +191,10 @@ fn is_int_or_string(s: Props<'_>) -> bool {
     let only_type = |value: &Value, wanted: &str| {
         value.as_object().is_some_and(|map| {
             map.get_str("type") == Some(wanted)
-                && map
-                    .iter()
-                    .all(|(key, value)| key == "type" || super::props::is_zero(value))
+                && map.iter().all(|(key, value)| {
+                    // An empty object is a default or a schema, and both say something.
+                    key == "type" || is_zero(value) && value.as_object().is_none()
+                })
         })
     };
     match s.list("anyOf") {

@@ -8,13 +8,10 @@ use super::expressions::Expressions;
 use super::keywords::{self, Strictness};
 use super::parts::{check_column, check_deprecation, check_names, check_subresources};
 use super::props::Props;
-use super::{approval, conversion, defaults, structural};
+use super::selectable::check_selectable;
+use super::{approval, conversion, defaults, lists, structural};
 use crate::Schema;
-use crate::path::field_path;
-use crate::schema::Kind;
 use bareboat_api::{FieldError, FieldPath, Value, names};
-
-const MAX_SELECTABLE: usize = 8;
 
 /// What is wrong with a new definition; its metadata is checked by the caller, save for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
@@ -73,48 +70,6 @@ pub fn validate_status(new: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What to warn the author of: formats that are not known, unless they stood there before.
-pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
-    let known = old.map(unknown_formats).unwrap_or_default();
-    unknown_formats(new)
-        .into_iter()
-        .filter(|format| !known.contains(format))
-        .map(|format| {
-            format!(
-                "unrecognized format {}",
-                bareboat_api::field::go_quote(&format)
-            )
-        })
-        .collect()
-}
-
-fn unknown_formats(crd: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut seen: Vec<&Value> = Vec::new();
-    for version in versions(crd) {
-        let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
-            continue;
-        };
-        // What all versions share is one schema.
-        if seen.contains(&schema) {
-            continue;
-        }
-        seen.push(schema);
-        if let Some(props) = Props::of(schema) {
-            props.any(&mut |props| {
-                let format = props.text("format");
-                if !format.is_empty()
-                    && crate::format::Format::named(format, Kind::named(props.kind())).is_none()
-                {
-                    found.push(format.to_owned());
-                }
-                false
-            });
-        }
-    }
-    found
-}
-
 pub(super) fn versions(crd: &Value) -> &[Value] {
     crd.at(&["spec", "versions"])
         .and_then(Value::as_array)
@@ -147,10 +102,10 @@ impl<'a> Validator<'a> {
             strictness: Strictness {
                 valid_types: never(&|schema| keywords::has_invalid_type(schema)),
                 atomic_sets: never(&|schema| {
-                    schema.any(&mut |props| keywords::non_atomic_set(props, &root).is_some())
+                    schema.any(&mut |props| lists::non_atomic_set(props, &root).is_some())
                 }),
                 map_keys: never(&|schema| {
-                    schema.any(&mut |props| !keywords::map_and_set_items(props, &root).is_empty())
+                    schema.any(&mut |props| !lists::map_and_set_items(props, &root).is_empty())
                 }),
             },
             require_schema: had_schemas,
@@ -262,6 +217,11 @@ impl<'a> Validator<'a> {
                     problems.join(","),
                 ));
             }
+            // The first version is also `spec.version` of the form before versions were many.
+            if index == 0 && !name.is_empty() && !problems.is_empty() {
+                let at = path.child("version");
+                errors.push(FieldError::invalid(at, name, problems.join(",")));
+            }
             check_deprecation(version, &at, errors);
         }
         self.check_parts(versions, structural, path, errors);
@@ -346,7 +306,10 @@ impl<'a> Validator<'a> {
                     check_column(column, &at.index(index), errors);
                 }
             }
-            _ => self.check_selectable(version, at, errors),
+            _ => {
+                let name = version.get("name").and_then(Value::as_str).unwrap_or("");
+                check_selectable(version, self.old_version(name), at, errors);
+            }
         }
     }
 
@@ -368,7 +331,10 @@ impl<'a> Validator<'a> {
         let has_status = versions(self.crd)
             .iter()
             .filter(|other| other.get("schema") == version.get("schema"))
-            .any(|other| other.at(&["subresources", "status"]).is_some());
+            .any(|other| {
+                let status = other.at(&["subresources", "status"]);
+                status.is_some_and(|status| !status.is_null())
+            });
         if has_status {
             errors.extend(keywords::root_with_status(props, &at));
         }
@@ -422,69 +388,6 @@ impl<'a> Validator<'a> {
         let old = versions(self.old?);
         old.iter()
             .find(|version| version.get("name").and_then(Value::as_str) == Some(name))
-    }
-
-    fn check_selectable(&self, version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
-        let fields = version.get("selectableFields");
-        let list = fields.and_then(Value::as_array).unwrap_or(&[]);
-        if list.is_empty() {
-            return;
-        }
-        let schema = version
-            .at(&["schema", "openAPIV3Schema"])
-            .and_then(|schema| Schema::parse(schema).ok());
-        let Some(schema) = schema else {
-            errors.push(FieldError::invalid(
-                at.clone(),
-                "",
-                "may only be set when validations.schema is included",
-            ));
-            return;
-        };
-        let mut seen: Vec<FieldPath> = Vec::new();
-        for (index, field) in list.iter().enumerate() {
-            let at = at.index(index).child("jsonPath");
-            let text = field.get("jsonPath").and_then(Value::as_str).unwrap_or("");
-            if text.is_empty() {
-                errors.push(FieldError::required(at, ""));
-                continue;
-            }
-            let target = match field_path(text, &schema.root, false) {
-                Ok(target) => target,
-                Err(problem) => {
-                    let detail = format!("is an invalid path: {problem}");
-                    errors.push(FieldError::invalid(at, text, detail));
-                    continue;
-                }
-            };
-            if target.first == "metadata" {
-                let detail = "must not point to fields in metadata";
-                errors.push(FieldError::invalid(at.clone(), text, detail));
-            }
-            if !matches!(
-                target.node.kind,
-                Kind::String | Kind::Boolean | Kind::Integer
-            ) {
-                errors.push(FieldError::invalid(
-                    at.clone(),
-                    text,
-                    "must point to a field of type string, boolean or integer. \
-                     Enum string fields and strings with formats are allowed.",
-                ));
-            }
-            if seen.contains(&target.path) {
-                errors.push(FieldError::duplicate(at, text));
-            } else {
-                seen.push(target.path);
-            }
-        }
-        let name = version.get("name").and_then(Value::as_str).unwrap_or("");
-        let tolerated = self
-            .old_version(name)
-            .is_some_and(|old| old.get("selectableFields") == fields);
-        if seen.len() > MAX_SELECTABLE && !tolerated {
-            errors.push(FieldError::too_many(at.clone(), seen.len(), MAX_SELECTABLE));
-        }
     }
 
     fn check_conversion(

@@ -8,7 +8,6 @@ impl TypeNode for Schema {
     fn form(&self) -> Form {
         match self.root.form() {
             // The root always has its type meta and metadata.
-            Form::Untyped if !self.root.has(Flags::PRESERVE) => Form::Struct,
             Form::Untyped => Form::Struct,
             form => form,
         }

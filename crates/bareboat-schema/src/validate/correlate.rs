@@ -71,9 +71,8 @@ pub(crate) fn same(new: &Value, old: Old<'_>) -> bool {
     match (new, old.value) {
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
-                && a.iter().all(|(name, value)| {
-                    old.member(name).is_some_and(|before| same(value, before))
-                })
+                && a.iter()
+                    .all(|(name, value)| old.member(name).is_some_and(|before| same(value, before)))
         }
         (Value::Array(a), Value::Array(b)) if old.node.list == Some(ListType::Map) => {
             a.len() == b.len()

@@ -2,15 +2,12 @@
 //!
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
-use super::bounds::{exceeds, is_multiple, shown_bound};
 use super::{Old, same};
-use crate::format::Format;
 use crate::number;
 use crate::schema::{Additional, Checks, Flags, Kind, Node};
 use bareboat_api::field::go_quote;
 use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// Checks a value; errors stand under `base`, while their texts name the place below it.
 ///
@@ -55,16 +52,17 @@ fn deduplicate(errors: &mut Vec<FieldError>) {
     *errors = kept;
 }
 
-struct Checker<'a> {
-    base: &'a FieldPath,
+/// Gathers what is wrong with a value.
+pub(super) struct Checker<'a> {
+    pub(super) base: &'a FieldPath,
     resource: bool,
     /// Whether any error went through `anyOf` and the like, the only source of repetition.
     composed: bool,
-    errors: Vec<FieldError>,
+    pub(super) errors: Vec<FieldError>,
 }
 
 /// A place in the value, printed only when something is wrong there.
-struct Place<'a> {
+pub(super) struct Place<'a> {
     parent: Option<&'a Place<'a>>,
     step: Step<'a>,
 }
@@ -80,7 +78,7 @@ impl Place<'_> {
         matches!(self.step, Step::Root)
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = match self.parent {
             Some(parent) => parent.text(),
             None => String::new(),
@@ -123,7 +121,7 @@ impl Checker<'_> {
         passed
     }
 
-    fn check(
+    pub(super) fn check(
         &mut self,
         node: &Node,
         value: &Value,
@@ -219,233 +217,6 @@ impl Checker<'_> {
             _ => self.wrong_type(place, node.type_text(), value.type_name()),
         }
         false
-    }
-
-    fn compositions(
-        &mut self,
-        checks: &Checks,
-        value: &Value,
-        old: Option<Old<'_>>,
-        place: &Place<'_>,
-    ) -> usize {
-        let mut passed = 0;
-        if !checks.any_of.is_empty() {
-            let (valid, best, first) = self.alternatives(&checks.any_of, true, value, old, place);
-            if valid == 0 {
-                self.composed(place, "must validate at least one schema (anyOf)");
-            }
-            passed += self.adopt(best).unwrap_or(first);
-        }
-        if !checks.one_of.is_empty() {
-            let (valid, best, first) = self.alternatives(&checks.one_of, false, value, old, place);
-            match valid {
-                1 => passed += first,
-                0 => {
-                    self.composed(
-                        place,
-                        "must validate one and only one schema (oneOf). Found none valid",
-                    );
-                    passed += self.adopt(best).unwrap_or(0);
-                }
-                several => {
-                    let text = format!(
-                        "must validate one and only one schema (oneOf). \
-                         Found {several} valid alternatives"
-                    );
-                    self.composed(place, &text);
-                }
-            }
-        }
-        if !checks.all_of.is_empty() {
-            let mut valid = 0;
-            for branch in &checks.all_of {
-                let start = self.errors.len();
-                passed += self.check(branch, value, old, place);
-                valid += usize::from(self.errors.len() == start);
-            }
-            if valid != checks.all_of.len() {
-                let tail = if valid == 0 { ". None validated" } else { "" };
-                self.composed(
-                    place,
-                    &format!("must validate all the schemas (allOf){tail}"),
-                );
-            }
-        }
-        if let Some(branch) = &checks.not {
-            let start = self.errors.len();
-            self.check(branch, value, old, place);
-            if self.errors.len() == start {
-                self.composed(place, "must not validate the schema (not)");
-            } else {
-                self.errors.truncate(start);
-            }
-        }
-        passed
-    }
-
-    /// Tries alternatives: how many hold, the errors of the best failure, and what the first
-    /// success passed.
-    fn alternatives(
-        &mut self,
-        branches: &[Arc<Node>],
-        first_suffices: bool,
-        value: &Value,
-        old: Option<Old<'_>>,
-        place: &Place<'_>,
-    ) -> (usize, Option<(usize, Vec<FieldError>)>, usize) {
-        let mut valid = 0;
-        let mut first = 0;
-        let mut best: Option<(usize, Vec<FieldError>)> = None;
-        for branch in branches {
-            let start = self.errors.len();
-            let passed = self.check(branch, value, old, place);
-            if self.errors.len() == start {
-                if valid == 0 {
-                    first = passed;
-                }
-                valid += 1;
-                best = None;
-                if first_suffices {
-                    break;
-                }
-                continue;
-            }
-            let failures = self.errors.split_off(start);
-            if valid == 0 && best.as_ref().is_none_or(|(most, _)| passed > *most) {
-                best = Some((passed, failures));
-            }
-        }
-        (valid, best, first)
-    }
-
-    fn adopt(&mut self, failures: Option<(usize, Vec<FieldError>)>) -> Option<usize> {
-        let (passed, mut errors) = failures?;
-        self.errors.append(&mut errors);
-        Some(passed)
-    }
-
-    fn check_text(&mut self, checks: &Checks, text: &str, place: &Place<'_>) -> usize {
-        let mut passed = 0;
-        self.check_length_and_pattern(checks, text, place);
-        if let Some((format, name)) = &checks.format
-            && format.is_for_text()
-        {
-            passed += 1;
-            if !format.accepts(text) {
-                let place_text = place.text();
-                let detail = format!(
-                    "{place_text} in body must be of type {name}: {}",
-                    go_quote(text)
-                );
-                self.push(
-                    &place_text,
-                    FieldErrorKind::TypeInvalid,
-                    Value::string(text),
-                    detail,
-                );
-            }
-        }
-        passed
-    }
-
-    /// Only the first of the three is reported.
-    fn check_length_and_pattern(&mut self, checks: &Checks, text: &str, place: &Place<'_>) {
-        if checks.max_length.is_some() || checks.min_length.is_some() {
-            let length = text.chars().count() as i64;
-            if let Some(limit) = checks.max_length
-                && length > limit
-            {
-                let path = self.path(&place.text());
-                let limit = usize::try_from(limit).unwrap_or(0);
-                self.errors.push(FieldError::too_long(path, limit));
-                return;
-            }
-            if let Some(limit) = checks.min_length
-                && length < limit
-            {
-                let detail = format!("should be at least {limit} chars long");
-                self.invalid(place, Value::string(text), &detail);
-                return;
-            }
-        }
-        if let Some(pattern) = &checks.pattern {
-            match pattern.matches(text) {
-                Ok(true) => {}
-                Ok(false) => {
-                    let detail = format!("should match '{}'", pattern.source());
-                    self.invalid(place, Value::string(text), &detail);
-                }
-                Err(reason) => {
-                    let detail = format!(
-                        "should match '{}, but pattern is invalid: {reason}'",
-                        pattern.source()
-                    );
-                    self.invalid(place, Value::string(text), &detail);
-                }
-            }
-        }
-    }
-
-    fn check_number(&mut self, node: &Node, value: &Value, place: &Place<'_>) {
-        let checks = node.checks.as_deref();
-        let format = checks.and_then(|checks| checks.format.as_ref().map(|(format, _)| *format));
-        let in_range = match (node.kind, format, value) {
-            _ if node.has(Flags::INT_OR_STRING) => true,
-            (Kind::Integer, Some(Format::Int32), _) => value
-                .as_i64()
-                .is_some_and(|number| i32::try_from(number).is_ok()),
-            (Kind::Integer, _, Value::Float(number)) => number::is_integer(*number),
-            (Kind::Number, Some(Format::Float), _) => value
-                .as_f64()
-                .is_some_and(|number| number.abs() <= f64::from(f32::MAX)),
-            _ => true,
-        };
-        if !in_range {
-            let format = match format {
-                Some(Format::Int32) => "with format int32",
-                Some(Format::Int64) => "with format int64",
-                Some(Format::Float) => "with format float",
-                _ => "(default format)",
-            };
-            let text = format!(
-                "Checked value must be of type {} {format} in {}",
-                node.kind.name(),
-                place.text()
-            );
-            self.errors
-                .push(FieldError::invalid(self.base.clone(), "", text));
-        }
-        let Some(checks) = checks else { return };
-        if let Some(factor) = checks.multiple_of
-            && !is_multiple(value, factor)
-        {
-            let detail = format!("should be a multiple of {}", shown_bound(value, factor));
-            self.invalid(place, value.clone(), &detail);
-        }
-        if let Some(limit) = checks.minimum {
-            let exclusive = checks.exclusive_minimum;
-            if exceeds(limit, value, exclusive, std::cmp::Ordering::Less) {
-                let words = if exclusive {
-                    "greater than"
-                } else {
-                    "greater than or equal to"
-                };
-                let detail = format!("should be {words} {}", shown_bound(value, limit));
-                self.invalid(place, value.clone(), &detail);
-            }
-        }
-        if let Some(limit) = checks.maximum {
-            let exclusive = checks.exclusive_maximum;
-            if exceeds(limit, value, exclusive, std::cmp::Ordering::Greater) {
-                let words = if exclusive {
-                    "less than"
-                } else {
-                    "less than or equal to"
-                };
-                let detail = format!("should be {words} {}", shown_bound(value, limit));
-                self.invalid(place, value.clone(), &detail);
-            }
-        }
     }
 
     fn check_items(&mut self, checks: &Checks, count: usize, place: &Place<'_>) {
@@ -557,21 +328,21 @@ impl Checker<'_> {
         );
     }
 
-    fn invalid(&mut self, place: &Place<'_>, value: Value, rest: &str) {
+    pub(super) fn invalid(&mut self, place: &Place<'_>, value: Value, rest: &str) {
         let text = place.text();
         let detail = format!("{text} in body {rest}");
         self.push(&text, FieldErrorKind::Invalid, value, detail);
     }
 
     /// Failed compositions stand at the object, and name their place in words.
-    fn composed(&mut self, place: &Place<'_>, rest: &str) {
+    pub(super) fn composed(&mut self, place: &Place<'_>, rest: &str) {
         self.composed = true;
         let detail = format!("{} {rest}", go_quote(&place.text()));
         self.errors
             .push(FieldError::invalid(self.base.clone(), "", detail));
     }
 
-    fn push(&mut self, text: &str, kind: FieldErrorKind, value: Value, detail: String) {
+    pub(super) fn push(&mut self, text: &str, kind: FieldErrorKind, value: Value, detail: String) {
         let error = FieldError {
             kind,
             path: self.path(text),
@@ -581,7 +352,7 @@ impl Checker<'_> {
         self.errors.push(error);
     }
 
-    fn path(&self, text: &str) -> FieldPath {
+    pub(super) fn path(&self, text: &str) -> FieldPath {
         if text.is_empty() {
             self.base.clone()
         } else {

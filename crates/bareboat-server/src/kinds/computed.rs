@@ -1,7 +1,10 @@
 //! Kinds without a store: a program answers, and the verbs it has are the verbs served.
 
+use crate::authn::{self, Evidence, FirstOf, Peer};
+use crate::authz::{self, Authorizer};
 use crate::reply::Response;
 use crate::request::body::RequestBody;
+use crate::request::info::RequestInfo;
 use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
 use bareboat_api::{Object, Status, Str};
 use std::sync::Arc;
@@ -20,6 +23,44 @@ pub struct Question {
     pub name: Str,
     /// For which part; empty for the object itself.
     pub subresource: Str,
+    /// Who is who and who may do what on this server.
+    pub access: Access,
+}
+
+/// Who is who and who may do what, for kinds that answer such questions.
+#[derive(Clone)]
+pub struct Access {
+    pub(crate) authn: FirstOf,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+}
+
+impl Access {
+    /// Who shows a bearer token; nothing when nobody is known by it.
+    pub async fn who(&self, token: &str) -> Option<User> {
+        let mut headers = http::HeaderMap::new();
+        let value = http::HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+        headers.insert(http::header::AUTHORIZATION, value);
+        let peer = Peer::default();
+        let evidence = Evidence {
+            headers: &headers,
+            peer: &peer,
+        };
+        let found = self.authn.authenticate(&evidence).await.ok()??;
+        Some(authn::authenticated(found))
+    }
+
+    /// Whether somebody may do something; otherwise why not, if there is more to say.
+    pub async fn may(&self, user: &User, info: &RequestInfo) -> Result<(), String> {
+        authz::also(self.authorizer.as_ref(), user, info)
+            .await
+            .map_err(|_| String::new())
+    }
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Access")
+    }
 }
 
 /// One change that a computed kind reports to a watcher.

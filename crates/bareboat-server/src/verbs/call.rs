@@ -7,7 +7,7 @@ use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Offer, negotiate};
 use crate::server::state::State;
 use bareboat_api::Status;
-use bareboat_api::kind::Version;
+use bareboat_api::kind::{ScalePaths, SubresourceRole, Version};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,14 @@ impl Call {
     pub(crate) fn key(&self) -> String {
         self.served
             .key(&self.ask.info.namespace, &self.ask.info.name)
+    }
+
+    /// Where the replicas are, if the request is about the scale of the object.
+    pub(crate) fn scale_paths(&self) -> Option<&ScalePaths> {
+        match &self.version().subresource(&self.ask.info.subresource)?.role {
+            SubresourceRole::Scale(paths) => Some(paths),
+            _ => None,
+        }
     }
 
     pub(crate) fn messages(&self) -> &MetaMessages {

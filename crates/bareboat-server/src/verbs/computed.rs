@@ -2,7 +2,7 @@
 
 use super::selection::Selection;
 use crate::authz::Authorized;
-use crate::kinds::computed::{Change, Computed, Question};
+use crate::kinds::computed::{Access, Change, Computed, Question};
 use crate::kinds::served::Served;
 use crate::reply::{self, Body, Response};
 use crate::request::ask::Ask;
@@ -11,6 +11,7 @@ use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::ListOptions;
 use crate::server::state::State;
 use crate::tables::{self, Include};
+use bareboat_api::facts::MessageRef;
 use bareboat_api::{Map, Object, Status, Value};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -34,6 +35,10 @@ pub(super) async fn answer(
         namespace: info.namespace.clone(),
         name: info.name.clone(),
         subresource: info.subresource.clone(),
+        access: Access {
+            authn: state.authn.clone(),
+            authorizer: state.authorizer.clone(),
+        },
     };
     if !info.subresource.is_empty() {
         let mut request = http::Request::new(body);
@@ -43,18 +48,27 @@ pub(super) async fn answer(
     }
     match info.verb.as_str() {
         "get" => {
-            let agreed = agree(&ask, "PartialObjectMetadata")?;
+            let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
             let object = computed.do_get(question).await?;
             one(StatusCode::OK, agreed, &ask, &computed, version, object)
         }
         "list" => {
-            let agreed = agree(&ask, "PartialObjectMetadataList")?;
+            let agreed = agree(&ask, &computed, version, "PartialObjectMetadataList")?;
+            // Lists of computed kinds are made for people and small caches: JSON will do.
+            let agreed = Agreed {
+                media: if agreed.media == Media::Protobuf {
+                    Media::Json
+                } else {
+                    agreed.media
+                },
+                ..agreed
+            };
             list(state, agreed, &ask, &computed, version, question).await
         }
         "create" => {
-            let agreed = agree(&ask, "PartialObjectMetadata")?;
+            let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
             let body = body.read().await?;
-            let object = decode(&ask, &body)?;
+            let object = decode(&ask, &computed, version, &body)?;
             let object = computed.do_create(question, object).await?;
             one(
                 StatusCode::CREATED,
@@ -73,8 +87,19 @@ pub(super) async fn answer(
     }
 }
 
-fn agree(ask: &Ask, metadata: &'static str) -> Result<Agreed, Status> {
+/// The protobuf message of a version, for kinds that have one.
+fn message(computed: &Computed, version: usize) -> Option<MessageRef> {
+    computed.kind().versions[version].shape.message()
+}
+
+fn agree(
+    ask: &Ask,
+    computed: &Computed,
+    version: usize,
+    metadata: &'static str,
+) -> Result<Agreed, Status> {
     let offer = Offer {
+        protobuf: message(computed, version).is_some(),
         table: true,
         metadata: Some(metadata),
         ..Offer::PLAIN
@@ -83,16 +108,32 @@ fn agree(ask: &Ask, metadata: &'static str) -> Result<Agreed, Status> {
         .ok_or_else(|| Status::not_acceptable(&offer.names()))
 }
 
-fn decode(ask: &Ask, body: &[u8]) -> Result<Object, Status> {
-    let media = crate::request::negotiate::content_type(&ask.headers, false);
-    let parsed = match media {
-        Some(Media::Json) => bareboat_wire::json::parse(body),
-        Some(Media::Yaml) => bareboat_wire::yaml::parse(body),
+fn decode(ask: &Ask, computed: &Computed, version: usize, body: &[u8]) -> Result<Object, Status> {
+    let message = message(computed, version);
+    let refuse = |why: String| Status::bad_request(format!("the body cannot be read: {why}"));
+    let media = crate::request::negotiate::content_type(&ask.headers, message.is_some());
+    let mut value = match (media, message) {
+        (Some(Media::Json), _) => {
+            bareboat_wire::json::parse(body)
+                .map_err(|error| refuse(error.to_string()))?
+                .value
+        }
+        (Some(Media::Yaml), _) => {
+            bareboat_wire::yaml::parse(body)
+                .map_err(|error| refuse(error.to_string()))?
+                .value
+        }
+        (Some(Media::Protobuf), Some(message)) => {
+            let envelope = bareboat_wire::proto::decode_envelope(body)
+                .map_err(|error| refuse(error.to_string()))?;
+            bareboat_wire::proto::decode_message(message.get(), envelope.raw)
+                .map_err(|error| refuse(error.to_string()))?
+        }
         _ => return Err(Status::unsupported_media_type(&Offer::PLAIN.names())),
     };
-    let parsed =
-        parsed.map_err(|error| Status::bad_request(format!("the body cannot be read: {error}")))?;
-    Object::try_from(parsed.value).map_err(|_| Status::bad_request("the body must be an object"))
+    let shape = &computed.kind().versions[version].shape;
+    shape.conform(&mut value, &mut Vec::new()).map_err(refuse)?;
+    Object::try_from(value).map_err(|_| Status::bad_request("the body must be an object"))
 }
 
 fn one(
@@ -103,6 +144,13 @@ fn one(
     version: usize,
     object: Object,
 ) -> Result<Response, Status> {
+    if agreed.media == Media::Protobuf
+        && let Some(message) = message(computed, version)
+    {
+        let raw = crate::protobuf::encode(message.get(), object.value())?;
+        let bytes = crate::protobuf::envelope(object.api_version(), object.kind(), &raw);
+        return Ok(reply::full(code, Media::Protobuf.name(), bytes));
+    }
     let value = match agreed.transform {
         Transform::Whole => object.into(),
         Transform::Metadata { beta } => tables::partial(&object, beta),

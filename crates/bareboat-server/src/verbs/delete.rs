@@ -15,6 +15,9 @@ use http::StatusCode;
 use options::{DeleteOptions, Propagation};
 use std::sync::Arc;
 
+/// What whoever deletes a job without saying what becomes of its pods should know.
+const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// What became of a deletion.
 pub(super) enum Deleted {
     /// The object is gone; this is its last state.
@@ -102,7 +105,14 @@ async fn attempt(
     pipeline.check(Operation::Delete, None, Some(&live)).await?;
 
     let mut object = live.clone();
-    set_collector_finalizers(&mut object, options.propagation);
+    set_collector_finalizers(
+        &mut object,
+        options.propagation,
+        kind.policy.orphan_by_default,
+    );
+    if kind.policy.orphan_by_default && options.propagation.is_none() {
+        call.ask.warnings.add(ORPHANS);
+    }
     let already = object.deletion_timestamp().is_some();
     let stays = kind.strategy.begin_delete(&mut object, &pipeline.context());
     let grace = if kind.policy.graceful_deletion {
@@ -205,11 +215,20 @@ fn check_preconditions(call: &Call, live: &Object, options: &DeleteOptions) -> R
 }
 
 /// Finalizers by which a deletion asks the garbage collector for its services.
-fn set_collector_finalizers(object: &mut Object, propagation: Option<Propagation>) {
+fn set_collector_finalizers(
+    object: &mut Object,
+    propagation: Option<Propagation>,
+    orphan_by_default: bool,
+) {
     const ORPHAN: &str = "orphan";
     const FOREGROUND: &str = "foregroundDeletion";
-    let Some(propagation) = propagation else {
-        return;
+    let asked_before = object
+        .finalizers()
+        .any(|name| name == ORPHAN || name == FOREGROUND);
+    let propagation = match propagation {
+        Some(propagation) => propagation,
+        None if orphan_by_default && !asked_before => Propagation::Orphan,
+        None => return,
     };
     let mut finalizers: Vec<Str> = object
         .finalizers()

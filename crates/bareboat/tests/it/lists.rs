@@ -43,11 +43,18 @@ async fn pages_show_one_state_however_much_is_written_between_them() {
             let limit = 1 + shuffle(&mut seed) % 7;
             let path = format!("{MAPS}?limit={limit}&continue={token}");
             let page = server.get(&path).await.expect(200).json();
-            assert_eq!(version(&page), whole.version(), "every page is of the first version");
+            assert_eq!(
+                version(&page),
+                whole.version(),
+                "every page is of the first version"
+            );
             let items = page["items"].as_array().unwrap();
             left -= items.len();
             for item in items {
-                assert!(seen.insert(name(item), item.clone()).is_none(), "no item twice");
+                assert!(
+                    seen.insert(name(item), item.clone()).is_none(),
+                    "no item twice"
+                );
             }
             let Some(next) = page["metadata"]["continue"].as_str() else {
                 assert_eq!(page["metadata"].get("remainingItemCount"), None);
@@ -78,25 +85,61 @@ async fn resource_versions_mean_what_the_table_says() {
     let before = server.get(MAPS).await.version();
     fill(&server, 3).await;
     let middle = server.get(MAPS).await.version();
-    let last = server.post(MAPS, &config_map("z")).await.expect(201).version();
+    let last = server
+        .post(MAPS, &config_map("z"))
+        .await
+        .expect(201)
+        .version();
     let table: Vec<(String, u16, Option<usize>)> = vec![
         (String::new(), 200, Some(4)),
         ("?limit=2".into(), 200, Some(2)),
         ("?resourceVersion=0".into(), 200, Some(4)),
         ("?resourceVersion=0&limit=2".into(), 200, Some(4)),
-        ("?resourceVersion=0&resourceVersionMatch=NotOlderThan".into(), 200, Some(4)),
+        (
+            "?resourceVersion=0&resourceVersionMatch=NotOlderThan".into(),
+            200,
+            Some(4),
+        ),
         (format!("?resourceVersion={middle}"), 200, Some(4)),
         (format!("?resourceVersion={middle}&limit=10"), 200, Some(3)),
         (format!("?resourceVersion={before}&limit=10"), 200, Some(0)),
-        (format!("?resourceVersion={middle}&resourceVersionMatch=NotOlderThan"), 200, Some(4)),
-        (format!("?resourceVersion={middle}&resourceVersionMatch=NotOlderThan&limit=2"), 200, Some(2)),
-        (format!("?resourceVersion={middle}&resourceVersionMatch=Exact"), 200, Some(3)),
-        (format!("?resourceVersion={middle}&resourceVersionMatch=Exact&limit=2"), 200, Some(2)),
-        (format!("?resourceVersion={last}&resourceVersionMatch=Exact"), 200, Some(4)),
-        ("?resourceVersion=0&resourceVersionMatch=Exact".into(), 422, None),
+        (
+            format!("?resourceVersion={middle}&resourceVersionMatch=NotOlderThan"),
+            200,
+            Some(4),
+        ),
+        (
+            format!("?resourceVersion={middle}&resourceVersionMatch=NotOlderThan&limit=2"),
+            200,
+            Some(2),
+        ),
+        (
+            format!("?resourceVersion={middle}&resourceVersionMatch=Exact"),
+            200,
+            Some(3),
+        ),
+        (
+            format!("?resourceVersion={middle}&resourceVersionMatch=Exact&limit=2"),
+            200,
+            Some(2),
+        ),
+        (
+            format!("?resourceVersion={last}&resourceVersionMatch=Exact"),
+            200,
+            Some(4),
+        ),
+        (
+            "?resourceVersion=0&resourceVersionMatch=Exact".into(),
+            422,
+            None,
+        ),
         ("?resourceVersionMatch=Exact".into(), 422, None),
         ("?resourceVersionMatch=NotOlderThan".into(), 422, None),
-        ("?resourceVersion=1&resourceVersionMatch=Nearly".into(), 422, None),
+        (
+            "?resourceVersion=1&resourceVersionMatch=Nearly".into(),
+            422,
+            None,
+        ),
         ("?sendInitialEvents=true".into(), 422, None),
         ("?resourceVersion=one".into(), 400, None),
         ("?resourceVersion=-1".into(), 400, None),
@@ -142,8 +185,14 @@ async fn a_version_of_the_future_is_waited_for_and_then_refused() {
     let refused = server.get(&path).await.expect(504);
     let (_, reason, message) = refused.status();
     assert_eq!(reason, "Timeout");
-    assert!(message.starts_with("Timeout: Too large resource version: "), "{message}");
-    assert_eq!(refused.json()["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+    assert!(
+        message.starts_with("Timeout: Too large resource version: "),
+        "{message}"
+    );
+    assert_eq!(
+        refused.json()["details"]["causes"][0]["reason"],
+        "ResourceVersionTooLarge"
+    );
     assert_eq!(refused.header("retry-after"), "1");
 }
 
@@ -158,13 +207,25 @@ async fn selectors_choose_by_labels_and_fields() {
         ("labelSelector", "parity!=odd", "m000 m002 m004 plain"),
         ("labelSelector", "parity", "m000 m001 m002 m003 m004 m005"),
         ("labelSelector", "!parity", "plain"),
-        ("labelSelector", "parity in (even, odd)", "m000 m001 m002 m003 m004 m005"),
-        ("labelSelector", "parity notin (even)", "m001 m003 m005 plain"),
+        (
+            "labelSelector",
+            "parity in (even, odd)",
+            "m000 m001 m002 m003 m004 m005",
+        ),
+        (
+            "labelSelector",
+            "parity notin (even)",
+            "m001 m003 m005 plain",
+        ),
         ("labelSelector", "parity,parity!=even", "m001 m003 m005"),
         ("labelSelector", "other=x", ""),
         ("fieldSelector", "metadata.name=m003", "m003"),
         ("fieldSelector", "metadata.name==nobody", ""),
-        ("fieldSelector", "metadata.name!=plain,metadata.namespace=default", "m000 m001 m002 m003 m004 m005"),
+        (
+            "fieldSelector",
+            "metadata.name!=plain,metadata.namespace=default",
+            "m000 m001 m002 m003 m004 m005",
+        ),
         ("fieldSelector", "metadata.namespace=other", ""),
     ];
     for (kind, selector, expected) in cases {
@@ -182,7 +243,10 @@ async fn selectors_choose_by_labels_and_fields() {
     let page = page.json();
     assert_eq!(page["metadata"].get("remainingItemCount"), None);
     let token = text(&page["metadata"]["continue"]).to_owned();
-    let rest = server.get(&format!("{path}&continue={token}")).await.expect(200);
+    let rest = server
+        .get(&format!("{path}&continue={token}"))
+        .await
+        .expect(200);
     assert_eq!(rest.names(), ["m004"]);
     assert_eq!(rest.json()["metadata"].get("continue"), None);
     for (kind, selector) in [
@@ -192,7 +256,9 @@ async fn selectors_choose_by_labels_and_fields() {
         ("fieldSelector", "spec.x=1"),
         ("fieldSelector", "nonsense"),
     ] {
-        let answer = server.get(&format!("{MAPS}?{kind}={}", escape(selector))).await;
+        let answer = server
+            .get(&format!("{MAPS}?{kind}={}", escape(selector)))
+            .await;
         assert_eq!(answer.status().1, "BadRequest", "{selector}");
     }
 }
@@ -208,14 +274,21 @@ async fn an_expired_token_offers_to_go_on_at_the_newest() {
     };
     let server = TestServer::builder().store_options(options).start().await;
     fill(&server, 6).await;
-    let page = server.get(&format!("{MAPS}?limit=2")).await.expect(200).json();
+    let page = server
+        .get(&format!("{MAPS}?limit=2"))
+        .await
+        .expect(200)
+        .json();
     let old = version(&page);
     let token = text(&page["metadata"]["continue"]).to_owned();
     let path = format!("{MAPS}?limit=2&continue={token}");
     let mut refused = None;
     for round in 0..400 {
         let patch = json!({"data": {"round": round.to_string()}});
-        server.patch(&format!("{MAPS}/m005"), MERGE, &patch).await.expect(200);
+        server
+            .patch(&format!("{MAPS}/m005"), MERGE, &patch)
+            .await
+            .expect(200);
         let answer = server.get(&path).await;
         if answer.code == 410 {
             refused = Some(answer);
@@ -226,20 +299,31 @@ async fn an_expired_token_offers_to_go_on_at_the_newest() {
     let refused = refused.expect("history should have been compacted by now");
     let (_, reason, message) = refused.status();
     assert_eq!(reason, "Expired");
-    assert!(message.starts_with("The provided continue parameter is too old"), "{message}");
+    assert!(
+        message.starts_with("The provided continue parameter is too old"),
+        "{message}"
+    );
     let onward = text(&refused.json()["metadata"]["continue"]).to_owned();
     server.post(MAPS, &config_map("m0025")).await.expect(201);
     let mut names = Vec::new();
     let mut next = Some(onward);
     while let Some(token) = next {
-        let page = server.get(&format!("{MAPS}?limit=2&continue={token}")).await.expect(200);
+        let page = server
+            .get(&format!("{MAPS}?limit=2&continue={token}"))
+            .await
+            .expect(200);
         names.extend(page.names());
-        next = page.json()["metadata"]["continue"].as_str().map(str::to_owned);
+        next = page.json()["metadata"]["continue"]
+            .as_str()
+            .map(str::to_owned);
     }
     assert_eq!(names, ["m002", "m0025", "m003", "m004", "m005"]);
     let exact = format!("{MAPS}?resourceVersion={old}&resourceVersionMatch=Exact");
     let refused = server.get(&exact).await.expect(410);
-    assert_eq!(refused.status().2, "The resourceVersion for the provided list is too old.");
+    assert_eq!(
+        refused.status().2,
+        "The resourceVersion for the provided list is too old."
+    );
 }
 
 #[tokio::test]
@@ -253,12 +337,22 @@ async fn lists_come_in_every_form() {
     assert_eq!(table["columnDefinitions"][0]["name"], "Name");
     assert_eq!(table["rows"][0]["cells"][0], "m000");
     assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
-    for (include, kind) in [("None", None), ("Metadata", Some("PartialObjectMetadata")), ("Object", Some("ConfigMap"))] {
-        let table = server.get_as(&format!("{MAPS}?includeObject={include}"), TABLE).await.json();
+    for (include, kind) in [
+        ("None", None),
+        ("Metadata", Some("PartialObjectMetadata")),
+        ("Object", Some("ConfigMap")),
+    ] {
+        let table = server
+            .get_as(&format!("{MAPS}?includeObject={include}"), TABLE)
+            .await
+            .json();
         let object = &table["rows"][0]["object"];
         assert_eq!(object["kind"].as_str(), kind, "{include}");
     }
-    server.get_as(&format!("{MAPS}?includeObject=Some"), TABLE).await.expect(400);
+    server
+        .get_as(&format!("{MAPS}?includeObject=Some"), TABLE)
+        .await
+        .expect(400);
 
     let partial = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let list = server.get_as(MAPS, partial).await.expect(200).json();
@@ -267,11 +361,18 @@ async fn lists_come_in_every_form() {
     assert_eq!(list["items"][2].get("data"), None);
     let single = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
     server.get_as(MAPS, single).await.expect(406);
-    server.get_as(&format!("{MAPS}/m000"), partial).await.expect(406);
+    server
+        .get_as(&format!("{MAPS}/m000"), partial)
+        .await
+        .expect(406);
 
     let yaml = server.get_as(MAPS, "application/yaml").await.expect(200);
     assert_eq!(yaml.header("content-type"), "application/yaml");
-    assert!(yaml.text().contains("kind: ConfigMapList"), "{}", yaml.text());
+    assert!(
+        yaml.text().contains("kind: ConfigMapList"),
+        "{}",
+        yaml.text()
+    );
     let parsed = bareboat_wire::yaml::parse(&yaml.bytes).unwrap();
     let parsed: Value = serde_json::from_slice(&parsed.value.to_json()).unwrap();
     assert_eq!(parsed, server.get(MAPS).await.json());
@@ -279,15 +380,28 @@ async fn lists_come_in_every_form() {
     let plain = server.get(MAPS).await;
     assert!(!plain.text().trim_end().contains('\n'));
     let pretty = server.get(&format!("{MAPS}?pretty=true")).await.expect(200);
-    assert!(pretty.text().contains("\n  \"items\": ["), "{}", pretty.text());
+    assert!(
+        pretty.text().contains("\n  \"items\": ["),
+        "{}",
+        pretty.text()
+    );
     assert_eq!(pretty.json(), plain.json());
-    let curl = server.send("GET", MAPS, &[("user-agent", "curl/8")], "").await;
+    let curl = server
+        .send("GET", MAPS, &[("user-agent", "curl/8")], "")
+        .await;
     assert!(curl.text().contains("\n  \"items\": ["));
 
-    let empty = server.get("/api/v1/namespaces/default/secrets").await.expect(200);
+    let empty = server
+        .get("/api/v1/namespaces/default/secrets")
+        .await
+        .expect(200);
     assert!(empty.text().contains("\"items\":[]"));
     let items = plain.json();
-    assert_eq!(items["items"][0].get("kind"), None, "items of built-in lists carry no type");
+    assert_eq!(
+        items["items"][0].get("kind"),
+        None,
+        "items of built-in lists carry no type"
+    );
 
     let binary = server.get_as(MAPS, PROTOBUF).await.expect(200);
     assert_eq!(binary.header("content-type"), PROTOBUF);
@@ -297,7 +411,10 @@ async fn lists_come_in_every_form() {
     let metadata = proto::get(first, 1).expect("metadata");
     assert_eq!(proto::get(metadata, 1), Some(b"m000".as_slice()));
     server.get_as(MAPS, "text/html").await.expect(406);
-    let fallback = server.get_as(MAPS, "text/html, application/json;q=0.5").await.expect(200);
+    let fallback = server
+        .get_as(MAPS, "text/html, application/json;q=0.5")
+        .await
+        .expect(200);
     assert_eq!(fallback.header("content-type"), "application/json");
 }
 
@@ -316,9 +433,14 @@ async fn large_lists_are_compressed_for_those_who_ask() {
     assert_eq!(packed.header("vary"), "Accept-Encoding");
     assert!(packed.bytes.len() < plain.bytes.len() / 10);
     let mut text = String::new();
-    flate2::read::GzDecoder::new(&packed.bytes[..]).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(&packed.bytes[..])
+        .read_to_string(&mut text)
+        .unwrap();
     assert_eq!(text, plain.text());
-    let small = server.send("GET", "/api/v1/namespaces", &headers, "").await.expect(200);
+    let small = server
+        .send("GET", "/api/v1/namespaces", &headers, "")
+        .await
+        .expect(200);
     assert_eq!(small.header("content-encoding"), "");
     let never = [("accept-encoding", "gzip;q=0")];
     let unpacked = server.send("GET", MAPS, &never, "").await.expect(200);

@@ -23,6 +23,23 @@ pub(crate) enum As {
 
 /// A TLS connection that speaks the given protocol.
 pub(crate) async fn tls(server: &TestServer, who: As, protocol: &str) -> TlsStream<TcpStream> {
+    let shown = (who == As::Admin).then(|| server.admin_certificate());
+    connect(server, shown, protocol).await
+}
+
+/// A TLS connection for HTTP/1.1 that shows some certificate.
+pub(crate) async fn with_certificate(
+    server: &TestServer,
+    shown: (&str, &str),
+) -> TlsStream<TcpStream> {
+    connect(server, Some(shown), "http/1.1").await
+}
+
+async fn connect(
+    server: &TestServer,
+    shown: Option<(&str, &str)>,
+    protocol: &str,
+) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     for certificate in rustls_pemfile::certs(&mut server.ca().as_bytes()) {
         roots.add(certificate.unwrap()).unwrap();
@@ -32,10 +49,9 @@ pub(crate) async fn tls(server: &TestServer, who: As, protocol: &str) -> TlsStre
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots);
-    let mut config = match who {
-        As::Nobody => builder.with_no_client_auth(),
-        As::Admin => {
-            let (certificate, key) = server.admin_certificate();
+    let mut config = match shown {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
             let chain = rustls_pemfile::certs(&mut certificate.as_bytes())
                 .map(Result::unwrap)
                 .collect();
@@ -62,8 +78,11 @@ pub(crate) enum Connection {
 
 impl Connection {
     pub(crate) async fn http1(server: &TestServer, who: As) -> Connection {
-        let io = TokioIo::new(tls(server, who, "http/1.1").await);
-        let (sender, connection) = http1::handshake(io).await.unwrap();
+        Connection::over_http1(tls(server, who, "http/1.1").await).await
+    }
+
+    pub(crate) async fn over_http1(stream: TlsStream<TcpStream>) -> Connection {
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Connection::One(sender)
     }

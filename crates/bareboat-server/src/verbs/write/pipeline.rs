@@ -68,7 +68,7 @@ impl<'a> Pipeline<'a> {
         self.admit(Operation::Create, Some(&mut object), None)
             .await?;
         self.warn(metadata::drop_duplicate_owners(&mut object));
-        if self.call.version().has_status() {
+        if self.call.version().has_status() && !kind.policy.status_on_create {
             self.set_status(&mut object, None);
         }
         if kind.policy.generation != Generation::Untracked {

@@ -12,10 +12,7 @@ static VOLATILE: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| 
             "<uid>",
             "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
         ),
-        (
-            "<time>",
-            r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z",
-        ),
+        ("<time>", r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z"),
         ("<age>", r"(\d+[smhdy])+"),
         ("<hash>", r"[A-Za-z0-9+/=]+"),
         ("<continue>", r"[A-Za-z0-9_-]+"),

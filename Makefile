@@ -1,0 +1,56 @@
+# What there is to do here. `make` alone lists it.
+
+# Further flags for the program behind a target: make run ARGS="--in-memory"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt clippy docs deny bench parity golden facts clients clean
+
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build (release) and serve on 127.0.0.1:6443, data in ./bareboat-data
+	cargo run --release --package bareboat-cli -- serve $(ARGS)
+
+test: ## Everything CI runs: unit, integration and end-to-end tests with real clients
+	@scripts/test.sh
+
+clients: ## Only the real clients (Go, Python) against the debug build
+	@scripts/peers.sh clients client130
+	@scripts/python.sh --setup
+	@cargo build --package bareboat-cli
+	@scripts/clients.sh go python
+
+check: fmt clippy docs deny ## Formatting, lints, documentation, dependencies
+
+fmt:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --workspace --all-targets -- --deny warnings
+
+docs:
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
+
+deny:
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
+	elif [ "$${CI:-}" = true ]; then echo "cargo-deny is needed: cargo install cargo-deny" >&2; exit 1; \
+	else echo "deny: left out, cargo-deny is not installed"; fi
+
+bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for a try)
+	@scripts/peers.sh kubernetes
+	cargo run --release --package bareboat-bench -- $(ARGS)
+
+parity: ## Compare answers with those recorded from a kube-apiserver 1.36 (BAREBOAT_VECTORS)
+	cargo test --workspace --test it -- --nocapture transcripts
+
+golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
+	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
+	git diff --stat
+
+facts: ## Rewrite the table of facts about built-in kinds from published Go modules (needs Go)
+	cargo run --package xtask -- facts
+
+clean: ## Remove what was built, fetched and served here
+	cargo clean
+	rm -rf .cache bareboat-data

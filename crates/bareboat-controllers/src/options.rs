@@ -1,0 +1,37 @@
+//! Which controllers run, and what they need to know.
+
+/// Which controllers run, and what they need to know; all of them unless said otherwise.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Creates the namespaces every cluster has.
+    pub bootstrap: bool,
+    /// Empties namespaces that are being deleted.
+    pub namespaces: bool,
+    /// Deletes objects whose owners are gone.
+    pub garbage: bool,
+    /// Deletes the instances of custom kinds that are being deleted.
+    pub definitions: bool,
+    /// Deletes events when their time is over.
+    pub expiry: bool,
+    /// Ends deleted pods when their grace period is over; not for servers with kubelets.
+    pub pods: bool,
+    /// Keeps the service account `default` and the config map `kube-root-ca.crt` in every namespace.
+    pub residents: bool,
+    /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
+    pub root_ca: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            bootstrap: true,
+            namespaces: true,
+            garbage: true,
+            definitions: true,
+            expiry: true,
+            pods: true,
+            residents: true,
+            root_ca: None,
+        }
+    }
+}

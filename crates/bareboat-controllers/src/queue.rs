@@ -1,0 +1,224 @@
+//! A queue of things to look at: each at most once at a time, again when something happened meanwhile, later when
+//! it failed.
+//!
+//! What is done about them is the business of whoever works on the queue.
+
+use parking_lot::Mutex;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// The first wait after a failure; it doubles with each that follows.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// The longest wait after a failure.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// What became of one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is left to do until something happens.
+    Done,
+    /// It failed: try again, each time a little later.
+    Retry,
+    /// Look again after this time.
+    After(Duration),
+}
+
+/// A queue without duplicates.
+pub(crate) struct Queue<K> {
+    inner: Mutex<Inner<K>>,
+    ready: Notify,
+}
+
+struct Inner<K> {
+    waiting: VecDeque<K>,
+    /// Everything in `waiting`, and what was added while it was being worked on.
+    dirty: HashSet<K>,
+    running: HashSet<K>,
+    failures: HashMap<K, u32>,
+    later: BinaryHeap<Reverse<Later<K>>>,
+    count: u64,
+}
+
+struct Later<K> {
+    due: Instant,
+    number: u64,
+    key: K,
+}
+
+impl<K> PartialEq for Later<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl<K> Eq for Later<K> {}
+
+impl<K> PartialOrd for Later<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K> Ord for Later<K> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.number).cmp(&(other.due, other.number))
+    }
+}
+
+impl<K: Clone + Eq + Hash> Queue<K> {
+    pub(crate) fn new() -> Arc<Queue<K>> {
+        Arc::new(Queue {
+            inner: Mutex::new(Inner {
+                waiting: VecDeque::new(),
+                dirty: HashSet::new(),
+                running: HashSet::new(),
+                failures: HashMap::new(),
+                later: BinaryHeap::new(),
+                count: 0,
+            }),
+            ready: Notify::new(),
+        })
+    }
+
+    /// Something happened to this: look at it soon.
+    pub(crate) fn add(&self, key: K) {
+        if self.inner.lock().add(key) {
+            self.ready.notify_one();
+        }
+    }
+
+    /// Look at this at some time.
+    pub(crate) fn add_at(&self, key: K, due: Instant) {
+        self.inner.lock().add_at(key, due);
+        self.ready.notify_one();
+    }
+
+    /// The next one; it is not given out again before [`Queue::done`].
+    async fn next(&self) -> K {
+        loop {
+            let earliest = {
+                let mut inner = self.inner.lock();
+                inner.take_due(Instant::now());
+                if let Some(key) = inner.waiting.pop_front() {
+                    inner.dirty.remove(&key);
+                    inner.running.insert(key.clone());
+                    return key;
+                }
+                inner.later.peek().map(|Reverse(later)| later.due)
+            };
+            match earliest {
+                Some(due) => {
+                    // An error means that the time is over, which is as good as a notice.
+                    let _ = tokio::time::timeout_at(due.into(), self.ready.notified()).await;
+                }
+                None => self.ready.notified().await,
+            }
+        }
+    }
+
+    fn done(&self, key: K, verdict: Verdict) {
+        let mut inner = self.inner.lock();
+        inner.running.remove(&key);
+        match verdict {
+            Verdict::Done => {
+                inner.failures.remove(&key);
+            }
+            Verdict::After(wait) => {
+                inner.failures.remove(&key);
+                inner.add_at(key.clone(), Instant::now() + wait);
+            }
+            Verdict::Retry => {
+                let failures = inner.failures.entry(key.clone()).or_insert(0);
+                let wait = FIRST_WAIT.saturating_mul(1 << (*failures).min(16));
+                *failures = failures.saturating_add(1);
+                inner.add_at(key.clone(), Instant::now() + wait.min(LONGEST_WAIT));
+            }
+        }
+        if inner.dirty.contains(&key) {
+            inner.waiting.push_back(key);
+        }
+        drop(inner);
+        self.ready.notify_one();
+    }
+}
+
+impl<K: Clone + Eq + Hash> Inner<K> {
+    /// Whether it can be taken right away.
+    fn add(&mut self, key: K) -> bool {
+        if !self.dirty.insert(key.clone()) || self.running.contains(&key) {
+            return false;
+        }
+        self.waiting.push_back(key);
+        true
+    }
+
+    fn add_at(&mut self, key: K, due: Instant) {
+        let number = self.count;
+        self.count += 1;
+        self.later.push(Reverse(Later { due, number, key }));
+    }
+
+    fn take_due(&mut self, now: Instant) {
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(later)| later.due <= now)
+        {
+            if let Some(Reverse(later)) = self.later.pop() {
+                self.add(later.key);
+            }
+        }
+    }
+}
+
+/// One turn; a job that panics has failed.
+struct Turn<K: Clone + Eq + Hash> {
+    queue: Arc<Queue<K>>,
+    key: Option<K>,
+    verdict: Verdict,
+}
+
+impl<K: Clone + Eq + Hash> Drop for Turn<K> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.queue.done(key, self.verdict);
+        }
+    }
+}
+
+/// Works on a queue for ever, on so many things at once.
+pub(crate) async fn work<K, F, Fut>(queue: Arc<Queue<K>>, at_once: usize, job: F)
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    F: Fn(K) -> Fut,
+    Fut: Future<Output = Verdict> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    loop {
+        while running.try_join_next().is_some() {}
+        if running.len() >= at_once.max(1) {
+            // How it ended was told to the queue.
+            let _ = running.join_next().await;
+            continue;
+        }
+        let key = queue.next().await;
+        let todo = job(key.clone());
+        let mut turn = Turn {
+            queue: queue.clone(),
+            key: Some(key),
+            verdict: Verdict::Retry,
+        };
+        running.spawn(async move {
+            turn.verdict = todo.await;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

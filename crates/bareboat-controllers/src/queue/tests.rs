@@ -1,0 +1,62 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test]
+async fn gives_out_each_key_once_however_often_it_was_added() {
+    let queue = Queue::new();
+    for key in [1, 1, 2, 1] {
+        queue.add(key);
+    }
+    assert_eq!((queue.next().await, queue.next().await), (1, 2));
+    let none = tokio::time::timeout(Duration::from_millis(20), queue.next()).await;
+    assert!(none.is_err());
+}
+
+#[tokio::test]
+async fn gives_out_again_what_was_added_while_it_was_worked_on() {
+    let queue = Queue::new();
+    queue.add("a");
+    let key = queue.next().await;
+    queue.add("a");
+    let none = tokio::time::timeout(Duration::from_millis(20), queue.next()).await;
+    assert!(none.is_err(), "not twice at once");
+    queue.done(key, Verdict::Done);
+    assert_eq!(queue.next().await, "a");
+}
+
+#[tokio::test]
+async fn gives_out_what_is_due_in_the_order_of_time() {
+    let queue = Queue::new();
+    let now = Instant::now();
+    queue.add_at("late", now + Duration::from_millis(30));
+    queue.add_at("early", now + Duration::from_millis(10));
+    assert_eq!((queue.next().await, queue.next().await), ("early", "late"));
+    assert!(now.elapsed() >= Duration::from_millis(30));
+}
+
+#[tokio::test]
+async fn tries_a_failed_job_again_even_when_it_panicked() {
+    let queue = Queue::new();
+    queue.add(());
+    let tries = Arc::new(AtomicUsize::new(0));
+    let seen = tries.clone();
+    let worker = tokio::spawn(work(queue, 2, move |()| {
+        let seen = seen.clone();
+        async move {
+            match seen.fetch_add(1, Ordering::SeqCst) {
+                0 => Verdict::Retry,
+                1 => panic!("a job that panics"),
+                _ => Verdict::Done,
+            }
+        }
+    }));
+    let begun = Instant::now();
+    while tries.load(Ordering::SeqCst) < 3 && begun.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(tries.load(Ordering::SeqCst), 3);
+    worker.abort();
+}

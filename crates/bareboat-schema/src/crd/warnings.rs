@@ -1,0 +1,44 @@
+//! What the author of a definition should know although it is accepted.
+
+use super::props::Props;
+use super::validate::versions;
+use crate::format::Format;
+use crate::schema::Kind;
+use bareboat_api::Value;
+use bareboat_api::field::go_quote;
+
+/// What to warn the author of: formats that are not known, unless they stood there before.
+pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let known = old.map(unknown_formats).unwrap_or_default();
+    unknown_formats(new)
+        .into_iter()
+        .filter(|format| !known.contains(format))
+        .map(|format| format!("unrecognized format {}", go_quote(&format)))
+        .collect()
+}
+
+fn unknown_formats(crd: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen: Vec<&Value> = Vec::new();
+    for version in versions(crd) {
+        let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
+            continue;
+        };
+        // What all versions share is one schema.
+        if seen.contains(&schema) {
+            continue;
+        }
+        seen.push(schema);
+        if let Some(props) = Props::of(schema) {
+            props.any(&mut |props| {
+                let format = props.text("format");
+                if !format.is_empty() && Format::named(format, Kind::named(props.kind())).is_none()
+                {
+                    found.push(format.to_owned());
+                }
+                false
+            });
+        }
+    }
+    found
+}

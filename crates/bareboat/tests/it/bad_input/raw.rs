@@ -1,0 +1,204 @@
+//! Sockets abused: no TLS, half requests, slow heads, floods.
+
+use super::unharmed;
+use crate::socket::{As, Connection, tls};
+use crate::support::*;
+use bareboat_testing::TestServer;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// What the server says to some bytes on a TLS connection for HTTP/1.1, up to its end.
+async fn say(server: &TestServer, bytes: &[u8]) -> String {
+    let mut stream = tls(server, As::Admin, "http/1.1").await;
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.flush().await;
+    let _ = stream.shutdown().await;
+    let mut said = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut said)).await;
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[tokio::test]
+async fn garbage_before_and_instead_of_tls_is_dropped() {
+    let server = TestServer::listening().await;
+    let hello: Vec<u8> = [&[0x16, 0x03, 0x01, 0xff, 0xff, 0x01][..], &[0xaa; 4000]].concat();
+    for garbage in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"\0\0\0\0",
+        b"\x16\x03\x01\x00\x05hello",
+        &hello,
+        &[0xff; 65536],
+        b"SSH-2.0-x\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"",
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        let _ = stream.write_all(garbage).await;
+        let _ = stream.shutdown().await;
+        let mut said = Vec::new();
+        let read = stream.read_to_end(&mut said);
+        let ended = tokio::time::timeout(Duration::from_secs(15), read).await;
+        assert!(
+            ended.is_ok(),
+            "the connection stays open after {} bytes of garbage",
+            garbage.len()
+        );
+    }
+    // And one that says nothing at all and stays.
+    let _silent = TcpStream::connect(server.address()).await.unwrap();
+    unharmed(&server, "garbage").await;
+}
+
+#[tokio::test]
+async fn broken_requests_are_answered_with_400_or_hung_up_on() {
+    let server = TestServer::listening().await;
+    let long_line = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
+    let many_headers = format!(
+        "GET /readyz HTTP/1.1\r\nHost: x\r\n{}\r\n",
+        "X-Y: z\r\n".repeat(20_000)
+    );
+    let smuggled = "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /readyz HTTP/1.1\r\nHost: x\r\n\r\n";
+    for text in [
+        "GET\r\n\r\n",
+        "GET /\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "\r\n\r\n\r\n",
+        "GET  /  HTTP/1.1\r\n\r\n",
+        "G\0T / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+        "GET / HTTP/1.1\r\n: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nA\0: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        "POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+        smuggled,
+        &long_line,
+        &many_headers,
+    ] {
+        let said = say(&server, text.as_bytes()).await;
+        let shown: String = text.chars().take(60).collect();
+        let first = said.lines().next().unwrap_or("");
+        assert!(
+            first.is_empty() || first.starts_with("HTTP/1.1 4"),
+            "{shown:?} was answered with {first:?}"
+        );
+        if text == smuggled {
+            assert!(
+                !said.contains("\r\n\r\nok"),
+                "a request was smuggled: {said}"
+            );
+        }
+    }
+    unharmed(&server, "broken requests").await;
+}
+
+#[tokio::test]
+async fn half_a_request_is_no_request() {
+    let server = TestServer::listening().await;
+    let body = config_map("half").to_string();
+    let whole = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for cut in (1..whole.len()).step_by(7) {
+        let mut stream = tls(&server, As::Admin, "http/1.1").await;
+        stream.write_all(&whole.as_bytes()[..cut]).await.unwrap();
+        stream.flush().await.unwrap();
+        // Hang up without a word.
+        drop(stream);
+    }
+    unharmed(&server, "half requests").await;
+    server.get(&format!("{MAPS}/half")).await.expect(404);
+    assert!(
+        say(&server, whole.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 201")
+    );
+}
+
+#[tokio::test]
+async fn slow_heads_and_stalled_bodies_hold_nobody_else_up() {
+    let server = TestServer::listening().await;
+    let mut slow = Vec::new();
+    for _ in 0..50 {
+        let mut stream = tls(&server, As::Admin, "http/1.1").await;
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+            .await
+            .unwrap();
+        stream.flush().await.unwrap();
+        slow.push(stream);
+    }
+    for _ in 0..50 {
+        let mut stream = tls(&server, As::Admin, "http/1.1").await;
+        let head = format!(
+            "POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        slow.push(stream);
+    }
+    let begun = std::time::Instant::now();
+    let mut connection = Connection::http2(&server, As::Admin).await;
+    for number in 0..20 {
+        let body = config_map(&format!("m{number}")).to_string();
+        connection.send("POST", MAPS, &[], body).await.expect(201);
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn readers_that_do_not_read_hold_nobody_up() {
+    let server = TestServer::listening().await;
+    let mut object = config_map("big");
+    object["data"]["filler"] = json!("x".repeat(900_000));
+    server.post(MAPS, &object).await.expect(201);
+    let mut stalled = Vec::new();
+    let mut connection = Connection::http2(&server, As::Admin).await;
+    for _ in 0..50 {
+        // The answer is begun and its body never read.
+        stalled.push(
+            connection
+                .start("GET", &format!("{MAPS}?watch=1"), &[], "")
+                .await,
+        );
+    }
+    let mut other = Connection::http2(&server, As::Admin).await;
+    for number in 0..20 {
+        let patch = json!({"data": {"n": number.to_string()}}).to_string();
+        let headers = [("content-type", MERGE)];
+        other
+            .send("PATCH", &format!("{MAPS}/big"), &headers, patch)
+            .await
+            .expect(200);
+    }
+    drop(stalled);
+    unharmed(&server, "stalled readers").await;
+}
+
+#[tokio::test]
+async fn cancelled_requests_leave_nothing_half_done() {
+    let server = TestServer::listening().await;
+    for number in 0..50 {
+        let mut connection = Connection::http2(&server, As::Admin).await;
+        let body = config_map(&format!("c{number}")).to_string();
+        let request = connection.send("POST", MAPS, &[], body);
+        let _ = tokio::time::timeout(Duration::from_micros(number * 40), request).await;
+    }
+    unharmed(&server, "cancelled requests").await;
+    for item in server.get(MAPS).await.json()["items"].as_array().unwrap() {
+        assert_eq!(item["data"], json!({"a": "b"}));
+        server
+            .delete(&format!("{MAPS}/{}", name(item)))
+            .await
+            .expect(200);
+    }
+}

@@ -1,0 +1,591 @@
+//! Writes: the life of metadata, preconditions, finalizers, patches, validation, races.
+
+use crate::support::*;
+use bareboat_testing::TestServer;
+use std::sync::Arc;
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+fn deployment(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "one"}]},
+            },
+        },
+    })
+}
+
+#[tokio::test]
+async fn the_server_decides_about_metadata() {
+    let server = TestServer::start().await;
+    let mut object = config_map("a");
+    object["metadata"] = json!({
+        "name": "a", "uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "generation": 7,
+        "deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5, "selfLink": "/x",
+    });
+    let made = server.post(MAPS, &object).await.expect(201).json();
+    let meta = &made["metadata"];
+    assert_eq!(text(&meta["uid"]).len(), 36);
+    assert!(text(&meta["creationTimestamp"]) > "2020");
+    assert_eq!(meta["namespace"], "default");
+    for absent in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ] {
+        assert_eq!(meta.get(absent), None, "{absent}");
+    }
+    let mut changed = made.clone();
+    changed["metadata"]["creationTimestamp"] = json!("2001-01-01T00:00:00Z");
+    changed["metadata"]["deletionTimestamp"] = json!("2001-01-01T00:00:00Z");
+    changed["metadata"].as_object_mut().unwrap().remove("uid");
+    changed["data"] = json!({"a": "c"});
+    let after = server
+        .put(&format!("{MAPS}/a"), &changed)
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        after["metadata"]["creationTimestamp"],
+        meta["creationTimestamp"]
+    );
+    assert_eq!(after["metadata"]["uid"], meta["uid"]);
+    assert_eq!(after["metadata"].get("deletionTimestamp"), None);
+    assert!(version(&after) > version(&made));
+    let mut other = after.clone();
+    other["metadata"]["uid"] = json!("0c3f4ab0-57fa-4a02-9b6a-000000000000");
+    let refused = server.put(&format!("{MAPS}/a"), &other).await.expect(409);
+    assert!(
+        refused
+            .status()
+            .2
+            .contains("Precondition failed: UID in precondition: "),
+        "{}",
+        refused.text()
+    );
+}
+
+#[tokio::test]
+async fn names_can_be_generated() {
+    let server = TestServer::start().await;
+    let mut object = config_map("");
+    object["metadata"] = json!({"generateName": "base-"});
+    let made = server.post(MAPS, &object).await.expect(201).json();
+    let (made_name, base) = (name(&made), "base-");
+    assert!(
+        made_name.starts_with(base) && made_name.len() == base.len() + 5,
+        "{made_name}"
+    );
+    let end = &made_name[base.len()..];
+    assert!(
+        end.chars()
+            .all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c)),
+        "{end}"
+    );
+    object["metadata"] = json!({"generateName": "x".repeat(200)});
+    let long = server.post(MAPS, &object).await.expect(201).json();
+    assert_eq!(name(&long).len(), 63);
+    object["metadata"] = json!({});
+    server.post(MAPS, &object).await.expect(422);
+}
+
+#[tokio::test]
+async fn generation_counts_changes_of_the_desired_state() {
+    let server = TestServer::start().await;
+    let made = server
+        .post(DEPLOYMENTS, &deployment("d"))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(made["metadata"]["generation"], 1);
+    let at = format!("{DEPLOYMENTS}/d");
+    let steps = [
+        (json!({"metadata": {"labels": {"x": "y"}}}), "", 1),
+        (json!({"spec": {"replicas": 3}}), "", 2),
+        (json!({"spec": {"replicas": 3}}), "", 2),
+        (json!({"status": {"replicas": 3}}), "", 2),
+        (json!({"status": {"replicas": 2}}), "/status", 2),
+        (json!({"spec": {"replicas": 9}}), "/status", 2),
+        (json!({"metadata": {"generation": 77}}), "", 2),
+    ];
+    for (patch, part, generation) in steps {
+        let after = server
+            .patch(&format!("{at}{part}"), MERGE, &patch)
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(
+            after["metadata"]["generation"], generation,
+            "{patch} at {part}"
+        );
+    }
+    let after = server.get(&at).await.json();
+    assert_eq!(
+        after["spec"]["replicas"], 3,
+        "the status endpoint changes the status only"
+    );
+    assert_eq!(after["status"]["replicas"], 2, "the main endpoint does not");
+    let map = server.post(MAPS, &config_map("a")).await.expect(201).json();
+    assert_eq!(map["metadata"].get("generation"), None);
+}
+
+#[tokio::test]
+async fn a_stale_writer_is_told_so() {
+    let server = TestServer::start().await;
+    let made = server.post(MAPS, &config_map("a")).await.expect(201).json();
+    let at = format!("{MAPS}/a");
+    let mut first = made.clone();
+    first["data"] = json!({"a": "1"});
+    server.put(&at, &first).await.expect(200);
+    first["data"] = json!({"a": "2"});
+    let conflict = server.put(&at, &first).await.expect(409);
+    let (_, reason, message) = conflict.status();
+    assert_eq!(reason, "Conflict");
+    assert_eq!(
+        message,
+        "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
+    );
+    let stale = json!({"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}, "data": {"a": "3"}});
+    server.patch(&at, MERGE, &stale).await.expect(409);
+    // Without a version the write is unconditional.
+    server.put(&at, &config_map("a")).await.expect(200);
+}
+
+#[tokio::test]
+async fn deletes_obey_preconditions() {
+    let server = TestServer::start().await;
+    let made = server.post(MAPS, &config_map("a")).await.expect(201).json();
+    let at = format!("{MAPS}/a");
+    let cases = [
+        json!({"preconditions": {"uid": "0c3f4ab0-57fa-4a02-9b6a-000000000000"}}),
+        json!({"preconditions": {"resourceVersion": "1"}}),
+    ];
+    for options in cases {
+        assert_eq!(
+            server
+                .delete_with(&at, &options)
+                .await
+                .expect(409)
+                .status()
+                .1,
+            "Conflict"
+        );
+    }
+    for bad in [
+        json!({"propagationPolicy": "Sideways"}),
+        json!({"propagationPolicy": "Orphan", "orphanDependents": true}),
+        json!({"dryRun": ["Some"]}),
+    ] {
+        assert_eq!(
+            server.delete_with(&at, &bad).await.expect(422).status().1,
+            "Invalid"
+        );
+    }
+    server
+        .delete_with(&at, &json!({"dryRun": ["All"]}))
+        .await
+        .expect(200);
+    server.get(&at).await.expect(200);
+    let options = json!({
+        "kind": "DeleteOptions", "apiVersion": "apps/v1",
+        "preconditions": {"uid": made["metadata"]["uid"], "resourceVersion": made["metadata"]["resourceVersion"]},
+    });
+    let gone = server.delete_with(&at, &options).await.expect(200).json();
+    assert_eq!(
+        (text(&gone["kind"]), text(&gone["status"])),
+        ("Status", "Success")
+    );
+    assert_eq!(gone["details"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(gone["details"]["kind"], "configmaps");
+    server.delete(&at).await.expect(404);
+}
+
+#[tokio::test]
+async fn finalizers_hold_an_object_until_they_are_gone() {
+    let server = TestServer::builder().without_controllers().start().await;
+    let mut object = config_map("a");
+    object["metadata"]["finalizers"] = json!(["example.com/one", "example.com/two"]);
+    server.post(MAPS, &object).await.expect(201);
+    let at = format!("{MAPS}/a");
+    let held = server.delete(&at).await.expect(200).json();
+    assert_eq!(held["kind"], "ConfigMap");
+    assert!(held["metadata"]["deletionTimestamp"].is_string());
+    let again = server.delete(&at).await.expect(200).json();
+    assert_eq!(
+        again["metadata"]["deletionTimestamp"],
+        held["metadata"]["deletionTimestamp"]
+    );
+    let refused = server.post(MAPS, &object).await.expect(409);
+    assert!(
+        refused.status().2.starts_with("object is being deleted: "),
+        "{}",
+        refused.text()
+    );
+    let more = json!({"metadata": {"finalizers": ["example.com/one", "example.com/two", "example.com/three"]}});
+    let refused = server.patch(&at, MERGE, &more).await.expect(422);
+    assert!(
+        refused
+            .status()
+            .2
+            .contains("no new finalizers can be added if the object is being deleted")
+    );
+    let fewer = json!({"metadata": {"finalizers": ["example.com/two"]}});
+    server.patch(&at, MERGE, &fewer).await.expect(200);
+    server.get(&at).await.expect(200);
+    let mut watch = server.watch(&format!("{MAPS}?watch=1")).await;
+    assert_eq!(watch.brief().await, "ADDED a");
+    let last = server
+        .patch(&at, MERGE, &json!({"metadata": {"finalizers": null}}))
+        .await
+        .expect(200);
+    assert_eq!(last.json()["metadata"]["name"], "a");
+    assert_eq!(watch.brief().await, "DELETED a");
+    server.get(&at).await.expect(404);
+
+    server.post(MAPS, &config_map("b")).await.expect(201);
+    let held = server
+        .delete_with(
+            &format!("{MAPS}/b"),
+            &json!({"propagationPolicy": "Foreground"}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        held.json()["metadata"]["finalizers"],
+        json!(["foregroundDeletion"])
+    );
+    server.post(MAPS, &config_map("c")).await.expect(201);
+    let held = server
+        .delete(&format!("{MAPS}/c?propagationPolicy=Orphan"))
+        .await
+        .expect(200);
+    assert_eq!(held.json()["metadata"]["finalizers"], json!(["orphan"]));
+}
+
+#[tokio::test]
+async fn collections_are_deleted_by_selection() {
+    let server = TestServer::start().await;
+    for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let mut object = config_map(name);
+        object["metadata"]["labels"] = json!({"l": label});
+        server.post(MAPS, &object).await.expect(201);
+    }
+    let gone = server
+        .delete(&format!("{MAPS}?labelSelector=l%3Dx&dryRun=All"))
+        .await
+        .expect(200);
+    assert_eq!(gone.names(), ["a", "c"]);
+    assert_eq!(server.get(MAPS).await.names().len(), 3);
+    let gone = server
+        .delete(&format!("{MAPS}?labelSelector=l%3Dx"))
+        .await
+        .expect(200);
+    assert_eq!(gone.json()["kind"], "ConfigMapList");
+    assert_eq!(gone.names(), ["a", "c"]);
+    assert_eq!(server.get(MAPS).await.names(), ["b"]);
+    server.delete("/api/v1/configmaps").await.expect(405);
+}
+
+#[tokio::test]
+async fn a_dry_run_does_everything_but_write() {
+    let server = TestServer::start().await;
+    let before = server.get(MAPS).await.version();
+    let made = server
+        .post(&format!("{MAPS}?dryRun=All"), &config_map("a"))
+        .await
+        .expect(201)
+        .json();
+    assert!(made["metadata"]["uid"].is_string());
+    server.get(&format!("{MAPS}/a")).await.expect(404);
+    server
+        .post(&format!("{MAPS}?dryRun=All"), &config_map("Bad_Name"))
+        .await
+        .expect(422);
+    assert_eq!(server.get(MAPS).await.version(), before);
+    server.post(MAPS, &config_map("a")).await.expect(201);
+    server
+        .post(&format!("{MAPS}?dryRun=All"), &config_map("a"))
+        .await
+        .expect(409);
+    let mut changed = config_map("a");
+    changed["data"] = json!({"x": "y"});
+    let after = server
+        .put(&format!("{MAPS}/a?dryRun=All"), &changed)
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(after["data"]["x"], "y");
+    let patched = server
+        .patch(
+            &format!("{MAPS}/a?dryRun=All"),
+            MERGE,
+            &json!({"data": {"z": "1"}}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(patched.json()["data"]["z"], "1");
+    assert_eq!(
+        server.get(&format!("{MAPS}/a")).await.json()["data"],
+        json!({"a": "b"})
+    );
+    server
+        .delete(&format!("{MAPS}/a?dryRun=All"))
+        .await
+        .expect(200);
+    server.get(&format!("{MAPS}/a")).await.expect(200);
+}
+
+#[tokio::test]
+async fn every_kind_of_patch_changes_what_it_says() {
+    let server = TestServer::start().await;
+    server.post(DEPLOYMENTS, &deployment("d")).await.expect(201);
+    let at = format!("{DEPLOYMENTS}/d");
+    let containers = |answer: &Answer| -> Vec<String> {
+        let object = answer.json();
+        let list = object["spec"]["template"]["spec"]["containers"]
+            .as_array()
+            .unwrap();
+        list.iter()
+            .map(|c| format!("{}={}", text(&c["name"]), text(&c["image"])))
+            .collect()
+    };
+    let template = |list: Value| json!({"spec": {"template": {"spec": {"containers": list}}}});
+    let strategic = template(json!([{"name": "side", "image": "two"}]));
+    let after = server.patch(&at, STRATEGIC, &strategic).await.expect(200);
+    assert_eq!(
+        containers(&after),
+        ["side=two", "c=one"],
+        "a strategic patch merges by name"
+    );
+    let gone = template(json!([{"name": "side", "$patch": "delete"}]));
+    assert_eq!(
+        containers(&server.patch(&at, STRATEGIC, &gone).await.expect(200)),
+        ["c=one"]
+    );
+    let merged = template(json!([{"name": "c", "image": "three"}, {"name": "e", "image": "four"}]));
+    let after = server.patch(&at, MERGE, &merged).await.expect(200);
+    assert_eq!(
+        containers(&after),
+        ["c=three", "e=four"],
+        "a merge patch replaces lists"
+    );
+    let operations = json!([
+        {"op": "test", "path": "/spec/template/spec/containers/0/image", "value": "three"},
+        {"op": "remove", "path": "/spec/template/spec/containers/1"},
+        {"op": "add", "path": "/metadata/labels", "value": {"x~y": "z"}},
+    ]);
+    let after = server.patch(&at, JSON_PATCH, &operations).await;
+    // A label key with a tilde is refused, and with it the whole patch.
+    assert_eq!(after.code, 422, "{}", after.text());
+    let operations = json!([
+        {"op": "remove", "path": "/spec/template/spec/containers/1"},
+        {"op": "add", "path": "/metadata/labels", "value": {"x": "z"}},
+    ]);
+    let after = server.patch(&at, JSON_PATCH, &operations).await.expect(200);
+    assert_eq!(containers(&after), ["c=three"]);
+    assert_eq!(after.json()["metadata"]["labels"]["x"], "z");
+    let failing = json!([{"op": "test", "path": "/spec/replicas", "value": 77}]);
+    assert_eq!(
+        server
+            .patch(&at, JSON_PATCH, &failing)
+            .await
+            .expect(422)
+            .status()
+            .1,
+        "Invalid"
+    );
+
+    let mut applied = deployment("d");
+    applied["apiVersion"] = json!("apps/v1");
+    applied["kind"] = json!("Deployment");
+    applied["spec"]["replicas"] = json!(4);
+    server.patch(&at, APPLY, &applied).await.expect(422);
+    let forced = format!("{at}?fieldManager=me&force=true");
+    let after = server.patch(&forced, APPLY, &applied).await.expect(200);
+    assert_eq!(after.json()["spec"]["replicas"], 4);
+    let missing = format!("{DEPLOYMENTS}/new?fieldManager=me");
+    applied["metadata"]["name"] = json!("new");
+    server.patch(&missing, APPLY, &applied).await.expect(201);
+    server
+        .patch(&format!("{DEPLOYMENTS}/none"), MERGE, &json!({}))
+        .await
+        .expect(404);
+    let wrong = server
+        .patch(&at, "text/plain", &json!({}))
+        .await
+        .expect(415);
+    assert_eq!(wrong.status().1, "UnsupportedMediaType");
+}
+
+#[tokio::test]
+async fn unknown_fields_are_ignored_warned_of_or_refused() {
+    let server = TestServer::start().await;
+    let body = r#"{"metadata":{"name":"a"},"data":{"x":"1","x":"2"},"dta":{"y":"1"}}"#;
+    let post = async |query: &str| {
+        let path = format!("{MAPS}?dryRun=All{query}");
+        server.send("POST", &path, &[], body).await
+    };
+    for query in ["", "&fieldValidation=Warn"] {
+        let warned = post(query).await.expect(201);
+        let mut warnings = warned.headers("warning");
+        warnings.sort();
+        assert_eq!(
+            warnings,
+            [
+                r#"299 - "duplicate field \"data.x\"""#,
+                r#"299 - "unknown field \"dta\"""#
+            ]
+        );
+        assert_eq!(warned.json()["data"]["x"], "2");
+        assert_eq!(warned.json().get("dta"), None);
+    }
+    assert!(
+        post("&fieldValidation=Ignore")
+            .await
+            .expect(201)
+            .headers("warning")
+            .is_empty()
+    );
+    let refused = post("&fieldValidation=Strict").await.expect(400);
+    let (_, reason, message) = refused.status();
+    assert_eq!(reason, "BadRequest");
+    assert!(
+        message.starts_with(
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
+        ),
+        "{message}"
+    );
+    assert!(
+        message.contains("duplicate field \"data.x\"") && message.contains("unknown field \"dta\""),
+        "{message}"
+    );
+    post("&fieldValidation=Sometimes").await.expect(422);
+    server.post(MAPS, &config_map("a")).await.expect(201);
+    let path = format!("{MAPS}/a?fieldValidation=Strict");
+    let refused = server
+        .patch(&path, MERGE, &json!({"dta": {}}))
+        .await
+        .expect(422);
+    assert_eq!(
+        refused.json()["details"]["causes"][0]["field"],
+        "patch",
+        "{}",
+        refused.text()
+    );
+    let yaml = "metadata:\n  name: y\ndata:\n  k: a\n  k: b\n";
+    let headers = [("content-type", "application/yaml")];
+    let warned = server
+        .send("POST", &format!("{MAPS}?dryRun=All"), &headers, yaml)
+        .await
+        .expect(201);
+    assert_eq!(
+        warned.headers("warning"),
+        [r#"299 - "line 5: key \"k\" already set in map""#]
+    );
+}
+
+#[tokio::test]
+async fn protobuf_bodies_are_written_and_read() {
+    let server = TestServer::start().await;
+    let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF)];
+    let made = server
+        .send("POST", MAPS, &headers, proto::config_map("p"))
+        .await
+        .expect(201);
+    let (kind, object) = proto::open(&made.bytes);
+    assert_eq!(kind, "ConfigMap");
+    assert_eq!(
+        proto::get(proto::get(object, 1).unwrap(), 1),
+        Some(b"p".as_slice())
+    );
+    let at = format!("{MAPS}/p");
+    assert_eq!(
+        server.get(&at).await.expect(200).json()["data"],
+        json!({"a": "b"})
+    );
+    let refused = server
+        .send("POST", MAPS, &headers, proto::config_map("p"))
+        .await
+        .expect(409);
+    assert_eq!(proto::open(&refused.bytes).0, "Status");
+    server
+        .send("PUT", &at, &headers, made.bytes.clone())
+        .await
+        .expect(200);
+    let options = proto::envelope("v1", "DeleteOptions", &proto::field(4, b"Background"));
+    server
+        .send("DELETE", &at, &headers, options)
+        .await
+        .expect(200);
+    server.get(&at).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_writers_lose_no_update() {
+    const WRITERS: usize = 8;
+    const EACH: usize = 12;
+    let server = Arc::new(TestServer::builder().sqlite().start().await);
+    let mut counter = config_map("counter");
+    counter["data"] = json!({"n": "0"});
+    server.post(MAPS, &counter).await.expect(201);
+    let at = format!("{MAPS}/counter");
+    let mut tasks = Vec::new();
+    for writer in 0..WRITERS {
+        let (server, at) = (server.clone(), at.clone());
+        tasks.push(tokio::spawn(async move {
+            for round in 0..EACH {
+                loop {
+                    let mut object = server.get(&at).await.expect(200).json();
+                    let n: usize = text(&object["data"]["n"]).parse().unwrap();
+                    object["data"]["n"] = json!((n + 1).to_string());
+                    let answer = server.put(&at, &object).await;
+                    if answer.code == 200 {
+                        break;
+                    }
+                    answer.expect(409);
+                }
+                // A patch without a version never meets a conflict.
+                let patch = json!({"data": {format!("w{writer}-{round}"): "x"}});
+                server.patch(&at, MERGE, &patch).await.expect(200);
+            }
+        }));
+    }
+    for task in tasks {
+        soon(task).await.unwrap();
+    }
+    let object = server.get(&at).await.json();
+    assert_eq!(object["data"]["n"], (WRITERS * EACH).to_string());
+    assert_eq!(
+        object["data"].as_object().unwrap().len(),
+        WRITERS * EACH + 1
+    );
+}
+
+#[tokio::test]
+async fn a_restart_loses_nothing_and_repeats_no_version() {
+    let mut server = TestServer::builder().sqlite().start().await;
+    let made = server.post(MAPS, &config_map("a")).await.expect(201).json();
+    let gone = server.post(MAPS, &config_map("b")).await.expect(201).json();
+    server.delete(&format!("{MAPS}/b")).await.expect(200);
+    server.restart().await;
+    assert_eq!(
+        server.get(&format!("{MAPS}/a")).await.expect(200).json(),
+        made
+    );
+    server.get(&format!("{MAPS}/b")).await.expect(404);
+    let next = server
+        .post(MAPS, &config_map("c"))
+        .await
+        .expect(201)
+        .version();
+    assert!(next > version(&gone) + 1);
+    let path = format!("{MAPS}?watch=1&resourceVersion={}", version(&made));
+    let mut watch = server.watch(&path).await;
+    for expected in ["ADDED b", "DELETED b", "ADDED c"] {
+        assert_eq!(watch.brief().await, expected);
+    }
+}
