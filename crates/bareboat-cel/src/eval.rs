@@ -104,7 +104,7 @@ impl<'a> Machine<'_, 'a> {
     fn eval(&mut self, id: OpId) -> Result<Val<'a>, EvalError> {
         let code = self.code;
         match &code.ops[id as usize] {
-            Op::Constant(index) => Ok(code.constants[*index as usize].clone()),
+            Op::Constant(index) => Ok(borrowed(&code.constants[*index as usize])),
             Op::Variable(index) => self.variable(&code.variables[usize::from(*index)]),
             Op::Local(slot) => self.local(*slot),
             Op::Unknown(name) => self.unknown("no such attribute(s): ", *name, ""),
@@ -328,6 +328,14 @@ impl<'a> Machine<'_, 'a> {
             }
             _ => Err(EvalError::no_such_overload()),
         }
+    }
+}
+
+/// A constant for the time of an evaluation: text is borrowed rather than counted.
+fn borrowed<'a>(constant: &'a Val<'static>) -> Val<'a> {
+    match constant {
+        Val::String(text) => Val::str(text.as_str()),
+        other => other.clone(),
     }
 }
 

@@ -36,3 +36,6 @@ impl Program {
         self.code.variables.iter().any(|name| name == variable)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The Kubernetes API without Kubernetes.
 #[derive(Parser, Debug)]
-#[command(name = "bareboat", version, about, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "bareboat", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

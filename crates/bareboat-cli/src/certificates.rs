@@ -165,9 +165,12 @@ fn alternative_name(name: &str) -> Result<SanType> {
     if let Ok(address) = IpAddr::from_str(name) {
         return Ok(SanType::IpAddress(address));
     }
-    let dns = name
-        .try_into()
-        .with_context(|| format!("{name} is neither a DNS name nor an IP address"))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '*');
+    let dns = match name.is_empty() || !name.chars().all(plain) {
+        true => None,
+        false => name.try_into().ok(),
+    };
+    let dns = dns.with_context(|| format!("{name} is neither a DNS name nor an IP address"))?;
     Ok(SanType::DnsName(dns))
 }
 

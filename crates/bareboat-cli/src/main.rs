@@ -6,8 +6,10 @@ mod config;
 mod kubeconfig;
 mod serve;
 
+use anyhow::Context as _;
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -18,20 +20,13 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Serve(flags) => serve::run(flags, started),
         Command::Version => {
-            println!(
-                "bareboat {} (serves the API of Kubernetes v1.36)",
-                env!("CARGO_PKG_VERSION")
-            );
-            Ok(())
+            let version = env!("CARGO_PKG_VERSION");
+            print(format!("bareboat {version} (serves the API of Kubernetes v1.36)\n").as_bytes())
         }
         Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Args::command(),
-                "bareboat",
-                &mut std::io::stdout(),
-            );
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "bareboat", &mut script);
+            print(&script)
         }
     };
     match outcome {
@@ -43,5 +38,13 @@ fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Writes to standard output; a reader who has seen enough and left is no error.
+fn print(text: &[u8]) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("standard output cannot be written"),
     }
 }

@@ -12,8 +12,9 @@ use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs until the server ends.
 pub(crate) fn run(flags: ServeFlags, started: Instant) -> Result<()> {
@@ -45,6 +46,9 @@ fn start_log(config: &Config) -> Result<()> {
 }
 
 async fn serve(config: &Config, started: Instant) -> Result<()> {
+    // From the first moment on: a signal during the start ends the server as well as any other.
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
     fs::create_dir_all(&config.data_dir).with_context(|| {
         format!(
             "the data directory {} cannot be made",
@@ -64,7 +68,14 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     if let Some(path) = &config.token_file {
         builder = builder.authenticator(tokens(path)?);
     }
-    let server = builder.build()?;
+    let written = Arc::new(AtomicBool::new(false));
+    let check = written.clone();
+    let server = builder
+        .ready_check("kubeconfig", move || match check.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err("the admin kubeconfig is not written yet".to_owned()),
+        })
+        .build()?;
     let mut controllers = bareboat::control_plane::start(&server).await;
     let address = server.listen(config.bind, Some(tls)).await?;
     let kubeconfig = config.data_dir.join("admin.kubeconfig");
@@ -72,10 +83,11 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         &kubeconfig,
         &kubeconfig::admin(&format!("https://{}", reachable(address)), &certificates),
     )?;
+    written.store(true, Ordering::Relaxed);
     if !config.quiet {
         greet(config, address, &kubeconfig, started);
     }
-    let ended = wait(&store).await;
+    let ended = wait(&store, &mut terminate, &mut interrupt).await;
     controllers.stop();
     server.shut_down().await;
     ended
@@ -153,9 +165,7 @@ fn greet(config: &Config, address: SocketAddr, kubeconfig: &Path, started: Insta
 }
 
 /// Waits for a signal, or for the store to give up.
-async fn wait(store: &Store) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
+async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> Result<()> {
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),

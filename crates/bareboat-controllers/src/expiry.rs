@@ -140,8 +140,8 @@ impl Worker {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {
-                "uid": &*entry.facets().uid,
-                "resourceVersion": entry.revision().to_string(),
+                "uid": (&*entry.facets().uid),
+                "resourceVersion": (entry.revision().to_string()),
             },
         });
         match self.client.remove(&path, &options).await {

@@ -234,7 +234,7 @@ impl Worker {
                 return Ok(Verdict::After(calm));
             }
             let patch = value!({
-                "metadata": {"uid": namespace.uid(), "resourceVersion": namespace.resource_version()},
+                "metadata": {"uid": (namespace.uid()), "resourceVersion": (namespace.resource_version())},
                 "status": {"conditions": list},
             });
             let written = self.client.merge(&format!("{path}/status"), &patch).await?;

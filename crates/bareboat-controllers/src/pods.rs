@@ -120,7 +120,7 @@ impl Worker {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "gracePeriodSeconds": 0,
-            "preconditions": {"uid": &*entry.facets().uid},
+            "preconditions": {"uid": (&*entry.facets().uid)},
         });
         match self.client.remove(&path, &options).await {
             Ok(()) => Verdict::Done,

@@ -184,6 +184,12 @@ struct Turn<K: Clone + Eq + Hash> {
     verdict: Verdict,
 }
 
+impl<K: Clone + Eq + Hash> Turn<K> {
+    fn end_with(mut self, verdict: Verdict) {
+        self.verdict = verdict;
+    }
+}
+
 impl<K: Clone + Eq + Hash> Drop for Turn<K> {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
@@ -209,13 +215,16 @@ where
         }
         let key = queue.next().await;
         let todo = job(key.clone());
-        let mut turn = Turn {
+        let turn = Turn {
             queue: queue.clone(),
             key: Some(key),
             verdict: Verdict::Retry,
         };
         running.spawn(async move {
-            turn.verdict = todo.await;
+            // Moved in whole: dropping it tells the queue, whatever becomes of the task.
+            let mut turn = turn;
+            turn.end_with(todo.await);
+            drop(turn);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Structural schemas: parse, prune, default, validate, ratchet, publish.
+//! Structural schemas: parse, prune, default, validate, ratchet; and the definitions that carry them.
 //!
 //! A [`Schema`] is what a CustomResourceDefinition says about the objects of one version, compiled
 //! into a compact tree that is shared between versions and definitions ([`SchemaCache`]). The

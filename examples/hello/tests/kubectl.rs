@@ -74,7 +74,7 @@ fn kubectl_is_here() -> bool {
         .is_ok_and(|output| output.status.success());
     if !found {
         assert!(
-            std::env::var_os("CI").is_none(),
+            std::env::var("CI").as_deref() != Ok("true"),
             "kubectl is needed to test the example"
         );
         println!("left out: kubectl is not installed");

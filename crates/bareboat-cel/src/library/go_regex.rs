@@ -9,26 +9,53 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
-/// How many compiled expressions are kept. They weigh tens of kilobytes each, so that programs
-/// hold only patterns.
-const KEPT: usize = 512;
-/// The most memory one compiled expression may take.
-const SIZE_LIMIT: usize = 4 << 20;
+/// The most memory an ordinary compiled expression takes, and how many of those are kept. Programs
+/// hold only patterns, because there are thousands of them.
+const ORDINARY: Store = Store {
+    size_limit: 256 << 10,
+    kept: 512,
+};
+/// The same for those that take more.
+const LARGE: Store = Store {
+    size_limit: 4 << 20,
+    kept: 8,
+};
+/// The most memory matching takes for its tables, per expression and thread.
+const TABLES: usize = 256 << 10;
+
+struct Store {
+    size_limit: usize,
+    kept: usize,
+}
+
 /// Go refuses higher counts.
 const MAX_REPEAT: u32 = 1000;
 
-static COMPILED: LazyLock<Mutex<HashMap<Box<str>, Arc<Regex>>>> = LazyLock::new(Mutex::default);
+type Compiled = LazyLock<Mutex<HashMap<Box<str>, Arc<Regex>>>>;
+
+static ORDINARY_COMPILED: Compiled = LazyLock::new(Mutex::default);
+static LARGE_COMPILED: Compiled = LazyLock::new(Mutex::default);
 
 /// The compiled form of a Go pattern, from the shared store if it is there.
 ///
 /// Shared by reference: a clone of a [`Regex`] would begin without the scratch space of the others.
 pub(crate) fn shared(pattern: &str) -> Result<Arc<Regex>, String> {
-    if let Some(regex) = COMPILED.lock().get(pattern) {
+    if let Some(regex) = ORDINARY_COMPILED.lock().get(pattern) {
         return Ok(regex.clone());
     }
-    let regex = Arc::new(compile(pattern)?);
-    let mut kept = COMPILED.lock();
-    if kept.len() >= KEPT {
+    if let Some(regex) = LARGE_COMPILED.lock().get(pattern) {
+        return Ok(regex.clone());
+    }
+    let translated = translate(pattern)?;
+    let (regex, compiled, store) = match build(&translated, ORDINARY.size_limit) {
+        Err(regex::Error::CompiledTooBig(_)) => {
+            (build(&translated, LARGE.size_limit), &LARGE_COMPILED, LARGE)
+        }
+        other => (other, &ORDINARY_COMPILED, ORDINARY),
+    };
+    let regex = Arc::new(regex.map_err(|error| explain(pattern, &error))?);
+    let mut kept = compiled.lock();
+    if kept.len() >= store.kept {
         kept.clear();
     }
     kept.insert(pattern.into(), regex.clone());
@@ -37,21 +64,24 @@ pub(crate) fn shared(pattern: &str) -> Result<Arc<Regex>, String> {
 
 /// Compiles a Go pattern.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let translated = translate(pattern)?;
-    RegexBuilder::new(&translated)
-        .size_limit(SIZE_LIMIT)
+    build(&translate(pattern)?, LARGE.size_limit).map_err(|error| explain(pattern, &error))
+}
+
+fn build(translated: &str, size_limit: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(translated)
+        .size_limit(size_limit)
+        .dfa_size_limit(TABLES)
         .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => {
-                "error parsing regexp: expression too large".to_owned()
-            }
-            other => {
-                let text = other.to_string();
-                let last = text.lines().last().unwrap_or_default();
-                let why = last.trim_start_matches("error: ");
-                format!("error parsing regexp: {why}: `{pattern}`")
-            }
-        })
+}
+
+fn explain(pattern: &str, error: &regex::Error) -> String {
+    if let regex::Error::CompiledTooBig(_) = error {
+        return "error parsing regexp: expression too large".to_owned();
+    }
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    let why = last.trim_start_matches("error: ");
+    format!("error parsing regexp: {why}: `{pattern}`")
 }
 
 /// The Rust pattern with the meaning of a Go pattern.

@@ -136,6 +136,23 @@ pub(crate) fn parse(text: &str) -> Result<Url, String> {
     if text.is_empty() {
         return Err(fail("empty url"));
     }
+    if text == "*" {
+        return Ok(Url {
+            text: text.into(),
+            scheme: String::new(),
+            host: String::new(),
+            path: text.into(),
+            raw_path: text.into(),
+            query: String::new(),
+        });
+    }
+    // Requests have no fragments: upstream looks for the host before it looks for one.
+    if let Some((_, after)) = text.split_once("://") {
+        let authority = after.split(['/', '?']).next().unwrap_or_default();
+        if authority.contains('#') {
+            return Err(fail("invalid character \"#\" in host name"));
+        }
+    }
     let (before_fragment, _) = text.split_once('#').unwrap_or((text, ""));
     let (scheme, rest) = split_scheme(before_fragment).map_err(fail)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -201,6 +218,14 @@ fn host(authority: &str) -> Result<String, String> {
     }
     let port = if host.starts_with('[') {
         let close = host.rfind(']').ok_or("missing ']' in host")?;
+        let address = host[1..close].split("%25").next().unwrap_or_default();
+        if address.parse::<std::net::Ipv6Addr>().is_err() {
+            if address.parse::<std::net::Ipv4Addr>().is_ok() {
+                return Err("invalid IP-literal".into());
+            }
+            let why = super::ip::reason(address);
+            return Err(format!("invalid host: ParseAddr({address:?}): {why}"));
+        }
         &host[close + 1..]
     } else {
         host.find(':').map_or("", |colon| &host[colon..])

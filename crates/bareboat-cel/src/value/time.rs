@@ -183,10 +183,13 @@ fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
 
 /// RFC 3339, with Go's strictness about its form.
 pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
+    // Go lets the hour have one digit, and only the hour.
+    if text.as_bytes().get(12) == Some(&b':') && text.is_char_boundary(11) {
+        return parse_timestamp(&format!("{}0{}", &text[..11], &text[11..]));
+    }
     let bytes = text.as_bytes();
     let date = parse_date(text.get(..10)?)?;
-    let separated =
-        matches!(bytes.get(10)?, b'T' | b't') && *bytes.get(13)? == b':' && *bytes.get(16)? == b':';
+    let separated = *bytes.get(10)? == b'T' && *bytes.get(13)? == b':' && *bytes.get(16)? == b':';
     let (hour, minute, second) = (
         digits(text, 11..13)?,
         digits(text, 14..16)?,
@@ -197,7 +200,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
     }
     let mut rest = text.get(19..)?;
     let mut nanos = 0;
-    if let Some(after) = rest.strip_prefix('.') {
+    if let Some(after) = rest.strip_prefix(['.', ',']) {
         let count = after.bytes().take_while(u8::is_ascii_digit).count();
         if count == 0 {
             return None;
@@ -210,7 +213,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
         rest = &after[count..];
     }
     let offset = match rest {
-        "Z" | "z" => 0,
+        "Z" => 0,
         _ => {
             let sign = match rest.as_bytes().first()? {
                 b'+' => 1,

@@ -153,8 +153,8 @@ impl Worker {
             "kind": "DeleteOptions",
             "propagationPolicy": policy,
             "preconditions": {
-                "uid": &*found.entry.facets().uid,
-                "resourceVersion": found.entry.revision().to_string(),
+                "uid": (&*found.entry.facets().uid),
+                "resourceVersion": (found.entry.revision().to_string()),
             },
         });
         self.client.remove(&found.path, &options).await
@@ -272,8 +272,8 @@ impl Worker {
             Value::Array(list)
         };
         let mut metadata = value!({
-            "uid": &*found.entry.facets().uid,
-            "resourceVersion": found.entry.revision().to_string(),
+            "uid": (&*found.entry.facets().uid),
+            "resourceVersion": (found.entry.revision().to_string()),
         });
         metadata.make_object().insert(member, list);
         let mut patch = Value::object();

@@ -172,10 +172,10 @@ fn metadata(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<Field
         let only_names = meta
             .members("properties")
             .all(|(name, _)| matches!(name, "name" | "generateName"));
-        let only_known = meta
-            .0
-            .iter()
-            .all(|(key, value)| matches!(key, "type" | "default" | "properties") || is_zero(value));
+        let only_known = meta.0.iter().all(|(key, value)| {
+            matches!(key, "type" | "default" | "properties")
+                || key != "additionalProperties" && is_zero(value) && value.as_object().is_none()
+        });
         if !only_names || !only_known {
             errors.push(FieldError::forbidden(
                 at("metadata"),

@@ -13,7 +13,7 @@ pub struct Ask {
     /// The HTTP method.
     pub method: Method,
     /// What it is about.
-    pub info: RequestInfo,
+    pub info: Arc<RequestInfo>,
     /// The query.
     pub query: Query,
     /// The headers.

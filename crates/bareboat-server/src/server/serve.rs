@@ -91,7 +91,7 @@ pub(crate) async fn serve(
     }
     state
         .metrics
-        .observe(label.as_ref(), response.status(), started);
+        .observe(label.as_deref(), response.status(), started);
     response
 }
 
@@ -123,7 +123,7 @@ async fn walk(
     headers: Arc<HeaderMap>,
     query: Result<Query, crate::request::query::MalformedQuery>,
     body: RequestBody,
-) -> (Option<RequestInfo>, Outcome) {
+) -> (Option<Arc<RequestInfo>>, Outcome) {
     let query = match query {
         Ok(query) => query,
         Err(_) => {
@@ -134,7 +134,7 @@ async fn walk(
         }
     };
     let info = match RequestInfo::parse(&head.method, head.uri.path(), &query) {
-        Ok(info) => info,
+        Ok(info) => Arc::new(info),
         Err(_) => {
             return (
                 None,
@@ -155,7 +155,7 @@ async fn rooms(
     method: Method,
     headers: Arc<HeaderMap>,
     query: Query,
-    info: RequestInfo,
+    info: Arc<RequestInfo>,
     body: RequestBody,
 ) -> Outcome {
     let user = authenticate(state, door, &headers, &info).await?;

@@ -33,7 +33,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status>
     // Replacing what is not there is creating it, for the kinds that allow it and those who may.
     let creating = RequestInfo {
         verb: Str::const_new("create"),
-        ..call.ask.info.clone()
+        ..RequestInfo::clone(&call.ask.info)
     };
     authz::also(&*call.state.authorizer, &call.ask.user, &creating).await?;
     let mut object = replace.0;

@@ -8,8 +8,11 @@ use bareboat_api::kind::BoxFuture;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body::Frame;
+use parking_lot::Mutex;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 /// A frame an object costs five times as much on HTTP/2.
 const FRAME: usize = 64 * 1024;
@@ -40,10 +43,8 @@ impl ListBody {
                 }
             }
         }
-        let stream = Stream {
-            ready: Some(start.freeze()),
-            next: self.step(),
-        };
+        let deadline = self.items.deadline();
+        let stream = Stream::new(start.freeze(), self.step(), deadline);
         let mut response = http::Response::new(Body::stream(stream));
         response
             .headers_mut()
@@ -66,14 +67,38 @@ impl ListBody {
 
 type Step = BoxFuture<'static, Result<(Bytes, Option<ListBody>), BodyError>>;
 
+/// What is still to be sent: the next frame, or nothing after the last.
+type Rest = Arc<Mutex<Option<Step>>>;
+
 struct Stream {
-    ready: Option<Bytes>,
-    next: Step,
+    first: Option<Bytes>,
+    rest: Rest,
+    /// Takes the rest away from a client that stalls: it pins a snapshot.
+    guard: tokio::task::JoinHandle<()>,
+    ended: bool,
 }
 
-/// A stream that has ended asks for nothing more.
-fn ended() -> Step {
-    Box::pin(std::future::pending())
+impl Stream {
+    fn new(first: Bytes, next: Step, deadline: Instant) -> Stream {
+        let rest: Rest = Arc::new(Mutex::new(Some(next)));
+        let stalled = rest.clone();
+        let guard = tokio::spawn(async move {
+            tokio::time::sleep_until(deadline.into()).await;
+            stalled.lock().take();
+        });
+        Stream {
+            first: Some(first),
+            rest,
+            guard,
+            ended: false,
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.guard.abort();
+    }
 }
 
 impl http_body::Body for Stream {
@@ -84,25 +109,28 @@ impl http_body::Body for Stream {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if let Some(bytes) = self.ready.take() {
-            return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
+        if let Some(bytes) = self.first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
-        match self.next.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok((frame, Some(rest)))) => {
-                self.next = rest.step();
-                Poll::Ready(Some(Ok(Frame::data(frame))))
-            }
-            Poll::Ready(Ok((frame, None))) => {
-                self.next = ended();
-                self.ready = Some(Bytes::new());
-                Poll::Ready(Some(Ok(Frame::data(frame))))
-            }
-            Poll::Ready(Err(error)) => {
-                self.next = ended();
-                self.ready = Some(Bytes::new());
-                Poll::Ready(Some(Err(error)))
-            }
+        if self.ended {
+            return Poll::Ready(None);
         }
+        let polled = {
+            let mut rest = self.rest.lock();
+            match rest.as_mut() {
+                None => Poll::Ready(Err("the list was not taken in time".into())),
+                Some(step) => match step.as_mut().poll(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok((frame, Some(next)))) => {
+                        *rest = Some(next.step());
+                        return Poll::Ready(Some(Ok(Frame::data(frame))));
+                    }
+                    Poll::Ready(Ok((frame, None))) => Poll::Ready(Ok(Frame::data(frame))),
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                },
+            }
+        };
+        self.ended = true;
+        polled.map(Some)
     }
 }

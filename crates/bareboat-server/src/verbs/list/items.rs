@@ -69,6 +69,11 @@ impl Items {
         }
     }
 
+    /// When the client must have taken everything.
+    pub(super) fn deadline(&self) -> std::time::Instant {
+        self.call.ask.deadline
+    }
+
     /// The next items joined by commas, some `target` bytes of them; nothing at the end.
     pub(super) async fn next_frame(&mut self, target: usize) -> Result<Option<Bytes>, Status> {
         loop {

@@ -62,6 +62,7 @@ struct Initial {
 struct Rendered {
     bytes: Bytes,
     next: Stage,
+    columns_told: bool,
 }
 
 impl WatchBody {
@@ -165,7 +166,7 @@ impl WatchBody {
             }
         }
         if let Stage::Live(watcher) = std::mem::replace(&mut self.stage, Stage::Ended) {
-            let with_columns = !std::mem::replace(&mut self.columns_told, true);
+            let with_columns = !self.columns_told;
             let rendering = slow_frames(self.frames.clone(), due, with_columns, watcher);
             self.stage = Stage::Rendering(Box::pin(rendering));
         }
@@ -223,6 +224,7 @@ async fn slow_frames(
     Rendered {
         bytes: out.freeze(),
         next: Stage::Live(watcher),
+        columns_told: !with_columns,
     }
 }
 
@@ -261,6 +263,7 @@ async fn initial_frames(
             return Rendered {
                 bytes: out.freeze(),
                 next: Stage::Initial(initial),
+                columns_told: !with_columns,
             };
         }
     }
@@ -273,6 +276,7 @@ async fn initial_frames(
     Rendered {
         bytes: out.freeze(),
         next: Stage::Live(initial.watcher),
+        columns_told: !with_columns,
     }
 }
 
@@ -281,6 +285,7 @@ fn failed(frames: &Frames, mut out: BytesMut, status: &Status) -> Rendered {
     Rendered {
         bytes: out.freeze(),
         next: Stage::Ended,
+        columns_told: true,
     }
 }
 
@@ -305,16 +310,20 @@ impl http_body::Body for WatchBody {
                     if let Stage::Initial(initial) =
                         std::mem::replace(&mut this.stage, Stage::Ended)
                     {
-                        let with_columns = !this.columns_told && initial.after.is_none();
-                        this.columns_told |= !initial.snapshot.is_empty();
+                        let with_columns = !this.columns_told;
                         let rendering = initial_frames(this.frames.clone(), initial, with_columns);
                         this.stage = Stage::Rendering(Box::pin(rendering));
                     }
                     continue;
                 }
                 Stage::Rendering(rendering) => match rendering.as_mut().poll(cx) {
-                    Poll::Ready(Rendered { bytes, next }) => {
+                    Poll::Ready(Rendered {
+                        bytes,
+                        next,
+                        columns_told,
+                    }) => {
                         this.stage = next;
+                        this.columns_told = columns_told;
                         Some(bytes)
                     }
                     Poll::Pending => match this.poll_clock(cx) {

@@ -96,7 +96,12 @@ async fn attempt(
             .map(|_| Shown::Object(ready)));
     }
 
-    let kept = options.dry_run.then(|| ready.clone());
+    let kept = options.dry_run.then(|| {
+        let mut kept = ready.clone();
+        // Nothing was written, so the version is still that of the live object.
+        kept.set_meta("resourceVersion", Value::string(live.resource_version()));
+        kept
+    });
     // A converter that merges into what is stored is given it.
     let stored_live = if served.metadata_is_shared() {
         None

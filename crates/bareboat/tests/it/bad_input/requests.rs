@@ -99,19 +99,19 @@ async fn absurd_queries_are_answered_with_a_status_or_ignored() {
 async fn hostile_selectors_are_refused_quickly() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
-    let many = (0..20_000)
+    let many = (0..3_000)
         .map(|n| format!("k{n}=v"))
         .collect::<Vec<_>>()
         .join(",");
     let set = format!(
         "k in ({})",
-        (0..20_000)
+        (0..3_000)
             .map(|n| format!("v{n}"))
             .collect::<Vec<_>>()
             .join(",")
     );
-    let parens = "(".repeat(50_000);
-    let bangs = "!".repeat(50_000);
+    let parens = "(".repeat(15_000);
+    let bangs = "!".repeat(15_000);
     let begun = std::time::Instant::now();
     for selector in [
         many.as_str(),

@@ -1,0 +1,278 @@
+//! The command line: help that teaches, settings in their order of precedence, and errors that say
+//! what to do.
+
+use crate::process::{Output, run};
+use crate::server::{Home, Running, bareboat, free_port};
+use crate::tools;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn says(arguments: &[&str]) -> Output {
+    run(&mut bareboat(arguments), "", Duration::from_secs(30))
+}
+
+/// A command that must fail in a given way; it is run in a directory of its own.
+fn refused(mut command: Command, code: i32, wanted: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(command.current_dir(&dir), "", Duration::from_secs(30));
+    assert_eq!(output.status.code(), Some(code), "{}", output.all());
+    assert!(output.stderr.starts_with("error: "), "{}", output.all());
+    assert!(!output.stderr.contains("panicked"), "{}", output.all());
+    for words in wanted {
+        assert!(
+            output.stderr.contains(words),
+            "{words:?} is not in {}",
+            output.all()
+        );
+    }
+}
+
+#[test]
+fn help_teaches() {
+    let help = says(&["--help"]);
+    assert!(help.status.success());
+    for words in [
+        "The Kubernetes API without Kubernetes",
+        "serve",
+        "completions",
+        "Examples:",
+        "bareboat serve --in-memory",
+    ] {
+        assert!(help.stdout.contains(words), "{words:?}: {}", help.stdout);
+    }
+    let help = says(&["serve", "--help"]);
+    for words in [
+        "--data-dir",
+        "BAREBOAT_DATA_DIR",
+        "[default: ./bareboat-data]",
+        "--bind",
+        "--token-file",
+        "--in-memory",
+        "--retain-for",
+    ] {
+        // Lines are wrapped to the terminal.
+        let text = help.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{words:?}: {}", help.stdout);
+    }
+    let nothing = says(&[]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(nothing.stderr.contains("Usage: bareboat"));
+}
+
+#[test]
+fn the_version_names_the_program_and_the_api() {
+    let version = says(&["version"]).stdout;
+    assert!(version.starts_with("bareboat ") && version.contains("Kubernetes v1."));
+    assert!(says(&["--version"]).stdout.starts_with("bareboat "));
+}
+
+#[test]
+fn completions_are_written_for_every_shell() {
+    for (shell, sign) in [
+        ("bash", "complete -F _bareboat"),
+        ("zsh", "#compdef bareboat"),
+        ("fish", "complete -c bareboat"),
+        ("elvish", "edit:completion"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let script = says(&["completions", shell]);
+        assert!(script.status.success());
+        assert!(script.stdout.contains(sign), "{shell}");
+    }
+    refused(bareboat(["completions", "csh"]), 2, &["bash", "zsh"]);
+}
+
+#[test]
+fn a_reader_who_leaves_early_is_no_reason_to_panic() {
+    for arguments in [&["completions", "bash"][..], &["--help"], &["version"]] {
+        let mut child = bareboat(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn flags_go_before_the_environment_and_the_environment_before_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let ports = [free_port(), free_port(), free_port()];
+    let config = dir.path().join("bareboat.yaml");
+    let data = dir.path().join("from-file");
+    std::fs::write(
+        &config,
+        format!(
+            "bind: 127.0.0.1:{}\ndataDir: {}\ninMemory: true\n",
+            ports[0],
+            data.display()
+        ),
+    )
+    .unwrap();
+    let bind = |port| format!("127.0.0.1:{port}");
+    let serves_on = |port: u16, flag: Option<u16>, variable: Option<u16>| {
+        let mut command = bareboat(["serve", "--config"]);
+        command.arg(&config);
+        if let Some(port) = flag {
+            command.args(["--bind", &bind(port)]);
+        }
+        if let Some(port) = variable {
+            command.env("BAREBOAT_BIND", bind(port));
+        }
+        let mut server = Running::start(command);
+        server.ready();
+        assert_eq!(server.url(), format!("https://127.0.0.1:{port}"));
+        assert!(server.greeting.contains("in memory"), "{}", server.greeting);
+        assert!(server.stop().0.success());
+    };
+    serves_on(ports[0], None, None);
+    serves_on(ports[1], None, Some(ports[1]));
+    serves_on(ports[2], Some(ports[2]), Some(ports[1]));
+    assert!(data.join("admin.kubeconfig").is_file());
+    assert!(!data.join("state.db").exists(), "it was kept in memory");
+
+    let mut command = bareboat(["serve", "--in-memory", "false"]);
+    command.args(["--bind", "127.0.0.1:0", "--config"]).arg(&config);
+    let mut server = Running::start(command);
+    server.ready();
+    assert!(data.join("state.db").is_file(), "a flag can say no");
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    let home = Home::new();
+    let server = home.serve();
+    let mut second = bareboat(["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+    second.arg(home.data());
+    refused(second, 1, &["in use by another server", "data"]);
+    assert!(server.stop().0.success());
+    home.serve();
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let home = Home::new();
+    let _server = home.serve();
+    let other = tempfile::tempdir().unwrap();
+    let mut second = bareboat(["serve", "--bind", &home.address(), "--data-dir"]);
+    second.arg(other.path());
+    refused(second, 1, &[&home.address(), "--bind"]);
+}
+
+#[test]
+fn wrong_settings_are_refused_in_words_that_help() {
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&["--bind", "nowhere"], 2, &["'nowhere'", "--bind", "--help"]),
+        (&["--bind", "127.0.0.1:99999"], 2, &["127.0.0.1:99999"]),
+        (&["--frobnicate"], 2, &["--frobnicate", "--help"]),
+        (&["--retain-for", "soon"], 1, &["soon", "10m"]),
+        (&["--retain-revisions", "-1"], 2, &["-1"]),
+        (&["--in-memory", "perhaps"], 2, &["perhaps", "true, false"]),
+        (&["--log", "a=b=c"], 1, &["a=b=c", "filter"]),
+        (&["--tls-cert", "x"], 1, &["--tls-key"]),
+        (
+            &["--tls-cert", "none.crt", "--tls-key", "none.key"],
+            1,
+            &["none.crt", "cannot be read"],
+        ),
+        (&["--client-ca", "none.crt"], 1, &["none.crt"]),
+        (&["--token-file", "none.csv"], 1, &["none.csv"]),
+        (&["--config", "none.yaml"], 1, &["none.yaml"]),
+        (&["--data-dir", "/dev/null"], 1, &["/dev/null"]),
+        (&["--data-dir", "/proc/none"], 1, &["/proc/none"]),
+        (&["--san", "no name"], 1, &["no name", "DNS"]),
+    ];
+    for (arguments, code, wanted) in cases {
+        let mut command = bareboat(["serve"]);
+        if !arguments.contains(&"--bind") {
+            command.args(["--bind", "127.0.0.1:0"]);
+        }
+        command.args(*arguments);
+        refused(command, *code, wanted);
+    }
+}
+
+#[test]
+fn files_with_mistakes_are_refused_with_the_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("--config", "bindd: x\n", &["bindd", "dataDir"]),
+        ("--config", "bind: [1\n", &["line 1"]),
+        ("--config", "bind: x\n", &["bind: x"]),
+        ("--config", "log: a\nlog: b\n", &["log"]),
+        ("--config", "inMemory: 3\n", &["inMemory"]),
+        ("--token-file", "s3cret\n", &["line 1", "token,user,uid"]),
+        ("--token-file", "s3cret,,1\n", &["line 1"]),
+    ];
+    for (flag, text, wanted) in cases {
+        std::fs::write(&file, text).unwrap();
+        let mut command = bareboat(["serve"]);
+        if !text.starts_with("bind") {
+            command.args(["--bind", "127.0.0.1:0"]);
+        }
+        command.arg(flag).arg(&file);
+        let shown = run(
+            command.current_dir(dir.path()),
+            "",
+            Duration::from_secs(30),
+        );
+        assert!(!shown.stderr.contains("s3cret"), "{}", shown.all());
+        refused(command, 1, wanted);
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let home = Home::new();
+    // A file where a directory is needed stops even root.
+    std::fs::create_dir_all(home.data()).unwrap();
+    std::fs::write(home.data().join("certificates"), "").unwrap();
+    let mut command = bareboat(["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+    command.arg(home.data());
+    refused(command, 1, &["certificates"]);
+}
+
+#[test]
+fn memory_is_forgotten_and_files_are_not() {
+    let Some(kubectl) = tools::kubectl() else {
+        return;
+    };
+    for (flags, kept) in [(&["--in-memory"][..], false), (&[], true)] {
+        let home = Home::with(flags);
+        let kubectl = |arguments: &[&str]| {
+            run(
+                Command::new(&kubectl)
+                    .args(arguments)
+                    .env("KUBECONFIG", home.kubeconfig())
+                    .env("HOME", home.path()),
+                "",
+                Duration::from_secs(30),
+            )
+        };
+        let server = home.serve();
+        let created = kubectl(&["create", "configmap", "kept"]);
+        assert!(created.status.success(), "{}", created.all());
+        let (status, log) = server.stop();
+        assert_eq!(status.code(), Some(0), "{log}");
+        assert_eq!(log, "", "a good end needs no word");
+        let _server = home.serve();
+        let found = kubectl(&["get", "configmap", "kept"]);
+        assert_eq!(found.status.success(), kept, "{}", found.all());
+    }
+}
+
+#[test]
+fn a_quiet_server_says_nothing_and_an_interrupt_ends_it_well() {
+    let home = Home::with(&["--quiet"]);
+    let server = home.launch();
+    crate::process::eventually("the kubeconfig", Duration::from_secs(30), || {
+        home.kubeconfig().is_file().then_some(())
+    });
+    let (status, log) = server.stop_by("INT");
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(log, "");
+}

@@ -1,0 +1,147 @@
+//! kubectl, as people use it: one module per thing they do.
+
+mod apply;
+mod custom;
+mod deletion;
+mod objects;
+mod published;
+mod reviews;
+mod views;
+mod workloads;
+
+use crate::process::{Output, run};
+use crate::server::{Home, Running};
+use crate::tools;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A kubectl with a server of its own.
+pub(crate) struct Kubectl {
+    program: PathBuf,
+    pub(crate) home: Home,
+    pub(crate) server: Running,
+}
+
+impl Kubectl {
+    /// Starts a server; nothing when there is no kubectl.
+    pub(crate) fn start() -> Option<Kubectl> {
+        let program = tools::kubectl()?;
+        let home = Home::new();
+        let server = home.serve();
+        Some(Kubectl {
+            program,
+            home,
+            server,
+        })
+    }
+
+    /// A command, written as on a command line; single quotes keep words together.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(words(line))
+            .env("KUBECONFIG", self.home.kubeconfig())
+            .env("HOME", self.home.path())
+            .current_dir(self.home.path());
+        command
+    }
+
+    fn run(&self, line: &str, input: &str) -> Output {
+        run(&mut self.command(line), input, PATIENCE)
+    }
+
+    /// What kubectl prints; it must succeed.
+    pub(crate) fn gives(&self, line: &str) -> String {
+        self.gives_for(line, "")
+    }
+
+    /// What kubectl prints for an input; it must succeed.
+    pub(crate) fn gives_for(&self, line: &str, input: &str) -> String {
+        let output = self.run(line, input);
+        assert!(
+            output.status.success(),
+            "kubectl {line}: {}",
+            output.all()
+        );
+        output.stdout
+    }
+
+    /// kubectl succeeds, and all these words are in what it prints, however it spaces them.
+    pub(crate) fn says(&self, line: &str, wanted: &[&str]) {
+        self.says_for(line, "", wanted);
+    }
+
+    /// The same for an input.
+    pub(crate) fn says_for(&self, line: &str, input: &str, wanted: &[&str]) {
+        let output = self.run(line, input);
+        assert!(
+            output.status.success(),
+            "kubectl {line}: {}",
+            output.all()
+        );
+        let text = spaced(&format!("{}\n{}", output.stdout, output.stderr));
+        for words in wanted {
+            assert!(
+                text.contains(&spaced(words)),
+                "kubectl {line}: {words:?} is not in {}",
+                output.all()
+            );
+        }
+    }
+
+    /// kubectl fails and says why.
+    pub(crate) fn refuses(&self, line: &str, wanted: &[&str]) {
+        self.refuses_for(line, "", wanted);
+    }
+
+    /// The same for an input.
+    pub(crate) fn refuses_for(&self, line: &str, input: &str, wanted: &[&str]) {
+        let output = self.run(line, input);
+        assert!(
+            !output.status.success(),
+            "kubectl {line} should fail: {}",
+            output.all()
+        );
+        let text = spaced(&format!("{}\n{}", output.stdout, output.stderr));
+        for words in wanted {
+            assert!(
+                text.contains(&spaced(words)),
+                "kubectl {line}: {words:?} is not in {}",
+                output.all()
+            );
+        }
+    }
+}
+
+/// Columns are padded and lines wrapped as kubectl likes; only the words count.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            match words.last_mut() {
+                // A quote in the middle of a word goes on with it.
+                Some(word) if !line_breaks_before(line, index) => {
+                    let word: &mut String = word;
+                    word.push_str(part);
+                }
+                _ => words.push(part.to_owned()),
+            }
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Whether the quoted part starts a word.
+fn line_breaks_before(line: &str, index: usize) -> bool {
+    let before = line.split('\'').nth(index - 1).unwrap_or_default();
+    before.is_empty() || before.ends_with(char::is_whitespace)
+}

@@ -1,0 +1,94 @@
+//! Apply, from the client's side and from the server's: what it owns, what it takes away, and whom it
+//! gets in the way of.
+
+use super::Kubectl;
+
+fn map(data: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: applied}}\ndata: {data}\n")
+}
+
+#[test]
+fn a_client_side_apply_takes_away_what_it_no_longer_names() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let data = || kubectl.gives("get cm applied -o 'jsonpath={.data}'");
+    kubectl.says_for("apply -f -", &map("{a: '1', b: '1'}"), &["created"]);
+    kubectl.says_for("apply -f -", &map("{a: '1', b: '1'}"), &["unchanged"]);
+    kubectl.gives(r#"patch cm applied -p '{"data":{"c":"mine"}}'"#);
+    let changed = map("{a: '2'}");
+    let manifest = kubectl.home.path().join("map.yaml");
+    std::fs::write(&manifest, &changed).unwrap();
+    kubectl.refuses("diff -f map.yaml", &["- b: \"1\"", "+ a: \"2\""]);
+    kubectl.says("apply -f map.yaml --dry-run=server", &["(server dry run)"]);
+    assert!(data().contains("\"b\""));
+    kubectl.says("apply -f map.yaml", &["configured"]);
+    assert_eq!(data(), r#"{"a":"2","c":"mine"}"#);
+    kubectl.says("diff -f map.yaml", &[]);
+    kubectl.says("delete -f map.yaml", &["deleted"]);
+}
+
+#[test]
+fn a_server_side_apply_names_conflicts_and_can_be_forced() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let apply = "apply --server-side -f - --field-manager";
+    let data = || kubectl.gives("get cm applied -o 'jsonpath={.data}'");
+    kubectl.says_for(
+        &format!("{apply}=one"),
+        &map("{a: '1', b: '1'}"),
+        &["configmap/applied serverside-applied"],
+    );
+    kubectl.refuses_for(
+        &format!("{apply}=two"),
+        &map("{a: '2'}"),
+        &["conflict with \"one\"", ".data.a", "--force-conflicts"],
+    );
+    assert_eq!(data(), r#"{"a":"1","b":"1"}"#);
+    kubectl.says_for(
+        &format!("{apply}=two --force-conflicts"),
+        &map("{a: '2'}"),
+        &["serverside-applied"],
+    );
+    kubectl.says_for(
+        &format!("{apply}=three"),
+        &map("{a: '2', c: '3'}"),
+        &["serverside-applied"],
+    );
+    // One no longer owns a, and gives up b.
+    kubectl.says_for(&format!("{apply}=one"), &map("{}"), &["serverside-applied"]);
+    assert_eq!(data(), r#"{"a":"2","c":"3"}"#);
+    // Two gives up a, which three holds.
+    kubectl.says_for(&format!("{apply}=two"), &map("{}"), &["serverside-applied"]);
+    assert_eq!(data(), r#"{"a":"2","c":"3"}"#);
+    kubectl.says(
+        "get cm applied -o yaml --show-managed-fields",
+        &["manager: three", "operation: Apply", "f:data:"],
+    );
+    kubectl.says_for(
+        &format!("{apply}=four --dry-run=server"),
+        &map("{d: '4'}"),
+        &["serverside-applied (server dry run)"],
+    );
+    kubectl.refuses_for(
+        &format!("{apply}=four"),
+        &map("{d: 4}"),
+        &["data.d"],
+    );
+}
+
+#[test]
+fn a_mistake_in_a_manifest_is_found_with_its_place() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let wrong = map("{a: '1'}") + "dataa: {}\n";
+    kubectl.refuses_for("create -f -", &wrong, &["strict decoding error", "dataa"]);
+    kubectl.says_for(
+        "create -f - --validate=warn",
+        &wrong,
+        &["Warning: unknown field \"dataa\"", "created"],
+    );
+    kubectl.refuses_for("apply -f -", "kind: ConfigMap\n", &["apiVersion not set"]);
+}

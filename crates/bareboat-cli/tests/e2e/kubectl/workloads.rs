@@ -1,0 +1,96 @@
+//! Kinds whose controllers live elsewhere: they are kept, shown and scaled, nothing more.
+
+use super::Kubectl;
+
+#[test]
+fn a_deployment_is_created_shown_scaled_and_described() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.says(
+        "create deployment web --image=nginx:1 --replicas=2 --port=80",
+        &["deployment.apps/web created"],
+    );
+    kubectl.says("expose deployment web --port=80", &["service/web exposed"]);
+    kubectl.says("create job once --image=busybox", &["job.batch/once created"]);
+    kubectl.says(
+        "create cronjob often --image=busybox --schedule='*/5 * * * *'",
+        &["created"],
+    );
+    kubectl.says("run shell --image=busybox", &["pod/shell created"]);
+    kubectl.says(
+        "get all",
+        &[
+            "NAME READY STATUS RESTARTS AGE pod/shell 0/1 Pending",
+            "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE",
+            "service/web ClusterIP",
+            "80/TCP",
+            "deployment.apps/web 0/2 0 0",
+            "cronjob.batch/often */5 * * * *",
+            "job.batch/once",
+        ],
+    );
+    kubectl.says(
+        "get deploy -o wide",
+        &["CONTAINERS IMAGES SELECTOR", "nginx nginx:1 app=web"],
+    );
+    kubectl.says("scale deployment web --replicas=5", &["scaled"]);
+    kubectl.says("set image deployment/web nginx=nginx:2", &["image updated"]);
+    kubectl.says("set env deployment/web A=1", &["env updated"]);
+    kubectl.says(
+        "autoscale deployment web --min=1 --max=3 --cpu=50%",
+        &["autoscaled"],
+    );
+    kubectl.says("rollout restart deployment/web", &["restarted"]);
+    assert_eq!(
+        kubectl.gives("get deploy web -o 'jsonpath={.spec.replicas} {.spec.template.spec.containers[0].image}'"),
+        "5 nginx:2"
+    );
+    kubectl.says(
+        "describe deployment web",
+        &["Replicas: 5 desired", "Image: nginx:2", "StrategyType: RollingUpdate"],
+    );
+    kubectl.says("describe pod shell", &["Status: Pending"]);
+    kubectl.says("describe service web", &["Type: ClusterIP"]);
+    kubectl.says(
+        r#"patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"s"}]}}}}'"#,
+        &["patched"],
+    );
+    assert_eq!(
+        kubectl.gives("get deploy web -o 'jsonpath={.spec.template.spec.containers[*].name}'"),
+        "side nginx"
+    );
+    kubectl.refuses(
+        r#"patch deploy web -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'"#,
+        &["field is immutable"],
+    );
+    kubectl.says("delete deployment,service,job,cronjob,hpa --all", &["deleted"]);
+    kubectl.says("delete pod shell --now", &["deleted"]);
+}
+
+#[test]
+fn the_other_generators_of_kubectl_work() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    for (line, wanted) in [
+        ("create role reader --verb=get,list --resource=configmaps", "role.rbac.authorization.k8s.io/reader created"),
+        ("create rolebinding r --role=reader --user=ann", "rolebinding.rbac.authorization.k8s.io/r created"),
+        ("create clusterrole all --verb=* --resource=*", "created"),
+        ("create clusterrolebinding all --clusterrole=all --group=g", "created"),
+        ("create ingress web --rule=a.example.com/*=web:80", "created"),
+        ("create poddisruptionbudget p --selector=app=web --min-available=1", "created"),
+        ("create priorityclass high --value=1000", "created"),
+        ("create quota q --hard=pods=1", "created"),
+        ("create service nodeport n --tcp=80:80", "created"),
+        ("create secret docker-registry d --docker-username=u --docker-password=p", "created"),
+        ("taint nodes --all a=b:NoSchedule", ""),
+    ] {
+        if !wanted.is_empty() {
+            kubectl.says(line, &[wanted]);
+        }
+    }
+    kubectl.says("describe role reader", &["configmaps [] [] [get list]"]);
+    kubectl.says("get rolebinding r -o wide", &["NAME ROLE AGE USERS GROUPS", "r Role/reader", "ann"]);
+    kubectl.says("get quota,pdb,ingress,priorityclass", &["a.example.com", "high 1000"]);
+}

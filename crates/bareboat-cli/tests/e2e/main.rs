@@ -1,0 +1,15 @@
+//! The program as its users meet it: a process of its own, real sockets, and clients that nobody
+//! here wrote. What a client does inside one process is tested in the crates below.
+#![allow(clippy::unwrap_used)]
+
+mod cli;
+mod clients;
+mod crash;
+mod informers;
+mod kube_rs;
+mod kubectl;
+mod logs;
+mod process;
+mod python;
+mod server;
+mod tools;
