@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 /// Made anew when less than this is left of it.
 const RENEW_BEFORE_DAYS: i64 = 30;
@@ -188,7 +189,6 @@ fn set_validity(params: &mut CertificateParams, days: i64) {
 
 /// Whether a certificate still lasts a while and covers all names.
 fn is_good(pem: &str, names: &[String]) -> bool {
-    use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
     let Some(Ok(der)) = rustls_pemfile::certs(&mut pem.as_bytes()).next() else {
         return false;
     };
@@ -199,7 +199,23 @@ fn is_good(pem: &str, names: &[String]) -> bool {
     if cert.validity().not_after.timestamp() < now + RENEW_BEFORE_DAYS * 86_400 {
         return false;
     }
-    let covered: Vec<String> = match cert.subject_alternative_name() {
+    let covered = alternative_names(&cert);
+    names.iter().all(|name| covered.contains(name))
+}
+
+/// The names and addresses the first certificate of a chain is good for.
+pub(crate) fn names(pem: &str) -> Vec<String> {
+    let Some(Ok(der)) = rustls_pemfile::certs(&mut pem.as_bytes()).next() else {
+        return Vec::new();
+    };
+    match X509Certificate::from_der(&der) {
+        Ok((_, cert)) => alternative_names(&cert),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn alternative_names(cert: &X509Certificate<'_>) -> Vec<String> {
+    match cert.subject_alternative_name() {
         Ok(Some(extension)) => extension
             .value
             .general_names
@@ -219,8 +235,7 @@ fn is_good(pem: &str, names: &[String]) -> bool {
             })
             .collect(),
         _ => Vec::new(),
-    };
-    names.iter().all(|name| covered.contains(name))
+    }
 }
 
 /// Writes a file that only its owner may read, in one step.

@@ -2,6 +2,8 @@
 
 use crate::args::ServeFlags;
 use anyhow::{Context, Result, bail};
+use bareboat::api::Value;
+use bareboat::api::value::from_value;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -126,12 +128,26 @@ fn read(path: &Path) -> Result<File> {
     if parsed.value.is_null() {
         return Ok(File::default());
     }
-    bareboat::api::value::from_value(&parsed.value).with_context(|| {
+    from_value(&parsed.value).with_context(|| {
         format!(
-            "the configuration file {} has something this server does not know",
-            path.display()
+            "the configuration file {} has something this server does not know{}",
+            path.display(),
+            culprit(&parsed.value)
         )
     })
+}
+
+/// Names the first key whose value is not what it should be.
+fn culprit(settings: &Value) -> String {
+    let keys = settings.as_object().into_iter().flat_map(|map| map.iter());
+    for (key, value) in keys {
+        let mut alone = bareboat::api::Map::new();
+        alone.insert(key, value.clone());
+        if from_value::<File>(&Value::Object(alone)).is_err() {
+            return format!(" (see {key})");
+        }
+    }
+    String::new()
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     // From the first moment on: a signal during the start ends the server as well as any other.
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
-    fs::create_dir_all(&config.data_dir).with_context(|| {
+    private_directory(&config.data_dir).with_context(|| {
         format!(
             "the data directory {} cannot be made",
             config.data_dir.display()
@@ -57,7 +57,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     })?;
     let store = open_store(config)?;
     let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
-    let tls = tls(config, &certificates)?;
+    let (chain, tls) = tls(config, &certificates)?;
     let mut builder = Server::builder()
         .storage(store.clone())
         .control_plane()
@@ -77,17 +77,19 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         })
         .build()?;
     let mut controllers = bareboat::control_plane::start(&server).await;
-    let address = server.listen(config.bind, Some(tls)).await?;
-    let kubeconfig = config.data_dir.join("admin.kubeconfig");
-    write_private(
-        &kubeconfig,
-        &kubeconfig::admin(&format!("https://{}", reachable(address)), &certificates),
-    )?;
-    written.store(true, Ordering::Relaxed);
-    if !config.quiet {
-        greet(config, address, &kubeconfig, started);
-    }
-    let ended = wait(&store, &mut terminate, &mut interrupt).await;
+    let open = async {
+        let address = server.listen(config.bind, Some(tls)).await?;
+        let kubeconfig = config.data_dir.join("admin.kubeconfig");
+        let text = kubeconfig::admin(reachable(address), &chain, &certificates);
+        write_private(&kubeconfig, &text)?;
+        written.store(true, Ordering::Relaxed);
+        if !config.quiet {
+            greet(config, address, &kubeconfig, started);
+        }
+        wait(&store, &mut terminate, &mut interrupt).await
+    };
+    // Whatever ended it, the controllers are not left in the middle of a write.
+    let ended = open.await;
     controllers.stop();
     server.shut_down().await;
     ended
@@ -103,11 +105,34 @@ fn open_store(config: &Config) -> Result<Store> {
         return Ok(Store::open(Arc::new(MemoryBackend::new()), options)?);
     }
     let path = config.data_dir.join("state.db");
+    private_file(&path).with_context(|| format!("{} cannot be written", path.display()))?;
     open_sqlite(&path, options)
         .with_context(|| format!("the data in {} cannot be used", config.data_dir.display()))
 }
 
-fn tls(config: &Config, certificates: &Certificates) -> Result<Tls> {
+/// Makes a directory that is its owner's alone; one that is there keeps its permissions.
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+/// Makes the empty file that the store grows in. SQLite gives the files beside it the same
+/// permissions, and secrets are in all of them.
+fn private_file(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+}
+
+/// The chain to serve with, and all that goes with it.
+fn tls(config: &Config, certificates: &Certificates) -> Result<(String, Tls)> {
     let read = |path: &Path| {
         fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
     };
@@ -120,7 +145,8 @@ fn tls(config: &Config, certificates: &Certificates) -> Result<Tls> {
         Some(path) => format!("{}\n{}", read(path)?, certificates.ca),
         None => certificates.ca.clone(),
     };
-    Ok(Tls::from_pem(&chain, &key, Some(&client_ca))?)
+    let tls = Tls::from_pem(&chain, &key, Some(&client_ca))?;
+    Ok((chain, tls))
 }
 
 fn tokens(path: &Path) -> Result<StaticTokens> {

@@ -63,9 +63,12 @@ impl Ear {
         } else {
             self.begin(&event.entry);
         }
-        let renamed = event.prev.as_ref().is_some_and(|prev| {
-            event.kind == EventKind::Modified && accepted(prev) != accepted(&event.entry)
-        });
+        let renamed = event.kind == EventKind::Modified
+            && event.prev.as_ref().is_some_and(|prev| {
+                // Definitions are large: their names are compared only when their spec changed.
+                prev.facets().generation != event.entry.facets().generation
+                    && accepted(prev) != accepted(&event.entry)
+            });
         if (gone || renamed)
             && let Some((_, group)) = name.split_once('.')
         {
@@ -236,28 +239,40 @@ impl Worker {
 
     /// Lets every definition of a group that lacks a name try again: a write, even of nothing, settles its names.
     async fn settle(&self, group: &str) -> Result<Verdict, Status> {
-        let definitions = self
-            .client
-            .server()
-            .store()
-            .resource(DEFINITIONS)
-            .snapshot();
-        for entry in definitions.range("", None) {
-            let sibling = entry
-                .key()
-                .split_once('.')
-                .is_some_and(|(_, own)| own == group);
-            if !sibling || condition_of(&read(entry)?, "NamesAccepted", "status") != Some("False") {
-                continue;
+        let definitions = self.client.server().store().resource(DEFINITIONS);
+        let mut before = usize::MAX;
+        loop {
+            let waiting: Vec<Arc<Entry>> = definitions
+                .snapshot()
+                .range("", None)
+                .filter(|entry| is_sibling(entry, group) && lacks_names(entry))
+                .cloned()
+                .collect();
+            // One that took a name may have given up another, for which somebody else waits.
+            if waiting.is_empty() || waiting.len() >= before {
+                return Ok(Verdict::Done);
             }
-            let path = format!("{PATH}/{}", entry.key());
-            match self.client.merge(&path, &Value::object()).await {
-                Err(status) if status.code != 404 => return Err(status),
-                _ => {}
+            before = waiting.len();
+            for entry in waiting {
+                let path = format!("{PATH}/{}", entry.key());
+                match self.client.merge(&path, &Value::object()).await {
+                    Err(status) if status.code != 404 => return Err(status),
+                    _ => {}
+                }
             }
         }
-        Ok(Verdict::Done)
     }
+}
+
+fn is_sibling(entry: &Entry, group: &str) -> bool {
+    let own = entry.key().split_once('.');
+    own.is_some_and(|(_, own)| own == group)
+}
+
+/// Whether a definition waits for names, found without reading all of it: members are stored in order.
+fn lacks_names(entry: &Entry) -> bool {
+    const CONDITION: &[u8] = br#""status":"False","type":"NamesAccepted""#;
+    memchr::memmem::find(entry.json(), CONDITION).is_some()
 }
 
 fn terminating(holds: bool, reason: &'static str, message: impl Into<String>) -> Condition {

@@ -25,36 +25,23 @@ pub(crate) struct Mortal {
 pub(crate) struct Ear {
     queue: Arc<Queue<Mortal>>,
     server: Server,
-    /// How long objects last, by where they are stored; as of a generation of the catalog.
+    /// How long objects last, by where they are stored. Kinds that come later are custom kinds, whose objects stay.
     lasting: HashMap<Arc<str>, Duration>,
-    generation: u64,
 }
 
 impl Ear {
     pub(crate) fn new(queue: Arc<Queue<Mortal>>, server: Server) -> Ear {
-        let table = server.catalog().table();
-        let (lasting, generation) = (lasting(&table), table.generation());
-        drop(table);
         Ear {
             queue,
             server,
-            lasting,
-            generation,
-        }
-    }
-
-    fn catch_up(&mut self) {
-        let table = self.server.catalog().table();
-        if table.generation() != self.generation {
-            self.generation = table.generation();
-            self.lasting = lasting(&table);
+            lasting: HashMap::new(),
         }
     }
 }
 
 impl Listener for Ear {
     fn reset(&mut self, store: &Store) {
-        self.catch_up();
+        self.lasting = lasting(&self.server.catalog().table());
         for (name, lasts) in &self.lasting {
             for entry in store.resource(name).snapshot().range("", None) {
                 // Changes since then are looked for when this time is over.
@@ -66,8 +53,6 @@ impl Listener for Ear {
     }
 
     fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
-        // Custom kinds last; the table changes only before the first event of a kind.
-        self.catch_up();
         if event.kind == EventKind::Deleted {
             return;
         }

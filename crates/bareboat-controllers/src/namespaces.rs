@@ -125,8 +125,8 @@ impl Worker {
         let Some(entry) = store.resource(NAMESPACES).get(&name) else {
             self.written.lock().remove(&name);
             // Landed after the end: nobody else would ever look for it.
-            let findings = self.empty(&store, &name).await;
-            return match findings.failures.is_empty() {
+            let findings = self.empty(&store, &name, None).await;
+            return match findings.failures.is_empty() && findings.untouched == 0 {
                 true => Verdict::Done,
                 false => Verdict::Retry,
             };
@@ -140,7 +140,7 @@ impl Worker {
         if !finalizers(&namespace).any(|held| held == FINALIZER) {
             return Verdict::Done;
         }
-        let findings = self.empty(&store, &name).await;
+        let findings = self.empty(&store, &name, Some(namespace.uid())).await;
         match self.conclude(&name, namespace, findings).await {
             Ok(verdict) => verdict,
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
@@ -151,17 +151,21 @@ impl Worker {
         }
     }
 
-    /// Deletes the content and tells what is left.
-    async fn empty(&self, store: &Store, name: &str) -> Findings {
+    /// Deletes the content of a namespace, or of one that is gone, and tells what is left.
+    async fn empty(&self, store: &Store, name: &str, uid: Option<&str>) -> Findings {
         let mut findings = Findings::default();
-        let (pods, others): (Vec<Content>, Vec<Content>) = self
-            .content(store, name)
-            .into_iter()
-            .partition(|content| content.kind.store == PODS);
+        let content = self.content(store, name);
+        // Looked at after the content was listed: nothing in the list belongs to a successor of the same name.
+        let now = store.resource(NAMESPACES).get(name);
+        if now.as_ref().map(|entry| &*entry.facets().uid) != uid {
+            findings.untouched = 1;
+            return findings;
+        }
+        let is_pods = |content: &Content| content.kind.store == PODS;
+        let (pods, others): (Vec<Content>, Vec<Content>) = content.into_iter().partition(is_pods);
+        let had_pods = !pods.is_empty();
         self.sweep_all(pods, &mut findings).await;
-        let pods_left = self.content(store, name);
-        let pods_left = pods_left.iter().find(|content| content.kind.store == PODS);
-        if let Some(pods) = pods_left {
+        if had_pods && let Some(pods) = self.content(store, name).into_iter().find(is_pods) {
             findings.count(&pods.kind, &pods.entries);
             return findings;
         }
@@ -176,9 +180,8 @@ impl Worker {
         for content in contents {
             let todo = content.entries.into_iter().filter(|entry| is_due(entry));
             let failures = sweep(&self.client, &content.kind, todo.collect()).await;
-            findings
-                .failures
-                .extend(failures.into_iter().map(|status| status.message));
+            let texts = failures.into_iter().map(|status| status.message);
+            findings.failures.extend(texts);
         }
     }
 

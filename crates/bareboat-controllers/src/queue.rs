@@ -221,10 +221,7 @@ where
             verdict: Verdict::Retry,
         };
         running.spawn(async move {
-            // Moved in whole: dropping it tells the queue, whatever becomes of the task.
-            let mut turn = turn;
             turn.end_with(todo.await);
-            drop(turn);
         });
     }
 }

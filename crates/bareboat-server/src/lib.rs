@@ -13,6 +13,7 @@ pub mod kinds;
 mod managed;
 mod metrics;
 pub mod openapi;
+mod outbound;
 pub mod protobuf;
 pub mod reply;
 pub mod request;

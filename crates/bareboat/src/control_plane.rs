@@ -4,7 +4,7 @@ use crate::reviews;
 use bareboat_api::Kind;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_builtin::admission::{Completion, NamespaceLifecycle};
-use bareboat_builtin::{facts, kinds};
+use bareboat_builtin::{describe, facts, kinds};
 use bareboat_controllers::Controllers;
 use bareboat_server::{Server, ServerBuilder};
 use bareboat_sqlite::{Sqlite, SqliteError};
@@ -63,7 +63,8 @@ impl ControlPlane for ServerBuilder {
         let mut builder = self
             .mutator(NamespaceLifecycle)
             .mutator(Completion)
-            .protobuf(facts::message, facts::kind);
+            .protobuf(facts::message, facts::kind)
+            .descriptions(describe::definition);
         for kind in kinds::all() {
             let place = (kind.group.as_str(), kind.names.plural.as_str());
             builder = match reviews::computed(without_connections(kind.clone())) {

@@ -3,22 +3,26 @@
 //! Types cannot be enumerated, so they are listed; a test tells when one is missing.
 
 use super::Described;
+use schemars::JsonSchema;
 
 macro_rules! types {
-    ($($module:tt { $($name:ident)* })*) => {
+    ($($module:tt $package:literal { $($name:ident)* })*) => {
         /// All types with descriptions.
-        pub(super) const TYPES: &[Described] = &[$($(described!($module $name),)*)*];
+        pub(super) static TYPES: &[Described] = &[$($(described!($module $package $name),)*)*];
     };
 }
 
 macro_rules! described {
-    ([$($module:ident)::+] $name:ident) => {
-        Described::of::<k8s_openapi::$($module)::+::$name>()
+    ([$($module:ident)::+] $package:literal $name:ident) => {
+        Described {
+            name: concat!($package, stringify!($name)),
+            schema: <k8s_openapi::$($module)::+::$name as JsonSchema>::json_schema,
+        }
     };
 }
 
 types! {
-    [api::admissionregistration::v1] {
+    [api::admissionregistration::v1] "io.k8s.api.admissionregistration.v1." {
         ApplyConfiguration AuditAnnotation ExpressionWarning JSONPatch MatchCondition
         MatchResources MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
         MutatingAdmissionPolicyBindingSpec MutatingAdmissionPolicySpec MutatingWebhook
@@ -28,7 +32,7 @@ types! {
         ValidatingAdmissionPolicySpec ValidatingAdmissionPolicyStatus ValidatingWebhook
         ValidatingWebhookConfiguration Validation Variable WebhookClientConfig
     }
-    [api::apps::v1] {
+    [api::apps::v1] "io.k8s.api.apps.v1." {
         ControllerRevision DaemonSet DaemonSetCondition DaemonSetSpec DaemonSetStatus
         DaemonSetUpdateStrategy Deployment DeploymentCondition DeploymentSpec DeploymentStatus
         DeploymentStrategy ReplicaSet ReplicaSetCondition ReplicaSetSpec ReplicaSetStatus
@@ -37,22 +41,22 @@ types! {
         StatefulSetPersistentVolumeClaimRetentionPolicy StatefulSetSpec StatefulSetStatus
         StatefulSetUpdateStrategy
     }
-    [api::authentication::v1] {
+    [api::authentication::v1] "io.k8s.api.authentication.v1." {
         BoundObjectReference SelfSubjectReview SelfSubjectReviewStatus TokenRequest
         TokenRequestSpec TokenRequestStatus TokenReview TokenReviewSpec TokenReviewStatus UserInfo
     }
-    [api::authorization::v1] {
+    [api::authorization::v1] "io.k8s.api.authorization.v1." {
         FieldSelectorAttributes LabelSelectorAttributes LocalSubjectAccessReview
         NonResourceAttributes NonResourceRule ResourceAttributes ResourceRule
         SelfSubjectAccessReview SelfSubjectAccessReviewSpec SelfSubjectRulesReview
         SelfSubjectRulesReviewSpec SubjectAccessReview SubjectAccessReviewSpec
         SubjectAccessReviewStatus SubjectRulesReviewStatus
     }
-    [api::autoscaling::v1] {
+    [api::autoscaling::v1] "io.k8s.api.autoscaling.v1." {
         CrossVersionObjectReference HorizontalPodAutoscaler HorizontalPodAutoscalerSpec
         HorizontalPodAutoscalerStatus Scale ScaleSpec ScaleStatus
     }
-    [api::autoscaling::v2] {
+    [api::autoscaling::v2] "io.k8s.api.autoscaling.v2." {
         ContainerResourceMetricSource ContainerResourceMetricStatus CrossVersionObjectReference
         ExternalMetricSource ExternalMetricStatus HPAScalingPolicy HPAScalingRules
         HorizontalPodAutoscaler HorizontalPodAutoscalerBehavior HorizontalPodAutoscalerCondition
@@ -60,20 +64,20 @@ types! {
         MetricStatus MetricTarget MetricValueStatus ObjectMetricSource ObjectMetricStatus
         PodsMetricSource PodsMetricStatus ResourceMetricSource ResourceMetricStatus
     }
-    [api::batch::v1] {
+    [api::batch::v1] "io.k8s.api.batch.v1." {
         CronJob CronJobSpec CronJobStatus Job JobCondition JobSpec JobStatus JobTemplateSpec
         PodFailurePolicy PodFailurePolicyOnExitCodesRequirement
         PodFailurePolicyOnPodConditionsPattern PodFailurePolicyRule SuccessPolicy
         SuccessPolicyRule UncountedTerminatedPods
     }
-    [api::certificates::v1] {
+    [api::certificates::v1] "io.k8s.api.certificates.v1." {
         CertificateSigningRequest CertificateSigningRequestCondition CertificateSigningRequestSpec
         CertificateSigningRequestStatus
     }
-    [api::coordination::v1] {
+    [api::coordination::v1] "io.k8s.api.coordination.v1." {
         Lease LeaseSpec
     }
-    [api::core::v1] {
+    [api::core::v1] "io.k8s.api.core.v1." {
         AWSElasticBlockStoreVolumeSource Affinity AppArmorProfile AttachedVolume
         AzureDiskVolumeSource AzureFilePersistentVolumeSource AzureFileVolumeSource Binding
         CSIPersistentVolumeSource CSIVolumeSource Capabilities CephFSPersistentVolumeSource
@@ -122,13 +126,13 @@ types! {
         VolumeResourceRequirements VolumeStatus VsphereVirtualDiskVolumeSource
         WeightedPodAffinityTerm WindowsSecurityContextOptions
     }
-    [api::discovery::v1] {
+    [api::discovery::v1] "io.k8s.api.discovery.v1." {
         Endpoint EndpointConditions EndpointHints EndpointPort EndpointSlice ForNode ForZone
     }
-    [api::events::v1] {
+    [api::events::v1] "io.k8s.api.events.v1." {
         Event EventSeries
     }
-    [api::flowcontrol::v1] {
+    [api::flowcontrol::v1] "io.k8s.api.flowcontrol.v1." {
         ExemptPriorityLevelConfiguration FlowDistinguisherMethod FlowSchema FlowSchemaCondition
         FlowSchemaSpec FlowSchemaStatus GroupSubject LimitResponse
         LimitedPriorityLevelConfiguration NonResourcePolicyRule PolicyRulesWithSubjects
@@ -137,7 +141,7 @@ types! {
         PriorityLevelConfigurationStatus QueuingConfiguration ResourcePolicyRule
         ServiceAccountSubject Subject UserSubject
     }
-    [api::networking::v1] {
+    [api::networking::v1] "io.k8s.api.networking.v1." {
         HTTPIngressPath HTTPIngressRuleValue IPAddress IPAddressSpec IPBlock Ingress
         IngressBackend IngressClass IngressClassParametersReference IngressClassSpec
         IngressLoadBalancerIngress IngressLoadBalancerStatus IngressPortStatus IngressRule
@@ -146,16 +150,16 @@ types! {
         NetworkPolicySpec ParentReference ServiceBackendPort ServiceCIDR ServiceCIDRSpec
         ServiceCIDRStatus
     }
-    [api::node::v1] {
+    [api::node::v1] "io.k8s.api.node.v1." {
         Overhead RuntimeClass Scheduling
     }
-    [api::policy::v1] {
+    [api::policy::v1] "io.k8s.api.policy.v1." {
         Eviction PodDisruptionBudget PodDisruptionBudgetSpec PodDisruptionBudgetStatus
     }
-    [api::rbac::v1] {
+    [api::rbac::v1] "io.k8s.api.rbac.v1." {
         AggregationRule ClusterRole ClusterRoleBinding PolicyRule Role RoleBinding RoleRef Subject
     }
-    [api::resource::v1] {
+    [api::resource::v1] "io.k8s.api.resource.v1." {
         AllocatedDeviceStatus AllocationResult CELDeviceSelector CapacityRequestPolicy
         CapacityRequestPolicyRange CapacityRequirements Counter CounterSet Device
         DeviceAllocationConfiguration DeviceAllocationResult DeviceAttribute DeviceCapacity
@@ -166,15 +170,16 @@ types! {
         ResourceClaimConsumerReference ResourceClaimSpec ResourceClaimStatus ResourceClaimTemplate
         ResourceClaimTemplateSpec ResourcePool ResourceSlice ResourceSliceSpec
     }
-    [api::scheduling::v1] {
+    [api::scheduling::v1] "io.k8s.api.scheduling.v1." {
         PriorityClass
     }
-    [api::storage::v1] {
+    [api::storage::v1] "io.k8s.api.storage.v1." {
         CSIDriver CSIDriverSpec CSINode CSINodeDriver CSINodeSpec CSIStorageCapacity StorageClass
         TokenRequest VolumeAttachment VolumeAttachmentSource VolumeAttachmentSpec
         VolumeAttachmentStatus VolumeAttributesClass VolumeError VolumeNodeResources
     }
-    [apiextensions_apiserver::pkg::apis::apiextensions::v1] {
+    [apiextensions_apiserver::pkg::apis::apiextensions::v1]
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." {
         CustomResourceColumnDefinition CustomResourceConversion CustomResourceDefinition
         CustomResourceDefinitionCondition CustomResourceDefinitionNames
         CustomResourceDefinitionSpec CustomResourceDefinitionStatus
@@ -184,25 +189,26 @@ types! {
         JSONSchemaPropsOrStringArray SelectableField ServiceReference ValidationRule
         WebhookClientConfig WebhookConversion
     }
-    [apimachinery::pkg::api::resource] {
+    [apimachinery::pkg::api::resource] "io.k8s.apimachinery.pkg.api.resource." {
         Quantity
     }
-    [apimachinery::pkg::apis::meta::v1] {
+    [apimachinery::pkg::apis::meta::v1] "io.k8s.apimachinery.pkg.apis.meta.v1." {
         APIGroup APIGroupList APIResource APIResourceList APIVersions Condition DeleteOptions
         FieldSelectorRequirement FieldsV1 GroupVersionForDiscovery LabelSelector
         LabelSelectorRequirement ListMeta ManagedFieldsEntry MicroTime ObjectMeta OwnerReference
         Preconditions ServerAddressByClientCIDR ShardInfo Status StatusCause StatusDetails Time
     }
-    [apimachinery::pkg::runtime] {
+    [apimachinery::pkg::runtime] "io.k8s.apimachinery.pkg.runtime." {
         RawExtension
     }
-    [apimachinery::pkg::util::intstr] {
+    [apimachinery::pkg::util::intstr] "io.k8s.apimachinery.pkg.util.intstr." {
         IntOrString
     }
-    [apimachinery::pkg::version] {
+    [apimachinery::pkg::version] "io.k8s.apimachinery.pkg.version." {
         Info
     }
-    [kube_aggregator::pkg::apis::apiregistration::v1] {
+    [kube_aggregator::pkg::apis::apiregistration::v1]
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1." {
         APIService APIServiceCondition APIServiceSpec APIServiceStatus ServiceReference
     }
 }

@@ -135,7 +135,9 @@ fn flags_go_before_the_environment_and_the_environment_before_the_file() {
     assert!(!data.join("state.db").exists(), "it was kept in memory");
 
     let mut command = bareboat(["serve", "--in-memory", "false"]);
-    command.args(["--bind", "127.0.0.1:0", "--config"]).arg(&config);
+    command
+        .args(["--bind", "127.0.0.1:0", "--config"])
+        .arg(&config);
     let mut server = Running::start(command);
     server.ready();
     assert!(data.join("state.db").is_file(), "a flag can say no");
@@ -165,7 +167,11 @@ fn a_port_that_is_taken_is_named() {
 #[test]
 fn wrong_settings_are_refused_in_words_that_help() {
     let cases: &[(&[&str], i32, &[&str])] = &[
-        (&["--bind", "nowhere"], 2, &["'nowhere'", "--bind", "--help"]),
+        (
+            &["--bind", "nowhere"],
+            2,
+            &["'nowhere'", "--bind", "--help"],
+        ),
         (&["--bind", "127.0.0.1:99999"], 2, &["127.0.0.1:99999"]),
         (&["--frobnicate"], 2, &["--frobnicate", "--help"]),
         (&["--retain-for", "soon"], 1, &["soon", "10m"]),
@@ -215,11 +221,7 @@ fn files_with_mistakes_are_refused_with_the_place() {
             command.args(["--bind", "127.0.0.1:0"]);
         }
         command.arg(flag).arg(&file);
-        let shown = run(
-            command.current_dir(dir.path()),
-            "",
-            Duration::from_secs(30),
-        );
+        let shown = run(command.current_dir(dir.path()), "", Duration::from_secs(30));
         assert!(!shown.stderr.contains("s3cret"), "{}", shown.all());
         refused(command, 1, wanted);
     }

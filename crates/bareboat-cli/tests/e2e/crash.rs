@@ -5,7 +5,9 @@
 use crate::server::Home;
 use futures_util::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
+use kube::api::{
+    Api, DeleteParams, ListParams, ObjectList, ObjectMeta, PostParams, WatchEvent, WatchParams,
+};
 use kube::{Error, ResourceExt as _};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +48,11 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
     let over = Arc::new(AtomicBool::new(false));
     let count = Arc::new(AtomicU64::new(0));
 
-    let watching = runtime.spawn(follow(runtime.block_on(maps(&home))));
+    let watched = runtime.block_on(maps(&home));
+    let start = runtime
+        .block_on(watched.list(&ListParams::default()))
+        .unwrap();
+    let watching = runtime.spawn(follow(watched, start));
     let writing: Vec<_> = (0..WRITERS)
         .map(|index| {
             let writer = Writer {
@@ -108,8 +114,15 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
         .iter()
         .map(|map| (map.name_any(), held(map)))
         .collect();
-    assert_eq!(listed, final_state, "what is listed is what was acknowledged");
-    assert_eq!(replay(&seen), listed, "what was watched adds up to what is listed");
+    assert_eq!(
+        listed, final_state,
+        "what is listed is what was acknowledged"
+    );
+    assert_eq!(
+        replay(&seen),
+        listed,
+        "what was watched adds up to what is listed"
+    );
     for (index, own) in changes.iter().enumerate() {
         let prefix = format!("w{index}-");
         let watched: Vec<&Change> = seen
@@ -199,7 +212,10 @@ impl Writer {
                 Some(_) if self.dice.roll() % 5 == 0 => None,
                 _ => Some(value),
             };
-            match self.attempt(&name, wanted.as_deref(), before.as_ref()).await {
+            match self
+                .attempt(&name, wanted.as_deref(), before.as_ref())
+                .await
+            {
                 Ok(after) => self.record(name, after),
                 // Refused means that the server holds something else than it acknowledged.
                 Err(Error::Api(status)) => {
@@ -280,9 +296,8 @@ impl Writer {
     }
 }
 
-/// Watches from the first version to the last write, going on from the last version it saw.
-async fn follow(maps: Api<ConfigMap>) -> Vec<Change> {
-    let start = maps.list(&ListParams::default()).await.unwrap();
+/// Watches from a list to the last write, going on from the last version it saw.
+async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<Change> {
     let version = start.metadata.resource_version.unwrap();
     let mut newest: u64 = version.parse().unwrap();
     let mut seen: Vec<Change> = start

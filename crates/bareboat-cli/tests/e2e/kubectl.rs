@@ -61,11 +61,7 @@ impl Kubectl {
     /// What kubectl prints for an input; it must succeed.
     pub(crate) fn gives_for(&self, line: &str, input: &str) -> String {
         let output = self.run(line, input);
-        assert!(
-            output.status.success(),
-            "kubectl {line}: {}",
-            output.all()
-        );
+        assert!(output.status.success(), "kubectl {line}: {}", output.all());
         output.stdout
     }
 
@@ -77,11 +73,7 @@ impl Kubectl {
     /// The same for an input.
     pub(crate) fn says_for(&self, line: &str, input: &str, wanted: &[&str]) {
         let output = self.run(line, input);
-        assert!(
-            output.status.success(),
-            "kubectl {line}: {}",
-            output.all()
-        );
+        assert!(output.status.success(), "kubectl {line}: {}", output.all());
         let text = spaced(&format!("{}\n{}", output.stdout, output.stderr));
         for words in wanted {
             assert!(

@@ -51,7 +51,13 @@ async fn tokens_keys_and_secrets_are_in_no_log() {
                         "--certificate-authority={}",
                         home.data().join("certificates/ca.crt").display()
                     ))
-                    .args(["--kubeconfig=/dev/null", "get", "secret", "vault", "-o=yaml"])
+                    .args([
+                        "--kubeconfig=/dev/null",
+                        "get",
+                        "secret",
+                        "vault",
+                        "-o=yaml",
+                    ])
                     .arg(format!("--token={token}"))
                     .env("HOME", home.path()),
                 "",
@@ -91,6 +97,7 @@ fn keys_and_the_kubeconfig_are_for_their_owner_alone() {
         "certificates/server.key",
         "certificates/admin.key",
         "state.db",
+        "state.db-wal",
     ] {
         let found = std::fs::metadata(home.data().join(file)).unwrap();
         let mode = found.permissions().mode() & 0o777;

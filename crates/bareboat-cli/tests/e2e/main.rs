@@ -2,6 +2,7 @@
 //! here wrote. What a client does inside one process is tested in the crates below.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod cli;
 mod clients;
 mod crash;

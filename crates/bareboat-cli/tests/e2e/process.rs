@@ -171,11 +171,7 @@ impl Drop for Followed {
 }
 
 /// Asks again and again until there is an answer.
-pub(crate) fn eventually<T>(
-    what: &str,
-    within: Duration,
-    mut ask: impl FnMut() -> Option<T>,
-) -> T {
+pub(crate) fn eventually<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + within;
     loop {
         if let Some(answer) = ask() {

@@ -2,6 +2,9 @@
 //!
 //! Only references are kept: an object that has no owners and is nobody's owner costs nothing here.
 
+// What a resource holds changes, but the hash and equality of a node look only at which resource it is.
+#![allow(clippy::mutable_key_type)]
+
 use bareboat_storage::{Entry, Owner, Resource};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};

@@ -15,7 +15,7 @@ pub(super) struct Findings {
     pub(super) finalizers: BTreeMap<String, usize>,
     /// Why something could not be deleted.
     pub(super) failures: Vec<String>,
-    /// How many objects are not even being deleted: they came late, or their deletion failed.
+    /// How many objects are not even being deleted: they came late, or nobody looked at them yet.
     pub(super) untouched: usize,
 }
 
@@ -35,7 +35,7 @@ impl Findings {
 
     /// Whether nothing is left and nothing went wrong.
     pub(super) fn is_empty(&self) -> bool {
-        self.remaining.is_empty() && self.failures.is_empty()
+        self.remaining.is_empty() && self.failures.is_empty() && self.untouched == 0
     }
 }
 

@@ -22,18 +22,24 @@ async fn gadget(world: &World, name: &str, finalizers: &[&str]) -> Object {
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_go_before_their_definition_and_finalizers_are_honoured() {
     let world = World::new().await;
-    world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
+    world
+        .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+        .await;
     gadget(&world, "free", &[]).await;
     gadget(&world, "held", &["example.com/hold"]).await;
     world.delete(GADGETS, "Background").await;
-    world.until_gone(&format!("{}/free", gadgets("default"))).await;
+    world
+        .until_gone(&format!("{}/free", gadgets("default")))
+        .await;
     world
         .until_it(GADGETS, |it| {
             condition(it, "Terminating", "reason") == "InstanceDeletionInProgress"
         })
         .await;
     let held = format!("{}/held", gadgets("default"));
-    world.until_it(&held, |it| it.deletion_timestamp().is_some()).await;
+    world
+        .until_it(&held, |it| it.deletion_timestamp().is_some())
+        .await;
     world.client.merge(&held, &no_finalizers()).await.unwrap();
     world.until_gone(GADGETS).await;
 }
@@ -42,13 +48,20 @@ async fn instances_go_before_their_definition_and_finalizers_are_honoured() {
 async fn a_definition_can_be_recreated_right_after_and_has_no_instances() {
     let world = World::new().await;
     for _ in 0..3 {
-        world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
+        world
+            .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+            .await;
         for index in 0..20 {
             gadget(&world, &format!("g{index}"), &[]).await;
         }
         world.delete(GADGETS, "Background").await;
         world.until_gone(GADGETS).await;
-        let left = world.client.server().store().resource("example.com/gadgets").len();
+        let left = world
+            .client
+            .server()
+            .store()
+            .resource("example.com/gadgets")
+            .len();
         assert_eq!(left, 0);
     }
 }
@@ -56,7 +69,9 @@ async fn a_definition_can_be_recreated_right_after_and_has_no_instances() {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_become_free_go_to_the_definition_that_waits_for_them() {
     let world = World::new().await;
-    world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
+    world
+        .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+        .await;
     // Another plural, but the same kind.
     let waiting = world
         .create(DEFINITIONS, definition("gizmos", "Gadget", "Namespaced"))
@@ -72,8 +87,12 @@ async fn names_that_become_free_go_to_the_definition_that_waits_for_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_was_never_established_goes_as_well() {
     let world = World::new().await;
-    world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
-    world.create(DEFINITIONS, definition("gizmos", "Gadget", "Namespaced")).await;
+    world
+        .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+        .await;
+    world
+        .create(DEFINITIONS, definition("gizmos", "Gadget", "Namespaced"))
+        .await;
     let path = format!("{DEFINITIONS}/gizmos.example.com");
     world.delete(&path, "Background").await;
     world.until_gone(&path).await;

@@ -45,7 +45,11 @@ async fn a_change_gives_an_event_new_time() {
     let path = format!("{EVENTS}/long");
     let begun = Instant::now();
     tokio::time::sleep(Duration::from_millis(1200)).await;
-    world.client.merge(&path, &value!({"count": 2})).await.unwrap();
+    world
+        .client
+        .merge(&path, &value!({"count": 2}))
+        .await
+        .unwrap();
     world.until_gone(&path).await;
     assert!(begun.elapsed() >= Duration::from_millis(2500));
 }

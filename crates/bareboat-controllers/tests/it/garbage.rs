@@ -28,17 +28,25 @@ async fn an_owner_in_the_foreground_goes_after_those_who_block_it() {
     let world = World::new().await;
     let root = world.config("root", vec![], &[]).await;
     let child = world.config("child", vec![blocking(&root)], &[]).await;
-    world.config("grandchild", vec![blocking(&child)], &["example.com/hold"]).await;
+    world
+        .config("grandchild", vec![blocking(&child)], &["example.com/hold"])
+        .await;
     world.delete(&config("root"), "Foreground").await;
     world
-        .until_it(&config("grandchild"), |it| it.deletion_timestamp().is_some())
+        .until_it(&config("grandchild"), |it| {
+            it.deletion_timestamp().is_some()
+        })
         .await;
     world.settle().await;
     let child = world.get(&config("child")).await.unwrap();
     assert!(child.finalizers().any(|name| name == "foregroundDeletion"));
     assert!(world.exists(&config("root")).await);
     let patch = no_finalizers();
-    world.client.merge(&config("grandchild"), &patch).await.unwrap();
+    world
+        .client
+        .merge(&config("grandchild"), &patch)
+        .await
+        .unwrap();
     world.until_gone(&config("root")).await;
     assert!(!world.exists(&config("child")).await);
     assert!(!world.exists(&config("grandchild")).await);
@@ -48,7 +56,9 @@ async fn an_owner_in_the_foreground_goes_after_those_who_block_it() {
 async fn an_owner_in_the_foreground_does_not_wait_for_those_who_do_not_block() {
     let world = World::new().await;
     let root = world.config("root", vec![], &[]).await;
-    world.config("child", vec![owner(&root)], &["example.com/hold"]).await;
+    world
+        .config("child", vec![owner(&root)], &["example.com/hold"])
+        .await;
     world.delete(&config("root"), "Foreground").await;
     world.until_gone(&config("root")).await;
     world
@@ -71,7 +81,9 @@ async fn orphans_stay_and_forget_their_owner() {
     let other = world.config("other", vec![], &[]).await;
     for index in 0..40 {
         let references = vec![owner(&root), owner(&other)];
-        world.config(&format!("child{index}"), references, &[]).await;
+        world
+            .config(&format!("child{index}"), references, &[])
+            .await;
     }
     world.config("only", vec![owner(&root)], &[]).await;
     world.delete(&config("root"), "Orphan").await;
@@ -96,9 +108,13 @@ async fn dead_references_are_removed_while_one_owner_lives() {
     let world = World::new().await;
     let living = world.config("living", vec![], &[]).await;
     let dying = world.config("dying", vec![], &[]).await;
-    world.config("child", vec![owner(&living), owner(&dying)], &[]).await;
+    world
+        .config("child", vec![owner(&living), owner(&dying)], &[])
+        .await;
     world.delete(&config("dying"), "Background").await;
-    world.until_it(&config("child"), |child| owners(child) == 1).await;
+    world
+        .until_it(&config("child"), |child| owners(child) == 1)
+        .await;
     world.delete(&config("living"), "Background").await;
     world.until_gone(&config("child")).await;
 }
@@ -121,8 +137,12 @@ async fn an_owner_in_another_namespace_counts_as_absent() {
     let world = World::new().await;
     world.namespace("elsewhere").await;
     let root = world.config("root", vec![], &[]).await;
-    world.config_in("elsewhere", "child", vec![owner(&root)], &[]).await;
-    world.until_gone(&format!("{}/child", configs("elsewhere"))).await;
+    world
+        .config_in("elsewhere", "child", vec![owner(&root)], &[])
+        .await;
+    world
+        .until_gone(&format!("{}/child", configs("elsewhere")))
+        .await;
     assert!(world.exists(&config("root")).await);
 }
 
@@ -157,9 +177,13 @@ async fn a_cluster_wide_owner_takes_dependents_in_namespaces_with_it() {
     world.config("child", vec![owner(&role)], &[]).await;
     world.settle().await;
     assert!(world.exists(&config("child")).await);
-    world.delete(&format!("{roles}/role:with%20colon"), "Foreground").await;
+    world
+        .delete(&format!("{roles}/role:with%20colon"), "Foreground")
+        .await;
     world.until_gone(&config("child")).await;
-    world.until_gone(&format!("{roles}/role:with%20colon")).await;
+    world
+        .until_gone(&format!("{roles}/role:with%20colon"))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,7 +198,9 @@ async fn an_owner_of_an_unknown_kind_is_not_absent_until_the_kind_is_known() {
     world.config("child", vec![reference], &[]).await;
     world.settle().await;
     assert!(world.exists(&config("child")).await);
-    world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
+    world
+        .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+        .await;
     world.until_gone(&config("child")).await;
 }
 
@@ -183,12 +209,19 @@ async fn a_thousand_dependents_are_collected() {
     let world = World::new().await;
     let root = world.config("root", vec![], &[]).await;
     for index in 0..1000 {
-        world.config(&format!("child{index}"), vec![blocking(&root)], &[]).await;
+        world
+            .config(&format!("child{index}"), vec![blocking(&root)], &[])
+            .await;
     }
     let begun = std::time::Instant::now();
     world.delete(&config("root"), "Foreground").await;
     world.until_gone(&config("root")).await;
     println!("1000 dependents went in {:?}", begun.elapsed());
-    let left = world.client.server().store().resource("core/configmaps").len();
+    let left = world
+        .client
+        .server()
+        .store()
+        .resource("core/configmaps")
+        .len();
     assert_eq!(left, 0);
 }

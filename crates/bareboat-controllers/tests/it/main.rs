@@ -7,4 +7,5 @@ mod garbage;
 mod namespaces;
 mod pods;
 mod residents;
+mod start;
 mod world;

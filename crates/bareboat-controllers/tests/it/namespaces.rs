@@ -11,9 +11,12 @@ async fn a_deleted_namespace_disappears_with_its_content() {
     let world = World::new().await;
     world.namespace("space").await;
     world.config_in("space", "a", vec![], &[]).await;
-    world.create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced")).await;
+    world
+        .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+        .await;
     let gadgets = "/apis/example.com/v1/namespaces/space/gadgets";
-    let gadget = value!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}});
+    let gadget =
+        value!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}});
     world.create(gadgets, gadget).await;
     world.delete(SPACE, "Background").await;
     world.until_gone(SPACE).await;
@@ -25,7 +28,9 @@ async fn a_deleted_namespace_disappears_with_its_content() {
 async fn a_namespace_waits_for_the_finalizers_in_it_and_says_so() {
     let world = World::new().await;
     world.namespace("space").await;
-    world.config_in("space", "held", vec![], &["example.com/hold"]).await;
+    world
+        .config_in("space", "held", vec![], &["example.com/hold"])
+        .await;
     world.config_in("space", "free", vec![], &[]).await;
     world.delete(SPACE, "Background").await;
     let remaining = "Some resources are remaining: configmaps. has 1 resource instances";
@@ -35,12 +40,18 @@ async fn a_namespace_waits_for_the_finalizers_in_it_and_says_so() {
         })
         .await;
     let space = world.get(SPACE).await.unwrap();
-    assert_eq!(condition(&space, "NamespaceFinalizersRemaining", "reason"), "SomeFinalizersRemain");
+    assert_eq!(
+        condition(&space, "NamespaceFinalizersRemaining", "reason"),
+        "SomeFinalizersRemain"
+    );
     assert_eq!(
         condition(&space, "NamespaceFinalizersRemaining", "message"),
         "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
     );
-    assert_eq!(condition(&space, "NamespaceDeletionContentFailure", "status"), "False");
+    assert_eq!(
+        condition(&space, "NamespaceDeletionContentFailure", "status"),
+        "False"
+    );
     let held = format!("{}/held", configs("space"));
     world.client.merge(&held, &no_finalizers()).await.unwrap();
     world.until_gone(SPACE).await;
@@ -66,7 +77,10 @@ async fn everything_else_waits_for_the_pods() {
                 == "Some resources are remaining: pods. has 1 resource instances"
         })
         .await;
-    let last = world.get(&format!("{}/last", configs("space"))).await.unwrap();
+    let last = world
+        .get(&format!("{}/last", configs("space")))
+        .await
+        .unwrap();
     assert_eq!(last.deletion_timestamp(), None);
     let pod = format!("{pods}/first");
     world.client.merge(&pod, &no_finalizers()).await.unwrap();
@@ -84,7 +98,10 @@ async fn a_namespace_keeps_its_own_finalizers() {
     world.create("/api/v1/namespaces", namespace).await;
     world.delete(SPACE, "Background").await;
     let held = |space: &bareboat_api::Object| {
-        space.at(&["spec", "finalizers"]).and_then(Value::as_array).is_none_or(<[Value]>::is_empty)
+        space
+            .at(&["spec", "finalizers"])
+            .and_then(Value::as_array)
+            .is_none_or(<[Value]>::is_empty)
     };
     world.until_it(SPACE, held).await;
     world.client.merge(SPACE, &no_finalizers()).await.unwrap();
@@ -104,15 +121,41 @@ async fn a_namespace_can_be_recreated_right_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_lands_after_the_end_of_its_namespace_goes_too() {
+    let world = World::without_admission().await;
+    world.namespace("space").await;
+    world.delete(SPACE, "Background").await;
+    world.until_gone(SPACE).await;
+    world.config_in("space", "late", vec![], &[]).await;
+    world
+        .until_gone(&format!("{}/late", configs("space")))
+        .await;
+    // A namespace that never was is none of the controller's business.
+    world.config_in("never", "kept", vec![], &[]).await;
+    world.settle().await;
+    assert!(world.exists(&format!("{}/kept", configs("never"))).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_thousand_objects_go_quickly() {
     let world = World::new().await;
     world.namespace("space").await;
     for index in 0..2000 {
-        world.config_in("space", &format!("c{index}"), vec![], &[]).await;
+        world
+            .config_in("space", &format!("c{index}"), vec![], &[])
+            .await;
     }
     let begun = Instant::now();
     world.delete(SPACE, "Background").await;
     world.until_gone(SPACE).await;
     println!("2000 objects went in {:?}", begun.elapsed());
-    assert_eq!(world.client.server().store().resource("core/configmaps").len(), 0);
+    assert_eq!(
+        world
+            .client
+            .server()
+            .store()
+            .resource("core/configmaps")
+            .len(),
+        0
+    );
 }

@@ -42,7 +42,9 @@ async fn what_is_deleted_or_changed_comes_back() {
     let patch = value!({"data": {"ca.crt": "other", "more": "x"}});
     world.client.merge(&certificates, &patch).await.unwrap();
     let data = value!({"ca.crt": CERTIFICATES});
-    world.until_it(&certificates, |it| it.get("data") == Some(&data)).await;
+    world
+        .until_it(&certificates, |it| it.get("data") == Some(&data))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,8 +52,14 @@ async fn a_namespace_that_goes_gets_nothing_new() {
     let world = world().await;
     world.namespace("space").await;
     let space = "/api/v1/namespaces/space";
-    world.until_it(&format!("{space}/serviceaccounts/default"), |_| true).await;
+    world
+        .until_it(&format!("{space}/serviceaccounts/default"), |_| true)
+        .await;
     world.delete(space, "Background").await;
     world.until_gone(space).await;
-    assert!(!world.exists(&format!("{space}/serviceaccounts/default")).await);
+    assert!(
+        !world
+            .exists(&format!("{space}/serviceaccounts/default"))
+            .await
+    );
 }

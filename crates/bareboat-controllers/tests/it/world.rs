@@ -4,7 +4,7 @@ use bareboat_api::{Kind, Object, Status, Value, value};
 use bareboat_builtin::admission::NamespaceLifecycle;
 use bareboat_builtin::{facts, kinds};
 use bareboat_controllers::{Client, Controllers, Options};
-use bareboat_server::Server;
+use bareboat_server::{Server, ServerBuilder};
 use std::time::{Duration, Instant};
 
 /// How long a condition may take to come true, on a machine with better things to do.
@@ -24,7 +24,16 @@ impl World {
 
     /// A server with some controllers, and kinds changed at will.
     pub(crate) async fn with(options: Options, change: impl Fn(&mut Kind)) -> World {
-        let server = server(change);
+        let server = builder(change).mutator(NamespaceLifecycle).build().unwrap();
+        World::over(server, options).await
+    }
+
+    /// A server that creates objects in namespaces that do not exist, as if they had been admitted before.
+    pub(crate) async fn without_admission() -> World {
+        World::over(builder(|_| {}).build().unwrap(), Options::default()).await
+    }
+
+    async fn over(server: Server, options: Options) -> World {
         let controllers = Controllers::start_with(server.clone(), options).await;
         World {
             client: Client::new(server),
@@ -32,8 +41,14 @@ impl World {
         }
     }
 
+    /// The same server with other controllers.
+    pub(crate) async fn restarted(self, options: Options) -> World {
+        World::over(self.client.server().clone(), options).await
+    }
+
     pub(crate) async fn namespace(&self, name: &str) {
-        let namespace = value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let namespace =
+            value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         self.create("/api/v1/namespaces", namespace).await;
     }
 
@@ -43,7 +58,12 @@ impl World {
     }
 
     /// A config map with owners and finalizers in the namespace `default`.
-    pub(crate) async fn config(&self, name: &str, owners: Vec<Value>, finalizers: &[&str]) -> Object {
+    pub(crate) async fn config(
+        &self,
+        name: &str,
+        owners: Vec<Value>,
+        finalizers: &[&str],
+    ) -> Object {
         self.config_in("default", name, owners, finalizers).await
     }
 
@@ -65,7 +85,10 @@ impl World {
 
     pub(crate) async fn delete(&self, path: &str, policy: &str) {
         let options = value!({"kind": "DeleteOptions", "propagationPolicy": policy});
-        self.client.delete(path, &options).await.expect("it can be deleted");
+        self.client
+            .delete(path, &options)
+            .await
+            .expect("it can be deleted");
     }
 
     pub(crate) async fn get(&self, path: &str) -> Option<Object> {
@@ -82,8 +105,10 @@ impl World {
 
     /// Waits until an object is gone.
     pub(crate) async fn until_gone(&self, path: &str) {
-        self.until(&format!("{path} is gone"), async || !self.exists(path).await)
-            .await;
+        self.until(&format!("{path} is gone"), async || {
+            !self.exists(path).await
+        })
+        .await;
     }
 
     /// Waits until an object is as it should be.
@@ -104,24 +129,23 @@ impl World {
 
     /// Lets controllers do what they might do wrongly, by having them do something else after it.
     pub(crate) async fn settle(&self) {
-        let canary = self.config("canary", vec![ghost("canary-owner")], &[]).await;
+        let canary = self
+            .config("canary", vec![ghost("canary-owner")], &[])
+            .await;
         self.until_gone(&config("canary")).await;
         assert!(!canary.uid().is_empty());
     }
 }
 
-fn server(change: impl Fn(&mut Kind)) -> Server {
+fn builder(change: impl Fn(&mut Kind)) -> ServerBuilder {
     let mut all = kinds::all();
     all.iter_mut().for_each(change);
     let is_definitions = |kind: &Kind| kind.names.plural == "customresourcedefinitions";
     let (definitions, others): (Vec<Kind>, Vec<Kind>) = all.into_iter().partition(is_definitions);
     Server::builder()
         .kinds(others)
-        .mutator(NamespaceLifecycle)
         .protobuf(facts::message, facts::kind)
         .custom_resources(definitions.into_iter().next().unwrap())
-        .build()
-        .unwrap()
 }
 
 /// The URL of config maps.

@@ -4,6 +4,7 @@
 //! changed inside the commit. Deleting the instances of a deleted one is a controller's work.
 
 mod columns;
+mod conversion;
 mod kind;
 mod shape;
 mod strategy;
@@ -12,6 +13,7 @@ pub use strategy::CLEANUP_FINALIZER;
 
 use super::catalog::{Catalog, Serving};
 use super::served::{Served, parse_entry};
+use crate::outbound::Outbound;
 use bareboat_api::Value;
 use bareboat_schema::SchemaCache;
 use bareboat_schema::crd::{Definition, Taken};
@@ -30,6 +32,8 @@ pub(crate) struct CustomKinds {
     catalog: Weak<Catalog>,
     store: Store,
     cache: Arc<SchemaCache>,
+    /// Calls converters.
+    outbound: Arc<Outbound>,
     names: Names,
 }
 
@@ -37,11 +41,16 @@ pub(crate) struct CustomKinds {
 type Names = Arc<Mutex<HashMap<String, BTreeMap<String, Value>>>>;
 
 impl CustomKinds {
-    pub(crate) fn new(catalog: &Arc<Catalog>, store: &Store) -> CustomKinds {
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        store: &Store,
+        outbound: &Arc<Outbound>,
+    ) -> CustomKinds {
         CustomKinds {
             catalog: Arc::downgrade(catalog),
             store: store.clone(),
             cache: Arc::new(SchemaCache::new()),
+            outbound: outbound.clone(),
             names: Names::default(),
         }
     }
@@ -69,7 +78,7 @@ impl CustomKinds {
             catalog.remove(&definition.group, &definition.names.plural);
             return;
         }
-        let kind = kind::of(&definition, &value, entry, &self.cache);
+        let kind = kind::of(&definition, &value, entry, &self.cache, &self.outbound);
         let taken_by_built_in = catalog
             .table()
             .find(&definition.group, &kind.names.plural)

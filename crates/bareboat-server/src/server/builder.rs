@@ -14,6 +14,7 @@ use crate::kinds::custom::{self, CustomKinds};
 use crate::kinds::served::Served;
 use crate::metrics::Metrics;
 use crate::openapi::{Descriptions, Messages, Sources};
+use crate::outbound::Outbound;
 use crate::protobuf::{Lookup, MetaMessages};
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::Kind;
@@ -226,8 +227,9 @@ impl ServerBuilder {
                 .map_err(BuildError::Store)?,
         };
         let catalog = Arc::new(Catalog::default());
+        let outbound = Arc::new(Outbound::new(&store));
         let custom = self.definitions.map(|mut kind| {
-            let custom = Arc::new(CustomKinds::new(&catalog, &store));
+            let custom = Arc::new(CustomKinds::new(&catalog, &store, &outbound));
             kind.strategy = Arc::new(custom.strategy());
             (kind, custom)
         });

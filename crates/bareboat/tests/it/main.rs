@@ -3,6 +3,7 @@
 
 mod auth;
 mod bad_input;
+mod conversion;
 mod custom;
 mod discovery;
 mod errors;

@@ -153,10 +153,10 @@ pub(crate) trait Requests {
     ) -> Answer;
 
     async fn get(&self, path: &str) -> Answer {
-        self.send("GET", path, &[], "").await
+        self.send("GET", path, &[], Bytes::new()).await
     }
     async fn get_as(&self, path: &str, accept: &str) -> Answer {
-        self.send("GET", path, &[("accept", accept)], "").await
+        self.send("GET", path, &[("accept", accept)], Bytes::new()).await
     }
     async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, &[], body.to_string()).await
@@ -169,7 +169,7 @@ pub(crate) trait Requests {
             .await
     }
     async fn delete(&self, path: &str) -> Answer {
-        self.send("DELETE", path, &[], "").await
+        self.send("DELETE", path, &[], Bytes::new()).await
     }
     async fn delete_with(&self, path: &str, options: &Value) -> Answer {
         self.send("DELETE", path, &[], options.to_string()).await
@@ -194,7 +194,7 @@ impl Requests for TestServer {
 
     async fn watch_as(&self, path: &str, accept: &str) -> Watch {
         let response = self
-            .call(request("GET", path, &[("accept", accept)], ""))
+            .call(request("GET", path, &[("accept", accept)], Bytes::new()))
             .await;
         if response.status() != 200 {
             panic!("{path}: {}", read(response).await.text());

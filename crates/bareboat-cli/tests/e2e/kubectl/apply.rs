@@ -71,11 +71,7 @@ fn a_server_side_apply_names_conflicts_and_can_be_forced() {
         &map("{d: '4'}"),
         &["serverside-applied (server dry run)"],
     );
-    kubectl.refuses_for(
-        &format!("{apply}=four"),
-        &map("{d: 4}"),
-        &["data.d"],
-    );
+    kubectl.refuses_for(&format!("{apply}=four"), &map("{d: 4}"), &["data.d"]);
 }
 
 #[test]

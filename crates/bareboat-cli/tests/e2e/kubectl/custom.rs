@@ -71,14 +71,21 @@ fn a_custom_kind_is_listed_explained_and_described_like_any_other() {
         return;
     };
     define(&kubectl);
-    kubectl.says_for("apply -f -", &cron_tab("one"), &["crontab.stable.example.com/one created"]);
+    kubectl.says_for(
+        "apply -f -",
+        &cron_tab("one"),
+        &["crontab.stable.example.com/one created"],
+    );
     kubectl.says(
         "get crontabs",
         &["NAME SCHEDULE REPLICAS AGE", "one * * * * */5 1"],
     );
     kubectl.says(
         "get ct -o wide",
-        &["NAME SCHEDULE REPLICAS IMAGE AGE", "one * * * * */5 1 sailor"],
+        &[
+            "NAME SCHEDULE REPLICAS IMAGE AGE",
+            "one * * * * */5 1 sailor",
+        ],
     );
     kubectl.says("get ct/one -o yaml", &["image: sailor", "generation: 1"]);
     kubectl.says("get all", &["crontab.stable.example.com/one"]);
@@ -86,17 +93,27 @@ fn a_custom_kind_is_listed_explained_and_described_like_any_other() {
         kubectl.gives("get ct --field-selector spec.image=sailor -o name"),
         "crontab.stable.example.com/one\n"
     );
-    assert_eq!(kubectl.gives("get ct --field-selector spec.image=x -o name"), "");
+    assert_eq!(
+        kubectl.gives("get ct --field-selector spec.image=x -o name"),
+        ""
+    );
     kubectl.refuses(
         "get ct --field-selector spec.schedule=x",
         &["field label not supported: spec.schedule"],
     );
     kubectl.says(
         "explain crontab",
-        &["KIND: CronTab", "A job that runs again and again.", "spec <Object>"],
+        &[
+            "KIND: CronTab",
+            "A job that runs again and again.",
+            "spec <Object>",
+        ],
     );
     kubectl.says("explain ct.spec.schedule", &["<string>", "When it runs."]);
-    kubectl.says("explain ct --recursive", &["managedFields", "replicas <integer>"]);
+    kubectl.says(
+        "explain ct --recursive",
+        &["managedFields", "replicas <integer>"],
+    );
     kubectl.says(
         "api-resources --api-group=stable.example.com",
         &["crontabs ct stable.example.com/v1 true CronTab"],
@@ -107,7 +124,10 @@ fn a_custom_kind_is_listed_explained_and_described_like_any_other() {
         &["Kind: CronTab", "Schedule: * * * * */5", "Replicas: 1"],
     );
     kubectl.says("get crd", &["crontabs.stable.example.com"]);
-    kubectl.says("describe crd crontabs.stable.example.com", &["NamesAccepted"]);
+    kubectl.says(
+        "describe crd crontabs.stable.example.com",
+        &["NamesAccepted"],
+    );
 }
 
 #[test]
@@ -119,11 +139,20 @@ fn schema_and_rules_of_a_custom_kind_hold_for_every_write() {
     kubectl.gives_for("create -f -", &cron_tab("one"));
     for (patch, complaint) in [
         (r#"{"spec":{"image":"pirate"}}"#, "pirates are not allowed"),
-        (r#"{"spec":{"replicas":10}}"#, "should be less than or equal to 9"),
+        (
+            r#"{"spec":{"replicas":10}}"#,
+            "should be less than or equal to 9",
+        ),
         (r#"{"spec":{"replicas":"two"}}"#, "must be of type integer"),
-        (r#"{"spec":{"schedule":null}}"#, "spec.schedule: Required value"),
+        (
+            r#"{"spec":{"schedule":null}}"#,
+            "spec.schedule: Required value",
+        ),
         (r#"{"spec":{"args":["a","a"]}}"#, "Duplicate value"),
-        (r#"{"spec":{"schedule":"never"}}"#, "spec.schedule in body should match"),
+        (
+            r#"{"spec":{"schedule":"never"}}"#,
+            "spec.schedule in body should match",
+        ),
     ] {
         kubectl.refuses(
             &format!("patch ct one --type=merge -p '{patch}'"),
@@ -217,7 +246,10 @@ fn a_definition_can_change_and_what_is_wrong_with_one_is_said() {
     kubectl.refuses_for(
         "create -f -",
         &CRON_TABS.replace("crontabs.stable", "cabs.stable"),
-        &["metadata.name", "crontabs.stable.example.com"],
+        &[
+            "metadata.name",
+            "must be spec.names.plural+\".\"+spec.group",
+        ],
     );
     kubectl.refuses_for(
         "apply -f -",

@@ -39,7 +39,7 @@ fn nothing_new_is_let_into_a_namespace_that_goes_and_a_finalizer_holds_it() {
     kubectl.says("get ns doomed", &["doomed Terminating"]);
     kubectl.refuses(
         "create cm late -n doomed",
-        &["Forbidden", "because it is being terminated"],
+        &["is forbidden", "because it is being terminated"],
     );
     kubectl.says(
         "wait --for=condition=NamespaceFinalizersRemaining ns/doomed --timeout=60s",
@@ -63,7 +63,10 @@ fn a_definition_goes_with_its_instances() {
         "delete crd crontabs.stable.example.com --timeout=60s",
         &["deleted"],
     );
-    kubectl.refuses("get crontabs.stable.example.com", &["the server doesn't have a resource type"]);
+    kubectl.refuses(
+        "get crontabs.stable.example.com",
+        &["the server doesn't have a resource type"],
+    );
     define(&kubectl);
     assert_eq!(kubectl.gives("get crontabs.stable.example.com -o name"), "");
 }

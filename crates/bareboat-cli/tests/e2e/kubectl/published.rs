@@ -11,7 +11,12 @@ fn published_definitions_install_and_serve() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
-    for project in ["cert-manager", "gateway-api", "istio", "prometheus-operator"] {
+    for project in [
+        "cert-manager",
+        "gateway-api",
+        "istio",
+        "prometheus-operator",
+    ] {
         let path = folder.join(project);
         kubectl.gives(&format!("apply --server-side -f '{}'", path.display()));
     }
@@ -21,9 +26,18 @@ fn published_definitions_install_and_serve() {
     );
     let names = kubectl.gives("get crd -o name");
     assert!(names.lines().count() >= 40, "{names}");
-    kubectl.says("explain certificate.spec.issuerRef", &["name <string> -required-"]);
-    kubectl.says("explain prometheus.spec --recursive", &["remoteWrite", "replicas <integer>"]);
-    kubectl.says("api-resources --api-group=gateway.networking.k8s.io", &["httproutes"]);
+    kubectl.says(
+        "explain certificate.spec.issuerRef",
+        &["name <string> -required-"],
+    );
+    kubectl.says(
+        "explain prometheus.spec --recursive",
+        &["remoteWrite", "replicas <integer>"],
+    );
+    kubectl.says(
+        "api-resources --api-group=gateway.networking.k8s.io",
+        &["httproutes"],
+    );
     kubectl.says_for(
         "apply -f -",
         "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: c}\n\
@@ -56,7 +70,8 @@ fn published_definitions_install_and_serve() {
     };
     assert_eq!(kubectl.gives("get crd -o name"), names);
     assert_eq!(
-        kubectl.gives("get prometheus p -o 'jsonpath={.spec.replicas}'"),
-        "5"
+        kubectl.gives("get prometheus p -o 'jsonpath={.spec.replicas} {.spec.shards}'"),
+        "2 5",
+        "it is scaled by its shards"
     );
 }

@@ -10,7 +10,12 @@ fn discovery_names_what_is_served() {
     kubectl.says("version", &["Server Version: v1.36"]);
     kubectl.says(
         "api-versions",
-        &["v1", "apps/v1", "rbac.authorization.k8s.io/v1", "apiextensions.k8s.io/v1"],
+        &[
+            "v1",
+            "apps/v1",
+            "rbac.authorization.k8s.io/v1",
+            "apiextensions.k8s.io/v1",
+        ],
     );
     kubectl.says(
         "api-resources",
@@ -23,10 +28,18 @@ fn discovery_names_what_is_served() {
     );
     kubectl.says(
         "api-resources -o wide --namespaced=false --api-group=apiextensions.k8s.io",
-        &["customresourcedefinitions crd,crds", "create,delete,deletecollection,get,list,patch,update,watch"],
+        &[
+            "customresourcedefinitions crd,crds",
+            "create,delete,deletecollection,get,list,patch,update,watch",
+        ],
     );
     let names = kubectl.gives("api-resources -o name --verbs=list,watch");
-    assert!(names.lines().any(|name| name == "leases.coordination.k8s.io"), "{names}");
+    assert!(
+        names
+            .lines()
+            .any(|name| name == "leases.coordination.k8s.io"),
+        "{names}"
+    );
     kubectl.says("cluster-info", &["Kubernetes control plane is running at"]);
     kubectl.says("get --raw /readyz?verbose", &["ok"]);
     kubectl.says("get --raw /livez", &["ok"]);
@@ -40,12 +53,22 @@ fn every_kind_can_be_explained_and_listed() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
-    kubectl.says("explain cm", &["KIND: ConfigMap", "VERSION: v1", "data <map[string]string>"]);
+    kubectl.says(
+        "explain cm",
+        &["KIND: ConfigMap", "VERSION: v1", "data <map[string]string>"],
+    );
     kubectl.says(
         "explain deployment.spec.template.spec.containers",
-        &["KIND: Deployment", "image <string>", "name <string> -required-"],
+        &[
+            "KIND: Deployment",
+            "image <string>",
+            "name <string> -required-",
+        ],
     );
-    kubectl.says("explain pods --recursive", &["containers <[]Container> -required-"]);
+    kubectl.says(
+        "explain pods --recursive",
+        &["containers <[]Container> -required-"],
+    );
     kubectl.refuses("explain cm.nothing", &["field \"nothing\" does not exist"]);
     let names = kubectl.gives("api-resources -o name --verbs=list");
     let all = names.lines().collect::<Vec<_>>().join(",");

@@ -12,7 +12,10 @@ fn a_deployment_is_created_shown_scaled_and_described() {
         &["deployment.apps/web created"],
     );
     kubectl.says("expose deployment web --port=80", &["service/web exposed"]);
-    kubectl.says("create job once --image=busybox", &["job.batch/once created"]);
+    kubectl.says(
+        "create job once --image=busybox",
+        &["job.batch/once created"],
+    );
     kubectl.says(
         "create cronjob often --image=busybox --schedule='*/5 * * * *'",
         &["created"],
@@ -48,7 +51,11 @@ fn a_deployment_is_created_shown_scaled_and_described() {
     );
     kubectl.says(
         "describe deployment web",
-        &["Replicas: 5 desired", "Image: nginx:2", "StrategyType: RollingUpdate"],
+        &[
+            "Replicas: 5 desired",
+            "Image: nginx:2",
+            "StrategyType: RollingUpdate",
+        ],
     );
     kubectl.says("describe pod shell", &["Status: Pending"]);
     kubectl.says("describe service web", &["Type: ClusterIP"]);
@@ -64,7 +71,10 @@ fn a_deployment_is_created_shown_scaled_and_described() {
         r#"patch deploy web -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'"#,
         &["field is immutable"],
     );
-    kubectl.says("delete deployment,service,job,cronjob,hpa --all", &["deleted"]);
+    kubectl.says(
+        "delete deployment,service,job,cronjob,hpa --all",
+        &["deleted"],
+    );
     kubectl.says("delete pod shell --now", &["deleted"]);
 }
 
@@ -74,16 +84,34 @@ fn the_other_generators_of_kubectl_work() {
         return;
     };
     for (line, wanted) in [
-        ("create role reader --verb=get,list --resource=configmaps", "role.rbac.authorization.k8s.io/reader created"),
-        ("create rolebinding r --role=reader --user=ann", "rolebinding.rbac.authorization.k8s.io/r created"),
+        (
+            "create role reader --verb=get,list --resource=configmaps",
+            "role.rbac.authorization.k8s.io/reader created",
+        ),
+        (
+            "create rolebinding r --role=reader --user=ann",
+            "rolebinding.rbac.authorization.k8s.io/r created",
+        ),
         ("create clusterrole all --verb=* --resource=*", "created"),
-        ("create clusterrolebinding all --clusterrole=all --group=g", "created"),
-        ("create ingress web --rule=a.example.com/*=web:80", "created"),
-        ("create poddisruptionbudget p --selector=app=web --min-available=1", "created"),
+        (
+            "create clusterrolebinding all --clusterrole=all --group=g",
+            "created",
+        ),
+        (
+            "create ingress web --rule=a.example.com/*=web:80",
+            "created",
+        ),
+        (
+            "create poddisruptionbudget p --selector=app=web --min-available=1",
+            "created",
+        ),
         ("create priorityclass high --value=1000", "created"),
         ("create quota q --hard=pods=1", "created"),
         ("create service nodeport n --tcp=80:80", "created"),
-        ("create secret docker-registry d --docker-username=u --docker-password=p", "created"),
+        (
+            "create secret docker-registry d --docker-username=u --docker-password=p",
+            "created",
+        ),
         ("taint nodes --all a=b:NoSchedule", ""),
     ] {
         if !wanted.is_empty() {
@@ -91,6 +119,12 @@ fn the_other_generators_of_kubectl_work() {
         }
     }
     kubectl.says("describe role reader", &["configmaps [] [] [get list]"]);
-    kubectl.says("get rolebinding r -o wide", &["NAME ROLE AGE USERS GROUPS", "r Role/reader", "ann"]);
-    kubectl.says("get quota,pdb,ingress,priorityclass", &["a.example.com", "high 1000"]);
+    kubectl.says(
+        "get rolebinding r -o wide",
+        &["NAME ROLE AGE USERS GROUPS", "r Role/reader", "ann"],
+    );
+    kubectl.says(
+        "get quota,pdb,ingress,priorityclass",
+        &["a.example.com", "high 1000"],
+    );
 }

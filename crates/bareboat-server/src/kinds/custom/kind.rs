@@ -1,7 +1,9 @@
 //! The data of a custom kind, read from its definition.
 
 use super::columns;
+use super::conversion::Converter;
 use super::shape::LazyShape;
+use crate::outbound::Outbound;
 use bareboat_api::kind::{
     Conversion, Generation, Kind, NameRule, Policy, SelectableField, Subresource, Verb, Verbs,
     Version,
@@ -21,6 +23,7 @@ pub(super) fn of(
     crd: &Value,
     entry: &Arc<Entry>,
     cache: &Arc<SchemaCache>,
+    outbound: &Arc<Outbound>,
 ) -> Kind {
     let mut kind = Kind::new(
         &definition.group,
@@ -32,7 +35,12 @@ pub(super) fn of(
     if definition.terminating {
         kind.verbs = TERMINATING;
     }
-    kind.conversion = Conversion::Rename;
+    kind.conversion = match &definition.conversion {
+        crd::Conversion::None => Conversion::Rename,
+        crd::Conversion::Webhook(webhook) => {
+            Conversion::Remote(Arc::new(Converter::new(webhook, outbound)))
+        }
+    };
     kind.policy = Policy {
         name_rule: NameRule::Subdomain,
         generation: Generation::OutsideMetadata,

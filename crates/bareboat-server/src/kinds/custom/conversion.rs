@@ -1,0 +1,317 @@
+//! Conversion by webhook: ConversionReviews sent out, and what comes back believed only as far as it may be.
+//!
+//! A converter may change everything but who an object is. Calling, trusting and timing out are `outbound`'s work; what
+//! needs a conversion, and in which batches, is decided by whoever shows or stores objects.
+
+use crate::outbound::{Address, Bounds, Destination, Outbound, OutboundError};
+use bareboat_api::kind::{AsyncConvert, BoxFuture, ConvertError};
+use bareboat_api::metadata::{validate_annotations, validate_labels};
+use bareboat_api::value::write_string;
+use bareboat_api::{FieldPath, Map, Object, Str, Value};
+use bareboat_schema::crd::{Target, Webhook};
+use bytes::Bytes;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a converter may take.
+const TIME: Duration = Duration::from_secs(30);
+/// The same, as converters are told.
+const TIME_QUERY: &str = "timeout=30s";
+/// How large an answer may be however little was sent.
+const ANSWER: usize = 8 << 20;
+/// How many times larger than the question an answer may be beyond that.
+const GROWTH: usize = 4;
+
+/// A webhook that converts the objects of a definition.
+pub(super) struct Converter {
+    outbound: Arc<Outbound>,
+    /// What is wrong with a definition is told to those who need the conversion.
+    destination: Result<Destination, OutboundError>,
+    /// The first version of the converter's that is known here.
+    review: Option<ReviewVersion>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReviewVersion {
+    V1,
+    V1Beta1,
+}
+
+impl ReviewVersion {
+    fn first_known(versions: &[Str]) -> Option<ReviewVersion> {
+        versions.iter().find_map(|version| match version.as_str() {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1Beta1),
+            _ => None,
+        })
+    }
+
+    fn api_version(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "apiextensions.k8s.io/v1",
+            ReviewVersion::V1Beta1 => "apiextensions.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl Converter {
+    /// The converter a definition names.
+    pub(super) fn new(webhook: &Webhook, outbound: &Arc<Outbound>) -> Converter {
+        let address = match &webhook.target {
+            Target::Url(url) => Address::Url(url.clone()),
+            Target::Service {
+                namespace,
+                name,
+                path,
+                port,
+            } => Address::Service {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                path: path.clone(),
+                port: *port,
+            },
+        };
+        Converter {
+            outbound: outbound.clone(),
+            destination: Destination::new(&address, TIME_QUERY, &webhook.ca_bundle),
+            review: ReviewVersion::first_known(&webhook.review_versions),
+        }
+    }
+
+    async fn convert_all(
+        &self,
+        mut objects: Vec<Object>,
+        to: &str,
+    ) -> Result<Vec<Object>, ConvertError> {
+        let mut sent = Vec::new();
+        for (at, object) in objects.iter_mut().enumerate() {
+            if object.api_version() == to {
+                continue;
+            }
+            if is_empty(object) {
+                let kind = object.kind().to_owned();
+                object.set_type(to, &kind);
+                continue;
+            }
+            sent.push(at);
+        }
+        let Some(first) = sent.first() else {
+            return Ok(objects);
+        };
+        let what = described(&objects[*first]);
+        let failed = |why: &dyn Display| {
+            ConvertError(format!("conversion webhook for {what} failed: {why}"))
+        };
+        let version = self
+            .review
+            .ok_or_else(|| failed(&"no supported conversion review versions"))?;
+        let destination = self.destination.as_ref().map_err(|error| failed(error))?;
+
+        let uid = uuid::Uuid::new_v4().to_string();
+        let question = question(version, &uid, to, sent.iter().map(|at| &objects[*at]));
+        let bounds = Bounds {
+            time: TIME,
+            answer: ANSWER + GROWTH * question.len(),
+        };
+        let answer = self
+            .outbound
+            .post_json(destination, question, bounds)
+            .await
+            .map_err(|error| failed(&error))?;
+        let converted = believe(version, &uid, &answer).map_err(|why| failed(&why))?;
+        if converted.len() != sent.len() {
+            return Err(ConvertError(format!(
+                "conversion webhook for {what} returned {} objects, expected {}",
+                converted.len(),
+                sent.len()
+            )));
+        }
+        for (index, (at, converted)) in sent.into_iter().zip(converted).enumerate() {
+            let checked = checked(&objects[at], converted, to).map_err(|wrong| {
+                let wrong = wrong.at(index);
+                ConvertError(format!("conversion webhook for {what} returned {wrong}"))
+            })?;
+            objects[at] = checked;
+        }
+        Ok(objects)
+    }
+}
+
+impl AsyncConvert for Converter {
+    fn convert<'a>(
+        &'a self,
+        objects: Vec<Value>,
+        to: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Value>, ConvertError>> {
+        Box::pin(async move {
+            let objects: Result<Vec<Object>, _> =
+                objects.into_iter().map(Object::try_from).collect();
+            let objects =
+                objects.map_err(|_| ConvertError("only objects can be converted".to_owned()))?;
+            let converted = self.convert_all(objects, to).await?;
+            Ok(converted.into_iter().map(Value::from).collect())
+        })
+    }
+}
+
+/// Whether an object says nothing but what it is: there is nothing to convert in it.
+fn is_empty(object: &Object) -> bool {
+    object
+        .map()
+        .keys()
+        .all(|member| matches!(member, "apiVersion" | "kind"))
+}
+
+/// `example.com/v1, Kind=Foo`.
+fn described(object: &Object) -> String {
+    format!("{}, Kind={}", object.api_version(), object.kind())
+}
+
+/// The bytes of a review with a question.
+fn question<'a>(
+    version: ReviewVersion,
+    uid: &str,
+    to: &str,
+    objects: impl Iterator<Item = &'a Object>,
+) -> Bytes {
+    let mut out = br#"{"kind":"ConversionReview","apiVersion":"#.to_vec();
+    write_string(version.api_version(), &mut out);
+    out.extend_from_slice(br#","request":{"uid":"#);
+    write_string(uid, &mut out);
+    out.extend_from_slice(br#","desiredAPIVersion":"#);
+    write_string(to, &mut out);
+    out.extend_from_slice(br#","objects":["#);
+    for (index, object) in objects.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        object.value().write_json(&mut out);
+    }
+    out.extend_from_slice(br#"]},"response":null}"#);
+    out.into()
+}
+
+/// The converted objects in an answer, if it is one to the question that was asked.
+fn believe(version: ReviewVersion, uid: &str, answer: &[u8]) -> Result<Vec<Value>, String> {
+    let mut review = bareboat_wire::json::parse(answer)
+        .map_err(|error| format!("the answer is no JSON: {error}"))?
+        .value;
+    // The older version of the review never asked for these.
+    if version == ReviewVersion::V1 {
+        let text = |key: &str| review.get(key).and_then(Value::as_str).unwrap_or("");
+        let (got, kind) = (text("apiVersion"), text("kind"));
+        let expected = version.api_version();
+        if (got, kind) != (expected, "ConversionReview") {
+            return Err(format!(
+                "expected webhook response of {expected}, Kind=ConversionReview, got {got}, Kind={kind}"
+            ));
+        }
+    }
+    let Some(response) = review.at_mut(&["response"]).filter(|found| !found.is_null()) else {
+        return Err("no response provided".to_owned());
+    };
+    let text = |path: &[&str]| response.at(path).and_then(Value::as_str).unwrap_or("");
+    let got = text(&["uid"]);
+    if version == ReviewVersion::V1 && got != uid {
+        return Err(format!("expected response.uid={uid:?}, got {got:?}"));
+    }
+    let status = text(&["result", "status"]);
+    if status != "Success" {
+        let message = text(&["result", "message"]);
+        return Err(if message.is_empty() {
+            format!("response.result.status was '{status}', not 'Success'")
+        } else {
+            message.to_owned()
+        });
+    }
+    match response.at_mut(&["convertedObjects"]).map(Value::take) {
+        Some(Value::Array(objects)) => Ok(objects),
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(_) => Err("response.convertedObjects is no list".to_owned()),
+    }
+}
+
+/// What is wrong with a converted object.
+#[derive(Debug, PartialEq, Eq)]
+enum Wrong {
+    Object(String),
+    Metadata(String),
+}
+
+impl Wrong {
+    fn at(&self, index: usize) -> String {
+        match self {
+            Wrong::Object(why) => format!("invalid converted object at index {index}: {why}"),
+            Wrong::Metadata(why) => format!("invalid metadata in object at index {index}: {why}"),
+        }
+    }
+}
+
+/// A converted object with the identity and the metadata of the original.
+fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Wrong> {
+    let mut converted =
+        Object::try_from(converted).map_err(|_| Wrong::Object("it is no object".to_owned()))?;
+    let (version, kind) = (converted.api_version(), converted.kind());
+    if version != to {
+        return Err(Wrong::Object(format!(
+            "invalid groupVersion (expected {to}, received {version})"
+        )));
+    }
+    if kind != original.kind() {
+        let expected = original.kind();
+        return Err(Wrong::Object(format!(
+            "invalid kind (expected {expected}, received {kind})"
+        )));
+    }
+    let identity = [("name", "name"), ("namespace", "namespace"), ("uid", "UID")];
+    for (member, shown) in identity {
+        let (expected, got) = (original.meta_str(member), converted.meta_str(member));
+        if expected != got {
+            return Err(Wrong::Object(format!(
+                "must have the same {shown}: {expected} != {got}"
+            )));
+        }
+    }
+    let Some(before) = original.metadata() else {
+        converted.map_mut().remove("metadata");
+        return Ok(converted);
+    };
+    let after = converted
+        .metadata()
+        .ok_or_else(|| Wrong::Metadata("missing metadata in converted object".to_owned()))?;
+    let restored = restored(before, after).map_err(Wrong::Metadata)?;
+    converted
+        .map_mut()
+        .insert("metadata", Value::Object(restored));
+    Ok(converted)
+}
+
+/// The metadata of the original with the labels and annotations of the converted object.
+fn restored(before: &Map, after: &Map) -> Result<Map, String> {
+    let mut wrong = Vec::new();
+    let path = FieldPath::new("metadata");
+    let (labels, annotations) = (after.get("labels"), after.get("annotations"));
+    // What was not touched may stay as it is, however it came to be.
+    if labels != before.get("labels") {
+        validate_labels(labels, &path.child("labels"), &mut wrong);
+    }
+    if annotations != before.get("annotations") {
+        validate_annotations(annotations, &path.child("annotations"), &mut wrong);
+    }
+    if !wrong.is_empty() {
+        let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        return Err(wrong.join(", "));
+    }
+    let mut restored = before.clone();
+    for (member, value) in [("labels", labels), ("annotations", annotations)] {
+        match value.and_then(Value::as_object).filter(|map| !map.is_empty()) {
+            Some(map) => restored.insert(member, Value::Object(map.clone())),
+            None => restored.remove(member),
+        };
+    }
+    Ok(restored)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Why a call failed, in words for whoever configured it.
+
+use http::{StatusCode, Uri};
+use rustls::CertificateError;
+use std::error::Error;
+use std::fmt;
+
+/// Why a call failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub(crate) enum OutboundError {
+    /// Nobody can be called by that address.
+    Target(String),
+    /// The certificates to trust cannot be used.
+    Trust(String),
+    /// There was no whole exchange.
+    Unreachable {
+        /// Who was called.
+        uri: Uri,
+        /// What went wrong.
+        why: String,
+    },
+    /// There was no whole answer in time.
+    Timeout(Uri),
+    /// The answer is longer than it may be.
+    TooLarge {
+        /// Who was called.
+        uri: Uri,
+        /// How long it may be.
+        most: usize,
+    },
+    /// The answer is no success; a redirect is none.
+    Refused {
+        /// Who was called.
+        uri: Uri,
+        /// The code of the answer.
+        code: StatusCode,
+        /// How its body begins.
+        page: String,
+    },
+}
+
+impl OutboundError {
+    pub(super) fn unreachable(uri: &Uri, error: &(dyn Error + 'static)) -> OutboundError {
+        OutboundError::Unreachable {
+            uri: uri.clone(),
+            why: innermost(error),
+        }
+    }
+}
+
+impl fmt::Display for OutboundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OutboundError::Target(why) => f.write_str(why),
+            OutboundError::Trust(why) => write!(f, "the CA bundle cannot be used: {why}"),
+            OutboundError::Unreachable { uri, why } => write!(f, "Post \"{uri}\": {why}"),
+            OutboundError::Timeout(uri) => write!(f, "Post \"{uri}\": context deadline exceeded"),
+            OutboundError::TooLarge { uri, most } => {
+                write!(f, "Post \"{uri}\": the answer has more than {most} bytes")
+            }
+            OutboundError::Refused { uri, code, page } => {
+                write!(f, "Post \"{uri}\": the answer was {code}")?;
+                if page.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, ": {page}")
+                }
+            }
+        }
+    }
+}
+
+impl Error for OutboundError {}
+
+/// The cause at the bottom; what lies above it only says that there was one.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    loop {
+        if let Some(words) = certificate(cause) {
+            return words;
+        }
+        match cause.source() {
+            Some(deeper) => cause = deeper,
+            None => return cause.to_string(),
+        }
+    }
+}
+
+/// What people know the usual troubles with certificates by.
+fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
+    let inner = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref);
+    let tls = match inner {
+        Some(inner) => inner.downcast_ref::<rustls::Error>(),
+        None => error.downcast_ref::<rustls::Error>(),
+    }?;
+    let rustls::Error::InvalidCertificate(wrong) = tls else {
+        return Some(format!("tls: {tls}"));
+    };
+    Some(match wrong {
+        CertificateError::UnknownIssuer => {
+            "x509: certificate signed by unknown authority".to_owned()
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
+            format!("x509: certificate has expired or is not yet valid: {wrong}")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("x509: {wrong}")
+        }
+        _ => format!("x509: {tls}"),
+    })
+}
