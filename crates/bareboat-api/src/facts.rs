@@ -176,6 +176,8 @@ pub struct Message {
     pub fields: Vec<Field>,
     /// The whole message is one value in server-side apply.
     pub atomic: bool,
+    /// Places of the numbered fields in the order of their numbers, found when first needed.
+    pub by_number: OnceLock<Box<[u16]>>,
 }
 
 impl Message {
@@ -187,12 +189,29 @@ impl Message {
             .map(|index| &self.fields[index])
     }
 
+    /// The fields protobuf has, in the order of their numbers.
+    pub fn numbered_fields(&self) -> impl Iterator<Item = &Field> {
+        self.order()
+            .iter()
+            .map(|place| &self.fields[usize::from(*place)])
+    }
+
     /// The field of that protobuf number.
     pub fn numbered(&self, number: u32) -> Option<&Field> {
-        if number == 0 {
-            return None;
-        }
-        self.fields.iter().find(|field| field.number == number)
+        let order = self.order();
+        let field = |place: &u16| &self.fields[usize::from(*place)];
+        let found = order.binary_search_by_key(&number, |place| field(place).number);
+        found.ok().map(|at| field(&order[at]))
+    }
+
+    fn order(&self) -> &[u16] {
+        self.by_number.get_or_init(|| {
+            let mut order: Vec<u16> = (0..self.fields.len() as u16)
+                .filter(|place| self.fields[usize::from(*place)].number > 0)
+                .collect();
+            order.sort_unstable_by_key(|place| self.fields[usize::from(*place)].number);
+            order.into()
+        })
     }
 }
 

@@ -24,7 +24,7 @@ Examples:
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the API server
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Print the version
     Version,
     /// Print a completion script for a shell

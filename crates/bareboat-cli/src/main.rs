@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let outcome = match Args::parse().command {
-        Command::Serve(flags) => serve::run(flags, started),
+        Command::Serve(flags) => serve::run(*flags, started),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(format!("bareboat {version} (serves the API of Kubernetes v1.36)\n").as_bytes())

@@ -38,10 +38,14 @@ fn stored(serving: &Serving) -> Option<&Arc<Kind>> {
 /// The URL of an object, in the first version that is served; nothing when none is.
 pub(crate) fn path(kind: &Kind, namespace: Option<&str>, name: &str) -> Option<String> {
     let version = kind.versions.iter().find(|version| version.served)?;
+    Some(path_in(kind, version, namespace, name))
+}
+
+fn path_in(kind: &Kind, version: &Version, namespace: Option<&str>, name: &str) -> String {
     let mut path = collection(kind, version, namespace);
     path.push('/');
     push_segment(&mut path, name);
-    Some(path)
+    path
 }
 
 fn collection(kind: &Kind, version: &Version, namespace: Option<&str>) -> String {
@@ -59,9 +63,21 @@ fn collection(kind: &Kind, version: &Version, namespace: Option<&str>) -> String
     path
 }
 
-/// The URL of a stored object.
+/// The URL of a stored object, in the version it is stored in if that is served: a controller must not depend on a
+/// converter.
 pub(crate) fn entry_path(kind: &Kind, entry: &Entry) -> Option<String> {
-    path(kind, entry.namespace(), entry.name())
+    let own = |version: &&Version| version.served && is_of_version(kind, version, entry);
+    let Some(version) = kind.versions.iter().find(own) else {
+        return path(kind, entry.namespace(), entry.name());
+    };
+    Some(path_in(kind, version, entry.namespace(), entry.name()))
+}
+
+/// Whether an object is stored in a version; the apiVersion is what its bytes begin with.
+fn is_of_version(kind: &Kind, version: &Version, entry: &Entry) -> bool {
+    let rest = entry.json().strip_prefix(br#"{"apiVersion":""#);
+    rest.and_then(|rest| rest.strip_prefix(kind.api_version(&version.name).as_bytes()))
+        .is_some_and(|rest| rest.first() == Some(&b'"'))
 }
 
 /// The object an entry holds, in its stored version.

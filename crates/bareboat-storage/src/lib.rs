@@ -46,7 +46,7 @@ pub use backend::{
     Backend, BackendError, BackendStats, BoxError, Change as LogChange, Outcome, Record, Sweep,
     Writers,
 };
-pub use entry::Entry;
+pub use entry::{Entry, LabelSignature};
 pub use event::{Event, EventKind};
 pub use facets::{Facets, Owner};
 pub use layout::{Layout, LayoutError};

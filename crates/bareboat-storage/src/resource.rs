@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::entry::Entry;
 use crate::event::{Event, EventKind};
 use crate::ring::Ring;
-use crate::snapshot::{Map, Snapshot, SnapshotError};
+use crate::snapshot::{Counts, Map, Snapshot, SnapshotError};
 use crate::watch::index::Watchers;
 use crate::watch::{WatchError, WatchSpec, Watcher};
 
@@ -37,6 +37,7 @@ pub(crate) struct Hub {
 
 struct Live {
     map: Map,
+    counts: Counts,
     /// The revision of the last change.
     changed: u64,
     bytes: usize,
@@ -85,6 +86,7 @@ impl Resource {
             }),
             live: RwLock::new(Live {
                 map: Map::new(),
+                counts: Counts::new(),
                 changed: 0,
                 bytes: 0,
             }),
@@ -125,6 +127,7 @@ impl Resource {
         Snapshot {
             revision: visible.max(live.changed),
             map: live.map.clone(),
+            counts: Some(live.counts.clone()),
         }
     }
 
@@ -203,7 +206,11 @@ impl Resource {
                 };
             }
         }
-        Some(Snapshot { revision, map })
+        Some(Snapshot {
+            revision,
+            map,
+            counts: None,
+        })
     }
 
     fn read_at(&self, revision: u64) -> Result<Snapshot, SnapshotError> {
@@ -224,7 +231,11 @@ impl Resource {
                 }
             });
         match (read, malformed) {
-            (Ok(()), None) => Ok(Snapshot { revision, map }),
+            (Ok(()), None) => Ok(Snapshot {
+                revision,
+                map,
+                counts: None,
+            }),
             (Err(BackendError::Compacted { floor }), _) => Err(SnapshotError::Expired { floor }),
             (Err(error), _) => Err(SnapshotError::Log(error)),
             (_, Some(error)) => Err(SnapshotError::Log(BackendError::Failed(Box::new(error)))),
@@ -303,8 +314,28 @@ impl Live {
         }
     }
 
+    /// Keeps count of a namespace when an entry comes or goes.
+    fn count(&mut self, key: &str, before: bool, now: bool) {
+        let Some((namespace, _)) = key.split_once('/').filter(|_| before != now) else {
+            return;
+        };
+        if let Some(count) = self.counts.get_mut(namespace) {
+            *count = if now {
+                *count + 1
+            } else {
+                count.saturating_sub(1)
+            };
+            if *count == 0 {
+                self.counts.remove(namespace);
+            }
+        } else if now {
+            self.counts.insert(namespace.into(), 1);
+        }
+    }
+
     fn put(&mut self, entry: Option<Arc<Entry>>, key: &str, rev: u64) -> Option<Arc<Entry>> {
         self.changed = rev;
+        let lives = entry.is_some();
         let old = match entry {
             Some(entry) => {
                 self.bytes += entry.json().len();
@@ -312,6 +343,7 @@ impl Live {
             }
             None => self.map.remove(key),
         };
+        self.count(key, old.is_some(), lives);
         self.bytes -= old.as_ref().map_or(0, |old| old.json().len());
         old
     }

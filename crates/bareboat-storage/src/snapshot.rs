@@ -15,7 +15,12 @@ pub(crate) type Map = OrdMap<Arc<str>, Arc<Entry>>;
 pub struct Snapshot {
     pub(crate) revision: u64,
     pub(crate) map: Map,
+    /// How many entries each namespace has, where somebody kept count.
+    pub(crate) counts: Option<Counts>,
 }
+
+/// Entries by namespace; those without one are not counted.
+pub(crate) type Counts = OrdMap<Arc<str>, usize>;
 
 /// Why a resource can't be read as of a revision.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +87,11 @@ impl Snapshot {
     pub fn count(&self, prefix: &str, after: Option<&str>) -> usize {
         if prefix.is_empty() && after.is_none() {
             return self.len();
+        }
+        if let (Some(counts), Some(namespace), None) =
+            (&self.counts, prefix.strip_suffix('/'), after)
+        {
+            return counts.get(namespace).copied().unwrap_or(0);
         }
         self.range(prefix, after).count()
     }

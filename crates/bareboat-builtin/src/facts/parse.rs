@@ -32,6 +32,7 @@ pub(super) fn message(line: &'static str) -> Message {
     }
     fields.sort_by(|a, b| a.json.cmp(&b.json));
     Message {
+        by_number: Default::default(),
         name: Str::const_new(name),
         fields,
         atomic: head(line).contains('!'),

@@ -209,7 +209,7 @@ impl Writer {
             let value = format!("{}-{turn}", self.index);
             let before = self.held.get(&name).cloned();
             let wanted = match &before {
-                Some(_) if self.dice.roll() % 5 == 0 => None,
+                Some(_) if self.dice.roll().is_multiple_of(5) => None,
                 _ => Some(value),
             };
             match self

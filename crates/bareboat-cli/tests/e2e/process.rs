@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -104,7 +104,7 @@ impl Followed {
             .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = drain(child.stderr.take().unwrap());
-        let (to, lines) = channel();
+        let (to, lines) = sync_channel(4096);
         spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if to.send(line).is_err() {

@@ -36,12 +36,13 @@ pub(crate) fn peer(name: &str) -> Option<PathBuf> {
 /// A Python with the packages of tests/python: `BAREBOAT_PYTHON`, else what `scripts/python.sh`
 /// set up.
 pub(crate) fn python() -> Option<PathBuf> {
-    let python = match std::env::var_os("BAREBOAT_PYTHON") {
-        Some(python) => PathBuf::from(python),
-        None => workspace().join(".cache/python/bin/python"),
-    };
-    if python.is_file() {
-        return Some(python);
+    if let Some(python) = std::env::var_os("BAREBOAT_PYTHON") {
+        return Some(PathBuf::from(python));
+    }
+    let environment = workspace().join(".cache/python");
+    // The stamp comes last, when all packages are there.
+    if environment.join(".stamp").is_file() {
+        return Some(environment.join("bin/python"));
     }
     missing("scripts/python.sh --setup has not made a Python environment")
 }

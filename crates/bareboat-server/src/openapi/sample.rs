@@ -62,6 +62,7 @@ static SERVICE_SPEC: LazyMessage = LazyMessage::new("k8s.io.api.core.v1.ServiceS
         ..field("selector", Type::String)
     };
     Message {
+        by_number: Default::default(),
         fields: vec![ports, selector],
         ..message(name, Vec::new())
     }
@@ -80,6 +81,7 @@ static SERVICE_PORT: LazyMessage = LazyMessage::new("k8s.io.api.core.v1.ServiceP
         ..field("targetPort", Type::IntOrString)
     };
     Message {
+        by_number: Default::default(),
         fields: vec![port, protocol, target],
         ..message(name, Vec::new())
     }
@@ -118,6 +120,7 @@ fn message(name: &str, more: Vec<Field>) -> Message {
     }
     fields.sort_by(|a, b| a.json.cmp(&b.json));
     Message {
+        by_number: Default::default(),
         name: Str::new(name),
         fields,
         atomic: false,

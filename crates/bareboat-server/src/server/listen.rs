@@ -139,12 +139,14 @@ async fn http(
     let ending = state.ending();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (state, door) = (state.clone(), door.clone());
-        async move {
+        // On the heap only while it runs: inside the connection its room would stay taken for as
+        // long as a watch lives.
+        Box::pin(async move {
             if state.is_ending() {
                 return Ok::<_, Infallible>(serve::unavailable());
             }
             Ok(serve::serve(state, &door, request.map(RequestBody::Socket)).await)
-        }
+        })
     });
     let io = TokioIo::new(stream);
     let result = if http2 {

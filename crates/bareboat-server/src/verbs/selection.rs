@@ -4,7 +4,7 @@ use crate::kinds::served::Served;
 use crate::request::options::ListOptions;
 use bareboat_api::kind::SelectableField;
 use bareboat_api::{Object, Status, fields, labels};
-use bareboat_storage::Entry;
+use bareboat_storage::{Entry, LabelSignature};
 
 /// Selectors, made ready for many objects of one kind and version.
 pub(crate) struct Selection {
@@ -13,6 +13,8 @@ pub(crate) struct Selection {
     keyed: Vec<(KeyPart, fields::Term)>,
     /// Terms that need the object in the requested version.
     deep: Vec<(SelectableField, fields::Term)>,
+    /// What the stored labels of every match have in common.
+    signature: LabelSignature,
     /// Labels of the requested version are not those that are stored.
     labels_need_object: bool,
 }
@@ -41,6 +43,10 @@ impl Selection {
         let mut selection = Selection {
             labels_need_object: !served.metadata_is_shared()
                 && served.stored_version() != Some(version),
+            signature: labels
+                .as_ref()
+                .map(|selector| LabelSignature::of(selector.equality_terms()))
+                .unwrap_or_default(),
             labels,
             keyed: Vec::new(),
             deep: Vec::new(),
@@ -122,8 +128,10 @@ impl Selection {
             })
         }) && match &self.labels {
             Some(selector) if !self.labels_need_object => {
-                let facets = entry.facets();
-                selector.matches(|key| facets.label(key))
+                entry.may_carry(self.signature) && {
+                    let facets = entry.facets();
+                    selector.matches(|key| facets.label(key))
+                }
             }
             _ => true,
         }

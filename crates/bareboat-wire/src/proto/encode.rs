@@ -46,13 +46,7 @@ fn write_message(
         Value::Null => NONE,
         other => return Err(mismatch("an object", other)),
     };
-    let mut fields: Vec<&Field> = message
-        .fields
-        .iter()
-        .filter(|field| field.number > 0)
-        .collect();
-    fields.sort_unstable_by_key(|field| field.number);
-    for field in fields {
+    for field in message.numbered_fields() {
         // The members of an inline message stand among those of its parent.
         let inline = field.json.is_empty();
         let member = if inline {

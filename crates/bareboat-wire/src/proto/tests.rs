@@ -23,6 +23,7 @@ fn table(source: &'static str) -> Message {
         .collect();
     fields.sort_by(|a, b| a.json.cmp(&b.json));
     Message {
+        by_number: Default::default(),
         name: Str::new(name),
         fields,
         atomic: false,

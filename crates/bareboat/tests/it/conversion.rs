@@ -96,7 +96,12 @@ async fn objects_are_written_and_read_in_either_version() {
             assert_ne!(object["apiVersion"], *wanted);
         }
     }
-    assert!(converter.paths().iter().all(|path| path == "/convert?timeout=30s"));
+    assert!(
+        converter
+            .paths()
+            .iter()
+            .all(|path| path == "/convert?timeout=30s")
+    );
 }
 
 #[tokio::test]
@@ -109,7 +114,10 @@ async fn a_list_is_converted_in_one_call_and_only_once() {
         let list = server.get(V2).await.expect(200).json();
         assert_eq!(list["apiVersion"], "net.example.com/v2");
         let items = list["items"].as_array().unwrap();
-        let specs: Vec<&str> = items.iter().map(|item| text(&item["spec"]["port"])).collect();
+        let specs: Vec<&str> = items
+            .iter()
+            .map(|item| text(&item["spec"]["port"]))
+            .collect();
         assert_eq!(specs, ["1", "1", "1"]);
     }
     let sizes: Vec<usize> = converter.sizes();
@@ -126,7 +134,10 @@ async fn a_watch_shows_the_version_it_asked_for() {
     server.post(V1, &v1("a")).await.expect(201);
     let mut watch = server.watch(&format!("{V2}?watch=1")).await;
     let event = watch.next().await.unwrap();
-    assert_eq!(event["object"]["spec"], json!({"host": "localhost", "port": "1"}));
+    assert_eq!(
+        event["object"]["spec"],
+        json!({"host": "localhost", "port": "1"})
+    );
     server.post(V1, &v1("b")).await.expect(201);
     server.post(V2, &v2("c")).await.expect(201);
     assert_eq!(watch.brief().await, "ADDED b");
@@ -135,13 +146,19 @@ async fn a_watch_shows_the_version_it_asked_for() {
     assert_eq!(event["object"]["spec"]["port"], "2");
     server.delete(&format!("{V1}/c")).await.expect(200);
     let event = watch.next().await.unwrap();
-    assert_eq!((text(&event["type"]), &event["object"]["spec"]["port"]), ("DELETED", &json!("2")));
+    assert_eq!(
+        (text(&event["type"]), &event["object"]["spec"]["port"]),
+        ("DELETED", &json!("2"))
+    );
 
     converter.become_(Manners::Refusing("the moon is full"));
     server.post(V1, &v1("d")).await.expect(201);
     let event = watch.next().await.unwrap();
     assert_eq!(event["type"], "ERROR", "{event}");
-    assert!(text(&event["object"]["message"]).contains("the moon is full"), "{event}");
+    assert!(
+        text(&event["object"]["message"]).contains("the moon is full"),
+        "{event}"
+    );
     assert_eq!(watch.brief().await, "END");
 }
 
@@ -160,7 +177,10 @@ async fn appliers_of_different_versions_keep_their_fields() {
         "spec": {"note": "hello"},
     });
     let both = apply(V2, "two", &second).await.expect(200).json();
-    assert_eq!(both["spec"], json!({"host": "localhost", "port": "1", "note": "hello"}));
+    assert_eq!(
+        both["spec"],
+        json!({"host": "localhost", "port": "1", "note": "hello"})
+    );
     let mut contested = second.clone();
     contested["spec"]["host"] = json!("elsewhere");
     let refused = apply(V2, "two", &contested).await.expect(409);
@@ -170,11 +190,20 @@ async fn appliers_of_different_versions_keep_their_fields() {
 #[tokio::test]
 async fn a_converter_that_lies_is_not_believed() {
     let cases: [(Manners, &str); 8] = [
-        (Manners::Renaming, "returned invalid converted object at index 0: must have the same name: a != other"),
+        (
+            Manners::Renaming,
+            "returned invalid converted object at index 0: must have the same name: a != other",
+        ),
         (Manners::Dropping, "returned 0 objects, expected 1"),
-        (Manners::OtherVersion, "returned invalid converted object at index 0: invalid groupVersion (expected net.example.com/v2, received net.example.com/v3)"),
+        (
+            Manners::OtherVersion,
+            "returned invalid converted object at index 0: invalid groupVersion (expected net.example.com/v2, received net.example.com/v3)",
+        ),
         (Manners::OtherUid, "failed: expected response.uid="),
-        (Manners::BadLabel, "returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"not a label\": "),
+        (
+            Manners::BadLabel,
+            "returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"not a label\": ",
+        ),
         (Manners::Refusing("no such thing"), "failed: no such thing"),
         (Manners::Answering(302), "the answer was 302 Found"),
         (Manners::Babbling, "failed: the answer is no JSON"),
@@ -196,10 +225,23 @@ async fn a_converter_that_lies_is_not_believed() {
     converter.become_(Manners::Honest);
     let shown = server.get(&at).await.expect(200).json();
     // What is not the converter's to change comes from what is stored.
-    assert_eq!(shown["metadata"]["labels"], json!({"kept": "yes", "converted": "yes"}));
+    assert_eq!(
+        shown["metadata"]["labels"],
+        json!({"kept": "yes", "converted": "yes"})
+    );
     let (stored, shown) = (server.get(&format!("{V1}/a")).await.json(), shown);
-    for member in ["uid", "resourceVersion", "finalizers", "creationTimestamp", "managedFields"] {
-        assert_eq!(stored["metadata"].get(member), shown["metadata"].get(member), "{member}");
+    for member in [
+        "uid",
+        "resourceVersion",
+        "finalizers",
+        "creationTimestamp",
+        "managedFields",
+    ] {
+        assert_eq!(
+            stored["metadata"].get(member),
+            shown["metadata"].get(member),
+            "{member}"
+        );
     }
 }
 
@@ -207,7 +249,8 @@ async fn a_converter_that_lies_is_not_believed() {
 async fn a_converter_that_hangs_harms_only_those_who_need_it() {
     let (server, _converter) = start(Manners::Hanging).await;
     server.post(V1, &v1("a")).await.expect(201);
-    let waiting = server.get(&format!("{V2}/a?timeout=500ms"));
+    let path = format!("{V2}/a?timeout=500ms");
+    let waiting = server.get(&path);
     let others = async {
         server.get(&format!("{V1}/a")).await.expect(200);
         server.get(V1).await.expect(200);
@@ -227,17 +270,31 @@ async fn a_converter_must_show_a_certificate_of_the_bundle() {
     );
     let mut config = converter.by_url();
     config["caBundle"] = stranger.by_url()["caBundle"].clone();
-    server.post(DEFINITIONS, &definition(config)).await.expect(201);
+    server
+        .post(DEFINITIONS, &definition(config))
+        .await
+        .expect(201);
     server.post(V1, &v1("a")).await.expect(201);
     let at = format!("{V2}/a");
     let (_, _, message) = server.get(&at).await.expect(500).status();
-    assert!(message.starts_with("conversion webhook for net.example.com/v1, Kind=Peer failed: Post \"https://localhost:"), "{message}");
-    assert!(message.ends_with("/convert?timeout=30s\": x509: certificate signed by unknown authority"), "{message}");
+    assert!(
+        message.starts_with(
+            "conversion webhook for net.example.com/v1, Kind=Peer failed: Post \"https://localhost:"
+        ),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("/convert?timeout=30s\": x509: certificate signed by unknown authority"),
+        "{message}"
+    );
     assert!(converter.calls().is_empty());
 
     // The new bundle counts at once.
     let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": converter.by_url()}}}});
-    server.patch(&format!("{DEFINITIONS}/{NAME}"), MERGE, &patch).await.expect(200);
+    server
+        .patch(&format!("{DEFINITIONS}/{NAME}"), MERGE, &patch)
+        .await
+        .expect(200);
     server.get(&at).await.expect(200);
 }
 
@@ -247,11 +304,17 @@ async fn a_converter_may_be_behind_a_service() {
     let server = TestServer::start().await;
     let converter = TestConverter::start(Manners::Honest).await;
     let config = converter.by_service("default", "converter", 443);
-    server.post(DEFINITIONS, &definition(config)).await.expect(201);
+    server
+        .post(DEFINITIONS, &definition(config))
+        .await
+        .expect(201);
     server.post(V1, &v1("a")).await.expect(201);
     let at = format!("{V2}/a");
     let (_, _, message) = server.get(&at).await.expect(500).status();
-    assert!(message.ends_with("service \"converter\" not found"), "{message}");
+    assert!(
+        message.ends_with("service \"converter\" not found"),
+        "{message}"
+    );
 
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "converter"},
@@ -259,7 +322,10 @@ async fn a_converter_may_be_behind_a_service() {
     });
     server.post(services, &service).await.expect(201);
     let (_, _, message) = server.get(&at).await.expect(500).status();
-    assert!(message.ends_with("no endpoints available for service \"converter\""), "{message}");
+    assert!(
+        message.ends_with("no endpoints available for service \"converter\""),
+        "{message}"
+    );
 
     let slice = json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -278,12 +344,18 @@ async fn an_external_name_leads_to_its_host() {
     let server = TestServer::start().await;
     let converter = TestConverter::start(Manners::Honest).await;
     let config = converter.by_service("default", "outside", converter.port());
-    server.post(DEFINITIONS, &definition(config)).await.expect(201);
+    server
+        .post(DEFINITIONS, &definition(config))
+        .await
+        .expect(201);
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "outside"},
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     });
-    server.post("/api/v1/namespaces/default/services", &service).await.expect(201);
+    server
+        .post("/api/v1/namespaces/default/services", &service)
+        .await
+        .expect(201);
     server.post(V1, &v1("a")).await.expect(201);
     server.get(&format!("{V2}/a")).await.expect(200);
 }
@@ -291,20 +363,30 @@ async fn an_external_name_leads_to_its_host() {
 #[tokio::test]
 async fn everything_can_be_deleted_without_the_converter() {
     let (server, converter) = start(Manners::Answering(503)).await;
-    let owner = server.post(MAPS, &config_map("owner")).await.expect(201).json();
+    let owner = server
+        .post(MAPS, &config_map("owner"))
+        .await
+        .expect(201)
+        .json();
     let mut owned = v1("owned");
     owned["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
     }]);
     server.post(V1, &owned).await.expect(201);
     server.post(V1, &v1("a")).await.expect(201);
-    let mut watch = server.watch(&format!("{V1}?watch=1&fieldSelector=metadata.name=owned")).await;
+    let mut watch = server
+        .watch(&format!("{V1}?watch=1&fieldSelector=metadata.name=owned"))
+        .await;
     assert_eq!(watch.brief().await, "ADDED owned");
     server.delete(&format!("{MAPS}/owner")).await.expect(200);
     assert_eq!(watch.brief().await, "DELETED owned");
 
     let path = format!("{DEFINITIONS}/{NAME}");
-    let mut watch = server.watch(&format!("{DEFINITIONS}?watch=1&fieldSelector=metadata.name={NAME}")).await;
+    let mut watch = server
+        .watch(&format!(
+            "{DEFINITIONS}?watch=1&fieldSelector=metadata.name={NAME}"
+        ))
+        .await;
     server.delete(&path).await.expect(200);
     loop {
         let event = watch.next().await.unwrap();

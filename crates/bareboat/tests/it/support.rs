@@ -156,7 +156,8 @@ pub(crate) trait Requests {
         self.send("GET", path, &[], Bytes::new()).await
     }
     async fn get_as(&self, path: &str, accept: &str) -> Answer {
-        self.send("GET", path, &[("accept", accept)], Bytes::new()).await
+        self.send("GET", path, &[("accept", accept)], Bytes::new())
+            .await
     }
     async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, &[], body.to_string()).await

@@ -208,7 +208,10 @@ fn believe(version: ReviewVersion, uid: &str, answer: &[u8]) -> Result<Vec<Value
             ));
         }
     }
-    let Some(response) = review.at_mut(&["response"]).filter(|found| !found.is_null()) else {
+    let Some(response) = review
+        .at_mut(&["response"])
+        .filter(|found| !found.is_null())
+    else {
         return Err("no response provided".to_owned());
     };
     let text = |path: &[&str]| response.at(path).and_then(Value::as_str).unwrap_or("");
@@ -305,7 +308,10 @@ fn restored(before: &Map, after: &Map) -> Result<Map, String> {
     }
     let mut restored = before.clone();
     for (member, value) in [("labels", labels), ("annotations", annotations)] {
-        match value.and_then(Value::as_object).filter(|map| !map.is_empty()) {
+        match value
+            .and_then(Value::as_object)
+            .filter(|map| !map.is_empty())
+        {
             Some(map) => restored.insert(member, Value::Object(map.clone())),
             None => restored.remove(member),
         };

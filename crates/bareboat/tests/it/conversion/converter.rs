@@ -54,7 +54,11 @@ impl TestConverter {
             manners: Mutex::new(manners),
             calls: Mutex::default(),
         });
-        tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
+        tokio::spawn(serve(
+            listener,
+            TlsAcceptor::from(Arc::new(tls)),
+            shared.clone(),
+        ));
         TestConverter { port, ca, shared }
     }
 
@@ -70,7 +74,8 @@ impl TestConverter {
 
     /// The same by way of a service.
     pub(super) fn by_service(&self, namespace: &str, name: &str, port: u16) -> Value {
-        let service = json!({"namespace": namespace, "name": name, "path": "/convert", "port": port});
+        let service =
+            json!({"namespace": namespace, "name": name, "path": "/convert", "port": port});
         json!({"service": service, "caBundle": BASE64_STANDARD.encode(&self.ca)})
     }
 
@@ -150,7 +155,9 @@ async fn answer(
         Manners::Babbling => "<html>".to_owned(),
         _ => reviewed(review, &manners).to_string(),
     };
-    let response = Response::builder().status(code).header("location", "https://localhost/");
+    let response = Response::builder()
+        .status(code)
+        .header("location", "https://localhost/");
     Ok(response.body(Full::from(body)).unwrap())
 }
 
@@ -183,18 +190,21 @@ fn convert(object: &Value, wanted: &str) -> Value {
     meta.insert("resourceVersion".to_owned(), json!("7"));
     let labels = meta.entry("labels").or_insert_with(|| json!({}));
     let labels = labels.as_object_mut().unwrap();
+    if wanted.ends_with("/v2") {
+        labels.insert("converted".to_owned(), json!("yes"));
+    } else {
+        labels.remove("converted");
+    }
     let Some(spec) = out.get_mut("spec").and_then(Value::as_object_mut) else {
         return out;
     };
     if wanted.ends_with("/v2") {
-        labels.insert("converted".to_owned(), json!("yes"));
         if let Some(both) = spec.remove("hostPort") {
             let (host, port) = text(&both).split_once(':').unwrap();
             spec.insert("host".to_owned(), json!(host));
             spec.insert("port".to_owned(), json!(port));
         }
     } else {
-        labels.remove("converted");
         let (host, port) = (spec.remove("host"), spec.remove("port"));
         if host.is_some() || port.is_some() {
             let part = |part: Option<Value>| part.map_or(String::new(), |p| text(&p).to_owned());
