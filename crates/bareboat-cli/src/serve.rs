@@ -76,7 +76,11 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
             false => Err("the admin kubeconfig is not written yet".to_owned()),
         })
         .build()?;
-    let mut controllers = bareboat::control_plane::start(&server).await;
+    let options = bareboat::controllers::Options {
+        root_ca: Some(certificates.ca.clone()),
+        ..Default::default()
+    };
+    let mut controllers = bareboat::control_plane::start_with(&server, options).await;
     let open = async {
         let address = server.listen(config.bind, Some(tls)).await?;
         let kubeconfig = config.data_dir.join("admin.kubeconfig");

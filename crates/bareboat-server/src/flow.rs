@@ -25,7 +25,7 @@ impl Flow {
     pub(crate) fn enter(
         &self,
         info: &RequestInfo,
-    ) -> Result<Option<OwnedSemaphorePermit>, Response> {
+    ) -> Result<Option<OwnedSemaphorePermit>, Box<Response>> {
         if info.is_long_running() {
             return Ok(None);
         }
@@ -39,7 +39,7 @@ impl Flow {
                 response
                     .headers_mut()
                     .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-                Err(response)
+                Err(Box::new(response))
             }
         }
     }

@@ -5,7 +5,7 @@ use bareboat_api::Kind;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_builtin::admission::{Completion, NamespaceLifecycle};
 use bareboat_builtin::{describe, facts, kinds};
-use bareboat_controllers::Controllers;
+use bareboat_controllers::{Controllers, Options};
 use bareboat_server::{Server, ServerBuilder};
 use bareboat_sqlite::{Sqlite, SqliteError};
 use bareboat_storage::{OpenError, Store, StoreOptions};
@@ -96,5 +96,10 @@ fn without_connections(mut kind: Kind) -> Kind {
 
 /// Creates what must be there from the start, and starts the controllers.
 pub async fn start(server: &Server) -> Controllers {
-    Controllers::start(server.clone()).await
+    start_with(server, Options::default()).await
+}
+
+/// The same, with controllers switched off or told what they cannot know.
+pub async fn start_with(server: &Server, options: Options) -> Controllers {
+    Controllers::start_with(server.clone(), options).await
 }

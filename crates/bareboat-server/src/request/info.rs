@@ -99,7 +99,8 @@ impl RequestInfo {
             return;
         }
         let collection = self.name.is_empty() && self.verb == "get";
-        if !collection && !(legacy && self.verb == "watch" && self.name.is_empty()) {
+        let old_watch = legacy && self.verb == "watch" && self.name.is_empty();
+        if !collection && !old_watch {
             return;
         }
         if collection {

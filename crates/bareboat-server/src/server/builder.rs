@@ -110,8 +110,17 @@ fn version() -> Value {
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "none",
         "compiler": "rustc",
-        "platform": (concat!("linux/", "amd64")),
+        "platform": (format!("{}/{}", std::env::consts::OS, go_architecture())),
     })
+}
+
+/// The architecture under the name Go gives it, as clients expect it here.
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 impl ServerBuilder {

@@ -107,9 +107,9 @@ impl From<Status> for Refusal {
     }
 }
 
-impl From<Response> for Refusal {
-    fn from(response: Response) -> Refusal {
-        Refusal::Response(Box::new(response))
+impl From<Box<Response>> for Refusal {
+    fn from(response: Box<Response>) -> Refusal {
+        Refusal::Response(response)
     }
 }
 

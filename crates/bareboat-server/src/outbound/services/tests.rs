@@ -1,4 +1,6 @@
+//! Where services are found.
 #![allow(clippy::unwrap_used)]
+
 use super::*;
 use bareboat_api::value;
 use bareboat_storage::{MemoryBackend, StoreOptions, Write};
