@@ -66,17 +66,19 @@ fn collection(kind: &Kind, version: &Version, namespace: Option<&str>) -> String
 /// The URL of a stored object, in the version it is stored in if that is served: a controller must not depend on a
 /// converter.
 pub(crate) fn entry_path(kind: &Kind, entry: &Entry) -> Option<String> {
-    let own = |version: &&Version| version.served && is_of_version(kind, version, entry);
+    let own = |version: &&Version| {
+        version.served && is_stored_in(&kind.api_version(&version.name), entry)
+    };
     let Some(version) = kind.versions.iter().find(own) else {
         return path(kind, entry.namespace(), entry.name());
     };
     Some(path_in(kind, version, entry.namespace(), entry.name()))
 }
 
-/// Whether an object is stored in a version; the apiVersion is what its bytes begin with.
-fn is_of_version(kind: &Kind, version: &Version, entry: &Entry) -> bool {
+/// Whether an object is stored in a version, which is what its bytes begin with.
+fn is_stored_in(api_version: &str, entry: &Entry) -> bool {
     let rest = entry.json().strip_prefix(br#"{"apiVersion":""#);
-    rest.and_then(|rest| rest.strip_prefix(kind.api_version(&version.name).as_bytes()))
+    rest.and_then(|rest| rest.strip_prefix(api_version.as_bytes()))
         .is_some_and(|rest| rest.first() == Some(&b'"'))
 }
 
@@ -119,6 +121,16 @@ pub(crate) fn is_deleting(entry: &Entry) -> bool {
 mod tests {
     use super::*;
     use bareboat_api::kind::{Names, Scope};
+
+    #[test]
+    fn the_version_an_object_is_stored_in_is_seen_in_its_bytes() {
+        let bytes =
+            br#"{"apiVersion":"g.io/v1","kind":"T","metadata":{"name":"x","namespace":"ns"}}"#;
+        let entry = Entry::new("ns/x".into(), 1, bytes, 0).expect("an object");
+        for (api_version, same) in [("g.io/v1", true), ("g.io/v10", false), ("g.io/v", false)] {
+            assert_eq!(is_stored_in(api_version, &entry), same, "{api_version}");
+        }
+    }
 
     #[test]
     fn urls_escape_what_a_path_cannot_hold() {

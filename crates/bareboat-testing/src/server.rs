@@ -4,7 +4,7 @@ use crate::builder::{Builder, Place};
 use crate::certificates::Certificates;
 use crate::client;
 use bareboat::api::kind::User;
-use bareboat::controllers::Controllers;
+use bareboat::controllers::{Controllers, Options};
 use bareboat::server::reply::Response;
 use bareboat::server::request::body::RequestBody;
 use bareboat::{Server, Tls};
@@ -190,11 +190,18 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
         }
     });
     let controllers = if builder.serves_control_plane() {
-        let mut controllers = bareboat::control_plane::start(&server).await;
-        if !builder.controllers {
-            controllers.stop();
-        }
-        Some(controllers)
+        let on = builder.controllers;
+        let options = Options {
+            bootstrap: true,
+            namespaces: on,
+            garbage: on,
+            definitions: on,
+            expiry: on,
+            pods: on,
+            residents: on,
+            ..Options::default()
+        };
+        Some(bareboat::control_plane::start_with(&server, options).await)
     } else {
         None
     };

@@ -18,6 +18,8 @@ const WRITERS: u64 = 8;
 const NAMES: u64 = 6;
 const KILLS: u64 = 12;
 const LAST: &str = "last";
+/// What is written here, and not by the server itself.
+const OWN: &str = "app=crash";
 
 /// An object as it was acknowledged.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +52,7 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
 
     let watched = runtime.block_on(maps(&home));
     let start = runtime
-        .block_on(watched.list(&ListParams::default()))
+        .block_on(watched.list(&ListParams::default().labels(OWN)))
         .unwrap();
     let watching = runtime.spawn(follow(watched, start));
     let writing: Vec<_> = (0..WRITERS)
@@ -109,7 +111,9 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
         .block_on(async { tokio::time::timeout(Duration::from_secs(60), watching).await })
         .expect("the watch sees the last write")
         .expect("the watch is in order");
-    let listed = runtime.block_on(maps.list(&ListParams::default())).unwrap();
+    let listed = runtime
+        .block_on(maps.list(&ListParams::default().labels(OWN)))
+        .unwrap();
     let listed: BTreeMap<_, _> = listed
         .iter()
         .map(|map| (map.name_any(), held(map)))
@@ -150,6 +154,7 @@ fn config_map(name: &str, value: &str, version: Option<u64>) -> ConfigMap {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
             resource_version: version.map(|version| version.to_string()),
+            labels: Some(BTreeMap::from([("app".to_owned(), "crash".to_owned())])),
             ..ObjectMeta::default()
         },
         data: Some(BTreeMap::from([("value".to_owned(), value.to_owned())])),
@@ -307,7 +312,7 @@ async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<Chang
         .collect();
     loop {
         let stream = match maps
-            .watch(&WatchParams::default(), &newest.to_string())
+            .watch(&WatchParams::default().labels(OWN), &newest.to_string())
             .await
         {
             Ok(stream) => stream,

@@ -129,7 +129,7 @@ async fn pages_of_a_list_are_of_one_moment() {
         maps.create(&PostParams::default(), &map).await.unwrap();
     }
     let mut pages = Vec::new();
-    let mut parameters = ListParams::default().limit(10);
+    let mut parameters = ListParams::default().labels("app=reflected").limit(10);
     loop {
         let page = maps.list(&parameters).await.unwrap();
         // Written between the pages: later than the moment they show.

@@ -89,19 +89,18 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
 
 /// What people know the usual troubles with certificates by.
 fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
-    let inner = error
-        .downcast_ref::<std::io::Error>()
-        .and_then(std::io::Error::get_ref);
-    let tls = match inner {
-        Some(inner) => inner.downcast_ref::<rustls::Error>(),
-        None => error.downcast_ref::<rustls::Error>(),
-    }?;
+    let tls = tls_error(error)?;
     let rustls::Error::InvalidCertificate(wrong) = tls else {
         return Some(format!("tls: {tls}"));
     };
     Some(match wrong {
         CertificateError::UnknownIssuer => {
             "x509: certificate signed by unknown authority".to_owned()
+        }
+        // What a bundle looks like that was left behind when the authority got a new key.
+        CertificateError::BadSignature => {
+            "x509: certificate signed by unknown authority (the bundle has another key of that name)"
+                .to_owned()
         }
         CertificateError::Expired
         | CertificateError::ExpiredContext { .. }
@@ -114,4 +113,13 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
         }
         _ => format!("x509: {tls}"),
     })
+}
+
+/// The TLS error inside an I/O error, however often it was wrapped: sources of I/O errors skip what they wrap.
+fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let mut error = error;
+    while let Some(wrapper) = error.downcast_ref::<std::io::Error>() {
+        error = wrapper.get_ref()?;
+    }
+    error.downcast_ref()
 }

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use bareboat_storage::{MemoryBackend, StoreOptions};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use bareboat_storage::{MemoryBackend, StoreOptions};
 use http::{Response, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -115,15 +115,27 @@ async fn calls_share_connections_and_are_bounded() {
             ("/echo", "{}".to_owned()),
             ("/version", version.to_owned()),
             ("/echo", "{}".to_owned()),
-            ("/redirect", format!("{base}/redirect\": the answer was 307 Temporary Redirect")),
-            ("/no", format!("{base}/no\": the answer was 503 Service Unavailable: come back")),
+            (
+                "/redirect",
+                format!("{base}/redirect\": the answer was 307 Temporary Redirect"),
+            ),
+            (
+                "/no",
+                format!("{base}/no\": the answer was 503 Service Unavailable: come back"),
+            ),
         ];
         for (path, expected) in cases {
-            assert_eq!(said(&outbound, &peer.at(path, &pem), BOUNDS).await, expected);
+            assert_eq!(
+                said(&outbound, &peer.at(path, &pem), BOUNDS).await,
+                expected
+            );
         }
         assert_eq!(peer.connections.load(Ordering::Relaxed), 1);
         let large = said(&outbound, &peer.at("/large", &pem), BOUNDS).await;
-        assert_eq!(large, format!("{base}/large\": the answer has more than 1000 bytes"));
+        assert_eq!(
+            large,
+            format!("{base}/large\": the answer has more than 1000 bytes")
+        );
         let short = Bounds {
             time: Duration::from_millis(100),
             ..BOUNDS
@@ -153,11 +165,19 @@ async fn a_certificate_is_good_if_the_bundle_has_it_or_its_issuer() {
     let cases = [
         (&good, ca.pem(), "{}"),
         (&good, format!("{own_pem}\n{}", ca.pem()), "{}"),
-        (&good, own_pem.clone(), "x509: certificate signed by unknown authority"),
+        (
+            &good,
+            own_pem.clone(),
+            "x509: certificate signed by unknown authority",
+        ),
         (&own, own_pem.clone(), "{}"),
         (&own, ca.pem(), "x509: "),
         (&misnamed, ca.pem(), "x509: certificate not valid for name"),
-        (&good, "nothing".to_owned(), "the CA bundle cannot be used: it holds no certificate"),
+        (
+            &good,
+            "nothing".to_owned(),
+            "the CA bundle cannot be used: it holds no certificate",
+        ),
     ];
     for (index, (peer, bundle, expected)) in cases.into_iter().enumerate() {
         let found = said(&outbound, &peer.at("/echo", &bundle), BOUNDS).await;
@@ -176,10 +196,22 @@ fn only_sound_addresses_are_called() {
     let url = |url: &str| Address::Url(url.to_owned());
     let cases = [
         (service("ns", "hook"), "https://hook.ns.svc:8443/a/b?q=1"),
-        (url("https://a.example/x?y=2"), "https://a.example/x?y=2&q=1"),
-        (service("ns", "evil.com/"), "\"evil.com/\" cannot be the name of a service or its namespace"),
-        (service("", "hook"), "\"\" cannot be the name of a service or its namespace"),
-        (url("http://a.example"), "\"http://a.example?q=1\" is no https URL"),
+        (
+            url("https://a.example/x?y=2"),
+            "https://a.example/x?y=2&q=1",
+        ),
+        (
+            service("ns", "evil.com/"),
+            "\"evil.com/\" cannot be the name of a service or its namespace",
+        ),
+        (
+            service("", "hook"),
+            "\"\" cannot be the name of a service or its namespace",
+        ),
+        (
+            url("http://a.example"),
+            "\"http://a.example?q=1\" is no https URL",
+        ),
         (url("a.example"), "\"a.example?q=1\" is no"),
     ];
     for (address, expected) in cases {
@@ -200,6 +232,8 @@ async fn whoever_is_not_there_is_said_to_be_not_there() {
     let (_, pem, _) = self_signed(IsCa::NoCa);
     let nobody = Destination::new(&Address::Url(url), "", &BASE64_STANDARD.encode(pem)).unwrap();
     let found = said(&outbound(), &nobody, BOUNDS).await;
-    let expected = format!("Post \"https://127.0.0.1:{port}/\": dial tcp 127.0.0.1:{port}: connect: connection refused");
+    let expected = format!(
+        "Post \"https://127.0.0.1:{port}/\": dial tcp 127.0.0.1:{port}: connect: connection refused"
+    );
     assert_eq!(found, expected);
 }

@@ -8,6 +8,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Longer names of managers are refused where they are chosen, and cut where they are not.
+const LONGEST_MANAGER: usize = 128;
+
 /// Everything a verb may know about a request.
 pub struct Ask {
     /// The HTTP method.
@@ -38,7 +41,11 @@ impl Ask {
             .get(http::header::USER_AGENT)
             .and_then(|agent| agent.to_str().ok());
         let name = agent.unwrap_or("").split('/').next().unwrap_or("");
-        if name.is_empty() { "unknown" } else { name }
+        match name.char_indices().nth(LONGEST_MANAGER) {
+            _ if name.is_empty() => "unknown",
+            Some((end, _)) => &name[..end],
+            None => name,
+        }
     }
 }
 

@@ -149,7 +149,18 @@ fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
         _ => None,
     };
     let Some((kind, value)) = found else {
-        return Ok(not_found());
+        // Clients tell a version that is missing from a group that is: the first is a Status.
+        let mut segments = path.trim_start_matches('/').split('/');
+        let known = match (segments.next(), segments.next(), segments.next()) {
+            (Some("api"), Some(_), None) => true,
+            (Some("apis"), Some(group), Some(_)) => discovery.group(group).is_some(),
+            _ => false,
+        };
+        return if known {
+            Err(Status::no_such_route())
+        } else {
+            Ok(not_found())
+        };
     };
     let offer = Offer {
         protobuf: state.messages.available(),

@@ -1,6 +1,6 @@
 //! GET of one object.
 
-use super::call::Call;
+use super::call::{Arity, Call};
 use super::freshness;
 use super::present::Shown;
 use crate::reply::Response;
@@ -10,6 +10,8 @@ use http::StatusCode;
 
 /// Answers with the object the URL names.
 pub(crate) async fn get(call: &Call) -> Result<Response, Status> {
+    // A form that cannot be had is refused before anything is looked for.
+    call.negotiate(Arity::One)?;
     if let Some(version) = resource_version(call.ask.query.get("resourceVersion"))? {
         freshness::at_least(call, version).await?;
     }

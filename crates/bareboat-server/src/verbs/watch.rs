@@ -23,7 +23,10 @@ const SHORTEST: Duration = Duration::from_secs(1800);
 
 /// Answers with a stream of events.
 pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
-    let options = ListOptions::parse(&call.ask.query, true)?;
+    let mut options = ListOptions::parse(&call.ask.query, true)?;
+    if !call.ask.info.name.is_empty() {
+        pin(&mut options, &call.ask.info.name);
+    }
     let agreed = call.negotiate(Arity::Stream)?;
     let include = Include::parse(call.ask.query.get("includeObject"))?;
     let selection = Selection::parse(&call.served, call.version, &options)?;
@@ -62,4 +65,17 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     Ok(response)
+}
+
+/// Selects the one object of the name in the path, as `/watch/…/name` means it.
+fn pin(options: &mut ListOptions, name: &str) {
+    let escaped = name
+        .replace('\\', "\\\\")
+        .replace(',', "\\,")
+        .replace('=', "\\=");
+    let pinned = format!("metadata.name={escaped}");
+    options.field_selector = Some(match options.field_selector.take() {
+        Some(selector) => format!("{selector},{pinned}"),
+        None => pinned,
+    });
 }

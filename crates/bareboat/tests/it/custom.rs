@@ -224,12 +224,19 @@ async fn schemas_prune_default_and_validate() {
     );
     object["spec"] = json!({"masts": -1});
     let refused = server.post(SHIPS, &object).await.expect(422).json();
-    assert_eq!(refused["details"]["causes"][0]["field"], "spec.masts");
+    let causes = refused["details"]["causes"].as_array().unwrap();
+    assert!(
+        causes.iter().any(|cause| cause["field"] == "spec.masts"),
+        "{refused}"
+    );
     object["spec"] = json!({"masts": "two"});
     let refused = server.post(SHIPS, &object).await.expect(422).json();
-    assert_eq!(
-        refused["details"]["causes"][0]["reason"],
-        "FieldValueTypeInvalid"
+    let causes = refused["details"]["causes"].as_array().unwrap();
+    assert!(
+        causes
+            .iter()
+            .any(|cause| cause["reason"] == "FieldValueTypeInvalid"),
+        "{refused}"
     );
     let mut nameless = ship("a");
     nameless.as_object_mut().unwrap().remove("kind");

@@ -156,7 +156,7 @@ fn cases() -> Vec<Case> {
             r#"{"apiVersion":"v2","kind":"ConfigMap","metadata":{"name":"b"}}"#,
             400,
             "BadRequest",
-            "the API version in the data (v2) does not match the expected API version (v1)",
+            "ConfigMap in version \"v2\" cannot be handled as a ConfigMap: …",
             Value::Null,
         ),
         case(
@@ -265,7 +265,7 @@ fn cases() -> Vec<Case> {
                 "",
                 406,
                 "NotAcceptable",
-                "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf…",
+                "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf…",
                 Value::Null,
             ),
         ),

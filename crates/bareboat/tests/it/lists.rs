@@ -26,7 +26,7 @@ fn shuffle(seed: &mut u64) -> u64 {
 #[tokio::test]
 async fn pages_show_one_state_however_much_is_written_between_them() {
     for seed in 1..=6u64 {
-        let mut seed = seed * 0x9E37_79B9_7F4A_7C15;
+        let mut seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let server = TestServer::start().await;
         fill(&server, 40).await;
         let whole = server.get(MAPS).await.expect(200);
@@ -81,7 +81,7 @@ async fn pages_show_one_state_however_much_is_written_between_them() {
 
 #[tokio::test]
 async fn resource_versions_mean_what_the_table_says() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder().without_controllers().start().await;
     let before = server.get(MAPS).await.version();
     fill(&server, 3).await;
     let middle = server.get(MAPS).await.version();
@@ -173,7 +173,7 @@ async fn resource_versions_mean_what_the_table_says() {
 
 #[tokio::test]
 async fn a_version_of_the_future_is_waited_for_and_then_refused() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder().without_controllers().start().await;
     let now = server.get(MAPS).await.version();
     let path = format!("{MAPS}?resourceVersion={}", now + 1);
     let (found, _) = tokio::join!(server.get(&path), async {

@@ -93,10 +93,12 @@ async fn measure() {
         return;
     };
     let mut readers = Vec::new();
+    // A connection each: on a shared one the unread would hold up the one that is read.
     for _ in 0..4 {
-        readers.push(connection.start("GET", MAPS, &[], "").await);
+        let mut connection = Connection::http2(&server, As::Admin).await;
+        readers.push((connection.start("GET", MAPS, &[], "").await, connection));
     }
-    for reader in readers {
+    for (reader, _connection) in readers {
         let (again, growth) = drain(reader, base).await;
         assert_eq!(again, length);
         assert!(

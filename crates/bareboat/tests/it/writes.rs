@@ -292,7 +292,7 @@ async fn collections_are_deleted_by_selection() {
 
 #[tokio::test]
 async fn a_dry_run_does_everything_but_write() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder().without_controllers().start().await;
     let before = server.get(MAPS).await.version();
     let made = server
         .post(&format!("{MAPS}?dryRun=All"), &config_map("a"))
@@ -476,7 +476,7 @@ async fn unknown_fields_are_ignored_warned_of_or_refused() {
         "{}",
         refused.text()
     );
-    let yaml = "metadata:\n  name: y\ndata:\n  k: a\n  k: b\n";
+    let yaml = "metadata:\n  name: yaml\ndata:\n  k: a\n  k: b\n";
     let headers = [("content-type", "application/yaml")];
     let warned = server
         .send("POST", &format!("{MAPS}?dryRun=All"), &headers, yaml)

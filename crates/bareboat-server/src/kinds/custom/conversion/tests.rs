@@ -23,14 +23,20 @@ fn the_first_review_version_that_is_known_is_spoken() {
         let versions: Vec<Str> = versions.iter().map(Str::new).collect();
         ReviewVersion::first_known(&versions)
     };
-    assert_eq!(first(&["v2", "v1beta1", "v1"]), Some(ReviewVersion::V1Beta1));
+    assert_eq!(
+        first(&["v2", "v1beta1", "v1"]),
+        Some(ReviewVersion::V1Beta1)
+    );
     assert_eq!(first(&["v1", "v1beta1"]), Some(ReviewVersion::V1));
     assert_eq!(first(&["v2"]), None);
 }
 
 #[test]
 fn a_question_names_the_version_wanted_and_has_the_objects_in_order() {
-    let objects = [original(), object(value!({"apiVersion": "g/v1", "kind": "Foo"}))];
+    let objects = [
+        original(),
+        object(value!({"apiVersion": "g/v1", "kind": "Foo"})),
+    ];
     let bytes = question(ReviewVersion::V1, "u1", "g/v2", objects.iter());
     let asked = bareboat_wire::json::parse(&bytes).unwrap().value;
     let expected = value!({
@@ -44,14 +50,43 @@ fn a_question_names_the_version_wanted_and_has_the_objects_in_order() {
 fn answers_are_believed_only_as_answers_to_the_question() {
     let v1 = r#""kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1""#;
     let cases = [
-        (format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}},\"convertedObjects\":[1]}}}}"), "[Int(1)]"),
-        (format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}}}}}}"), "[]"),
-        (format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}},\"convertedObjects\":{{}}}}}}"), "response.convertedObjects is no list"),
+        (
+            format!(
+                "{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}},\"convertedObjects\":[1]}}}}"
+            ),
+            "[Int(1)]",
+        ),
+        (
+            format!(
+                "{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}}}}}}"
+            ),
+            "[]",
+        ),
+        (
+            format!(
+                "{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Success\"}},\"convertedObjects\":{{}}}}}}"
+            ),
+            "response.convertedObjects is no list",
+        ),
         (format!("{{{v1}}}"), "no response provided"),
-        (format!("{{{v1},\"response\":{{\"uid\":\"v\"}}}}"), "expected response.uid=\"u\", got \"v\""),
-        (format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Failure\"}}}}}}"), "response.result.status was 'Failure', not 'Success'"),
-        (format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"message\":\"no\"}}}}}}"), "no"),
-        ("{}".to_owned(), "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got , Kind="),
+        (
+            format!("{{{v1},\"response\":{{\"uid\":\"v\"}}}}"),
+            "expected response.uid=\"u\", got \"v\"",
+        ),
+        (
+            format!(
+                "{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"status\":\"Failure\"}}}}}}"
+            ),
+            "response.result.status was 'Failure', not 'Success'",
+        ),
+        (
+            format!("{{{v1},\"response\":{{\"uid\":\"u\",\"result\":{{\"message\":\"no\"}}}}}}"),
+            "no",
+        ),
+        (
+            "{}".to_owned(),
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got , Kind=",
+        ),
     ];
     for (answer, expected) in cases {
         let found = match believe(ReviewVersion::V1, "u", answer.as_bytes()) {
@@ -81,13 +116,40 @@ fn a_converter_may_change_anything_but_who_an_object_is() {
     assert_eq!(done.value(), &expected);
     type Change = fn(&mut Map);
     let cases: [(Change, &str); 7] = [
-        (|o| drop(o.insert("kind", "Bar".into())), "invalid converted object at index 3: invalid kind (expected Foo, received Bar)"),
-        (|o| drop(o.insert("apiVersion", "g/v1".into())), "invalid converted object at index 3: invalid groupVersion (expected g/v2, received g/v1)"),
-        (|o| drop(o.object_mut("metadata").insert("namespace", "x".into())), "invalid converted object at index 3: must have the same namespace: ns != x"),
-        (|o| drop(o.object_mut("metadata").remove("uid")), "invalid converted object at index 3: must have the same UID: u != "),
-        (|o| drop(o.remove("metadata")), "invalid converted object at index 3: must have the same name: a != "),
-        (|o| drop(o.object_mut("metadata").insert("labels", 1.into())), "invalid metadata in object at index 3: metadata.labels: Invalid value: 1: must be an object whose values are strings"),
-        (|o| drop(o.object_mut("metadata").object_mut("annotations").insert("a b", "".into())), "invalid metadata in object at index 3: metadata.annotations: Invalid value: \"a b\": "),
+        (
+            |o| drop(o.insert("kind", "Bar".into())),
+            "invalid converted object at index 3: invalid kind (expected Foo, received Bar)",
+        ),
+        (
+            |o| drop(o.insert("apiVersion", "g/v1".into())),
+            "invalid converted object at index 3: invalid groupVersion (expected g/v2, received g/v1)",
+        ),
+        (
+            |o| drop(o.object_mut("metadata").insert("namespace", "x".into())),
+            "invalid converted object at index 3: must have the same namespace: ns != x",
+        ),
+        (
+            |o| drop(o.object_mut("metadata").remove("uid")),
+            "invalid converted object at index 3: must have the same UID: u != ",
+        ),
+        (
+            |o| drop(o.remove("metadata")),
+            "invalid converted object at index 3: must have the same name: a != ",
+        ),
+        (
+            |o| drop(o.object_mut("metadata").insert("labels", 1.into())),
+            "invalid metadata in object at index 3: metadata.labels: Invalid value: 1: must be an object whose values are strings",
+        ),
+        (
+            |o| {
+                drop(
+                    o.object_mut("metadata")
+                        .object_mut("annotations")
+                        .insert("a b", "".into()),
+                )
+            },
+            "invalid metadata in object at index 3: metadata.annotations: Invalid value: \"a b\": ",
+        ),
     ];
     for (change, expected) in cases {
         let mut converted = converted.clone();
@@ -117,7 +179,10 @@ async fn only_objects_of_other_versions_that_say_something_are_sent() {
     let empty = value!({"apiVersion": "g/v2", "kind": "Foo"});
     let given = vec![original().into(), empty];
     let done = converter.convert(given, "g/v1").await.unwrap();
-    let expected: [Value; 2] = [original().into(), value!({"apiVersion": "g/v1", "kind": "Foo"})];
+    let expected: [Value; 2] = [
+        original().into(),
+        value!({"apiVersion": "g/v1", "kind": "Foo"}),
+    ];
     assert_eq!(done, expected);
     let failed = converter.convert(done, "g/v2").await.unwrap_err();
     assert_eq!(
