@@ -108,6 +108,8 @@ pub struct Policy {
     /// A DELETE that does not say what becomes of dependents orphans them (jobs and
     /// replication controllers, for the sake of old clients).
     pub orphan_by_default: bool,
+    /// What is told to whoever lets dependents be orphaned by not saying anything.
+    pub orphan_warning: Option<&'static str>,
 }
 
 impl Default for Policy {
@@ -124,6 +126,7 @@ impl Default for Policy {
             graceful_deletion: false,
             ttl_seconds: None,
             orphan_by_default: false,
+            orphan_warning: None,
         }
     }
 }

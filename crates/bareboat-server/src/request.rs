@@ -6,4 +6,5 @@ pub mod duration;
 pub mod info;
 pub mod negotiate;
 pub mod options;
+pub(crate) mod parse;
 pub mod query;

@@ -8,6 +8,9 @@ use bareboat_api::kind::SelectableField;
 
 const GROUP: &str = "batch";
 
+/// What whoever deletes a job without saying what becomes of its pods should know.
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
         namespaced(GROUP, "jobs", "Job")
@@ -23,6 +26,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             }))
             .generation()
             .orphan_by_default()
+            .orphan_warning(ORPHANED_PODS)
             .rules(strategies::job())
             .done(),
         namespaced(GROUP, "cronjobs", "CronJob")

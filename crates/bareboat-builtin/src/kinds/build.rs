@@ -206,6 +206,12 @@ impl Build {
         self
     }
 
+    /// Tells whoever orphans dependents by saying nothing.
+    pub(super) fn orphan_warning(mut self, text: &'static str) -> Build {
+        self.kind.policy.orphan_warning = Some(text);
+        self
+    }
+
     pub(super) fn orphan_by_default(mut self) -> Build {
         self.kind.policy.orphan_by_default = true;
         self

@@ -9,6 +9,7 @@ use crate::request::ask::Ask;
 use crate::request::body::{BodyError, RequestBody};
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::ListOptions;
+use crate::request::parse::parse;
 use crate::server::state::State;
 use crate::tables::{self, Include};
 use bareboat_api::facts::MessageRef;
@@ -112,25 +113,8 @@ fn decode(ask: &Ask, computed: &Computed, version: usize, body: &[u8]) -> Result
     let message = message(computed, version);
     let refuse = |why: String| Status::bad_request(format!("the body cannot be read: {why}"));
     let media = crate::request::negotiate::content_type(&ask.headers, message.is_some());
-    let mut value = match (media, message) {
-        (Some(Media::Json), _) => {
-            bareboat_wire::json::parse(body)
-                .map_err(|error| refuse(error.to_string()))?
-                .value
-        }
-        (Some(Media::Yaml), _) => {
-            bareboat_wire::yaml::parse(body)
-                .map_err(|error| refuse(error.to_string()))?
-                .value
-        }
-        (Some(Media::Protobuf), Some(message)) => {
-            let envelope = bareboat_wire::proto::decode_envelope(body)
-                .map_err(|error| refuse(error.to_string()))?;
-            bareboat_wire::proto::decode_message(message.get(), envelope.raw)
-                .map_err(|error| refuse(error.to_string()))?
-        }
-        _ => return Err(Status::unsupported_media_type(&Offer::PLAIN.names())),
-    };
+    let media = media.ok_or_else(|| Status::unsupported_media_type(&Offer::PLAIN.names()))?;
+    let mut value = parse(media, body, message).map_err(refuse)?;
     let shape = &computed.kind().versions[version].shape;
     shape.conform(&mut value, &mut Vec::new()).map_err(refuse)?;
     Object::try_from(value).map_err(|_| Status::bad_request("the body must be an object"))

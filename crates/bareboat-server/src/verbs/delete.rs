@@ -15,9 +15,6 @@ use http::StatusCode;
 use options::{DeleteOptions, Propagation};
 use std::sync::Arc;
 
-/// What whoever deletes a job without saying what becomes of its pods should know.
-const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
-
 /// What became of a deletion.
 pub(super) enum Deleted {
     /// The object is gone; this is its last state.
@@ -110,8 +107,8 @@ async fn attempt(
         options.propagation,
         kind.policy.orphan_by_default,
     );
-    if kind.policy.orphan_by_default && options.propagation.is_none() {
-        call.ask.warnings.add(ORPHANS);
+    if let (Some(text), None) = (kind.policy.orphan_warning, options.propagation) {
+        call.ask.warnings.add(text);
     }
     let already = object.deletion_timestamp().is_some();
     let stays = kind.strategy.begin_delete(&mut object, &pipeline.context());

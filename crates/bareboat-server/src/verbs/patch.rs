@@ -186,7 +186,7 @@ impl Patch {
 }
 
 /// 422 for a patch that does not apply. Clients match the sentence; the cause says what is wrong.
-fn inapplicable(why: &dyn std::fmt::Display) -> Status {
+pub(super) fn inapplicable(why: &dyn std::fmt::Display) -> Status {
     let text = "the server rejected our request due to an error in our request";
     tracing::debug!(%why, "a patch does not apply");
     Status::new(422, "Invalid", text).with_details(Default::default())

@@ -1,11 +1,13 @@
 //! The number of replicas as a Scale, whatever the object calls it.
 
 use super::call::{Call, not_acceptable};
+use super::patch::inapplicable;
 use super::present::Shown;
 use super::write::change::{Edit, Edited, change};
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Media, Offer, content_type, media_type, negotiate};
 use crate::request::options::WriteOptions;
+use crate::request::parse::parse;
 use bareboat_api::kind::{BoxFuture, ScalePaths, Verb};
 use bareboat_api::status::{GroupResource, MODIFIED};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value, labels};
@@ -169,30 +171,10 @@ impl Change {
         if verb == Verb::Update {
             let message = call.messages().named(MESSAGE);
             let media = content_type(&call.ask.headers, message.is_some());
-            let value = match (media, message) {
-                (Some(Media::Json), _) => {
-                    bareboat_wire::json::parse(body)
-                        .map_err(|error| refuse(error.to_string()))?
-                        .value
-                }
-                (Some(Media::Yaml), _) => {
-                    bareboat_wire::yaml::parse(body)
-                        .map_err(|error| refuse(error.to_string()))?
-                        .value
-                }
-                (Some(Media::Protobuf), Some(message)) => {
-                    let envelope = bareboat_wire::proto::decode_envelope(body)
-                        .map_err(|error| refuse(error.to_string()))?;
-                    bareboat_wire::proto::decode_message(message.get(), envelope.raw)
-                        .map_err(|error| refuse(error.to_string()))?
-                }
-                _ => {
-                    return Err(Status::unsupported_media_type(&[
-                        "application/json",
-                        "application/yaml",
-                    ]));
-                }
-            };
+            let media = media.ok_or_else(|| {
+                Status::unsupported_media_type(&["application/json", "application/yaml"])
+            })?;
+            let value = parse(media, body, message).map_err(refuse)?;
             return match value {
                 Value::Object(_) => Ok(Change::Replace(value)),
                 other => Err(refuse(format!(
@@ -236,10 +218,9 @@ impl Rescale<'_> {
         match &self.change {
             Change::Replace(_) => {}
             Change::Merge(patch) => merge_patch(&mut scale, patch.clone()),
-            Change::Json(patch) => patch.apply(&mut scale).map_err(|_| {
-                let text = "the server rejected our request due to an error in our request";
-                Status::new(422, "Invalid", text).with_details(Default::default())
-            })?,
+            Change::Json(patch) => patch
+                .apply(&mut scale)
+                .map_err(|error| inapplicable(&error))?,
         }
         let text = |key: &str| {
             scale

@@ -1,7 +1,8 @@
 //! How something is to be deleted: from the body, or from the query when there is no body.
 
-use crate::request::negotiate::{Media, content_type};
+use crate::request::negotiate::content_type;
 use crate::request::options::dry_run;
+use crate::request::parse::parse;
 use crate::verbs::call::Call;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Status, Value};
@@ -49,27 +50,7 @@ impl DeleteOptions {
                 "the DeleteOptions in the body cannot be read: {why}"
             ))
         };
-        let value = match media {
-            Media::Json => {
-                bareboat_wire::json::parse(body)
-                    .map_err(|error| refuse(error.to_string()))?
-                    .value
-            }
-            Media::Yaml => {
-                bareboat_wire::yaml::parse(body)
-                    .map_err(|error| refuse(error.to_string()))?
-                    .value
-            }
-            Media::Protobuf => {
-                let unknown = bareboat_wire::proto::decode_envelope(body)
-                    .map_err(|error| refuse(error.to_string()))?;
-                let message = call.messages().meta("DeleteOptions");
-                let message =
-                    message.ok_or_else(|| Status::internal("no message for DeleteOptions"))?;
-                bareboat_wire::proto::decode_message(message.get(), unknown.raw)
-                    .map_err(|error| refuse(error.to_string()))?
-            }
-        };
+        let value = parse(media, body, call.messages().meta("DeleteOptions")).map_err(refuse)?;
         if value.as_object().is_none() {
             return Err(refuse(format!(
                 "an object is needed, this is of type {}",

@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body::Frame;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -33,18 +34,26 @@ impl ListBody {
 
     /// Begins the answer. Whatever fails in the first frames still becomes a Status.
     pub(super) async fn respond(mut self, content_type: &'static str) -> Result<Response, Status> {
-        let mut start = BytesMut::from(&self.head[..]);
-        while start.len() < WHOLE {
+        let mut first = VecDeque::from([Bytes::from(std::mem::take(&mut self.head))]);
+        let mut size = 0;
+        while size < WHOLE {
             match self.items.next_frame(FRAME).await? {
-                Some(frame) => start.extend_from_slice(&frame),
+                Some(frame) => {
+                    size += frame.len();
+                    first.push_back(frame);
+                }
                 None => {
-                    start.extend_from_slice(self.tail);
-                    return Ok(reply::full(StatusCode::OK, content_type, start.freeze()));
+                    first.push_back(Bytes::from_static(self.tail));
+                    let whole = first.iter().fold(BytesMut::new(), |mut whole, frame| {
+                        whole.extend_from_slice(frame);
+                        whole
+                    });
+                    return Ok(reply::full(StatusCode::OK, content_type, whole.freeze()));
                 }
             }
         }
         let deadline = self.items.deadline();
-        let stream = Stream::new(start.freeze(), self.step(), deadline);
+        let stream = Stream::new(first, self.step(), deadline);
         let mut response = http::Response::new(Body::stream(stream));
         response
             .headers_mut()
@@ -71,7 +80,8 @@ type Step = BoxFuture<'static, Result<(Bytes, Option<ListBody>), BodyError>>;
 type Rest = Arc<Mutex<Option<Step>>>;
 
 struct Stream {
-    first: Option<Bytes>,
+    /// Frames that were made before the answer began.
+    first: VecDeque<Bytes>,
     rest: Rest,
     /// Takes the rest away from a client that stalls: it pins a snapshot.
     guard: tokio::task::JoinHandle<()>,
@@ -79,7 +89,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(first: Bytes, next: Step, deadline: Instant) -> Stream {
+    fn new(first: VecDeque<Bytes>, next: Step, deadline: Instant) -> Stream {
         let rest: Rest = Arc::new(Mutex::new(Some(next)));
         let stalled = rest.clone();
         let guard = tokio::spawn(async move {
@@ -87,7 +97,7 @@ impl Stream {
             stalled.lock().take();
         });
         Stream {
-            first: Some(first),
+            first,
             rest,
             guard,
             ended: false,
@@ -109,7 +119,7 @@ impl http_body::Body for Stream {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if let Some(bytes) = self.first.take() {
+        if let Some(bytes) = self.first.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
         if self.ended {
