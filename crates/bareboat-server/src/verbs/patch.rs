@@ -185,7 +185,7 @@ impl Patch {
     }
 }
 
-/// 422 for a patch that does not apply. Clients match the sentence; the cause says what is wrong.
+/// 422 for a patch that does not apply, in the sentence clients match; what is wrong goes to the log.
 pub(super) fn inapplicable(why: &dyn std::fmt::Display) -> Status {
     let text = "the server rejected our request due to an error in our request";
     tracing::debug!(%why, "a patch does not apply");
