@@ -3,12 +3,14 @@
 //! Discovery, routing, OpenAPI, tables and the write pipeline all follow from it; behaviour that
 //! is not data is in the few traits it carries.
 
+mod action;
 mod columns;
 mod convert;
 mod shape;
 mod strategy;
 mod verbs;
 
+pub use action::{Acted, Action, Change, Form, Hands, Place, Posted};
 pub use columns::{Cell, Column, Now};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
 pub use shape::{Definition, Findings, Shape, Validated};
@@ -190,7 +192,7 @@ pub enum SubresourceRole {
     Part,
     /// The number of replicas as an `autoscaling/v1` Scale.
     Scale(ScalePaths),
-    /// Something else is posted here and acted upon by the strategy (`binding`, `eviction`, `token`).
+    /// Something else is posted here and acted upon (`binding`, `eviction`, `token`).
     Action,
     /// A connection to something outside (`exec`, `proxy`, `log`).
     Connect,
@@ -218,6 +220,8 @@ pub struct Subresource {
     pub verbs: Verbs,
     /// Group, version and kind of what it takes and gives, where that is not the object itself.
     pub response: Option<(Str, Str, Str)>,
+    /// Acts upon what is posted, where the role is [`SubresourceRole::Action`].
+    pub action: Option<Arc<dyn Action>>,
 }
 
 impl Subresource {
@@ -234,6 +238,20 @@ impl Subresource {
         }
     }
 
+    /// A subresource that something is posted to; `response` is what discovery says of it.
+    pub fn action(
+        name: &str,
+        response: (&str, &str, &str),
+        action: impl Action + 'static,
+    ) -> Subresource {
+        Subresource {
+            verbs: Verbs::of(&[Verb::Create]),
+            response: Some((response.0.into(), response.1.into(), response.2.into())),
+            action: Some(Arc::new(action)),
+            ..Subresource::part(name, SubresourceRole::Action)
+        }
+    }
+
     /// A subresource that is read, updated and patched.
     pub fn part(name: &str, role: SubresourceRole) -> Subresource {
         Subresource {
@@ -241,6 +259,7 @@ impl Subresource {
             role,
             verbs: Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]),
             response: None,
+            action: None,
         }
     }
 }
@@ -309,6 +328,8 @@ pub struct Kind {
     pub conversion: Conversion,
     /// Behaviour that is not data.
     pub strategy: Arc<dyn Strategy>,
+    /// Acts upon what is posted to the kind; nothing is stored then.
+    pub action: Option<Arc<dyn Action>>,
     /// How early the group comes in discovery, and so what a short name means: higher is earlier.
     pub group_priority: u32,
 }
@@ -331,6 +352,7 @@ impl Kind {
             policy: Policy::default(),
             conversion: Conversion::Rename,
             strategy: Arc::new(NoStrategy),
+            action: None,
             group_priority: 1000,
         }
     }

@@ -290,7 +290,7 @@ impl Status {
             map.insert("details", details.to_value());
         }
         // A plain success does not repeat its code.
-        if !success {
+        if self.code != 200 {
             map.insert("code", Value::Int(self.code.into()));
         }
         Value::Object(map)

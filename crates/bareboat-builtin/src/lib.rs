@@ -2,6 +2,7 @@
 //!
 //! Neither HTTP nor storage: everything here is a table or a function from values to values.
 
+mod actions;
 pub mod admission;
 mod columns;
 mod defaults;

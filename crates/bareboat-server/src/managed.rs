@@ -27,7 +27,7 @@ pub(crate) async fn on_create(
     {
         return Ok(object);
     }
-    record(call, None, object, manager, now).await
+    record(&Known::of(call), None, object, writer(call, manager, now)).await
 }
 
 /// Records the writer of changed fields as their manager.
@@ -38,22 +38,36 @@ pub(crate) async fn on_update(
     manager: &str,
     now: &str,
 ) -> Result<Object, Status> {
-    record(call, Some(live), object, manager, now).await
+    let writer = writer(call, manager, now);
+    record(&Known::of(call), Some(live), object, writer).await
 }
 
-async fn record(
-    call: &Call,
-    live: Option<&Object>,
+/// Records who made a change that no request of its own asked for, in the version of the store.
+pub(crate) async fn on_behalf(
+    served: &Served,
+    version: usize,
     object: Object,
-    manager: &str,
-    now: &str,
+    live: &Object,
+    writer: Writer<'_>,
 ) -> Result<Object, Status> {
-    let kind = Known::of(call);
-    let writer = Writer {
+    let known = Known::new(served, version, writer.subresource);
+    record(&known, Some(live), object, writer).await
+}
+
+fn writer<'a>(call: &'a Call, manager: &'a str, now: &'a str) -> Writer<'a> {
+    Writer {
         manager,
         subresource: &call.ask.info.subresource,
         now,
-    };
+    }
+}
+
+async fn record(
+    kind: &Known<'_>,
+    live: Option<&Object>,
+    object: Object,
+    writer: Writer<'_>,
+) -> Result<Object, Status> {
     let value = Value::from(object);
     let recorded = kind
         .with_fields(live.is_none(), |fields| {
@@ -74,15 +88,19 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(call: &'a Call) -> Known<'a> {
-        let version = call.version();
+        Known::new(&call.served, call.version, &call.ask.info.subresource)
+    }
+
+    fn new(served: &'a Served, index: usize, subresource: &str) -> Known<'a> {
+        let version = served.version(index);
         let role = version
-            .subresource(&call.ask.info.subresource)
+            .subresource(subresource)
             .map(|subresource| &subresource.role);
         let reset = match role {
             None if version.has_status() => Some(FieldSet::of_names(&["status"])),
             Some(SubresourceRole::Status) => {
                 let mut others = FieldSet::of_names(&["spec"]);
-                if !call.served.kind.policy.status_keeps_metadata {
+                if !served.kind.policy.status_keeps_metadata {
                     others.insert_names(&["metadata"]);
                 }
                 Some(others)
@@ -90,8 +108,8 @@ impl<'a> Known<'a> {
             _ => None,
         };
         Known {
-            served: &call.served,
-            version: call.version,
+            served,
+            version: index,
             reset,
         }
     }
@@ -238,11 +256,7 @@ impl Apply {
 
     async fn applied(&self, call: &Call, live: Option<&Object>) -> Result<Object, Status> {
         let known = Known::of(call);
-        let writer = Writer {
-            manager: &self.manager,
-            subresource: &call.ask.info.subresource,
-            now: &self.now,
-        };
+        let writer = writer(call, &self.manager, &self.now);
         let applied = known
             .with_fields(true, |fields| {
                 fields.apply(live.map(Object::value), &self.config, self.force, writer)
@@ -251,7 +265,7 @@ impl Apply {
             .map_err(apply_error)?;
         let mut object = Object::try_from(applied)
             .map_err(|_| Status::internal("an object was lost on the way"))?;
-        crate::verbs::conform(call, &mut object, &mut Vec::new())?;
+        crate::verbs::conform(crate::verbs::Wanted::of(call), &mut object, &mut Vec::new())?;
         call.version().shape.default(object.value_mut());
         Ok(object)
     }

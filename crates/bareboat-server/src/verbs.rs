@@ -1,5 +1,6 @@
 //! The verbs, and who carries out which.
 
+mod action;
 mod call;
 mod computed;
 mod create;
@@ -18,7 +19,7 @@ mod write;
 
 pub(crate) use call::Call;
 pub(crate) use write::change::{Edit, Edited};
-pub(crate) use write::decode::conform;
+pub(crate) use write::decode::{Wanted, conform};
 
 use crate::authz::Authorized;
 use crate::kinds::catalog::Serving;
@@ -119,6 +120,9 @@ async fn stored(
             // From here on a write does not depend on its client: one that hangs up must not
             // leave half of it done.
             let task = tokio::spawn(async move {
+                if let Some(action) = call.action() {
+                    return action::act(&call, action, body).await;
+                }
                 match (other, call.scale_paths()) {
                     (verb, Some(paths)) => scale::scale(&call, verb, paths, body).await,
                     (Verb::Create, None) => create::create(&call, body).await,
@@ -153,10 +157,11 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
             .subresource(&info.subresource)
             .filter(|_| info.rest.is_empty());
         let subresource = found.ok_or_else(Status::no_such_route)?;
-        let known = matches!(
-            subresource.role,
-            SubresourceRole::Status | SubresourceRole::Part | SubresourceRole::Scale(_)
-        );
+        let known = match subresource.role {
+            SubresourceRole::Status | SubresourceRole::Part | SubresourceRole::Scale(_) => true,
+            SubresourceRole::Action => subresource.action.is_some(),
+            SubresourceRole::Connect => false,
+        };
         if !known {
             return Err(Status::no_such_route());
         }

@@ -69,7 +69,6 @@ impl ControlPlane for ServerBuilder {
             let place = (kind.group.as_str(), kind.names.plural.as_str());
             builder = match reviews::computed(without_connections(kind.clone())) {
                 Ok(review) => builder.computed(review),
-                Err(_) if NOT_SERVED.contains(&place) => builder,
                 Err(kind) if place == DEFINITIONS => builder.custom_resources(*kind),
                 Err(kind) => builder.kind(*kind),
             };
@@ -78,17 +77,13 @@ impl ControlPlane for ServerBuilder {
     }
 }
 
-/// Kinds that only make sense with nodes and schedulers behind them.
-const NOT_SERVED: [(&str, &str); 2] = [("", "bindings"), ("", "componentstatuses")];
-
 /// A kind without the parts that need somebody who runs containers, or issues tokens.
 fn without_connections(mut kind: Kind) -> Kind {
     for version in &mut kind.versions {
-        version.subresources.retain(|part| {
-            !matches!(
-                part.role,
-                SubresourceRole::Action | SubresourceRole::Connect
-            )
+        version.subresources.retain(|part| match part.role {
+            SubresourceRole::Action => part.action.is_some(),
+            SubresourceRole::Connect => false,
+            _ => true,
         });
     }
     kind

@@ -1,12 +1,13 @@
-//! Questions that are answered, not stored: who am I, who is this, may they do that.
+//! Questions that are answered, not stored: who am I, who is this, may they do that, which components are there.
 
 use bareboat_api::kind::{Kind, User};
+use bareboat_api::status::GroupResource;
 use bareboat_api::{Map, Object, Status, Str, Value};
 use bareboat_server::Computed;
 use bareboat_server::kinds::computed::Question;
 use bareboat_server::request::info::RequestInfo;
 
-/// The computed form of a review kind; the kind back if it is none.
+/// The computed form of a kind that is answered; the kind back if it is none.
 pub(crate) fn computed(kind: Kind) -> Result<Computed, Box<Kind>> {
     let group = kind.group.clone();
     let plural = kind.names.plural.clone();
@@ -22,9 +23,23 @@ pub(crate) fn computed(kind: Kind) -> Result<Computed, Box<Kind>> {
         ("authorization.k8s.io", "selfsubjectrulesreviews") => {
             Computed::new(kind).create(self_rules)
         }
+        ("", "componentstatuses") => Computed::new(kind).get(component).list(components),
         _ => return Err(Box::new(kind)),
     };
     Ok(computed)
+}
+
+/// There is one program, and no components to watch over.
+async fn components(_: Question) -> Result<Vec<Object>, Status> {
+    Ok(Vec::new())
+}
+
+async fn component(question: Question) -> Result<Object, Status> {
+    let what = GroupResource {
+        group: "",
+        resource: "componentstatuses",
+    };
+    Err(Status::not_found(what, &question.name))
 }
 
 async fn self_subject((question, mut review): (Question, Object)) -> Result<Object, Status> {

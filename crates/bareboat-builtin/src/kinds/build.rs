@@ -6,8 +6,8 @@ use crate::strategies::{Complete, Rules};
 use crate::typed::Empties;
 use bareboat_api::Str;
 use bareboat_api::kind::{
-    Column, Generation, Kind, NameRule, Names, ScalePaths, Scope, SelectableField, Strategy,
-    Subresource, SubresourceRole, Verb, Verbs, Version,
+    Action, Column, Generation, Kind, NameRule, Names, ScalePaths, Scope, SelectableField,
+    Strategy, Subresource, SubresourceRole, Verb, Verbs, Version,
 };
 use std::sync::Arc;
 
@@ -130,7 +130,17 @@ impl Build {
     }
 
     /// Something is posted here and acted upon.
-    pub(super) fn action(self, name: &str, response: (&str, &str, &str)) -> Build {
+    pub(super) fn action(
+        self,
+        name: &str,
+        response: (&str, &str, &str),
+        action: impl Action + 'static,
+    ) -> Build {
+        self.subresource(Subresource::action(name, response, action))
+    }
+
+    /// Something is posted here for somebody outside this table to act upon.
+    pub(super) fn action_of_others(self, name: &str, response: (&str, &str, &str)) -> Build {
         let mut part = Subresource::part(name, SubresourceRole::Action);
         part.verbs = Verbs::of(&[Verb::Create]);
         part.response = Some((response.0.into(), response.1.into(), response.2.into()));

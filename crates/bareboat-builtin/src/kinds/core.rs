@@ -2,10 +2,11 @@
 
 use super::build::{cluster, namespaced};
 use crate::strategies::{self, NamespaceStrategy};
-use crate::{columns, defaults};
+use crate::{actions, columns, defaults};
 use bareboat_api::Kind;
 use bareboat_api::Str;
 use bareboat_api::kind::{NameRule, SelectableField, Verb, Verbs};
+use std::sync::Arc;
 
 const GROUP: &str = "";
 
@@ -59,7 +60,7 @@ fn settings() -> Vec<Kind> {
         namespaced(GROUP, "serviceaccounts", "ServiceAccount")
             .version("v1", defaults::none)
             .short(&["sa"])
-            .action("token", ("authentication.k8s.io", "v1", "TokenRequest"))
+            .action_of_others("token", ("authentication.k8s.io", "v1", "TokenRequest"))
             .columns(columns::only_age())
             .delete_returns_object()
             .rules(strategies::service_account())
@@ -84,6 +85,7 @@ fn settings() -> Vec<Kind> {
             .short(&["cs"])
             .verbs(Verbs::of(&[Verb::Get, Verb::List]))
             .columns(columns::component_statuses())
+            .deprecated("v1 ComponentStatus is deprecated in v1.19+")
             .done(),
     ]
 }
@@ -128,9 +130,13 @@ fn workloads() -> Vec<Kind> {
             .short(&["po"])
             .categories(&["all"])
             .connect("attach", &CONNECT, "PodAttachOptions")
-            .action("binding", (GROUP, "v1", "Binding"))
+            .action("binding", (GROUP, "v1", "Binding"), actions::Binding::new())
             .part("ephemeralcontainers", &PART)
-            .action("eviction", ("policy", "v1", "Eviction"))
+            .action(
+                "eviction",
+                ("policy", "v1", "Eviction"),
+                actions::Eviction::new(),
+            )
             .connect("exec", &CONNECT, "PodExecOptions")
             .connect("log", &[Verb::Get], "Pod")
             .connect("portforward", &CONNECT, "PodPortForwardOptions")
@@ -204,6 +210,7 @@ fn workloads() -> Vec<Kind> {
         namespaced(GROUP, "bindings", "Binding")
             .version("v1", defaults::none)
             .create_only()
+            .with(|kind| kind.action = Some(Arc::new(actions::Binding::new())))
             .done(),
     ]
 }

@@ -7,7 +7,7 @@ use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Offer, negotiate};
 use crate::server::state::State;
 use bareboat_api::Status;
-use bareboat_api::kind::{ScalePaths, SubresourceRole, Version};
+use bareboat_api::kind::{Action, ScalePaths, SubresourceRole, Version};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,15 @@ impl Call {
         match &self.version().subresource(&self.ask.info.subresource)?.role {
             SubresourceRole::Scale(paths) => Some(paths),
             _ => None,
+        }
+    }
+
+    /// What acts upon the body, if the request is a post to something that is not stored.
+    pub(crate) fn action(&self) -> Option<&Arc<dyn Action>> {
+        let part = &self.ask.info.subresource;
+        match part.is_empty() {
+            true => self.served.kind.action.as_ref(),
+            false => self.version().subresource(part)?.action.as_ref(),
         }
     }
 

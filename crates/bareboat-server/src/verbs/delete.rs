@@ -58,18 +58,43 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response, Status>
     }
 }
 
-/// Deletes what is stored under a key.
+/// Deletes what is stored under a key, if admission agrees.
 pub(super) async fn delete_key(
     call: &Call,
     key: &str,
     options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    delete_when(call, key, options, Asking::Admission).await
+}
+
+/// Deletes what is stored under a key because of something that was admitted already.
+pub(super) async fn delete_admitted(
+    call: &Call,
+    key: &str,
+    options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    delete_when(call, key, options, Asking::Nobody).await
+}
+
+/// Who is asked before an object is deleted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Admission,
+    Nobody,
+}
+
+async fn delete_when(
+    call: &Call,
+    key: &str,
+    options: &DeleteOptions,
+    asking: Asking,
 ) -> Result<Deleted, Status> {
     loop {
         let Some(entry) = call.served.resource().get(key) else {
             let name = key.rsplit('/').next().unwrap_or(key);
             return Err(Status::not_found(call.served.kind.group_resource(), name));
         };
-        match attempt(call, &entry, options).await? {
+        match attempt(call, &entry, options, asking).await? {
             Ok(deleted) => return Ok(deleted),
             Err(CommitError::Conflict { .. } | CommitError::NotFound)
                 if options.version.is_none() =>
@@ -89,6 +114,7 @@ async fn attempt(
     call: &Call,
     entry: &Arc<Entry>,
     options: &DeleteOptions,
+    asking: Asking,
 ) -> Result<Result<Deleted, CommitError>, Status> {
     let served = &call.served;
     let kind = &served.kind;
@@ -98,8 +124,10 @@ async fn attempt(
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));
     }
     let pipeline = Pipeline::new(call, options.dry_run);
-    pipeline.admit(Operation::Delete, None, Some(&live)).await?;
-    pipeline.check(Operation::Delete, None, Some(&live)).await?;
+    if asking == Asking::Admission {
+        pipeline.admit(Operation::Delete, None, Some(&live)).await?;
+        pipeline.check(Operation::Delete, None, Some(&live)).await?;
+    }
 
     let mut object = live.clone();
     set_collector_finalizers(

@@ -138,7 +138,7 @@ impl Patch {
             Object::try_from(value).map_err(|_| inapplicable(&"the result is no object"))?;
         self.check_type(call, &object)?;
         let mut findings = self.duplicates.clone();
-        decode::conform(call, &mut object, &mut findings)?;
+        decode::conform(decode::Wanted::of(call), &mut object, &mut findings)?;
         self.judge(call, findings)?;
         call.version().shape.default(object.value_mut());
         Ok(object)
@@ -152,6 +152,10 @@ impl Patch {
         );
         if object.api_version() == api_version && object.kind() == kind {
             return Ok(());
+        }
+        if call.served.kind.custom && object.api_version() == api_version {
+            let (own, name) = (object.kind(), object.name());
+            return Err(decode::another_kind(api_version, own, name, kind));
         }
         Err(Status::bad_request(format!(
             "the patch would make this {} of {api_version} a {} of {}; apiVersion and kind cannot be patched",

@@ -9,6 +9,6 @@ mod metadata;
 mod pipeline;
 mod store;
 
-pub(super) use metadata::{generate_name, now};
+pub(super) use metadata::{generate_name, now, place};
 pub(super) use pipeline::Pipeline;
 pub(super) use store::commit_error;

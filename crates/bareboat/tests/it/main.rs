@@ -1,6 +1,7 @@
 //! The whole server, one module a feature: mostly in-process, over sockets where sockets matter.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod actions;
 mod auth;
 mod bad_input;
 mod conversion;

@@ -57,6 +57,16 @@ impl DeleteOptions {
                 value.type_name()
             )));
         }
+        Self::from_body(&value)
+    }
+
+    /// Reads options as a body has them.
+    pub(crate) fn from_body(value: &Value) -> Result<DeleteOptions, Status> {
+        let refuse = |why: String| {
+            Status::bad_request(format!(
+                "the DeleteOptions in the body cannot be read: {why}"
+            ))
+        };
         // Typed clients name all sorts of groups in apiVersion; only the kind tells.
         if let Some(kind) = value
             .get("kind")
@@ -65,7 +75,7 @@ impl DeleteOptions {
         {
             return Err(refuse(format!("the kind in the body is {kind}")));
         }
-        Self::from_value(&value, &refuse)
+        Self::from_value(value, &refuse)
     }
 
     fn from_query(call: &Call) -> Result<DeleteOptions, Status> {
@@ -179,7 +189,7 @@ fn propagation(text: Option<&str>) -> Result<Option<Propagation>, Status> {
         Some("Foreground") => Propagation::Foreground,
         Some(other) => {
             let path = FieldPath::new("propagationPolicy");
-            let choices = ["Background", "Foreground", "Orphan", "nil"];
+            let choices = ["Foreground", "Background", "Orphan", "nil"];
             return Err(invalid(FieldError::not_supported(path, other, choices)));
         }
     }))

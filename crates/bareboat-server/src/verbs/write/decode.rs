@@ -1,13 +1,62 @@
 //! The body of a write as an object of the kind, with what strict clients want to know about it.
 
-use crate::kinds::served::Served;
 use crate::request::negotiate::{Media, content_type};
 use crate::request::options::FieldValidation;
 use crate::verbs::call::Call;
-use bareboat_api::{Object, Status, Value};
+use bareboat_api::kind::{Form, Shape};
+use bareboat_api::status::GroupResource;
+use bareboat_api::{FieldError, FieldPath, Object, Status, Value};
 
 /// How much of a body that makes no sense is shown to its sender.
 const SHOWN: usize = 30;
+
+/// What a body is to be read as.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    shape: &'a dyn Shape,
+    /// Type meta must be there, and there is no protobuf.
+    custom: bool,
+}
+
+impl<'a> Wanted<'a> {
+    /// An object of the kind a request is about.
+    pub(crate) fn of(call: &'a Call) -> Wanted<'a> {
+        Wanted {
+            api_version: call.served.api_version(call.version),
+            kind: &call.served.kind.names.kind,
+            shape: call.version().shape.as_ref(),
+            custom: call.served.kind.custom,
+        }
+    }
+
+    /// Something that is posted to be acted upon.
+    fn posted(form: &'a Form) -> Wanted<'a> {
+        Wanted {
+            api_version: &form.api_version,
+            kind: &form.kind,
+            shape: form.shape.as_ref(),
+            custom: false,
+        }
+    }
+
+    fn speaks_protobuf(&self) -> bool {
+        self.shape.message().is_some() && !self.custom
+    }
+
+    fn version(&self) -> &'a str {
+        self.api_version.rsplit('/').next().unwrap_or("")
+    }
+
+    /// 400 for a body that does not fit the type.
+    fn cannot_handle(&self, why: &str) -> Status {
+        let (kind, version) = (self.kind, self.version());
+        Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+        ))
+    }
+}
 
 /// Reads the body of a create or update: parsed, checked for its type, in form and defaulted.
 pub(crate) fn object(
@@ -15,25 +64,66 @@ pub(crate) fn object(
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<Object, Status> {
-    let shape = &call.version().shape;
-    let protobuf = shape.message().is_some() && !call.served.kind.custom;
-    let media = content_type(&call.ask.headers, protobuf).ok_or_else(|| {
+    let wanted = Wanted::of(call);
+    let media = media(call, wanted)?;
+    let (value, findings) = parse(wanted, media, body)?;
+    finish(call, wanted, value, findings, body, validation)
+}
+
+/// Reads what is posted to be acted upon, in whichever of its forms it comes.
+pub(crate) fn posted(
+    call: &Call,
+    forms: &[Form],
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Object, Status> {
+    let usual = forms
+        .first()
+        .ok_or_else(|| Status::internal("nothing can be posted here"))?;
+    let media = media(call, Wanted::posted(usual))?;
+    // The type must be known before a protobuf body can be read, and its envelope tells it.
+    let named = match media {
+        Media::Protobuf => bareboat_wire::proto::decode_envelope(body)
+            .map(|envelope| envelope.api_version.to_owned())
+            .unwrap_or_default(),
+        _ => String::new(),
+    };
+    let form_of = |api_version: &str| forms.iter().find(|form| form.api_version == api_version);
+    let wanted = Wanted::posted(form_of(&named).unwrap_or(usual));
+    let (value, findings) = parse(wanted, media, body)?;
+    let named = value.get("apiVersion").and_then(Value::as_str);
+    let wanted = Wanted::posted(named.and_then(form_of).unwrap_or(usual));
+    finish(call, wanted, value, findings, body, validation)
+}
+
+fn media(call: &Call, wanted: Wanted<'_>) -> Result<Media, Status> {
+    let protobuf = wanted.speaks_protobuf();
+    content_type(&call.ask.headers, protobuf).ok_or_else(|| {
         let mut known = vec!["application/json", "application/yaml"];
         if protobuf {
             known.push("application/vnd.kubernetes.protobuf");
         }
         Status::unsupported_media_type(&known)
-    })?;
-    let (value, mut findings) = parse(call, media, body)?;
-    let mut object = typed(call, value, body)?;
-    conform(call, &mut object, &mut findings)?;
-    judge(call, &object, validation, findings)?;
-    shape.default(object.value_mut());
+    })
+}
+
+fn finish(
+    call: &Call,
+    wanted: Wanted<'_>,
+    value: Value,
+    mut findings: Vec<String>,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<Object, Status> {
+    let mut object = typed(wanted, value, body)?;
+    conform(wanted, &mut object, &mut findings)?;
+    judge(call, wanted, validation, findings)?;
+    wanted.shape.default(object.value_mut());
     Ok(object)
 }
 
-fn parse(call: &Call, media: Media, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
-    let kind = &call.served.kind.names.kind;
+fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
+    let kind = wanted.kind;
     let unrecognized = |why: String| {
         let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]).into_owned();
         let shown = if shown.is_empty() {
@@ -55,11 +145,11 @@ fn parse(call: &Call, media: Media, body: &[u8]) -> Result<(Value, Vec<String>),
         Media::Protobuf => {
             let unknown = bareboat_wire::proto::decode_envelope(body)
                 .map_err(|error| unrecognized(error.to_string()))?;
-            let message = call.version().shape.message();
+            let message = wanted.shape.message();
             let message =
                 message.ok_or_else(|| Status::internal("this kind has no protobuf form"))?;
             let mut value = bareboat_wire::proto::decode_message(message.get(), unknown.raw)
-                .map_err(|error| cannot_handle(&call.served, call.version, &error.to_string()))?;
+                .map_err(|error| wanted.cannot_handle(&error.to_string()))?;
             // The type stands on the envelope; inside, most clients leave it out.
             let map = value.make_object();
             for (key, text) in [("apiVersion", unknown.api_version), ("kind", unknown.kind)] {
@@ -73,18 +163,19 @@ fn parse(call: &Call, media: Media, body: &[u8]) -> Result<(Value, Vec<String>),
 }
 
 /// Checks that the body is of the endpoint's type, filling in what built-in kinds may leave out.
-fn typed(call: &Call, value: Value, body: &[u8]) -> Result<Object, Status> {
-    let kind = &call.served.kind;
-    let api_version = call.served.api_version(call.version);
+fn typed(wanted: Wanted<'_>, value: Value, body: &[u8]) -> Result<Object, Status> {
+    let Wanted {
+        api_version, kind, ..
+    } = wanted;
     let value = match value {
-        Value::Null if !kind.custom => Value::object(),
+        Value::Null if !wanted.custom => Value::object(),
         other => other,
     };
     let mut object = Object::try_from(value).map_err(|value| {
         let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]).into_owned();
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): an object is needed, this is of type {} ({shown})",
-            kind.names.kind,
+            kind,
             value.type_name(),
         ))
     })?;
@@ -94,14 +185,10 @@ fn typed(call: &Call, value: Value, body: &[u8]) -> Result<Object, Status> {
             .get(key)
             .is_some_and(|value| value.as_str().is_none() && !value.is_null())
         {
-            return Err(cannot_handle(
-                &call.served,
-                call.version,
-                &format!("{key} must be a string"),
-            ));
+            return Err(wanted.cannot_handle(&format!("{key} must be a string")));
         }
     }
-    if kind.custom {
+    if wanted.custom {
         if own_kind.is_empty() {
             return Err(Status::bad_request(
                 "Object 'Kind' is missing: give apiVersion and kind in the body",
@@ -112,42 +199,44 @@ fn typed(call: &Call, value: Value, body: &[u8]) -> Result<Object, Status> {
                 "the API version in the data ({own_version}) does not match the expected API version ({api_version})"
             )));
         }
-        if own_kind != kind.names.kind {
-            return Err(Status::bad_request(format!(
-                "the kind in the data ({own_kind}) does not match the expected kind ({})",
-                kind.names.kind
-            )));
+        if own_kind != kind {
+            return Err(another_kind(api_version, own_kind, object.name(), kind));
         }
         return Ok(object);
     }
-    let wrong_kind = !own_kind.is_empty() && own_kind != kind.names.kind;
+    let wrong_kind = !own_kind.is_empty() && own_kind != kind;
     let wrong_version = !own_version.is_empty() && own_version != api_version;
     if wrong_kind || wrong_version {
         let named = own_version.rsplit('/').next().unwrap_or("");
-        let own_kind = if own_kind.is_empty() {
-            &kind.names.kind
-        } else {
-            own_kind
-        };
+        let own_kind = if own_kind.is_empty() { kind } else { own_kind };
         let why = if wrong_kind {
-            format!("this URL takes objects of kind {}", kind.names.kind)
+            format!("this URL takes objects of kind {kind}")
         } else {
             format!(
                 "this URL takes objects of apiVersion {api_version}, this one has {own_version}"
             )
         };
         return Err(Status::bad_request(format!(
-            "{own_kind} in version \"{named}\" cannot be handled as a {}: {why}",
-            kind.names.kind
+            "{own_kind} in version \"{named}\" cannot be handled as a {kind}: {why}"
         )));
     }
-    object.set_type(api_version, &kind.names.kind);
+    object.set_type(api_version, kind);
     Ok(object)
+}
+
+/// 422 for a custom object that says it is of another kind.
+pub(crate) fn another_kind(api_version: &str, own: &str, name: &str, wanted: &str) -> Status {
+    let error = FieldError::invalid(FieldPath::new("kind"), own, format!("must be {wanted}"));
+    let what = GroupResource {
+        group: api_version.split_once('/').map_or("", |(group, _)| group),
+        resource: own,
+    };
+    Status::invalid(what, name, &[error])
 }
 
 /// Brings an object into the form of its kind.
 pub(crate) fn conform(
-    call: &Call,
+    wanted: Wanted<'_>,
     object: &mut Object,
     findings: &mut Vec<String>,
 ) -> Result<(), Status> {
@@ -155,31 +244,18 @@ pub(crate) fn conform(
         .get("metadata")
         .is_some_and(|meta| !meta.is_null() && meta.as_object().is_none())
     {
-        return Err(cannot_handle(
-            &call.served,
-            call.version,
-            "metadata must be an object",
-        ));
+        return Err(wanted.cannot_handle("metadata must be an object"));
     }
-    let shape = &call.version().shape;
-    shape
+    wanted
+        .shape
         .conform(object.value_mut(), findings)
-        .map_err(|why| cannot_handle(&call.served, call.version, &why))
-}
-
-/// 400 for a body that does not fit the type.
-pub(crate) fn cannot_handle(served: &Served, version: usize, why: &str) -> Status {
-    let kind = &served.kind.names.kind;
-    let version = &served.version(version).name;
-    Status::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
-    ))
+        .map_err(|why| wanted.cannot_handle(&why))
 }
 
 /// Warns about findings, refuses them, or lets them pass, as the client wishes.
 fn judge(
     call: &Call,
-    object: &Object,
+    wanted: Wanted<'_>,
     validation: FieldValidation,
     findings: Vec<String>,
 ) -> Result<(), Status> {
@@ -192,10 +268,6 @@ fn judge(
         }
         return Ok(());
     }
-    let kind = object.kind();
-    let version = &call.version().name;
     let listed = findings.join(", ");
-    Err(Status::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {listed}"
-    )))
+    Err(wanted.cannot_handle(&format!("strict decoding error: {listed}")))
 }

@@ -59,7 +59,7 @@ pub(super) fn for_create(
 }
 
 /// Puts an object into the namespace of its URL, or refuses one that claims another.
-pub(super) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), Status> {
+pub(crate) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), Status> {
     match namespace {
         Some(namespace) => {
             let own = object.namespace();
