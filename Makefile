@@ -4,7 +4,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt clippy docs deny bench parity golden facts clients clean
+.PHONY: help run test check fmt clippy docs deny bench parity golden facts fuzz clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ parity: ## Compare answers with those recorded from a kube-apiserver 1.36 (BAREB
 golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
 	git diff --stat
+
+fuzz: ## Fuzz the readers of expressions, schemas and definitions (ARGS="600" for ten minutes each; nightly, cargo-fuzz)
+	@scripts/fuzz.sh $(ARGS)
 
 facts: ## Rewrite the table of facts about built-in kinds from published Go modules (needs Go)
 	cargo run --package xtask -- facts

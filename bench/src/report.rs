@@ -256,6 +256,7 @@ const QUANTITIES: &[Quantity] = &[
     ),
     quantity("crd.rate", "  rate", PerSecond, Free),
     quantity("crd.memory", "  memory", Kibibytes, Times(60.0)),
+    quantity("crd.last", "  CPU, the last of 2,000", Micros, Free),
 ];
 
 /// Prints the table and returns how many targets were missed.

@@ -308,43 +308,55 @@ pub(crate) fn namespace<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// Installs CRDs and waits until the server has done all that follows from them.
+/// Installs CRDs and waits until the server has done all that follows from them. Ours goes on to two thousand, to see
+/// whether the last cost more than the first.
 pub(crate) fn crds<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     Box::pin(async move {
         let count = bench.args.scaled(match bench.server.side {
             Side::Ours => 200,
             Side::Theirs => 50,
         });
-        let (cpu, resident) = (bench.server.cpu()?, bench.server.resident()?);
-        let load = Load {
-            operations: count,
-            limit: Duration::from_secs(120),
-            ..bench.load(4, count)
-        };
-        let request = |at: usize| bench.request("POST", CRDS, &objects::large_definition(at));
+        let resident = bench.server.resident()?;
         let begun = Instant::now();
-        let outcome = load.run(&bench.server, request).await?;
-        if outcome.operations < count {
-            bail!(
-                "only {} of {count} CRDs could be installed in two minutes",
-                outcome.operations
-            );
-        }
-        for at in 0..count {
-            bench.established(&format!("larges{at}.{GROUP}")).await?;
-        }
+        let cpu = install_crds(bench, 0, count).await?;
         let elapsed = begun.elapsed();
-        bench.settle().await?;
-        let count = count as f64;
-        bench.figures.set(
-            "crd.cpu",
-            bench.server.cpu()?.since(cpu).as_secs_f64() * 1e6 / count,
-        );
-        bench.figures.set("crd.rate", count / elapsed.as_secs_f64());
+        bench.figures.set("crd.cpu", cpu);
+        bench
+            .figures
+            .set("crd.rate", count as f64 / elapsed.as_secs_f64());
         let grown = bench.server.resident()?.saturating_sub(resident);
         bench
             .figures
-            .set("crd.memory", grown as f64 / 1024.0 / count);
+            .set("crd.memory", grown as f64 / 1024.0 / count as f64);
+        if bench.server.side == Side::Ours {
+            let all = bench.args.scaled(2_000);
+            install_crds(bench, count, all - 2 * count).await?;
+            let last = install_crds(bench, all - count, count).await?;
+            bench.figures.set("crd.last", last);
+        }
         Ok(())
     })
+}
+
+/// Installs so many CRDs from a number on; returns the microseconds of CPU each took.
+async fn install_crds(bench: &Bench<'_>, from: usize, count: usize) -> Result<f64> {
+    let cpu = bench.server.cpu()?;
+    let load = Load {
+        operations: count,
+        limit: Duration::from_secs(120),
+        ..bench.load(4, count)
+    };
+    let request = |at: usize| bench.request("POST", CRDS, &objects::large_definition(from + at));
+    let outcome = load.run(&bench.server, request).await?;
+    if outcome.operations < count {
+        bail!(
+            "only {} of {count} CRDs could be installed in two minutes",
+            outcome.operations
+        );
+    }
+    for at in from..from + count {
+        bench.established(&format!("larges{at}.{GROUP}")).await?;
+    }
+    bench.settle().await?;
+    Ok(bench.server.cpu()?.since(cpu).as_secs_f64() * 1e6 / count as f64)
 }

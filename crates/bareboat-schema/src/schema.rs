@@ -122,8 +122,7 @@ impl Flags {
     pub(crate) const UNIQUE_BELOW: Flags = Flags(1 << 6);
     pub(crate) const EMBEDDED_BELOW: Flags = Flags(1 << 7);
     pub(crate) const RULES_BELOW: Flags = Flags(1 << 8);
-    pub(crate) const INTEGERS_BELOW: Flags = Flags(1 << 9);
-    const BELOW: Flags = Flags(0b11_1110_0000);
+    const BELOW: Flags = Flags(0b1_1110_0000);
 
     pub(crate) fn set(&mut self, flag: Flags, on: bool) {
         if on {

@@ -140,7 +140,6 @@ proptest! {
         prop_assert_eq!(&value, &once);
 
         schema.drop_nulls(&mut value);
-        schema.settle_numbers(&mut value);
         let _ = schema.coerce(&mut value, Source::Request, None);
         let mut stored = object.clone();
         let _ = schema.coerce(&mut stored, Source::Stored, None);

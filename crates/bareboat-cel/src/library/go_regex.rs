@@ -110,7 +110,7 @@ fn translate(pattern: &str) -> Result<String, String> {
             }
         };
         match character {
-            '\\' => rest = escape(rest, &mut out, false)?,
+            '\\' => rest = escape(rest, &mut out)?,
             '[' => rest = class(rest, &mut out)?,
             '{' => match count(rest) {
                 Some((length, most)) => {
@@ -155,69 +155,111 @@ fn count(text: &str) -> Option<(usize, u32)> {
     Some((end + 1, low.max(high)))
 }
 
-fn escape<'s>(text: &'s str, out: &mut String, in_class: bool) -> Result<&'s str, String> {
-    let Some(escaped) = text[1..].chars().next() else {
-        return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
-    };
-    let after = &text[1 + escaped.len_utf8()..];
-    let ascii = match escaped {
-        'd' => "0-9",
-        'w' => "0-9A-Za-z_",
-        's' => "\\t\\n\\f\\r ",
-        _ => "",
-    };
-    match escaped {
-        'd' | 'w' | 's' if in_class => out.push_str(ascii),
-        'd' | 'w' | 's' => {
-            out.push('[');
-            out.push_str(ascii);
-            out.push(']');
-        }
-        'D' => out.push_str("[^0-9]"),
-        'W' => out.push_str("[^0-9A-Za-z_]"),
-        'S' => out.push_str("[^\\t\\n\\f\\r ]"),
-        'b' if !in_class => out.push_str("(?-u:\\b)"),
-        'B' if !in_class => out.push_str("(?-u:\\B)"),
-        'Q' if !in_class => {
+/// What an escape stands for when it is no single character: a class or an assertion.
+fn escape<'s>(text: &'s str, out: &mut String) -> Result<&'s str, String> {
+    if let Some(after) = set(text, out) {
+        return Ok(after);
+    }
+    let after = text.get(2..).unwrap_or_default();
+    match text.as_bytes().get(1) {
+        Some(b'b') => out.push_str("(?-u:\\b)"),
+        Some(b'B') => out.push_str("(?-u:\\B)"),
+        Some(letter @ (b'A' | b'z')) => out.extend(['\\', char::from(*letter)]),
+        Some(b'Q') => {
             let (literal, tail) = after.split_once("\\E").unwrap_or((after, ""));
             out.push_str(&regex::escape(literal));
             return Ok(tail);
         }
-        'A' | 'z' | 'a' | 'f' | 't' | 'n' | 'r' | 'v' | 'x' | 'p' | 'P' => {
-            out.push('\\');
-            out.push(escaped);
-            if matches!(escaped, 'x' | 'p' | 'P') && after.starts_with('{') {
-                let end = after.find('}').map_or(after.len(), |end| end + 1);
-                out.push_str(&after[..end]);
-                return Ok(&after[end..]);
-            }
-        }
-        '0'..='7' => {
-            let digits = text[1..]
-                .bytes()
-                .take(3)
-                .take_while(|b| (b'0'..=b'7').contains(b))
-                .count();
-            if escaped != '0' && digits < 2 {
-                return Err(format!(
-                    "error parsing regexp: invalid escape sequence: `\\{escaped}`"
-                ));
-            }
-            let number = u32::from_str_radix(&text[1..1 + digits], 8).unwrap_or(0);
-            out.push_str(&format!("\\x{{{number:X}}}"));
-            return Ok(&text[1 + digits..]);
-        }
-        other if other.is_ascii_punctuation() => {
-            out.push('\\');
-            out.push(other);
-        }
-        other => {
-            return Err(format!(
-                "error parsing regexp: invalid escape sequence: `\\{other}`"
-            ));
+        _ => {
+            let (character, after) = escaped(text)?;
+            push_literal(character, out);
+            return Ok(after);
         }
     }
     Ok(after)
+}
+
+/// A set of characters with a name of its own, `\d` or `\p{Greek}`: legal inside a class and outside.
+fn set<'s>(text: &'s str, out: &mut String) -> Option<&'s str> {
+    let after = text.get(2..)?;
+    out.push_str(match text.as_bytes()[1] {
+        b'd' => "[0-9]",
+        b'w' => "[0-9A-Za-z_]",
+        b's' => "[\\t\\n\\f\\r ]",
+        b'D' => "[^0-9]",
+        b'W' => "[^0-9A-Za-z_]",
+        b'S' => "[^\\t\\n\\f\\r ]",
+        b'p' | b'P' => {
+            let name = match after.starts_with('{') {
+                true => after.find('}').map_or(after.len(), |end| end + 1),
+                false => after.chars().next().map_or(0, char::len_utf8),
+            };
+            out.push_str(&text[..2 + name]);
+            return Some(&after[name..]);
+        }
+        _ => return None,
+    });
+    Some(after)
+}
+
+/// The one character an escape stands for.
+fn escaped(text: &str) -> Result<(char, &str), String> {
+    let Some(letter) = text[1..].chars().next() else {
+        return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+    };
+    let after = &text[1 + letter.len_utf8()..];
+    let invalid = |length: usize| {
+        let shown = text.get(..length).unwrap_or(text);
+        format!("error parsing regexp: invalid escape sequence: `{shown}`")
+    };
+    let character = match letter {
+        'a' => '\x07',
+        'f' => '\x0C',
+        't' => '\t',
+        'n' => '\n',
+        'r' => '\r',
+        'v' => '\x0B',
+        'x' => {
+            let (digits, after) = match after.strip_prefix('{') {
+                Some(inner) => inner.split_once('}').ok_or_else(|| invalid(text.len()))?,
+                None => after
+                    .split_at_checked(2)
+                    .ok_or_else(|| invalid(text.len()))?,
+            };
+            let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let number = u32::from_str_radix(digits, 16).ok().filter(|_| hex);
+            let length = text.len() - after.len();
+            let character = number.and_then(char::from_u32);
+            return Ok((character.ok_or_else(|| invalid(length))?, after));
+        }
+        '0'..='7' => {
+            let octal = |digit: &u8| (b'0'..=b'7').contains(digit);
+            let digits = text[1..].bytes().take(3).take_while(octal).count();
+            // A lone digit would be a reference to a group, which there is not.
+            if letter != '0' && digits < 2 {
+                return Err(invalid(2));
+            }
+            let number = u32::from_str_radix(&text[1..1 + digits], 8).ok();
+            let character = number.and_then(char::from_u32);
+            return Ok((
+                character.ok_or_else(|| invalid(1 + digits))?,
+                &text[1 + digits..],
+            ));
+        }
+        other if other.is_ascii_punctuation() => other,
+        other => return Err(invalid(1 + other.len_utf8())),
+    };
+    Ok((character, after))
+}
+
+/// Writes a character so that it means itself, inside a class and outside. (A backslash alone would not do: `\<` is a
+/// character to Go and the beginning of a word to Rust.)
+fn push_literal(character: char, out: &mut String) {
+    if character.is_ascii_alphanumeric() {
+        out.push(character);
+    } else {
+        out.push_str(&format!("\\x{{{:X}}}", u32::from(character)));
+    }
 }
 
 fn class<'s>(text: &'s str, out: &mut String) -> Result<&'s str, String> {
@@ -230,35 +272,54 @@ fn class<'s>(text: &'s str, out: &mut String) -> Result<&'s str, String> {
     }
     let mut first = true;
     loop {
-        let character = rest.chars().next().ok_or_else(missing)?;
-        match character {
-            ']' if !first => {
-                out.push(']');
-                return Ok(&rest[1..]);
-            }
-            '\\' => rest = escape(rest, out, true)?,
-            '[' if rest.starts_with("[:") => {
-                let end = rest.find(":]").ok_or_else(missing)? + 2;
-                out.push_str(&rest[..end]);
-                rest = &rest[end..];
-            }
-            // Characters that mean something inside a class to Rust but nothing to Go.
-            '[' | ']' | '&' | '~' => {
-                out.push('\\');
-                out.push(character);
-                rest = &rest[1..];
-            }
-            '-' if first || rest.starts_with("-]") || rest.starts_with("--") => {
-                out.push_str("\\-");
-                rest = &rest[1..];
-            }
-            other => {
-                out.push(other);
-                rest = &rest[other.len_utf8()..];
-            }
+        if let Some(after) = rest.strip_prefix(']').filter(|_| !first) {
+            out.push(']');
+            return Ok(after);
         }
         first = false;
+        if rest.starts_with("[:")
+            && let Some(end) = rest.find(":]")
+        {
+            out.push_str(&rest[..end + 2]);
+            rest = &rest[end + 2..];
+            continue;
+        }
+        if rest.starts_with('\\')
+            && let Some(after) = set(rest, out)
+        {
+            rest = after;
+            continue;
+        }
+        let begin = rest;
+        let (low, after) = member(rest).unwrap_or_else(|| Err(missing()))?;
+        push_literal(low, out);
+        rest = after;
+        // A hyphen makes a range unless the class ends behind it.
+        if let Some(after) = rest
+            .strip_prefix('-')
+            .filter(|after| !after.starts_with(']'))
+        {
+            let (high, after) = member(after).unwrap_or_else(|| Err(missing()))?;
+            if high < low {
+                let shown = &begin[..begin.len() - after.len()];
+                return Err(format!(
+                    "error parsing regexp: invalid character class range: `{shown}`"
+                ));
+            }
+            out.push('-');
+            push_literal(high, out);
+            rest = after;
+        }
     }
+}
+
+/// One character of a class; nothing at the end of the pattern.
+fn member(text: &str) -> Option<Result<(char, &str), String>> {
+    let character = text.chars().next()?;
+    if character == '\\' {
+        return Some(escaped(text));
+    }
+    Some(Ok((character, &text[character.len_utf8()..])))
 }
 
 #[cfg(test)]
@@ -287,6 +348,20 @@ mod tests {
             (r"^\x41\x{42}\103$", "ABC", true),
             (r"^[+\-*/]$", "-", true),
             (r"\bfoo\b", "a foo b", true),
+            (r"^\<a\>$", "<a>", true),
+            (r"^[\<]$", "<", true),
+            (r"^[+--]+$", "+,-", true),
+            (r"^[+--]$", ".", false),
+            (r"^[--/]+$", "-./", true),
+            (r"^[a\-z]+$", "a-z", true),
+            (r"^[a\-z]+$", "b", false),
+            (r"^[\x41-\x{43}\104]+$", "ABCD", true),
+            (r"^[\d-]+$", "1-2", true),
+            (r"^[\pL-]+$", "é-", true),
+            (r"^[[:word:]-]+$", "a_-", true),
+            (r"^[^\s]+$", "a b", false),
+            (r"^[ -~]+$", "a b~", true),
+            (r"^[#a b]+$", "# a", true),
         ] {
             assert_eq!(
                 compile(pattern).unwrap().is_match(text),
@@ -299,7 +374,20 @@ mod tests {
     #[test]
     fn patterns_go_refuses_are_refused() {
         for pattern in [
-            "[", "(", "a**", r"\k", r"(?=a)", "a{1001}", r"\8", "(?P<n", r"\",
+            "[",
+            "(",
+            "a**",
+            r"\k",
+            r"(?=a)",
+            "a{1001}",
+            r"\8",
+            "(?P<n",
+            r"\",
+            "[z-a]",
+            r"[\b]",
+            r"\x{110000}",
+            "[a",
+            r"[a-\d]",
         ] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }

@@ -142,10 +142,6 @@ impl<'a> Parser<'a> {
         let unique = matches!(list, Some(ListType::Set | ListType::Map));
         flags.set(Flags::UNIQUE_BELOW, unique);
         flags.set(Flags::RULES_BELOW, rules.is_some());
-        flags.set(
-            Flags::INTEGERS_BELOW,
-            kind == Kind::Integer || int_or_string,
-        );
         for child in children.structural() {
             flags.inherit(child.flags);
         }

@@ -9,6 +9,7 @@ mod custom;
 mod discovery;
 mod errors;
 mod lists;
+mod many_definitions;
 mod memory;
 mod openapi;
 mod socket;

@@ -9,7 +9,7 @@ const OBJECTS: usize = 20_000;
 const FILLER: usize = 1_000;
 
 /// The pages this process has in memory now, in bytes.
-fn resident() -> Option<u64> {
+pub(crate) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
@@ -57,20 +57,15 @@ async fn drain(response: http::Response<hyper::body::Incoming>, base: u64) -> (u
 /// Set in the process that measures.
 const ALONE: &str = "BAREBOAT_TEST_ALONE";
 
-#[test]
-fn a_list_of_twenty_thousand_objects_streams() {
+/// Runs a test in a process of its own: whatever other tests allocate would be measured, too.
+pub(crate) fn alone(name: &str, test: impl Future<Output = ()>) {
     if std::env::var_os(ALONE).is_some() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        return runtime.block_on(measure());
+        return runtime.block_on(test);
     }
-    // Other tests would be measured, too: this one runs again in a process of its own.
     let program = std::env::current_exe().unwrap();
     let child = std::process::Command::new(program)
-        .args([
-            "--exact",
-            "memory::a_list_of_twenty_thousand_objects_streams",
-        ])
-        .arg("--nocapture")
+        .args(["--exact", name, "--nocapture"])
         .env(ALONE, "1")
         .output()
         .unwrap();
@@ -78,6 +73,14 @@ fn a_list_of_twenty_thousand_objects_streams() {
     let complained = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success(), "{said}\n{complained}");
     assert!(said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn a_list_of_twenty_thousand_objects_streams() {
+    alone(
+        "memory::a_list_of_twenty_thousand_objects_streams",
+        measure(),
+    );
 }
 
 async fn measure() {
