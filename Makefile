@@ -16,7 +16,7 @@ test: ## Everything CI runs: unit, integration and end-to-end tests with real cl
 	@scripts/test.sh
 
 clients: ## Only the real clients (Go, Python) against the debug build
-	@scripts/peers.sh clients client130
+	@scripts/peers.sh
 	@scripts/python.sh --setup
 	@cargo build --package bareboat-cli
 	@scripts/clients.sh go python
@@ -38,7 +38,7 @@ deny:
 	else echo "deny: left out, cargo-deny is not installed"; fi
 
 bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for a try)
-	@scripts/peers.sh kubernetes
+	@scripts/peers.sh kubernetes servers
 	cargo run --release --package bareboat-bench -- $(ARGS)
 
 parity: ## Compare answers with those recorded from a kube-apiserver 1.36 (BAREBOAT_VECTORS)

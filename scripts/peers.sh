@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes]     (nothing named: clients client130)
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers]     (nothing named: all but servers)
 #
 #   clients     peers                      informer, typed, leaderelect, stress, manager (newest client-go)
-#               kubectl                    kubectl 1.36
 #   client130   informer130                an informer of the 1.30 days
-#   kubernetes  etcd, kube-apiserver, kube-controller-manager
+#   kubernetes  kubectl, kube-controller-manager, sample-controller
+#   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
 # Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
@@ -40,10 +40,11 @@ fingerprint() {
     ) | sha256sum | cut -d' ' -f1
 }
 
-# build SET NAME=PACKAGE...: the programs of one module, stamped when all of them are there.
+# build SET MODULE LEADER NAME=PACKAGE...: programs of one module, stamped when all of them are there. Their
+# version is that of the module LEADER.
 build() {
-    local set=$1 dir="$root/tests/peers/$1" stamp="$out/.$1.stamp" print started=$SECONDS
-    shift
+    local set=$1 dir="$root/tests/peers/$2" leader=$3 stamp="$out/.$1.stamp" print started=$SECONDS
+    shift 3
     print=$(fingerprint "$dir")
     if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$print" ]; then
         local missing=
@@ -55,7 +56,7 @@ build() {
     fi
     rm -f "$stamp"
     local version minor
-    version=$(cd "$dir" && go list -m -f '{{.Version}}' "$kubernetes_module" 2>/dev/null) || version=v0.0.0
+    version=$(cd "$dir" && go list -m -f '{{.Version}}' "$leader" 2>/dev/null) || version=v0.0.0
     version="v1.${version#v*.}"
     minor=${version#v1.} && minor=${minor%%.*}
     local flags="-s -w"
@@ -76,22 +77,23 @@ build() {
     echo "peers: $set built in $((SECONDS - started)) s"
 }
 
-[ $# -gt 0 ] || set -- clients client130
+[ $# -gt 0 ] || set -- clients client130 kubernetes
 need_go
 mkdir -p "$out"
 for set in "$@"; do
     case $set in
-    clients)
-        kubernetes_module=k8s.io/kubectl build kubectl kubectl=.
-        kubernetes_module=k8s.io/client-go build clients peers=.
-        ;;
-    client130) kubernetes_module=k8s.io/client-go build client130 informer130=. ;;
+    clients) build clients clients k8s.io/client-go peers=. ;;
+    client130) build client130 client130 k8s.io/client-go informer130=. ;;
+    # One module for all of them: what they share is compiled once.
     kubernetes)
-        kubernetes_module=k8s.io/component-base build kubernetes etcd=./etcd kube-apiserver=./kube-apiserver \
-            kube-controller-manager=./kube-controller-manager
+        build kubernetes kubernetes k8s.io/component-base kubectl=./kubectl \
+            kube-controller-manager=./kube-controller-manager sample-controller=k8s.io/sample-controller
+        ;;
+    servers)
+        build servers kubernetes k8s.io/component-base etcd=./etcd kube-apiserver=./kube-apiserver
         ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers]" >&2
         exit 2
         ;;
     esac

@@ -37,9 +37,9 @@ close() {
     exit "$failed"
 }
 
-step "the real clients: kubectl, client-go, controller-runtime"
+step "the real clients: kubectl, client-go, controller-runtime, kube-controller-manager"
 go=yes
-scripts/peers.sh clients client130 || {
+scripts/peers.sh || {
     case $? in
     3) go="Go is missing or too old" ;;
     *) go="the Go clients could not be built (no network?)" ;;

@@ -62,8 +62,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", env = "BAREBOAT_BIN")]
     pub(crate) bareboat: Option<PathBuf>,
 
-    /// Folder with etcd, kube-apiserver and kube-controller-manager, as `scripts/peers.sh kubernetes`
-    /// builds them.
+    /// Folder with etcd, kube-apiserver and kube-controller-manager, as `scripts/peers.sh kubernetes
+    /// servers` builds them.
     #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
     pub(crate) peers: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ impl Programs {
         if side == Side::Theirs {
             if !peers.join("kube-apiserver").exists() {
                 bail!(
-                    "{} has no kube-apiserver: run scripts/peers.sh kubernetes first",
+                    "{} has no kube-apiserver: run scripts/peers.sh kubernetes servers first",
                     peers.display()
                 );
             }

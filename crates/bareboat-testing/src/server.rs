@@ -4,6 +4,7 @@ use crate::builder::{Builder, Place};
 use crate::certificates::Certificates;
 use crate::client;
 use bareboat::api::kind::User;
+use bareboat::client::in_process;
 use bareboat::controllers::{Controllers, Options};
 use bareboat::server::reply::Response;
 use bareboat::server::request::body::RequestBody;
@@ -93,13 +94,13 @@ impl TestServer {
     pub fn client(&self) -> kube::Client {
         match &self.socket {
             Some(socket) => socket.client.clone(),
-            None => client::in_process(&self.running.server, client::admin()),
+            None => in_process(&self.running.server, client::admin()),
         }
     }
 
     /// An in-process client of somebody in some groups.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> kube::Client {
-        client::in_process(&self.running.server, client::user(user, groups))
+        in_process(&self.running.server, client::user(user, groups))
     }
 
     /// Sends a request as the administrator, without a socket, byte for byte as given.

@@ -25,8 +25,11 @@
 //! |---|---|
 //! | [`typed`] | kinds from Rust structs |
 //! | [`control_plane`] | everything `bareboat serve` serves |
+//! | `client`, with the feature `kube` | clients of kube-rs without a socket |
 //! | re-exports | the server, the store, the vocabulary |
 
+#[cfg(feature = "kube")]
+pub mod client;
 pub mod control_plane;
 pub mod prelude;
 mod reviews;

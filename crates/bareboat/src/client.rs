@@ -1,0 +1,22 @@
+//! Clients of kube-rs that call a server of the same process: no socket and no credentials, and
+//! all else as over a socket. Controllers use one when they live beside the server they serve.
+
+use bareboat_api::kind::User;
+use bareboat_server::Server;
+use bareboat_server::request::body::RequestBody;
+use http_body_util::BodyExt as _;
+use std::convert::Infallible;
+
+/// A client whose requests are those of a user, as if the server had authenticated it.
+pub fn in_process(server: &Server, user: User) -> kube::Client {
+    let server = server.clone();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (server, user) = (server.clone(), user.clone());
+        async move {
+            let request =
+                request.map(|body| RequestBody::Boxed(Box::pin(body.map_err(Into::into))));
+            Ok::<_, Infallible>(server.call(user, request).await)
+        }
+    });
+    kube::Client::new(service, "default")
+}

@@ -1,0 +1,114 @@
+//! A controller with kube-rs: each Foo of samplecontroller.k8s.io keeps a Deployment.
+//!
+//! Shows a kind by derive, informers, a work queue with rate limits, owner references, events and
+//! status updates; beside a server, or in one process with it.
+//!
+//! ```text
+//! cargo run -p sample-controller -- --embedded    # a server in memory, and the controller inside it
+//!
+//! export KUBECONFIG=/dev/null                     # kubectl then asks localhost:8080, without credentials
+//! kubectl apply -f examples/sample-controller/foo.yaml
+//! kubectl get foos,deployments
+//! kubectl describe foo example-foo
+//! ```
+//!
+//! Without `--embedded` it is a program like any other: it goes where `KUBECONFIG` points.
+
+#![allow(
+    clippy::disallowed_names,
+    reason = "foo is what an object of this kind is called"
+)]
+
+mod controller;
+mod foo;
+mod limits;
+mod reconcile;
+
+use bareboat::api::kind::User;
+use bareboat::client::in_process;
+use bareboat::controllers::Controllers;
+use bareboat::prelude::*;
+use clap::Parser;
+use foo::Foo;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, CustomResourceExt as _};
+use std::future::Future;
+use std::io::IsTerminal as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Parser)]
+struct Args {
+    /// Be the server as well: in memory, without credentials
+    #[arg(long)]
+    embedded: bool,
+    /// Where the embedded server listens on the local machine; 0 takes any free port
+    #[arg(long, default_value_t = 8080, requires = "embedded")]
+    port: u16,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    tracing_subscriber::fmt()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
+    let stop = stop()?;
+    if !args.embedded {
+        return keep_foos(Client::try_default().await?, stop).await;
+    }
+    let (server, mut controllers) = serve(args.port).await?;
+    let user = User {
+        name: controller::NAME.into(),
+        ..User::default()
+    };
+    let ended = keep_foos(in_process(&server, user), stop).await;
+    controllers.stop();
+    server.shut_down().await;
+    ended
+}
+
+/// Defines the kind, and keeps its objects until somebody says stop.
+async fn keep_foos(client: Client, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let apply = PatchParams::apply(controller::NAME).force();
+    definitions
+        .patch(Foo::crd_name(), &apply, &Patch::Apply(Foo::crd()))
+        .await?;
+    await_condition(
+        definitions,
+        Foo::crd_name(),
+        conditions::is_crd_established(),
+    )
+    .await?;
+    println!("{} are kept", Foo::crd_name());
+    controller::run(client, stop).await;
+    Ok(())
+}
+
+/// A whole control plane on a port of the local machine, where everybody may do everything.
+async fn serve(port: u16) -> anyhow::Result<(Server, Controllers)> {
+    let server = Server::builder()
+        .control_plane()
+        .authenticator(Anonymous)
+        .authorizer(AllowAll)
+        .build()?;
+    let controllers = bareboat::control_plane::start(&server).await;
+    let address = server.listen(([127, 0, 0, 1], port).into(), None).await?;
+    println!("serves on http://{address}");
+    Ok((server, controllers))
+}
+
+/// What a terminal or an init system sends to end a program.
+fn stop() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,194 @@
+//! One Foo at a time: look at what is, write what is missing, say what was done. Everything here can
+//! be interrupted anywhere and started again from the beginning.
+
+use crate::controller::NAME;
+use crate::foo::{Foo, FooStatus};
+use crate::limits::Limits;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::runtime::controller::Action;
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::runtime::reflector::{ObjectRef, Store, store::WriterDropped};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+
+/// What every worker has at hand.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    /// All Deployments, as of a moment ago.
+    pub(crate) deployments: Store<Deployment>,
+    pub(crate) recorder: Recorder,
+    pub(crate) limits: Mutex<Limits>,
+}
+
+/// Why a Foo is not in order; it is tried again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// Somebody else's Deployment has the name.
+    #[error("Resource {0:?} already exists and is not managed by Foo")]
+    Taken(String),
+    /// The server refused, or was not there.
+    #[error("the server does not do it")]
+    Request(#[from] kube::Error),
+    /// The controller ends.
+    #[error("the cache of Deployments ended")]
+    Cache(#[from] WriterDropped),
+}
+
+/// Makes the Deployment of a Foo what the Foo wants, and the Foo's status what the Deployment has.
+pub(crate) async fn reconcile(foo: Arc<Foo>, context: Arc<Context>) -> Result<Action, Error> {
+    context.deployments.wait_until_ready().await?;
+    if foo.meta().deletion_timestamp.is_some() {
+        // Its Deployment names it as owner and goes with it: nothing to clean up here.
+        return Ok(Action::await_change());
+    }
+    let outcome = keep(&foo, &context).await;
+    match &outcome {
+        Ok(false) => {}
+        Ok(true) => {
+            say(
+                &foo,
+                &context,
+                EventType::Normal,
+                "Synced",
+                "Foo synced successfully",
+            )
+            .await?
+        }
+        Err(error @ Error::Taken(_)) => {
+            say(
+                &foo,
+                &context,
+                EventType::Warning,
+                "ErrResourceExists",
+                &error.to_string(),
+            )
+            .await?;
+        }
+        Err(_) => {}
+    }
+    outcome?;
+    let mut limits = context
+        .limits
+        .lock()
+        .expect("nobody panics with the limits in hand");
+    limits.succeeded(&ObjectRef::from_obj(&*foo));
+    Ok(Action::await_change())
+}
+
+/// Does the work; whether there was any.
+async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
+    let namespace = foo.namespace().unwrap_or_default();
+    let deployments: Api<Deployment> = Api::namespaced(context.client.clone(), &namespace);
+    let found = context
+        .deployments
+        .get(&ObjectRef::new(&foo.spec.deployment_name).within(&namespace));
+    let (deployment, written) = match found {
+        // The cache may be late: then this fails because it exists, and the next try finds it.
+        None => (deployments.create(&writes(), &wanted(foo)).await?, true),
+        Some(found) if !is_controlled_by(&found, foo) => {
+            return Err(Error::Taken(found.name_any()));
+        }
+        Some(found) if replicas_differ(&found, foo) => {
+            let mut wanted = wanted(foo);
+            // Meant for this one, not for another that takes its name in the meantime.
+            wanted.metadata.uid = found.uid();
+            (
+                deployments
+                    .patch(&found.name_any(), &applies(), &Patch::Apply(&wanted))
+                    .await?,
+                true,
+            )
+        }
+        Some(found) => ((*found).clone(), false),
+    };
+    Ok(tell(foo, context, &deployment).await? || written)
+}
+
+/// Writes the status, if it is not what the Deployment says; whether it was written.
+async fn tell(foo: &Foo, context: &Context, deployment: &Deployment) -> Result<bool, Error> {
+    let available = deployment
+        .status
+        .as_ref()
+        .and_then(|status| status.available_replicas);
+    let status = FooStatus {
+        available_replicas: available.unwrap_or(0),
+    };
+    if foo.status.as_ref() == Some(&status) {
+        return Ok(false);
+    }
+    let foos: Api<Foo> =
+        Api::namespaced(context.client.clone(), &foo.namespace().unwrap_or_default());
+    let patch = Patch::Apply(json!({
+        "apiVersion": Foo::api_version(&()), "kind": Foo::kind(&()),
+        "metadata": { "uid": foo.uid() }, "status": status,
+    }));
+    foos.patch_status(&foo.name_any(), &applies(), &patch)
+        .await?;
+    Ok(true)
+}
+
+async fn say(
+    foo: &Foo,
+    context: &Context,
+    type_: EventType,
+    reason: &str,
+    note: &str,
+) -> Result<(), Error> {
+    let event = Event {
+        type_,
+        reason: reason.to_owned(),
+        note: Some(note.to_owned()),
+        action: "Sync".to_owned(),
+        secondary: None,
+    };
+    context
+        .recorder
+        .publish(&event, &foo.object_ref(&()))
+        .await?;
+    Ok(())
+}
+
+/// The Deployment a Foo wants. The reference to the Foo makes it go when the Foo goes.
+fn wanted(foo: &Foo) -> Deployment {
+    let labels = json!({ "app": "nginx", "controller": foo.name_any() });
+    let deployment = json!({
+        "metadata": {
+            "name": foo.spec.deployment_name,
+            "ownerReferences": [foo.controller_owner_ref(&())],
+        },
+        "spec": {
+            "replicas": foo.spec.replicas,
+            "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": { "containers": [{ "name": "nginx", "image": "nginx:latest" }] },
+            },
+        },
+    });
+    serde_json::from_value(deployment).expect("this is a Deployment")
+}
+
+fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {
+    let ours = |uid: &String| foo.uid().as_ref() == Some(uid);
+    let mut owners = deployment.owner_references().iter();
+    owners.any(|owner| owner.controller == Some(true) && ours(&owner.uid))
+}
+
+fn replicas_differ(deployment: &Deployment, foo: &Foo) -> bool {
+    let has = deployment.spec.as_ref().and_then(|spec| spec.replicas);
+    foo.spec.replicas.is_some() && foo.spec.replicas != has
+}
+
+fn writes() -> PostParams {
+    PostParams {
+        field_manager: Some(NAME.to_owned()),
+        ..PostParams::default()
+    }
+}
+
+/// Forced: the fields this controller names are its own, whoever wrote them last.
+fn applies() -> PatchParams {
+    PatchParams::apply(NAME).force()
+}
