@@ -58,6 +58,25 @@ impl Served {
             .ok_or_else(|| Status::internal("a conversion lost an object"))
     }
 
+    /// The bytes of an object that was just written, made from the object at hand where its bytes would have to be read
+    /// again.
+    pub(crate) async fn render_written(
+        &self,
+        entry: &Arc<Entry>,
+        mut stored: Object,
+        version: usize,
+        media: Media,
+    ) -> Result<Bytes, Status> {
+        if media != Media::Protobuf || !self.in_shape(entry, version) {
+            return self.render(entry, version, media).await;
+        }
+        stored.set_meta("resourceVersion", Value::from(entry.revision().to_string()));
+        let bytes = self.encode(&stored, version, media)?;
+        let variant = self.variant(version, media);
+        self.store().variants().keep(entry, variant, bytes.clone());
+        Ok(bytes)
+    }
+
     /// The bytes of several objects in a version, converted together where they must be.
     pub(crate) async fn render_all(
         &self,

@@ -28,24 +28,21 @@ pub(super) async fn create_object(
     object: Object,
     options: &WriteOptions,
 ) -> Result<Shown, Status> {
-    let manager = call.ask.manager(options.field_manager.as_deref());
-    let pipeline = Pipeline::new(call, options.dry_run);
-    let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+    if !object.name().is_empty() || object.meta_str("generateName").is_empty() {
+        let name = object.name().to_owned();
+        let created = attempt(call, object, options).await?;
+        return created.map_err(|error| commit_error(call, &name, error));
+    }
     let mut tries = 0;
     loop {
         tries += 1;
         let mut draft = object.clone();
-        if generated {
-            let name = generate_name(draft.meta_str("generateName"));
-            draft.set_meta("name", Value::from(name));
-        }
-        let draft = managed::on_create(call, draft, manager, &pipeline.now).await?;
-        let ready = pipeline.create(draft).await?;
-        let name = ready.name().to_owned();
-        match store(call, ready, options.dry_run).await? {
+        let name = generate_name(draft.meta_str("generateName"));
+        draft.set_meta("name", Value::string(&name));
+        match attempt(call, draft, options).await? {
             Ok(shown) => return Ok(shown),
-            Err(CommitError::AlreadyExists { .. }) if generated && tries < TRIES => {}
-            Err(error @ CommitError::AlreadyExists { .. }) if generated => {
+            Err(CommitError::AlreadyExists { .. }) if tries < TRIES => {}
+            Err(error @ CommitError::AlreadyExists { .. }) => {
                 let mut status = commit_error(call, &name, error).retry_after(1);
                 status
                     .message
@@ -55,6 +52,19 @@ pub(super) async fn create_object(
             Err(error) => return Err(commit_error(call, &name, error)),
         }
     }
+}
+
+/// Takes a named object all the way into the store.
+async fn attempt(
+    call: &Call,
+    object: Object,
+    options: &WriteOptions,
+) -> Result<Result<Shown, CommitError>, Status> {
+    let manager = call.ask.manager(options.field_manager.as_deref());
+    let pipeline = Pipeline::new(call, options.dry_run);
+    let object = managed::on_create(call, object, manager, &pipeline.now).await?;
+    let ready = pipeline.create(object).await?;
+    store(call, ready, options.dry_run).await
 }
 
 async fn store(
@@ -83,5 +93,5 @@ async fn store(
         .store()
         .commit(write)
         .await
-        .map(|committed| Shown::Entry(committed.entry)))
+        .map(|committed| Shown::Written(committed.entry, stored)))
 }

@@ -39,7 +39,9 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
             Ok(Deleted::Gone(shown, _) | Deleted::Waiting(shown)) => {
                 items.push(match shown {
                     Shown::Object(object) => object,
-                    Shown::Entry(entry) => call.served.object(&entry, call.version).await?,
+                    Shown::Entry(entry) | Shown::Written(entry, _) => {
+                        call.served.object(&entry, call.version).await?
+                    }
                 });
             }
             // Gone by itself in the meantime: just as well.

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(crate) enum Shown {
     /// An object out of the store.
     Entry(Arc<Entry>),
+    /// An object that was just written, and what was stored of it.
+    Written(Arc<Entry>, Object),
     /// An object of the requested version that is in no store (a dry run, a last state).
     Object(Object),
 }
@@ -29,6 +31,11 @@ impl Call {
         };
         let bytes = match shown {
             Shown::Entry(entry) => self.served.render(&entry, self.version, media).await?,
+            Shown::Written(entry, stored) => {
+                self.served
+                    .render_written(&entry, stored, self.version, media)
+                    .await?
+            }
             Shown::Object(object) => self.served.encode(&object, self.version, media)?,
         };
         self.present_bytes(code, agreed, bytes)

@@ -50,7 +50,9 @@ pub(crate) async fn scale(
         .ok_or_else(|| call.not_found())?
     {
         Shown::Object(object) => object,
-        Shown::Entry(entry) => call.served.object(&entry, call.version).await?,
+        Shown::Entry(entry) | Shown::Written(entry, _) => {
+            call.served.object(&entry, call.version).await?
+        }
     };
     present(call, &of_parent(call, paths, &parent)?)
 }

@@ -125,7 +125,7 @@ async fn attempt(
         .store()
         .commit(write)
         .await
-        .map(|committed| Shown::Entry(committed.entry)))
+        .map(|committed| Shown::Written(committed.entry, stored)))
 }
 
 /// Whether nothing holds an object under deletion any longer.
