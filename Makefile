@@ -15,11 +15,10 @@ run: ## Build (release) and serve on 127.0.0.1:6443, data in ./bareboat-data
 test: ## Everything CI runs: unit, integration and end-to-end tests with real clients
 	@scripts/test.sh
 
-clients: ## Only the real clients (Go, Python) against the debug build
+clients: ## Only the end-to-end tests: every real client (ARGS=kubectl for one of them)
 	@scripts/peers.sh
 	@scripts/python.sh --setup
-	@cargo build --package bareboat-cli
-	@scripts/clients.sh go python
+	cargo test --package bareboat-cli --test e2e $(ARGS)
 
 check: fmt clippy docs deny ## Formatting, lints, documentation, dependencies
 

@@ -14,7 +14,7 @@ strict=${CI:-false}
 failed=0
 table=()
 
-row() { table+=("$(printf '%-26s %-9s %s' "$1" "$2" "$3")"); }
+row() { table+=("$(printf '%-32s %-9s %s' "$1" "$2" "$3")"); }
 
 passed() { row "$1" ok "$2"; }
 
@@ -31,13 +31,13 @@ left_out() {
 step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
 
 close() {
-    printf '\n%-26s %-9s %s\n' what outcome remark
+    printf '\n%-32s %-9s %s\n' what outcome remark
     printf '%s\n' "${table[@]}"
     printf 'in %s s\n' "$SECONDS"
     exit "$failed"
 }
 
-step "the real clients: kubectl, client-go, controller-runtime, kube-controller-manager"
+step "the real clients: kubectl, client-go, controller-runtime, kube-controller-manager, sample-controller"
 go=yes
 scripts/peers.sh || {
     case $? in
@@ -47,43 +47,59 @@ scripts/peers.sh || {
 }
 [ "$go" = yes ] && export PATH="$root/.cache/peers:$PATH" BAREBOAT_PEERS="$root/.cache/peers"
 
-step "the Python client"
+step "the Python client and kopf"
 python=yes
 scripts/python.sh --setup || python="Python or its packages cannot be had (no network?)"
 
-# One build for all that follows: the tests, and the program that the clients talk to.
+kubectl=yes
+command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
+
+# One build for all that follows.
 step "build"
 if ! cargo build --workspace --all-targets; then
     failure build "it does not compile"
     close
 fi
-export BAREBOAT_BIN="${CARGO_TARGET_DIR:-$root/target}/debug/bareboat"
 
-step "unit and integration tests"
+step "unit and integration tests, and every client"
 if cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log"; then outcome=passed; else outcome=failure; fi
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
-"$outcome" "unit and integration" "$(count passed) passed, $(count failed) failed, $(count ignored) ignored"
+"$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
 vectors=${BAREBOAT_VECTORS:-$root/../shared/vectors}
 if [ -d "$vectors" ]; then
-    passed "published vectors" "part of the tests above"
+    row "  published vectors" there "$vectors"
 else
     # They are nothing this script could fetch, so not even CI insists on them.
-    row "published vectors" "left out" "BAREBOAT_VECTORS names no folder"
+    row "  published vectors" "left out" "BAREBOAT_VECTORS names no folder"
 fi
-if ! command -v kubectl >/dev/null 2>&1; then left_out "examples with kubectl" "kubectl is not installed"; fi
 
-# clients LABEL SET REASON: one set of real clients, or why not.
-clients() {
-    if [ "$3" != yes ]; then
-        left_out "$1" "$3"
+# client LABEL BINARY PATTERN NEEDED [REMARK]: the tests of one client, found in the log by the binary they are
+# in and the beginning of their names.
+client() {
+    if [ "$4" != yes ]; then
+        left_out "  $1" "$4"
         return
     fi
-    step "$1"
-    if scripts/clients.sh "$2" 2>&1 | tee "$logs/$2.log"; then outcome=passed; else outcome=failure; fi
-    "$outcome" "$1" "$(tail -n 1 "$logs/$2.log")"
+    local good bad
+    read -r good bad < <(awk -v binary="Running $2 " -v name="^($3)" '
+        /^ +(Running|Doc-tests) / { here = index($0, binary) > 0 }
+        here && $1 == "test" && $2 ~ name && $NF == "ok" { good++ }
+        here && $1 == "test" && $2 ~ name && $NF == "FAILED" { bad++ }
+        END { print good + 0, bad + 0 }' "$logs/cargo.log")
+    if [ "$bad" = 0 ] && [ "$good" != 0 ]; then outcome=passed; else outcome=failure; fi
+    "$outcome" "  $1" "$good passed, $bad failed${5:+; $5}"
 }
-clients "Go clients" go "$go"
-clients "Python client" python "$python"
+pytest() { grep -oE "pytest of $1: .*" "$logs/cargo.log" | cut -d: -f2- | sed 's/^ /pytest: /' || true; }
+
+e2e=tests/e2e/main.rs
+client "kubectl" $e2e kubectl:: "$kubectl"
+client "client-go, controller-runtime" $e2e "clients::|informers::" "$go"
+client "kube-controller-manager" $e2e controller_manager:: "$go"
+client "sample-controller (Go)" $e2e sample_controller:: "$go"
+client "kube-rs" $e2e kube_rs:: yes
+client "sample-controller (kube-rs)" tests/controller.rs "" "$kubectl"
+client "Python client" $e2e python::the_python_client "$python" "$(pytest 'the client')"
+client "kopf" $e2e python::an_operator "$python" "$(pytest kopf)"
 
 close

@@ -1,5 +1,9 @@
 //! The example as its users meet it: the program beside a server, and the program as the server.
 #![allow(clippy::unwrap_used)]
+#![allow(
+    clippy::disallowed_names,
+    reason = "foo is what an object of this kind is called"
+)]
 
 use bareboat_testing::TestServer;
 use k8s_openapi::api::apps::v1::Deployment;

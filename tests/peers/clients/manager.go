@@ -4,44 +4,49 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-var greetingKind = schema.GroupVersionKind{Group: "manager.bareboat.example", Version: "v1", Kind: "Greeting"}
-
-const finalizer = "manager.bareboat.example/farewell"
+const (
+	finalizer = "manager.bareboat.example/farewell"
+	// voiceField is where the cache knows greetings by the secret they need.
+	voiceField = ".spec.voiceFrom"
+)
 
 // reconciler keeps a configmap that says what each Greeting asks for.
-type reconciler struct{ client.Client }
-
-func newGreeting(namespace, name string) *unstructured.Unstructured {
-	greeting := &unstructured.Unstructured{}
-	greeting.SetGroupVersionKind(greetingKind)
-	greeting.SetNamespace(namespace)
-	greeting.SetName(name)
-	return greeting
+type reconciler struct {
+	client.Client
+	recorder events.EventRecorder
 }
 
-// Reconcile makes the configmap of one Greeting what it should be.
+// Reconcile makes the configmap and the status of one Greeting what they should be.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	greeting := newGreeting(request.Namespace, request.Name)
+	greeting := &Greeting{}
 	if err := r.Get(ctx, request.NamespacedName, greeting); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if greeting.GetDeletionTimestamp() != nil {
+	if !greeting.DeletionTimestamp.IsZero() {
 		if controllerutil.RemoveFinalizer(greeting, finalizer) {
 			return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, greeting))
 		}
@@ -52,24 +57,92 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	text, _, _ := unstructured.NestedString(greeting.Object, "spec", "text")
-	written := &corev1.ConfigMap{}
-	written.Namespace, written.Name = request.Namespace, request.Name
-	if _, err := controllerutil.CreateOrUpdate(ctx, r.Client, written, func() error {
-		written.Data = map[string]string{"text": text}
-		return controllerutil.SetControllerReference(greeting, written, r.Scheme())
-	}); err != nil {
+	said, err := r.say(ctx, greeting)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := greeting.DeepCopy()
-	if err := unstructured.SetNestedField(greeting.Object, text, "status", "said"); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, r.Status().Patch(ctx, greeting, client.MergeFrom(before))
+	return ctrl.Result{}, r.report(ctx, greeting, said)
 }
 
-// manage runs a manager with leader election and then plays a user against it: every line names what
-// was expected and whether it came.
+// say writes the configmap of a greeting and returns what is in it.
+func (r *reconciler) say(ctx context.Context, greeting *Greeting) (string, error) {
+	said := greeting.Spec.Text
+	if name := greeting.Spec.VoiceFrom; name != "" {
+		voice := &corev1.Secret{}
+		if err := r.Get(ctx, types.NamespacedName{Namespace: greeting.Namespace, Name: name}, voice); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+		said = string(voice.Data["voice"]) + ": " + said
+	}
+	written := &corev1.ConfigMap{}
+	written.Namespace, written.Name = greeting.Namespace, greeting.Name
+	result, err := controllerutil.CreateOrUpdate(ctx, r.Client, written, func() error {
+		written.Data = map[string]string{"text": said}
+		return controllerutil.SetControllerReference(greeting, written, r.Scheme())
+	})
+	if err == nil && result == controllerutil.OperationResultCreated {
+		r.recorder.Eventf(greeting, written, corev1.EventTypeNormal, "Said", "Say", "%s is said", greeting.Name)
+	}
+	return said, err
+}
+
+// report updates the status, which is a write of its own with the version that was read.
+func (r *reconciler) report(ctx context.Context, greeting *Greeting, said string) error {
+	state := metav1.Condition{
+		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Said", ObservedGeneration: greeting.Generation,
+	}
+	if said == "" {
+		state.Status, state.Reason = metav1.ConditionFalse, "NoVoice"
+	}
+	greeting.Status.Said, greeting.Status.ObservedGeneration = said, greeting.Generation
+	meta.SetStatusCondition(&greeting.Status.Conditions, state)
+	return r.Status().Update(ctx, greeting)
+}
+
+// greetingsOf finds the greetings that need a secret, in the index of the cache.
+func (r *reconciler) greetingsOf(ctx context.Context, secret client.Object) []reconcile.Request {
+	list := &GreetingList{}
+	needed := client.MatchingFields{voiceField: secret.GetName()}
+	if err := r.List(ctx, list, client.InNamespace(secret.GetNamespace()), needed); err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// newManager is a manager as kubebuilder scaffolds one: leader election on, webhooks and metrics off.
+func newManager(ctx context.Context, config *rest.Config, types *runtime.Scheme, namespace string) (ctrl.Manager, error) {
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:         types,
+		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       server.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	index := func(object client.Object) []string {
+		if name := object.(*Greeting).Spec.VoiceFrom; name != "" {
+			return []string{name}
+		}
+		return nil
+	}
+	if err := manager.GetFieldIndexer().IndexField(ctx, &Greeting{}, voiceField, index); err != nil {
+		return nil, err
+	}
+	r := &reconciler{manager.GetClient(), manager.GetEventRecorder("greeter")}
+	return manager, ctrl.NewControllerManagedBy(manager).
+		For(&Greeting{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.greetingsOf)).
+		Complete(r)
+}
+
+// manage runs a manager in the environment of a kubebuilder test and then plays a user against it: every
+// line names what was expected and whether it came.
 func manage(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	namespace := flags.String("namespace", "default", "namespace of the objects and of the lease")
 	collects := flags.Bool("gc", true, "expect that the server collects owned objects")
@@ -80,161 +153,40 @@ func manage(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 		ctx, cancel := context.WithTimeout(ctx, *patience)
 		defer cancel()
 		ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
-		direct, err := client.New(config, client.Options{})
+		types := runtime.NewScheme()
+		if err := errors.Join(scheme.AddToScheme(types), addGreetings(types)); err != nil {
+			return err
+		}
+		direct, err := client.New(config, client.Options{Scheme: types})
 		if err != nil {
 			return err
 		}
 		u := &user{client: direct, ctx: ctx, namespace: *namespace}
-		if !u.defines() {
+		// What suite_test.go does, with a server that is there already.
+		existing := true
+		environment := &envtest.Environment{
+			UseExistingCluster: &existing, Config: config,
+			CRDs:              []*apiextensionsv1.CustomResourceDefinition{greetingDefinition()},
+			CRDInstallOptions: envtest.CRDInstallOptions{CleanUpAfterUse: true},
+		}
+		if _, err := environment.Start(); !u.expect("environment started", err) {
 			return errFailed
 		}
-		manager, err := ctrl.NewManager(config, ctrl.Options{
-			LeaderElection: true, LeaderElectionID: "peers-manager", LeaderElectionNamespace: *namespace,
-			LeaderElectionReleaseOnCancel: true,
-			Metrics:                       server.Options{BindAddress: "0"},
-		})
-		if err != nil {
-			return err
-		}
-		err = ctrl.NewControllerManagedBy(manager).For(newGreeting("", "")).Owns(&corev1.ConfigMap{}).
-			Complete(&reconciler{manager.GetClient()})
+		manager, err := newManager(ctx, config, types, *namespace)
 		if err != nil {
 			return err
 		}
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- manager.Start(running) }()
-		u.plays(*collects, *collected)
+		u.plays(manager, *collects, *collected)
 		stop()
 		u.expect("manager stopped", <-ended)
-		u.removes()
+		u.expect("lease released", u.released())
+		u.expect("environment stopped", environment.Stop())
 		if u.failed {
 			return errFailed
 		}
 		return nil
 	}
-}
-
-// user is the other side of the manager.
-type user struct {
-	client    client.Client
-	ctx       context.Context
-	namespace string
-	failed    bool
-}
-
-func (u *user) expect(what string, err error) bool {
-	u.failed = u.failed || err != nil
-	line := step{Step: what, OK: err == nil}
-	if err != nil {
-		line.Message = err.Error()
-	}
-	say(line)
-	return err == nil
-}
-
-func crd() *unstructured.Unstructured {
-	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	definition := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{
-			"group": greetingKind.Group, "scope": "Namespaced",
-			"names": map[string]any{"plural": "greetings", "kind": "Greeting"},
-			"versions": []any{map[string]any{
-				"name": greetingKind.Version, "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "properties": map[string]any{"spec": open, "status": open},
-				}},
-			}},
-		},
-	}}
-	definition.SetAPIVersion("apiextensions.k8s.io/v1")
-	definition.SetKind("CustomResourceDefinition")
-	definition.SetName("greetings." + greetingKind.Group)
-	return definition
-}
-
-// defines makes the kind and waits until it is served.
-func (u *user) defines() bool {
-	definition := crd()
-	if !u.expect("kind defined", client.IgnoreAlreadyExists(u.client.Create(u.ctx, definition))) {
-		return false
-	}
-	return u.expect("kind established", until(u.ctx, func(ctx context.Context) (bool, error) {
-		if err := u.client.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
-			return false, err
-		}
-		conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-		for _, condition := range conditions {
-			facts, is := condition.(map[string]any)
-			if is && facts["type"] == "Established" && facts["status"] == "True" {
-				return true, nil
-			}
-		}
-		return false, nil
-	}))
-}
-
-func (u *user) removes() {
-	u.expect("kind removed", client.IgnoreNotFound(u.client.Delete(u.ctx, crd())))
-}
-
-// plays walks through the life of one Greeting.
-func (u *user) plays(collects bool, within time.Duration) {
-	const name = "hello"
-	greeting := newGreeting(u.namespace, name)
-	greeting.Object["spec"] = map[string]any{"text": "ahoy"}
-	// A kind that was established a moment ago may not be served by every handler yet.
-	err := until(u.ctx, func(ctx context.Context) (bool, error) {
-		err := u.client.Create(ctx, greeting)
-		return err == nil, client.IgnoreNotFound(err)
-	})
-	if !u.expect("greeting created", err) {
-		return
-	}
-	key := client.ObjectKeyFromObject(greeting)
-	written := &corev1.ConfigMap{}
-	u.expect("configmap written", u.sees(key, written, "ahoy"))
-	if owners := written.OwnerReferences; len(owners) != 1 || owners[0].UID != greeting.GetUID() {
-		u.expect("configmap owned", fmt.Errorf("owners are %v", owners))
-	}
-	u.expect("status said", until(u.ctx, func(ctx context.Context) (bool, error) {
-		err := u.client.Get(ctx, key, greeting)
-		said, _, _ := unstructured.NestedString(greeting.Object, "status", "said")
-		return said == "ahoy", err
-	}))
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"text":"farewell"}}`))
-	u.expect("greeting changed", u.client.Patch(u.ctx, greeting, patch))
-	u.expect("configmap changed", u.sees(key, written, "farewell"))
-	first := written.UID
-	u.expect("configmap deleted", u.client.Delete(u.ctx, written))
-	u.expect("configmap written again", u.sees(key, written, "farewell"))
-	if written.UID == first {
-		u.expect("configmap is a new one", errors.New("it has the uid of the old one"))
-	}
-	u.expect("greeting deleted", u.client.Delete(u.ctx, greeting))
-	u.expect("finalizer removed", u.vanishes(key, greeting, 20*time.Second))
-	if collects {
-		u.expect("configmap collected", u.vanishes(key, written, within))
-	} else {
-		u.expect("configmap deleted", client.IgnoreNotFound(u.client.Delete(u.ctx, written)))
-	}
-}
-
-func (u *user) sees(key client.ObjectKey, written *corev1.ConfigMap, text string) error {
-	return until(u.ctx, func(ctx context.Context) (bool, error) {
-		*written = corev1.ConfigMap{}
-		err := u.client.Get(ctx, key, written)
-		return err == nil && written.Data["text"] == text, client.IgnoreNotFound(err)
-	})
-}
-
-func (u *user) vanishes(key client.ObjectKey, object client.Object, within time.Duration) error {
-	return untilWithin(u.ctx, within, func(ctx context.Context) (bool, error) {
-		err := u.client.Get(ctx, key, object)
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
-	})
 }

@@ -1,8 +1,11 @@
 //! kubectl, as people use it: one module per thing they do.
 
 mod apply;
+mod changes;
 mod custom;
 mod deletion;
+pub(crate) mod fixtures;
+mod generators;
 mod objects;
 mod published;
 mod reviews;

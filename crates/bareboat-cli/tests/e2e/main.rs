@@ -5,6 +5,7 @@
 mod access;
 mod cli;
 mod clients;
+mod controller_manager;
 mod crash;
 mod informers;
 mod kube_rs;
@@ -12,5 +13,6 @@ mod kubectl;
 mod logs;
 mod process;
 mod python;
+mod sample_controller;
 mod server;
 mod tools;

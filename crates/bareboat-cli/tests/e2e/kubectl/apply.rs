@@ -88,3 +88,29 @@ fn a_mistake_in_a_manifest_is_found_with_its_place() {
     );
     kubectl.refuses_for("apply -f -", "kind: ConfigMap\n", &["apiVersion not set"]);
 }
+
+#[test]
+fn what_left_the_manifests_is_pruned() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let map = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{set: a}}}}\n---\n"
+        )
+    };
+    kubectl.gives_for("apply -f -", &(map("stays") + &map("goes")));
+    // Made by other means, so it is nothing that apply may take away.
+    kubectl.gives("create configmap other");
+    kubectl.gives("label configmap other set=a");
+    let prune = "apply --prune -l set=a --prune-allowlist=core/v1/ConfigMap -f -";
+    kubectl.says_for(
+        prune,
+        &map("stays"),
+        &["configmap/stays unchanged", "configmap/goes pruned"],
+    );
+    assert_eq!(
+        kubectl.gives("get configmaps -l set=a -o name"),
+        "configmap/other\nconfigmap/stays\n"
+    );
+}
