@@ -68,19 +68,21 @@ impl Snapshot {
     }
 
     /// Entries in order of their keys, bytewise: those whose key begins with `prefix` and comes after `after`.
-    pub fn range<'a>(
-        &'a self,
-        prefix: &'a str,
-        after: Option<&str>,
-    ) -> impl Iterator<Item = &'a Arc<Entry>> {
+    ///
+    /// Where the range ends is looked up once. Asking every key on the way would fetch it into the processor's cache,
+    /// which costs more than everything else about an entry that is only walked past.
+    pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Arc<Entry>> {
         let start = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        self.map
-            .range::<_, str>((start, Bound::Unbounded))
-            .map(|(_, entry)| entry)
-            .take_while(move |entry| entry.key().starts_with(prefix))
+        let end = end_of(prefix);
+        let end = end.as_deref();
+        // The map takes a range that ends before it begins for one without end.
+        let ended = after.is_some_and(|after| end.is_some_and(|end| after >= end));
+        let range = (start, end.map_or(Bound::Unbounded, Bound::Excluded));
+        let entries = (!ended).then(|| self.map.range::<_, str>(range));
+        entries.into_iter().flatten().map(|(_, entry)| entry)
     }
 
     /// How many entries [`Snapshot::range`] would give.
@@ -97,8 +99,77 @@ impl Snapshot {
     }
 }
 
+/// The least text greater than everything that begins with `prefix`; nothing if there is none.
+fn end_of(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        // After the last code point before the surrogates comes the first behind them.
+        let next = (u32::from(last) + 1..=0x10_FFFF).find_map(char::from_u32);
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Snapshot(@{}, {} entries)", self.revision, self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(keys: &[&str]) -> Snapshot {
+        let stored = br#"{"apiVersion":"v1","kind":"T","metadata":{"name":"a"}}"#;
+        let entries = keys.iter().map(|key| {
+            let key: Arc<str> = Arc::from(*key);
+            let entry = Entry::new(key.clone(), 1, stored, 0).expect("a stored object");
+            (key, Arc::new(entry))
+        });
+        Snapshot {
+            revision: 1,
+            map: entries.collect(),
+            counts: None,
+        }
+    }
+
+    #[test]
+    fn a_range_holds_what_begins_with_the_prefix_and_comes_after() {
+        let keys = [
+            "a",
+            "a/1",
+            "a/2",
+            "a/é",
+            "a0",
+            "b/1",
+            "b/2",
+            "\u{10FFFF}",
+            "\u{10FFFF}/x",
+        ];
+        let snapshot = snapshot(&keys);
+        for prefix in ["", "a", "a/", "a/2", "b/", "c/", "\u{10FFFF}", "\u{D7FF}"] {
+            let afters = [
+                None,
+                Some(""),
+                Some("a/1"),
+                Some("a/9"),
+                Some("b/2"),
+                Some("z"),
+            ];
+            for after in afters {
+                let expected: Vec<&str> = (keys.iter().copied())
+                    .filter(|key| key.starts_with(prefix))
+                    .filter(|key| after.is_none_or(|after| *key > after))
+                    .collect();
+                let found: Vec<&str> = (snapshot.range(prefix, after))
+                    .map(|entry| entry.key())
+                    .collect();
+                assert_eq!(found, expected, "prefix {prefix:?} after {after:?}");
+            }
+        }
     }
 }
