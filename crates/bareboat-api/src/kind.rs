@@ -194,8 +194,11 @@ pub enum SubresourceRole {
     Scale(ScalePaths),
     /// Something else is posted here and acted upon (`binding`, `eviction`, `token`).
     Action,
-    /// A connection to something outside (`exec`, `proxy`, `log`).
-    Connect,
+    /// A connection: requests are answered by a program or somebody outside (`exec`, `proxy`, `log`).
+    Connect {
+        /// Whether paths below it (`proxy/some/page`) are its own as well.
+        paths: bool,
+    },
 }
 
 /// Where the numbers of a Scale are in the object; dotted paths with a leading dot.
@@ -236,6 +239,23 @@ impl Subresource {
             response: Some(("autoscaling".into(), "v1".into(), "Scale".into())),
             ..Subresource::part("scale", SubresourceRole::Scale(paths))
         }
+    }
+
+    /// A connection with these verbs.
+    pub fn connection(name: &str, verbs: &[Verb]) -> Subresource {
+        Subresource {
+            verbs: Verbs::of(verbs),
+            ..Subresource::part(name, SubresourceRole::Connect { paths: false })
+        }
+    }
+
+    /// The same connection with all paths below it.
+    #[must_use]
+    pub fn with_paths(mut self) -> Subresource {
+        if let SubresourceRole::Connect { paths } = &mut self.role {
+            *paths = true;
+        }
+        self
     }
 
     /// A subresource that something is posted to; `response` is what discovery says of it.

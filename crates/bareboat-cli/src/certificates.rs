@@ -1,4 +1,5 @@
-//! The certificates a server makes for itself: a CA, its own, and the administrator's.
+//! The certificates a server makes for itself: a CA, its own, and the administrator's; and apart from them those by which
+//! others know it when it asks on behalf of somebody.
 
 use anyhow::{Context, Result};
 use rcgen::{
@@ -22,7 +23,13 @@ pub(crate) struct Certificates {
     pub(crate) ca: String,
     pub(crate) server: (String, String),
     pub(crate) admin: (String, String),
+    /// Signs nothing but the next one, so that nobody else can say who is asking.
+    pub(crate) front_proxy_ca: String,
+    pub(crate) front_proxy: (String, String),
 }
+
+/// The name under which the server asks on behalf of others.
+pub(crate) const FRONT_PROXY: &str = "front-proxy-client";
 
 /// Reads the certificates of a data directory, making those that are missing, expiring, or not
 /// good for the names asked for.
@@ -30,7 +37,7 @@ pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certi
     let dir = dir.join("certificates");
     fs::create_dir_all(&dir)
         .with_context(|| format!("the directory {} cannot be made", dir.display()))?;
-    let ca = Authority::ensure(&dir)?;
+    let ca = Authority::ensure(&dir, "ca", "bareboat-ca")?;
     let mut wanted = vec![
         "localhost".to_owned(),
         "kubernetes".to_owned(),
@@ -59,14 +66,25 @@ pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certi
         &[],
         ExtendedKeyUsagePurpose::ClientAuth,
     )?;
+    let front_proxy_ca = Authority::ensure(&dir, "front-proxy-ca", "bareboat-front-proxy-ca")?;
+    let front_proxy = front_proxy_ca.leaf(
+        &dir,
+        FRONT_PROXY,
+        FRONT_PROXY,
+        None,
+        &[],
+        ExtendedKeyUsagePurpose::ClientAuth,
+    )?;
     Ok(Certificates {
         ca: ca.pem,
         server,
         admin,
+        front_proxy_ca: front_proxy_ca.pem,
+        front_proxy,
     })
 }
 
-/// The CA of a data directory.
+/// A CA of a data directory.
 struct Authority {
     pem: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -75,10 +93,11 @@ struct Authority {
 }
 
 impl Authority {
-    fn ensure(dir: &Path) -> Result<Authority> {
-        let (cert_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
+    fn ensure(dir: &Path, file: &str, common_name: &str) -> Result<Authority> {
+        let cert_path = dir.join(format!("{file}.crt"));
+        let key_path = dir.join(format!("{file}.key"));
         let mut name = DistinguishedName::new();
-        name.push(DnType::CommonName, "bareboat-ca");
+        name.push(DnType::CommonName, common_name);
         let mut params = CertificateParams::default();
         params.distinguished_name = name;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

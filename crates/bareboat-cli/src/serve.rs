@@ -57,10 +57,14 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     })?;
     let store = open_store(config)?;
     let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
-    let (chain, tls) = tls(config, &certificates)?;
+    let (chain, client_ca, tls) = tls(config, &certificates)?;
     let mut builder = Server::builder()
         .storage(store.clone())
         .control_plane()
+        .client_identity(ClientIdentity::from_pem(
+            &certificates.front_proxy.0,
+            &certificates.front_proxy.1,
+        )?)
         .max_in_flight(config.max_in_flight.0, config.max_in_flight.1);
     if let Some(clients) = tls.client_certificates() {
         builder = builder.authenticator(clients);
@@ -78,6 +82,11 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         .build()?;
     let options = bareboat::controllers::Options {
         root_ca: Some(certificates.ca.clone()),
+        front_proxy: Some(bareboat::controllers::FrontProxy {
+            client_ca,
+            ca: certificates.front_proxy_ca.clone(),
+            names: vec![certificates::FRONT_PROXY.to_owned()],
+        }),
         ..Default::default()
     };
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
@@ -135,8 +144,8 @@ fn private_file(path: &Path) -> std::io::Result<()> {
         .map(drop)
 }
 
-/// The chain to serve with, and all that goes with it.
-fn tls(config: &Config, certificates: &Certificates) -> Result<(String, Tls)> {
+/// The chain to serve with, the CAs of clients, and all that goes with them.
+fn tls(config: &Config, certificates: &Certificates) -> Result<(String, String, Tls)> {
     let read = |path: &Path| {
         fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
     };
@@ -150,7 +159,7 @@ fn tls(config: &Config, certificates: &Certificates) -> Result<(String, Tls)> {
         None => certificates.ca.clone(),
     };
     let tls = Tls::from_pem(&chain, &key, Some(&client_ca))?;
-    Ok((chain, tls))
+    Ok((chain, client_ca, tls))
 }
 
 fn tokens(path: &Path) -> Result<StaticTokens> {

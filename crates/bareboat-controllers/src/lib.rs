@@ -20,7 +20,7 @@ mod residents;
 mod sweep;
 
 pub use client::Client;
-pub use options::Options;
+pub use options::{FrontProxy, Options};
 
 use bareboat_server::Server;
 use feed::Listener;
@@ -43,7 +43,7 @@ impl Controllers {
     pub async fn start_with(server: Server, options: Options) -> Controllers {
         let client = Client::new(server.clone());
         if options.bootstrap {
-            bootstrap::run(&client).await;
+            bootstrap::run(&client, options.front_proxy.as_ref()).await;
         }
         let mut tasks = JoinSet::new();
         let mut listeners: Vec<Box<dyn Listener>> = Vec::new();

@@ -19,6 +19,20 @@ pub struct Options {
     pub residents: bool,
     /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
     pub root_ca: Option<String>,
+    /// What servers behind this one must know to believe whom it names; without it there is no config map
+    /// `extension-apiserver-authentication`.
+    pub front_proxy: Option<FrontProxy>,
+}
+
+/// How servers behind this one recognize it, and whom they may believe: certificates in PEM.
+#[derive(Clone, Debug)]
+pub struct FrontProxy {
+    /// Signs the certificates of clients.
+    pub client_ca: String,
+    /// Signs the certificate this server shows when it asks on behalf of somebody.
+    pub ca: String,
+    /// The common names such a certificate may have.
+    pub names: Vec<String>,
 }
 
 impl Default for Options {
@@ -32,6 +46,7 @@ impl Default for Options {
             pods: true,
             residents: true,
             root_ca: None,
+            front_proxy: None,
         }
     }
 }

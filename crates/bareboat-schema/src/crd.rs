@@ -4,6 +4,7 @@
 //! server's and the controllers' work.
 
 mod approval;
+mod client;
 mod conversion;
 mod defaults;
 mod expressions;
@@ -20,6 +21,7 @@ mod version;
 mod warnings;
 
 pub use approval::{ANNOTATION as APPROVAL_ANNOTATION, is_protected};
+pub use client::{Target, check as check_client_config};
 pub use reconcile::{Condition, Taken, reconcile, set_condition};
 pub use shape::{CustomShape, SchemaText};
 pub use validate::{validate_create, validate_status, validate_update};
@@ -77,24 +79,6 @@ pub struct Webhook {
     pub ca_bundle: String,
     /// The review versions it speaks, its favourite first.
     pub review_versions: Vec<Str>,
-}
-
-/// Where a webhook is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// At a URL.
-    Url(String),
-    /// Behind a service.
-    Service {
-        /// The namespace of the service.
-        namespace: String,
-        /// The name of the service.
-        name: String,
-        /// The path to post to.
-        path: String,
-        /// The port of the service.
-        port: u16,
-    },
 }
 
 impl Definition {
@@ -301,26 +285,13 @@ fn read_conversion(value: Option<&Value>) -> Conversion {
     else {
         return Conversion::None;
     };
-    let text = |value: &Value, key: &str| {
-        let found = value.get(key).and_then(Value::as_str);
-        found.unwrap_or("").to_owned()
-    };
-    let target = match client.get("service").filter(|service| !service.is_null()) {
-        Some(service) => Target::Service {
-            namespace: text(service, "namespace"),
-            name: text(service, "name"),
-            path: text(service, "path"),
-            port: service
-                .get("port")
-                .and_then(Value::as_i64)
-                .and_then(|port| u16::try_from(port).ok())
-                .unwrap_or(443),
-        },
-        None => Target::Url(text(client, "url")),
-    };
     Conversion::Webhook(Webhook {
-        target,
-        ca_bundle: text(client, "caBundle"),
+        target: Target::parse(client),
+        ca_bundle: client
+            .get("caBundle")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned(),
         review_versions: strings(value.at(&["webhook", "conversionReviewVersions"])),
     })
 }

@@ -24,6 +24,8 @@ pub struct Peer {
     pub certificates: Vec<rustls::pki_types::CertificateDer<'static>>,
     /// Where it comes from.
     pub address: Option<std::net::SocketAddr>,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
 }
 
 /// What a request shows of its sender.

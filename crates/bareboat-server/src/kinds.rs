@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod computed;
+pub mod connector;
 pub mod custom;
 pub mod served;
 mod view;

@@ -15,11 +15,16 @@ mod metrics;
 pub mod openapi;
 mod outbound;
 pub mod protobuf;
+mod proxy;
 pub mod reply;
 pub mod request;
 pub mod server;
+mod sockets;
 mod tables;
+mod tls;
 mod verbs;
 
 pub use kinds::computed::Computed;
-pub use server::{Server, ServerBuilder, Tls};
+pub use kinds::connector::{Connector, RemoteServer, Visit};
+pub use server::{Server, ServerBuilder};
+pub use tls::{ClientIdentity, Tls, TlsError};

@@ -7,13 +7,11 @@ mod listen;
 mod paths;
 mod serve;
 pub(crate) mod state;
-mod tls;
 
 pub use builder::{BuildError, ServerBuilder};
 pub use health::Check;
 pub use listen::ListenError;
 pub use serve::Door;
-pub use tls::{Tls, TlsError};
 
 use crate::kinds::catalog::Catalog;
 use crate::reply::Response;

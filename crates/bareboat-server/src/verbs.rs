@@ -3,6 +3,7 @@
 mod action;
 mod call;
 mod computed;
+mod connect;
 mod create;
 mod delete;
 mod delete_collection;
@@ -18,15 +19,16 @@ mod watch;
 mod write;
 
 pub(crate) use call::Call;
+pub(crate) use connect::connects;
 pub(crate) use write::change::{Edit, Edited};
 pub(crate) use write::decode::{Wanted, conform};
 
 use crate::authz::Authorized;
+use crate::flow::Unread;
 use crate::kinds::catalog::Serving;
 use crate::kinds::served::Served;
 use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
-use crate::request::body::RequestBody;
 use crate::server::state::State;
 use bareboat_api::Status;
 use bareboat_api::kind::{Kind, SubresourceRole, Verb};
@@ -37,7 +39,7 @@ use std::sync::Arc;
 pub(crate) async fn route(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
-    body: RequestBody,
+    body: Unread,
 ) -> Result<Response, Status> {
     let serving = {
         let table = state.catalog.table();
@@ -99,10 +101,19 @@ fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
 async fn stored(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
-    body: RequestBody,
+    body: Unread,
     served: Arc<Served>,
     version: usize,
 ) -> Result<Response, Status> {
+    if connect::is_connection(&served.kind, &ask.info) {
+        let call = Call {
+            state: state.clone(),
+            ask,
+            served,
+            version,
+        };
+        return connect::stored(&call, body).await;
+    }
     let verb = allowed_verb(&ask, &served, version)?;
     let call = Arc::new(Call {
         state: state.clone(),
@@ -116,10 +127,11 @@ async fn stored(
         Verb::List => list::list(call).await,
         Verb::Watch => watch::watch(call).await,
         other => {
-            let body = body.read().await?;
+            let (body, seat) = body.read().await?;
             // From here on a write does not depend on its client: one that hangs up must not
             // leave half of it done.
             let task = tokio::spawn(async move {
+                let _seat = seat;
                 if let Some(action) = call.action() {
                     return action::act(&call, action, body).await;
                 }
@@ -160,7 +172,7 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
         let known = match subresource.role {
             SubresourceRole::Status | SubresourceRole::Part | SubresourceRole::Scale(_) => true,
             SubresourceRole::Action => subresource.action.is_some(),
-            SubresourceRole::Connect => false,
+            SubresourceRole::Connect { .. } => false,
         };
         if !known {
             return Err(Status::no_such_route());

@@ -82,7 +82,7 @@ fn without_connections(mut kind: Kind) -> Kind {
     for version in &mut kind.versions {
         version.subresources.retain(|part| match part.role {
             SubresourceRole::Action => part.action.is_some(),
-            SubresourceRole::Connect => false,
+            SubresourceRole::Connect { .. } => false,
             _ => true,
         });
     }

@@ -42,6 +42,8 @@ pub use bareboat_server as server;
 pub use bareboat_sqlite as sqlite;
 pub use bareboat_storage as storage;
 
-pub use bareboat_server::{Computed, Server, ServerBuilder, Tls};
+pub use bareboat_server::{
+    ClientIdentity, Computed, Connector, RemoteServer, Server, ServerBuilder, Tls, Visit,
+};
 pub use control_plane::{ControlPlane, open_sqlite};
 pub use typed::TypedKind;

@@ -6,7 +6,9 @@ pub use bareboat_api::kind::{Kind, Names, Scope, Strategy, Subresource, User, Wr
 pub use bareboat_api::{FieldError, FieldPath, Object, Status, Value, value};
 pub use bareboat_server::authn::{Anonymous, StaticTokens};
 pub use bareboat_server::authz::{AllowAll, MastersOnly};
-pub use bareboat_server::{Computed, Server, ServerBuilder, Tls};
+pub use bareboat_server::{
+    ClientIdentity, Computed, Connector, RemoteServer, Server, ServerBuilder, Tls, Visit,
+};
 pub use bareboat_storage::{MemoryBackend, Store, StoreOptions};
 pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};

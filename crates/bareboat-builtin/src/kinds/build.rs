@@ -149,8 +149,10 @@ impl Build {
 
     /// A connection to something outside; the options are a kind of the group's own version.
     pub(super) fn connect(self, name: &str, verbs: &[Verb], options: &str) -> Build {
-        let mut part = Subresource::part(name, SubresourceRole::Connect);
-        part.verbs = Verbs::of(verbs);
+        let mut part = Subresource::connection(name, verbs);
+        if name == "proxy" {
+            part = part.with_paths();
+        }
         part.response = Some((self.kind.group.clone(), "v1".into(), options.into()));
         self.subresource(part)
     }

@@ -9,6 +9,7 @@ mod generators;
 mod objects;
 mod published;
 mod reviews;
+mod subresources;
 mod views;
 mod workloads;
 

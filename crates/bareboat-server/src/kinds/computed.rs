@@ -1,9 +1,9 @@
 //! Kinds without a store: a program answers, and the verbs it has are the verbs served.
 
+use super::connector::{self, Program, Visit};
 use crate::authn::{self, Evidence, FirstOf, Peer};
 use crate::authz::{self, Authorizer};
 use crate::reply::Response;
-use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
 use bareboat_api::{Object, Status, Str};
@@ -88,7 +88,7 @@ pub struct Computed {
     list: Option<Handler<Question, Vec<Object>>>,
     create: Option<Handler<(Question, Object), Object>>,
     watch: Option<Handler<Question, mpsc::Receiver<Change>>>,
-    connect: Option<Handler<(Question, http::Request<RequestBody>), Response>>,
+    connect: Option<Program>,
 }
 
 fn handler<I, O, F, R>(function: F) -> Option<Handler<I, O>>
@@ -163,14 +163,14 @@ impl Computed {
         self.with_verb(Verb::Watch)
     }
 
-    /// Answers requests to subresources as they are: upgrades, streams, whatever HTTP can do.
+    /// Answers requests to subresources that are connections, as they are: upgrades, streams, whatever HTTP can do.
     #[must_use]
     pub fn connect<F, R>(mut self, function: F) -> Computed
     where
-        F: Fn((Question, http::Request<RequestBody>)) -> R + Send + Sync + 'static,
+        F: Fn(Visit) -> R + Send + Sync + 'static,
         R: Future<Output = Answer<Response>> + Send + 'static,
     {
-        self.connect = handler(function);
+        self.connect = Some(connector::program(function));
         self
     }
 
@@ -211,13 +211,9 @@ impl Computed {
         watch(question).await
     }
 
-    pub(crate) async fn do_connect(
-        &self,
-        question: Question,
-        request: http::Request<RequestBody>,
-    ) -> Answer<Response> {
+    pub(crate) async fn do_connect(&self, visit: Visit) -> Answer<Response> {
         let connect = self.connect.as_ref().ok_or_else(Status::no_such_route)?;
-        connect((question, request)).await
+        connect(visit).await
     }
 
     /// Programs need not repeat what the URL already says.

@@ -8,6 +8,7 @@ mod conversion;
 mod kind;
 mod shape;
 mod strategy;
+mod subresources;
 
 pub use strategy::CLEANUP_FINALIZER;
 
@@ -78,13 +79,15 @@ impl CustomKinds {
             catalog.remove(&definition.group, &definition.names.plural);
             return;
         }
-        let kind = kind::of(&definition, &value, entry, &self.cache, &self.outbound);
+        let mut kind = kind::of(&definition, &value, entry, &self.cache, &self.outbound);
+        let connections = subresources::add(&mut kind, &value);
         let taken_by_built_in = catalog
             .table()
             .find(&definition.group, &kind.names.plural)
             .is_some_and(|serving| !serving.kind().custom);
         if !taken_by_built_in {
-            catalog.insert(Serving::Stored(Arc::new(Served::new(kind, &self.store))));
+            let served = Served::new(kind, &self.store).with_connections(connections);
+            catalog.insert(Serving::Stored(Arc::new(served)));
         }
     }
 

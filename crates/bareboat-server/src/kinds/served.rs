@@ -1,5 +1,6 @@
 //! A kind that is being served: its data, its place in the store, and what is known of each version.
 
+use super::connector::{Connection, Connections};
 use bareboat_api::kind::{Conversion, Kind, Version};
 use bareboat_api::{Object, Status, Str};
 use bareboat_storage::{Entry, Resource, Store};
@@ -20,6 +21,7 @@ pub struct Served {
     store: Store,
     resource: OnceLock<Arc<Resource>>,
     retired: watch::Sender<bool>,
+    connections: Connections,
 }
 
 /// What is computed once for each version.
@@ -56,7 +58,18 @@ impl Served {
             store: store.clone(),
             resource: OnceLock::new(),
             retired: watch::Sender::new(false),
+            connections: Connections::default(),
         }
+    }
+
+    /// The same, with somebody who answers for subresources that are connections.
+    pub(crate) fn with_connections(mut self, connections: Connections) -> Served {
+        self.connections = connections;
+        self
+    }
+
+    pub(crate) fn connection(&self, version: &str, subresource: &str) -> Option<&Connection> {
+        self.connections.find(version, subresource)
     }
 
     /// Where the objects are.

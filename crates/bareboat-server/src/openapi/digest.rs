@@ -90,10 +90,10 @@ fn digest(kind: &Kind, version: &Version) -> [u8; 32] {
     add(&verbs(kind.verbs));
     for sub in &version.subresources {
         add(&sub.name);
-        add(if sub.role == SubresourceRole::Connect {
-            "connect"
-        } else {
-            "part"
+        add(match sub.role {
+            SubresourceRole::Connect { paths: true } => "connect/paths",
+            SubresourceRole::Connect { paths: false } => "connect",
+            _ => "part",
         });
         add(&verbs(sub.verbs));
         if let Some((group, version, kind)) = &sub.response {

@@ -33,6 +33,16 @@ impl Parameter {
         }
     }
 
+    /// What follows a subresource.
+    pub(super) fn path() -> Parameter {
+        Parameter {
+            name: "path",
+            place: Place::Path,
+            ty: "string",
+            description: "path to the resource".to_owned(),
+        }
+    }
+
     /// The namespace of objects.
     pub(super) fn namespace() -> Parameter {
         Parameter {

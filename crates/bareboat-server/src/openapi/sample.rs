@@ -191,7 +191,7 @@ pub(crate) fn services() -> Kind {
             Verb::Update,
         ]),
         response: Some(("".into(), "v1".into(), "ServiceProxyOptions".into())),
-        ..Subresource::part("proxy", SubresourceRole::Connect)
+        ..Subresource::part("proxy", SubresourceRole::Connect { paths: false })
     };
     Kind::new(
         "",

@@ -4,9 +4,12 @@
 //! where that is in the network is found out when a connection is made.
 
 use super::error::OutboundError;
-use super::trust::Trust;
+use crate::tls::Trust;
 use bareboat_api::names::is_dns1123_label;
+use bareboat_schema::crd::Target;
 use http::Uri;
+use http::uri::PathAndQuery;
+use std::fmt;
 
 /// Where somebody to call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,25 @@ pub(crate) enum Address {
     },
 }
 
+impl From<&Target> for Address {
+    fn from(target: &Target) -> Address {
+        match target.clone() {
+            Target::Url(url) => Address::Url(url),
+            Target::Service {
+                namespace,
+                name,
+                path,
+                port,
+            } => Address::Service {
+                namespace,
+                name,
+                path,
+                port,
+            },
+        }
+    }
+}
+
 /// How the host of a URL is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Route {
@@ -32,12 +54,33 @@ pub(super) enum Route {
     Service,
 }
 
+/// Which certificate of ours a destination gets to see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Shown {
+    /// None.
+    Nothing,
+    /// The one by which those we call on behalf of others know us.
+    FrontProxy,
+    /// The one in a secret, `NAMESPACE/NAME`.
+    Secret(String),
+}
+
+/// Which HTTP to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Protocol {
+    /// HTTP/2 if the other side offers it.
+    Best,
+    /// HTTP/1.1, where a connection can become something else.
+    Http1,
+}
+
 /// Somebody to call.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     pub(super) uri: Uri,
     pub(super) route: Route,
     pub(super) trust: Trust,
+    pub(super) shown: Shown,
 }
 
 impl Destination {
@@ -83,7 +126,34 @@ impl Destination {
         Ok(Destination {
             uri,
             route,
-            trust: Trust::of_base64(ca_bundle)?,
+            trust: Trust::of_base64(ca_bundle).map_err(OutboundError::Trust)?,
+            shown: Shown::Nothing,
         })
+    }
+
+    /// The same destination, shown a certificate.
+    #[must_use]
+    pub(crate) fn showing(mut self, shown: Shown) -> Destination {
+        self.shown = shown;
+        self
+    }
+
+    /// The URL of a path below the destination's own.
+    pub(crate) fn below(&self, path_and_query: &str) -> Result<Uri, OutboundError> {
+        let mut parts = self.uri.clone().into_parts();
+        let base = self.uri.path().trim_end_matches('/');
+        let joined = format!("{base}{path_and_query}");
+        let joined = PathAndQuery::try_from(joined)
+            .map_err(|error| OutboundError::Target(format!("the path cannot be sent: {error}")))?;
+        parts.path_and_query = Some(joined);
+        Uri::from_parts(parts).map_err(|error| OutboundError::Target(error.to_string()))
+    }
+}
+
+/// The host as people know it; paths and queries may hold what only the caller should see.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.uri.authority().map_or("", |host| host.as_str());
+        write!(f, "https://{host}")
     }
 }

@@ -2,6 +2,7 @@
 
 use super::destination::Route;
 use super::services::{Place, Services};
+use crate::sockets;
 use bareboat_api::kind::BoxFuture;
 use http::Uri;
 use hyper_util::rt::TokioIo;
@@ -41,8 +42,7 @@ impl Dial {
         for address in addresses(places, &mut last).await {
             match connect_to(address).await {
                 Ok(stream) => {
-                    // Requests are small and somebody waits for each.
-                    stream.set_nodelay(true)?;
+                    sockets::tune(&stream);
                     return Ok(TokioIo::new(stream));
                 }
                 Err(error) => last = Some(error),

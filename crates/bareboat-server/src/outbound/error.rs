@@ -13,8 +13,15 @@ pub(crate) enum OutboundError {
     Target(String),
     /// The certificates to trust cannot be used.
     Trust(String),
-    /// There was no whole exchange.
+    /// There was no connection.
     Unreachable {
+        /// Who was called.
+        uri: Uri,
+        /// What went wrong.
+        why: String,
+    },
+    /// There was a connection, but no whole exchange on it.
+    Broken {
         /// Who was called.
         uri: Uri,
         /// What went wrong.
@@ -47,6 +54,13 @@ impl OutboundError {
             why: innermost(error),
         }
     }
+
+    pub(super) fn broken(uri: &Uri, error: &(dyn Error + 'static)) -> OutboundError {
+        OutboundError::Broken {
+            uri: uri.clone(),
+            why: innermost(error),
+        }
+    }
 }
 
 impl fmt::Display for OutboundError {
@@ -54,7 +68,9 @@ impl fmt::Display for OutboundError {
         match self {
             OutboundError::Target(why) => f.write_str(why),
             OutboundError::Trust(why) => write!(f, "the CA bundle cannot be used: {why}"),
-            OutboundError::Unreachable { uri, why } => write!(f, "Post \"{uri}\": {why}"),
+            OutboundError::Unreachable { uri, why } | OutboundError::Broken { uri, why } => {
+                write!(f, "Post \"{uri}\": {why}")
+            }
             OutboundError::Timeout(uri) => write!(f, "Post \"{uri}\": context deadline exceeded"),
             OutboundError::TooLarge { uri, most } => {
                 write!(f, "Post \"{uri}\": the answer has more than {most} bytes")
@@ -79,6 +95,12 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
     loop {
         if let Some(words) = certificate(cause) {
             return words;
+        }
+        // TLS tells at length what an end without a farewell might mean.
+        if let Some(io) = cause.downcast_ref::<std::io::Error>()
+            && io.kind() == std::io::ErrorKind::UnexpectedEof
+        {
+            return "unexpected EOF".to_owned();
         }
         match cause.source() {
             Some(deeper) => cause = deeper,

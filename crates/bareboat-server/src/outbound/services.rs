@@ -1,14 +1,18 @@
-//! Where a service is: looked up in the store at the moment somebody connects.
+//! Where a service is, and what a secret holds: looked up in the store at the moment somebody connects.
 //!
 //! There may be nobody who makes cluster addresses work, so endpoints come first: of slices, then of Endpoints objects. The
 //! address of the service itself is the last resort. DNS and connections are the business of whoever dials.
 
 use crate::kinds::served::parse_entry;
+use crate::tls::ClientIdentity;
 use bareboat_api::Value;
 use bareboat_storage::{Entry, Store};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+const SECRETS: &str = "core/secrets";
 const SERVICES: &str = "core/services";
 const ENDPOINTS: &str = "core/endpoints";
 const SLICES: &str = "discovery.k8s.io/endpointslices";
@@ -82,6 +86,19 @@ impl Services {
             "" | "None" => Err(format!("no endpoints available for service \"{name}\"")),
             address => Ok(vec![Place::new(address, port)]),
         }
+    }
+
+    /// The certificate in a secret of type `kubernetes.io/tls`, as it is when somebody connects.
+    pub(super) fn certificate(&self, secret: &str) -> ClientIdentity {
+        let (store, key) = (self.store.clone(), secret.to_owned());
+        ClientIdentity::looked_up(move || {
+            let secret = store.resource(SECRETS).get(&key).and_then(read)?;
+            let text = |member: &str| {
+                let encoded = secret.at(&["data", member])?.as_str()?;
+                String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
+            };
+            Some((text("tls.crt")?, text("tls.key")?))
+        })
     }
 
     fn of_slices(&self, namespace: &str, service: &str, port_name: &str) -> Vec<Place> {

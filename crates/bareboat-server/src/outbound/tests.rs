@@ -6,11 +6,13 @@ use bareboat_storage::{MemoryBackend, StoreOptions};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{Response, Version};
+use http_body_util::Full;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -85,7 +87,8 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 fn outbound() -> Outbound {
-    Outbound::new(&Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap())
+    let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
+    Outbound::new(&store, None)
 }
 
 fn self_signed(is_ca: IsCa) -> (CertificateDer<'static>, String, KeyPair) {
@@ -142,7 +145,7 @@ async fn calls_share_connections_and_are_bounded() {
         };
         let late = said(&outbound, &peer.at("/hang", &pem), short).await;
         assert_eq!(late, format!("{base}/hang\": context deadline exceeded"));
-        assert_eq!(outbound.clients.lock().len(), 1);
+        assert_eq!(outbound.clients.len(), 1);
     }
 }
 

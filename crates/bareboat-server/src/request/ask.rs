@@ -15,6 +15,8 @@ const LONGEST_MANAGER: usize = 128;
 pub struct Ask {
     /// The HTTP method.
     pub method: Method,
+    /// The address as it was sent.
+    pub uri: http::Uri,
     /// What it is about.
     pub info: Arc<RequestInfo>,
     /// The query.
@@ -23,10 +25,25 @@ pub struct Ask {
     pub headers: Arc<HeaderMap>,
     /// Who asks.
     pub user: Arc<User>,
+    /// Where the request came from.
+    pub came: Came,
+    /// The connection itself, for those who make something else of it.
+    pub upgrade: Option<hyper::upgrade::OnUpgrade>,
+    /// What the request is called in logs.
+    pub audit_id: String,
     /// When an answer must be there.
     pub deadline: Instant,
     /// What to tell the client beside the answer.
     pub warnings: Warnings,
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Came {
+    /// The address of the client; nothing for requests from inside the process.
+    pub from: Option<std::net::IpAddr>,
+    /// Whether the connection is encrypted.
+    pub encrypted: bool,
 }
 
 impl Ask {

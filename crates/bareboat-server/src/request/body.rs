@@ -30,7 +30,15 @@ impl Default for RequestBody {
 
 impl RequestBody {
     /// Reads all of it.
-    pub async fn read(mut self) -> Result<Bytes, Status> {
+    pub async fn read(self) -> Result<Bytes, Status> {
+        self.read_if(|_| Ok(())).await
+    }
+
+    /// Reads all of it, asking about the size of every piece that has to be kept until the next one comes.
+    pub(crate) async fn read_if(
+        mut self,
+        mut may_keep: impl FnMut(usize) -> Result<(), Status>,
+    ) -> Result<Bytes, Status> {
         if let RequestBody::Memory(bytes) = self {
             return within_limit(bytes);
         }
@@ -52,15 +60,16 @@ impl RequestBody {
                 return Err(Status::too_large(LIMIT));
             }
             // Most bodies arrive in one piece and need not be copied.
-            match first.take() {
-                None if rest.is_empty() => first = Some(data),
-                None => rest.extend_from_slice(&data),
-                Some(earlier) => {
-                    rest.reserve(earlier.len() + data.len());
-                    rest.extend_from_slice(&earlier);
-                    rest.extend_from_slice(&data);
-                }
+            if first.is_none() && rest.is_empty() {
+                first = Some(data);
+                continue;
             }
+            may_keep(data.len())?;
+            if let Some(earlier) = first.take() {
+                rest.reserve(earlier.len() + data.len());
+                rest.extend_from_slice(&earlier);
+            }
+            rest.extend_from_slice(&data);
         }
         Ok(first.unwrap_or_else(|| rest.freeze()))
     }
@@ -90,6 +99,14 @@ impl http_body::Body for RequestBody {
                 Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes)))))
             }
             RequestBody::Boxed(body) => body.as_mut().poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            RequestBody::Socket(body) => body.is_end_stream(),
+            RequestBody::Memory(bytes) => bytes.is_empty(),
+            RequestBody::Boxed(body) => body.is_end_stream(),
         }
     }
 

@@ -3,19 +3,22 @@
 use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
-use super::state::{Limits, State};
+use super::state::{Ending, Limits, State, UnderWay};
 use crate::admission::Chain;
 use crate::authn::{Authenticator, FirstOf};
 use crate::authz::{Authorizer, MastersOnly};
 use crate::flow::Flow;
 use crate::kinds::catalog::{Catalog, Serving};
 use crate::kinds::computed::Computed;
+use crate::kinds::connector::{Connections, Connector};
 use crate::kinds::custom::{self, CustomKinds};
 use crate::kinds::served::Served;
 use crate::metrics::Metrics;
 use crate::openapi::{Descriptions, Messages, Sources};
 use crate::outbound::Outbound;
 use crate::protobuf::{Lookup, MetaMessages};
+use crate::proxy::Proxy;
+use crate::tls::ClientIdentity;
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::Kind;
 use bareboat_api::{Str, Value};
@@ -35,6 +38,15 @@ pub enum BuildError {
     SameResource(String),
     /// A kind has no version.
     NoVersion(String),
+    /// Somebody answers for a subresource that no kind has as a connection.
+    NoSuchSubresource(String),
+    /// Whoever is to answer for a subresource cannot be called.
+    Remote {
+        /// The subresource.
+        subresource: String,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -43,6 +55,15 @@ impl fmt::Display for BuildError {
             BuildError::Store(_) => f.write_str("the store could not be opened"),
             BuildError::SameResource(name) => write!(f, "two kinds are called {name}"),
             BuildError::NoVersion(name) => write!(f, "the kind {name} has no version"),
+            BuildError::NoSuchSubresource(name) => {
+                write!(f, "no stored kind has the connection {name}")
+            }
+            BuildError::Remote { subresource, why } => {
+                write!(
+                    f,
+                    "whoever is to answer for {subresource} cannot be called: {why}"
+                )
+            }
         }
     }
 }
@@ -61,6 +82,8 @@ pub struct ServerBuilder {
     store: Option<Store>,
     kinds: Vec<Kind>,
     computed: Vec<Computed>,
+    connectors: Vec<([String; 3], Connector)>,
+    identity: Option<ClientIdentity>,
     definitions: Option<Kind>,
     authn: FirstOf,
     authorizer: Arc<dyn Authorizer>,
@@ -80,6 +103,8 @@ impl Default for ServerBuilder {
             store: None,
             kinds: Vec::new(),
             computed: Vec::new(),
+            connectors: Vec::new(),
+            identity: None,
             definitions: None,
             authn: FirstOf::default(),
             authorizer: Arc::new(MastersOnly),
@@ -149,6 +174,27 @@ impl ServerBuilder {
     #[must_use]
     pub fn computed(mut self, computed: Computed) -> Self {
         self.computed.push(computed);
+        self
+    }
+
+    /// Says who answers for a subresource that a stored kind has as a connection.
+    #[must_use]
+    pub fn connect(
+        mut self,
+        group: &str,
+        plural: &str,
+        subresource: &str,
+        connector: Connector,
+    ) -> Self {
+        let place = [group, plural, subresource].map(str::to_owned);
+        self.connectors.push((place, connector));
+        self
+    }
+
+    /// The certificate by which those whom requests are passed on to know this server, and so believe who is asking.
+    #[must_use]
+    pub fn client_identity(mut self, identity: ClientIdentity) -> Self {
+        self.identity = Some(identity);
         self
     }
 
@@ -236,7 +282,7 @@ impl ServerBuilder {
                 .map_err(BuildError::Store)?,
         };
         let catalog = Arc::new(Catalog::default());
-        let outbound = Arc::new(Outbound::new(&store));
+        let outbound = Arc::new(Outbound::new(&store, self.identity));
         let custom = self.definitions.map(|mut kind| {
             let custom = Arc::new(CustomKinds::new(&catalog, &store, &outbound));
             kind.strategy = Arc::new(custom.strategy());
@@ -244,11 +290,14 @@ impl ServerBuilder {
         });
         let (definitions, custom) =
             custom.map_or((None, None), |(kind, custom)| (Some(kind), Some(custom)));
+        let mut connectors = self.connectors;
         for kind in self.kinds.into_iter().chain(definitions) {
-            register(
-                &catalog,
-                Serving::Stored(Arc::new(Served::new(kind, &store))),
-            )?;
+            let connections = connections_of(&kind, &mut connectors)?;
+            let served = Served::new(kind, &store).with_connections(connections);
+            register(&catalog, Serving::Stored(Arc::new(served)))?;
+        }
+        if let Some((place, _)) = connectors.first() {
+            return Err(BuildError::NoSuchSubresource(place.join("/")));
         }
         for computed in self.computed {
             register(&catalog, Serving::Computed(Arc::new(computed)))?;
@@ -267,6 +316,8 @@ impl ServerBuilder {
             health.add_ready(name, check);
         }
         let ending = watch::Sender::new(false);
+        let under_way = UnderWay::default();
+        let proxy = Proxy::new(outbound, Ending::of(&ending), under_way.clone());
         let shutdown = ending.subscribe();
         let open = move || {
             if *shutdown.borrow() {
@@ -293,16 +344,42 @@ impl ServerBuilder {
                     .lookup
                     .map_or_else(MetaMessages::default, MetaMessages::new),
                 flow: Flow::new(self.inflight.0, self.inflight.1),
+                proxy,
                 metrics: Metrics::default(),
                 documents: Documents::new(sources),
                 health,
                 limits: self.limits,
                 version: self.version,
-                under_way: Default::default(),
+                under_way,
                 ending,
             }),
         })
     }
+}
+
+/// Who answers for the connections of a kind; those that found their kind are taken out.
+fn connections_of(
+    kind: &Kind,
+    connectors: &mut Vec<([String; 3], Connector)>,
+) -> Result<Connections, BuildError> {
+    let mut connections = Connections::default();
+    let mut others = Vec::new();
+    for (place, connector) in connectors.drain(..) {
+        let [group, plural, subresource] = &place;
+        if *group != kind.group || *plural != kind.names.plural {
+            others.push((place, connector));
+            continue;
+        }
+        connector.check().map_err(|error| BuildError::Remote {
+            subresource: place.join("/"),
+            why: error.to_string(),
+        })?;
+        if !connections.add_to(kind, subresource, connector) {
+            return Err(BuildError::NoSuchSubresource(place.join("/")));
+        }
+    }
+    *connectors = others;
+    Ok(connections)
 }
 
 fn register(catalog: &Catalog, serving: Serving) -> Result<(), BuildError> {

@@ -3,9 +3,10 @@
 use super::Server;
 use super::serve::{self, Door};
 use super::state::State;
-use super::tls::Tls;
 use crate::authn::{self, Peer};
 use crate::request::body::RequestBody;
+use crate::sockets;
+use crate::tls::Tls;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -88,11 +89,12 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
 }
 
 async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, tls: Option<Tls>) {
-    let _ = stream.set_nodelay(true);
+    sockets::tune(&stream);
     let Some(tls) = tls else {
         let peer = Peer {
             certificates: Vec::new(),
             address: Some(address),
+            encrypted: false,
         };
         return http(state, stream, peer, false).await;
     };
@@ -119,6 +121,7 @@ async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, t
         Peer {
             certificates,
             address: Some(address),
+            encrypted: true,
         },
         http2,
     )

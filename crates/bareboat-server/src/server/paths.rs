@@ -108,7 +108,7 @@ fn metrics(state: &State) -> Response {
         (
             "bareboat_requests_under_way",
             "Requests being answered.",
-            state.under_way.load(std::sync::atomic::Ordering::Relaxed) as f64,
+            state.under_way.count() as f64,
         ),
     ]);
     reply::full(

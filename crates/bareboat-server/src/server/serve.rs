@@ -3,8 +3,9 @@
 use super::paths;
 use super::state::State;
 use crate::authn::{self, BadCredentials, Evidence, Peer};
+use crate::flow::{Seat, Unread};
 use crate::reply::{self, Response, compress_if_wanted, status_response};
-use crate::request::ask::{Ask, Warnings};
+use crate::request::ask::{Ask, Came, Warnings};
 use crate::request::body::RequestBody;
 use crate::request::duration;
 use crate::request::info::RequestInfo;
@@ -12,10 +13,9 @@ use crate::request::query::Query;
 use crate::{authz, verbs};
 use bareboat_api::Status;
 use bareboat_api::kind::User;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// How a request came in.
@@ -31,19 +31,16 @@ pub enum Door {
     InProcess(Arc<User>),
 }
 
-/// Counts a request as under way until it is answered.
-struct UnderWay<'a>(&'a State);
-
-impl<'a> UnderWay<'a> {
-    fn enter(state: &'a State) -> UnderWay<'a> {
-        state.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay(state)
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+impl Door {
+    /// Where a request came from, as others are told.
+    fn came(&self) -> Came {
+        match self {
+            Door::InProcess(_) => Came::default(),
+            Door::Socket { peer, .. } => Came {
+                from: peer.address.map(|address| address.ip()),
+                encrypted: peer.encrypted,
+            },
+        }
     }
 }
 
@@ -53,7 +50,7 @@ pub(crate) async fn serve(
     door: &Door,
     request: http::Request<RequestBody>,
 ) -> Response {
-    let _under_way = UnderWay::enter(&state);
+    let _under_way = state.under_way.enter();
     let started = Instant::now();
     let (mut head, body) = request.into_parts();
     let headers = Arc::new(std::mem::take(&mut head.headers));
@@ -64,7 +61,13 @@ pub(crate) async fn serve(
         .ok()
         .and_then(|query| query.get("pretty"))
         .map(str::to_owned);
-    let walk = AssertUnwindSafe(walk(&state, door, head, headers.clone(), query, body));
+    let arrived = Arrived {
+        head,
+        headers: headers.clone(),
+        audit_id: audit_id.clone(),
+        body,
+    };
+    let walk = AssertUnwindSafe(walk(&state, door, arrived, query));
     let (label, outcome) = match futures_util::FutureExt::catch_unwind(walk).await {
         Ok(walked) => walked,
         Err(_) => (
@@ -115,14 +118,19 @@ impl From<Box<Response>> for Refusal {
 
 type Outcome = Result<Response, Refusal>;
 
-/// The rooms, in order.
+/// A request as it came in.
+struct Arrived {
+    head: http::request::Parts,
+    headers: Arc<HeaderMap>,
+    audit_id: String,
+    body: RequestBody,
+}
+
 async fn walk(
     state: &Arc<State>,
     door: &Door,
-    head: http::request::Parts,
-    headers: Arc<HeaderMap>,
+    arrived: Arrived,
     query: Result<Query, crate::request::query::MalformedQuery>,
-    body: RequestBody,
 ) -> (Option<Arc<RequestInfo>>, Outcome) {
     let query = match query {
         Ok(query) => query,
@@ -133,6 +141,7 @@ async fn walk(
             );
         }
     };
+    let head = &arrived.head;
     let info = match RequestInfo::parse(&head.method, head.uri.path(), &query) {
         Ok(info) => Arc::new(info),
         Err(_) => {
@@ -143,39 +152,48 @@ async fn walk(
         }
     };
     let label = Some(info.clone());
-    (
-        label,
-        rooms(state, door, head.method, headers, query, info, body).await,
-    )
+    (label, rooms(state, door, arrived, query, info).await)
 }
 
+/// The rooms, in order.
 async fn rooms(
     state: &Arc<State>,
     door: &Door,
-    method: Method,
-    headers: Arc<HeaderMap>,
+    arrived: Arrived,
     query: Query,
     info: Arc<RequestInfo>,
-    body: RequestBody,
 ) -> Outcome {
+    let Arrived {
+        mut head,
+        headers,
+        audit_id,
+        body,
+    } = arrived;
     let user = authenticate(state, door, &headers, &info).await?;
     let user = authn::impersonate(state.authorizer.as_ref(), user, &headers).await?;
-    let _permit = match door {
-        Door::InProcess(_) => None,
-        Door::Socket { .. } => state.flow.enter(&info)?,
+    // What may take as long as it likes neither takes a seat from others nor has a deadline.
+    let patient = info.is_long_running() || verbs::connects(&state.catalog, &info);
+    let seat = match door {
+        Door::Socket { .. } if !patient => state.flow.enter(&info)?,
+        _ => Seat::uncounted(),
     };
-    let deadline = deadline(state, &query, &info)?;
+    let deadline = deadline(state, &query, &info, patient)?;
     let ask = Ask {
-        method,
+        method: head.method,
+        uri: head.uri,
         info,
         query,
         headers: without_credentials(headers),
         user,
+        came: door.came(),
+        upgrade: head.extensions.remove(),
+        audit_id,
         deadline,
         warnings: Warnings::default(),
     };
     let ask = authorize(state, ask).await?;
-    if ask.info.is_long_running() {
+    let body = Unread::new(body, seat);
+    if patient {
         return answer(state, ask, body).await;
     }
     match tokio::time::timeout_at(deadline.into(), answer(state, ask, body)).await {
@@ -222,12 +240,13 @@ async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Re
 }
 
 /// The verb, and what belongs to every answer.
-async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: RequestBody) -> Outcome {
+async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -> Outcome {
     if !ask.info.is_resource {
         return Ok(paths::answer(state, &ask).await?);
     }
     let headers = ask.headers.clone();
-    let compress = ask.info.verb != "watch";
+    // What is passed on is compressed by whoever says it, if at all.
+    let compress = ask.info.verb != "watch" && !verbs::connects(&state.catalog, &ask.info);
     let ask = Arc::new(ask);
     let response = verbs::route(state, ask.clone(), body).await;
     let pretty = ask.query.get("pretty");
@@ -243,14 +262,19 @@ async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: RequestBo
     })
 }
 
-fn deadline(state: &State, query: &Query, info: &RequestInfo) -> Result<Instant, Refusal> {
+fn deadline(
+    state: &State,
+    query: &Query,
+    info: &RequestInfo,
+    patient: bool,
+) -> Result<Instant, Refusal> {
     let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
     let limit = if writes {
         state.limits.write
     } else {
         state.limits.request
     };
-    let wished = if info.is_long_running() {
+    let wished = if patient {
         None
     } else {
         duration::wished(query)?

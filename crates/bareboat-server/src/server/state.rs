@@ -10,6 +10,7 @@ use crate::kinds::catalog::Catalog;
 use crate::kinds::served::parse_entry;
 use crate::metrics::Metrics;
 use crate::protobuf::MetaMessages;
+use crate::proxy::Proxy;
 use bareboat_api::admission::{Brief, World};
 use bareboat_api::{Object, Str};
 use bareboat_storage::Store;
@@ -38,14 +39,39 @@ pub(crate) struct State {
     pub(crate) admission: Chain,
     pub(crate) messages: MetaMessages,
     pub(crate) flow: Flow,
+    pub(crate) proxy: Proxy,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Documents,
     pub(crate) health: Health,
     pub(crate) limits: Limits,
     /// What `/version` says.
     pub(crate) version: bareboat_api::Value,
-    pub(crate) under_way: AtomicUsize,
+    pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
+}
+
+/// How much is under way that a shutdown waits for.
+#[derive(Clone, Default)]
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
+
+/// Counts as under way while it is held.
+pub(crate) struct Counted(UnderWay);
+
+impl UnderWay {
+    pub(crate) fn enter(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Tells when a server begins to shut down.
@@ -53,6 +79,10 @@ pub(crate) struct State {
 pub(crate) struct Ending(watch::Receiver<bool>);
 
 impl Ending {
+    pub(crate) fn of(sender: &watch::Sender<bool>) -> Ending {
+        Ending(sender.subscribe())
+    }
+
     /// Waits for it.
     pub(crate) async fn begun(mut self) {
         // An error means that the server is gone, which is as ended as can be.
@@ -62,7 +92,7 @@ impl Ending {
 
 impl State {
     pub(crate) fn ending(&self) -> Ending {
-        Ending(self.ending.subscribe())
+        Ending::of(&self.ending)
     }
 
     pub(crate) fn is_ending(&self) -> bool {
@@ -72,7 +102,7 @@ impl State {
     pub(crate) async fn shut_down(&self) {
         self.ending.send_replace(true);
         let begun = std::time::Instant::now();
-        while self.under_way.load(Ordering::Relaxed) > 0 && begun.elapsed() < self.limits.drain {
+        while self.under_way.count() > 0 && begun.elapsed() < self.limits.drain {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.store.close().await;

@@ -1,12 +1,14 @@
 //! Verbs of computed kinds: what a program answers, shown as any other object is.
 
+use super::connect;
 use super::selection::Selection;
 use crate::authz::Authorized;
-use crate::kinds::computed::{Access, Change, Computed, Question};
+use crate::flow::Unread;
+use crate::kinds::computed::{Change, Computed, Question};
 use crate::kinds::served::Served;
 use crate::reply::{self, Body, Response};
 use crate::request::ask::Ask;
-use crate::request::body::{BodyError, RequestBody};
+use crate::request::body::BodyError;
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::ListOptions;
 use crate::request::parse::parse;
@@ -15,7 +17,7 @@ use crate::tables::{self, Include};
 use bareboat_api::facts::MessageRef;
 use bareboat_api::{Map, Object, Status, Value};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,28 +27,15 @@ use tokio::sync::mpsc;
 pub(super) async fn answer(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
-    body: RequestBody,
+    body: Unread,
     computed: Arc<Computed>,
     version: usize,
 ) -> Result<Response, Status> {
     let info = &ask.info;
-    let question = Question {
-        user: ask.user.clone(),
-        version: info.version.clone(),
-        namespace: info.namespace.clone(),
-        name: info.name.clone(),
-        subresource: info.subresource.clone(),
-        access: Access {
-            authn: state.authn.clone(),
-            authorizer: state.authorizer.clone(),
-        },
-    };
     if !info.subresource.is_empty() {
-        let mut request = http::Request::new(body);
-        *request.method_mut() = ask.method.clone();
-        *request.headers_mut() = HeaderMap::clone(&ask.headers);
-        return computed.do_connect(question, request).await;
+        return connect::computed(state, &ask, body, &computed).await;
     }
+    let question = connect::question(state, &ask);
     match info.verb.as_str() {
         "get" => {
             let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
@@ -68,7 +57,7 @@ pub(super) async fn answer(
         }
         "create" => {
             let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
-            let body = body.read().await?;
+            let (body, _seat) = body.read().await?;
             let object = decode(&ask, &computed, version, &body)?;
             let object = computed.do_create(question, object).await?;
             one(

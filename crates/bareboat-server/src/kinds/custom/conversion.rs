@@ -8,7 +8,7 @@ use bareboat_api::kind::{AsyncConvert, BoxFuture, ConvertError};
 use bareboat_api::metadata::{validate_annotations, validate_labels};
 use bareboat_api::value::write_string;
 use bareboat_api::{FieldPath, Map, Object, Str, Value};
-use bareboat_schema::crd::{Target, Webhook};
+use bareboat_schema::crd::Webhook;
 use bytes::Bytes;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -58,23 +58,13 @@ impl ReviewVersion {
 impl Converter {
     /// The converter a definition names.
     pub(super) fn new(webhook: &Webhook, outbound: &Arc<Outbound>) -> Converter {
-        let address = match &webhook.target {
-            Target::Url(url) => Address::Url(url.clone()),
-            Target::Service {
-                namespace,
-                name,
-                path,
-                port,
-            } => Address::Service {
-                namespace: namespace.clone(),
-                name: name.clone(),
-                path: path.clone(),
-                port: *port,
-            },
-        };
         Converter {
             outbound: outbound.clone(),
-            destination: Destination::new(&address, TIME_QUERY, &webhook.ca_bundle),
+            destination: Destination::new(
+                &Address::from(&webhook.target),
+                TIME_QUERY,
+                &webhook.ca_bundle,
+            ),
             review: ReviewVersion::first_known(&webhook.review_versions),
         }
     }

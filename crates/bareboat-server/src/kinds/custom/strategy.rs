@@ -1,6 +1,6 @@
 //! What the kind CustomResourceDefinition does: defaults, validation, and conditions set in the write itself.
 
-use super::{Names, taken};
+use super::{Names, subresources, taken};
 use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::{FieldError, Object, Str, Value};
 use bareboat_schema::crd::{self, Condition, reconcile, set_condition};
@@ -48,7 +48,9 @@ impl Strategy for DefinitionStrategy {
     }
 
     fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        crd::validate_create(new.value())
+        let mut errors = crd::validate_create(new.value());
+        errors.append(&mut subresources::check(new.value(), None));
+        errors
     }
 
     fn validate_update(
@@ -60,7 +62,9 @@ impl Strategy for DefinitionStrategy {
         if ctx.subresource == Some("status") {
             return crd::validate_status(new.value());
         }
-        crd::validate_update(new.value(), old.value())
+        let mut errors = crd::validate_update(new.value(), old.value());
+        errors.append(&mut subresources::check(new.value(), Some(old.value())));
+        errors
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>, _ctx: &WriteContext<'_>) -> Vec<String> {

@@ -137,23 +137,45 @@ impl Builder<'_> {
     }
 
     fn subresource(&self, sub: &Subresource, routes: &mut Vec<Route>) {
-        let connects = sub.role == SubresourceRole::Connect;
-        let mut parameters = self.path_parameters(true);
-        let operations = if connects {
-            parameters.retain(|parameter| parameter.name != parameters::PRETTY);
-            self.connections(sub)
-        } else {
-            let mut operations = self.parts(sub.verbs, Some(sub));
-            if sub.verbs.has(Verb::Create) {
-                operations.push(("post", self.create(Some(sub))));
-            }
-            operations
-        };
+        let path = format!("{}/{{name}}/{}", self.collection, sub.name);
+        if let SubresourceRole::Connect { paths } = sub.role {
+            return self.connection(sub, path, paths, routes);
+        }
+        let mut operations = self.parts(sub.verbs, Some(sub));
+        if sub.verbs.has(Verb::Create) {
+            operations.push(("post", self.create(Some(sub))));
+        }
         routes.push(Route {
-            path: format!("{}/{{name}}/{}", self.collection, sub.name),
-            parameters,
+            path,
+            parameters: self.path_parameters(true),
             operations,
         });
+    }
+
+    fn connection(&self, sub: &Subresource, path: String, paths: bool, routes: &mut Vec<Route>) {
+        let mut parameters = self.path_parameters(true);
+        parameters.retain(|parameter| parameter.name != parameters::PRETTY);
+        let mut deeper = self.connections(sub);
+        for (_, operation) in &mut deeper {
+            operation.id.push_str("WithPath");
+        }
+        let below = Route {
+            path: format!("{path}/{{path}}"),
+            parameters: parameters
+                .iter()
+                .cloned()
+                .chain([Parameter::path()])
+                .collect(),
+            operations: deeper,
+        };
+        routes.push(Route {
+            path,
+            parameters,
+            operations: self.connections(sub),
+        });
+        if paths {
+            routes.push(below);
+        }
     }
 
     /// Reading, replacing and patching an object or a part of it.

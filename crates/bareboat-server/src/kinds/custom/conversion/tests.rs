@@ -171,11 +171,11 @@ fn labels_that_were_odd_before_may_stay_odd() {
 async fn only_objects_of_other_versions_that_say_something_are_sent() {
     let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
     let webhook = Webhook {
-        target: Target::Url("http://not.https".to_owned()),
+        target: bareboat_schema::crd::Target::Url("http://not.https".to_owned()),
         ca_bundle: String::new(),
         review_versions: vec![Str::const_new("v1")],
     };
-    let converter = Converter::new(&webhook, &Arc::new(Outbound::new(&store)));
+    let converter = Converter::new(&webhook, &Arc::new(Outbound::new(&store, None)));
     let empty = value!({"apiVersion": "g/v2", "kind": "Foo"});
     let given = vec![original().into(), empty];
     let done = converter.convert(given, "g/v1").await.unwrap();

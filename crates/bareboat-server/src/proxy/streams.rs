@@ -1,0 +1,160 @@
+//! Bodies in passing: the request's, which has a limit, and the answer's, which ends when the server does.
+
+use super::Held;
+use crate::outbound::Load;
+use crate::request::body::{BodyError, RequestBody};
+use crate::server::state::Ending;
+use bareboat_api::Status;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
+
+const ARRIVING: u8 = 0;
+const WHOLE: u8 = 1;
+const TOO_LARGE: u8 = 2;
+const BROKEN: u8 = 3;
+
+/// What became of the body of a request, for whoever wonders why there is no answer.
+#[derive(Clone)]
+pub(super) struct Sent {
+    fate: Arc<AtomicU8>,
+    limit: usize,
+}
+
+impl Sent {
+    /// A body on its way, and what will be known of it.
+    pub(super) fn new(body: RequestBody, limit: usize) -> Result<(RequestBody, Sent), Status> {
+        if body.size_hint().lower() > limit as u64 {
+            return Err(Status::too_large(limit));
+        }
+        let whole = body.is_end_stream();
+        let sent = Sent {
+            fate: Arc::new(AtomicU8::new(if whole { WHOLE } else { ARRIVING })),
+            limit,
+        };
+        if whole {
+            return Ok((RequestBody::default(), sent));
+        }
+        let passing = Sending {
+            inner: body,
+            left: limit,
+            fate: sent.fate.clone(),
+        };
+        Ok((RequestBody::Boxed(Box::pin(passing)), sent))
+    }
+
+    /// Whether the client is still to send something.
+    pub(super) fn is_arriving(&self) -> bool {
+        self.fate.load(Ordering::Relaxed) == ARRIVING
+    }
+
+    /// What the client did wrong, if it did.
+    pub(super) fn fault(&self) -> Option<Status> {
+        match self.fate.load(Ordering::Relaxed) {
+            TOO_LARGE => Some(Status::too_large(self.limit)),
+            BROKEN => Some(Status::bad_request("the body of the request ended early")),
+            _ => None,
+        }
+    }
+}
+
+struct Sending {
+    inner: RequestBody,
+    left: usize,
+    fate: Arc<AtomicU8>,
+}
+
+impl Body for Sending {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let polled = std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let fate = match &polled {
+            None => WHOLE,
+            Some(Err(_)) => BROKEN,
+            Some(Ok(frame)) => {
+                let size = frame.data_ref().map_or(0, Bytes::len);
+                match self.left.checked_sub(size) {
+                    None => {
+                        self.fate.store(TOO_LARGE, Ordering::Relaxed);
+                        return Poll::Ready(Some(Err("the body is too large".into())));
+                    }
+                    Some(left) => self.left = left,
+                }
+                if self.inner.is_end_stream() {
+                    WHOLE
+                } else {
+                    ARRIVING
+                }
+            }
+        };
+        self.fate.store(fate, Ordering::Relaxed);
+        Poll::Ready(polled)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// The body of an answer.
+///
+/// An answer of known length is let finish when the server ends. One that may go on for ever breaks off, and does so in a
+/// way that cannot be taken for its end.
+pub(super) struct Answered {
+    inner: Incoming,
+    ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    _held: (Held, Load),
+}
+
+impl Answered {
+    pub(super) fn new(inner: Incoming, ending: Ending, held: (Held, Load)) -> Answered {
+        let endless = inner.size_hint().exact().is_none();
+        Answered {
+            inner,
+            ending: endless.then(|| Box::pin(ending.begun()) as _),
+            _held: held,
+        }
+    }
+}
+
+impl Body for Answered {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let Some(ending) = &mut self.ending
+            && ending.as_mut().poll(cx).is_ready()
+        {
+            self.ending = None;
+            return Poll::Ready(Some(Err("the server is shutting down".into())));
+        }
+        Pin::new(&mut self.inner)
+            .poll_frame(cx)
+            .map_err(BodyError::from)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

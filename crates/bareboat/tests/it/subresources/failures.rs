@@ -1,0 +1,164 @@
+//! Backends that are dead, slow, lying or strangers: what clients are told, and that nobody else is hurt.
+
+use super::*;
+use bareboat::api::kind::User;
+use bareboat::server::request::body::{BodyError, RequestBody};
+
+/// A definition whose subresources lead to somebody bad each, and one that is good.
+async fn surrounded(server: &TestServer, callers: &Ca) -> TestBackend {
+    let good = TestBackend::start(callers, Speaks::Http1).await;
+    let babbling = Speaks::Bytes(b"SSH-2.0-hello\r\n\r\n".to_vec());
+    let babbling = TestBackend::start(callers, babbling).await;
+    let wordy = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(1 << 20));
+    let wordy = TestBackend::start(callers, Speaks::Bytes(wordy.into())).await;
+    let mute = TestBackend::start(callers, Speaks::Bytes(Vec::new())).await;
+    let proud = TestBackend::start(&Ca::new(), Speaks::Http1).await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = closed.local_addr().unwrap().port();
+    let mut dead = good.by_url("");
+    dead["url"] = json!(format!("https://localhost:{closed}"));
+    let mut stranger = good.by_url("");
+    stranger["caBundle"] = babbling.by_url("")["caBundle"].clone();
+    let mut misnamed = good.by_url("");
+    misnamed["url"] = json!(format!("https://127.0.0.1:{}", good.port));
+    let service = json!({"service": {"namespace": "default", "name": "nobody"}});
+    let part = |name: &str, client: Value| json!({"name": name, "verbs": ["get", "create"], "clientConfig": client});
+    let mut slow = part("slow", good.by_url(""));
+    slow["timeoutSeconds"] = json!(1);
+    let parts = json!([
+        part("good", good.by_url("")),
+        slow,
+        part("dead", dead),
+        part("stranger", stranger),
+        part("misnamed", misnamed),
+        part("proud", proud.by_url("")),
+        part("babbling", babbling.by_url("")),
+        part("wordy", wordy.by_url("")),
+        part("mute", mute.by_url("")),
+        part("nobody", service),
+    ]);
+    define(server, &parts).await;
+    good
+}
+
+#[tokio::test]
+async fn a_failure_says_whose_fault_it_is() {
+    let (callers, builder) = builder();
+    let server = builder.start().await;
+    let _good = surrounded(&server, &callers).await;
+    let cases = [
+        (
+            "good?do=redirect",
+            502,
+            "the backend attempted to redirect this request, which is not permitted",
+        ),
+        ("slow?do=hang", 504, "did not answer within 1 s"),
+        (
+            "dead",
+            503,
+            "error trying to reach service: dial tcp 127.0.0.1:",
+        ),
+        (
+            "stranger",
+            503,
+            "x509: certificate signed by unknown authority",
+        ),
+        ("misnamed", 503, "x509: "),
+        ("proud", 502, "gave no proper answer: "),
+        ("babbling", 502, "gave no proper answer: "),
+        ("wordy", 502, "gave no proper answer: "),
+        ("mute", 502, "gave no proper answer: "),
+        ("nobody", 503, "service \"nobody\" not found"),
+    ];
+    for (path, code, expected) in cases {
+        let (found, reason, message) = server.get(&format!("{ONE}/{path}")).await.status();
+        assert_eq!(found, code, "{path}: {reason} {message}");
+        assert!(message.contains(expected), "{path}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
+    let (server, backend) = start(Speaks::Http2(100)).await;
+    for http2 in [false, true] {
+        let mut connection = if http2 {
+            Connection::http2(&server, As::Admin).await
+        } else {
+            Connection::http1(&server, As::Admin).await
+        };
+        let path = format!("{ONE}/console?do=die");
+        let response = connection.start("GET", &path, &[], "").await;
+        assert_eq!(response.status(), 200);
+        backend.go_on();
+        let body = http_body_util::BodyExt::collect(response.into_body());
+        assert!(soon(body).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn bodies_have_the_limit_they_have_everywhere() {
+    let (server, backend) = start(Speaks::Http1).await;
+    let path = format!("{ONE}/start?do=mirror");
+    let large = vec![b'x'; 3 << 20];
+    let mirrored = server
+        .send("POST", &path, &[], large.clone())
+        .await
+        .expect(200);
+    assert_eq!(mirrored.bytes.len(), large.len());
+    let calls = backend.calls();
+    let too_large = vec![b'x'; (3 << 20) + 1];
+    let answer = server.send("POST", &path, &[], too_large.clone()).await;
+    assert_eq!(answer.status().1, "RequestEntityTooLarge");
+    assert_eq!(
+        backend.calls(),
+        calls,
+        "it was known before anybody was called"
+    );
+
+    // Of unknown length, and to somebody who does not answer before it is whole.
+    let pieces = too_large.chunks(1 << 16).map(bytes::Bytes::copy_from_slice);
+    let pieces: Vec<_> = pieces
+        .map(|piece| Ok::<_, BodyError>(http_body::Frame::data(piece)))
+        .collect();
+    let body = http_body_util::StreamBody::new(futures_util::stream::iter(pieces));
+    let request =
+        http::Request::post(format!("{ONE}/start")).body(RequestBody::Boxed(Box::pin(body)));
+    let admin = User {
+        name: "admin".into(),
+        groups: vec!["system:masters".into()],
+        ..User::default()
+    };
+    let answer = read(server.server().call(admin, request.unwrap()).await).await;
+    assert_eq!(answer.status().1, "RequestEntityTooLarge");
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_backend_takes_no_seat_from_others() {
+    let (callers, builder) = builder();
+    let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
+    let server = builder
+        .with(|builder| builder.max_in_flight(1, 1))
+        .listening()
+        .start()
+        .await;
+    define(&server, &declared(&backend)).await;
+    let mut waiting = Vec::new();
+    for number in 1..=8 {
+        let mut connection = Connection::http1(&server, As::Admin).await;
+        waiting.push(tokio::spawn(async move {
+            let path = format!("{ONE}/console?do=hang");
+            connection.start("GET", &path, &[], "").await
+        }));
+        while backend.calls() < number {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+    let mut connection = Connection::http1(&server, As::Admin).await;
+    connection.send("GET", ONE, &[], "").await.expect(200);
+    let body = machine("two").to_string();
+    connection
+        .send("POST", MACHINES, &[], body)
+        .await
+        .expect(201);
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}
