@@ -151,6 +151,8 @@ pub struct Field {
     pub patch_merge: bool,
     /// Strategic merge: members that the patch does not retain go away.
     pub retain_keys: bool,
+    /// A strategic merge patch replaces the object as a whole.
+    pub patch_replaces: bool,
     /// Strategic merge: the key that matches elements.
     pub merge_key: Option<Str>,
     /// The default the published schema declares.
@@ -251,7 +253,12 @@ impl TypeNode for Element {
         None
     }
     fn is_atomic(&self) -> bool {
-        matches!(self.0, Type::Message(message) if message.atomic)
+        match self.0 {
+            Type::Message(message) => message.atomic,
+            // What is inside belongs to another type.
+            Type::RawExtension => true,
+            _ => false,
+        }
     }
 }
 
@@ -286,5 +293,8 @@ impl TypeNode for Field {
             retain_keys: self.retain_keys,
             merge_key: self.merge_key.as_deref(),
         }
+    }
+    fn patch_replaces(&self) -> bool {
+        self.patch_replaces
     }
 }

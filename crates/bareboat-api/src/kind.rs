@@ -14,7 +14,7 @@ pub use action::{Acted, Action, Change, Form, Hands, Place, Posted};
 pub use columns::{Cell, Column, Now};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
 pub use shape::{Definition, Findings, Shape, Validated};
-pub use strategy::{NoStrategy, Strategy, User, WriteContext};
+pub use strategy::{NoStrategy, Reservation, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};
 
 use crate::Str;
@@ -93,6 +93,8 @@ pub struct Policy {
     pub name_rule: NameRule,
     /// When `metadata.generation` moves.
     pub generation: Generation,
+    /// Members of metadata whose change moves it too.
+    pub generation_counts: &'static [&'static str],
     /// PUT on a missing object creates it.
     pub create_on_update: bool,
     /// PUT without a resourceVersion overwrites.
@@ -120,6 +122,7 @@ impl Default for Policy {
         Policy {
             name_rule: NameRule::Subdomain,
             generation: Generation::Untracked,
+            generation_counts: &[],
             create_on_update: false,
             unconditional_update: true,
             delete_returns_object: false,

@@ -10,6 +10,7 @@ pub mod describe;
 pub mod facts;
 pub mod kinds;
 mod reach;
+pub mod services;
 pub mod shape;
 mod strategies;
 pub mod typed;

@@ -81,6 +81,18 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FILE", env = "BAREBOAT_CLIENT_CA")]
     pub(crate) client_ca: Option<PathBuf>,
 
+    /// Give services addresses of this network, or of one of IPv4 and one of IPv6 [default: 10.0.0.0/24]
+    #[arg(
+        long,
+        value_name = "CIDR[,CIDR]",
+        env = "BAREBOAT_SERVICE_CLUSTER_IP_RANGE"
+    )]
+    pub(crate) service_cluster_ip_range: Option<String>,
+
+    /// Give services node ports of this range [default: 30000-32767]
+    #[arg(long, value_name = "FROM-TO", env = "BAREBOAT_SERVICE_NODE_PORT_RANGE")]
+    pub(crate) service_node_port_range: Option<String>,
+
     /// Keep history for this long, so that watches can resume [default: 10m]
     #[arg(long, value_name = "DURATION", env = "BAREBOAT_RETAIN_FOR")]
     pub(crate) retain_for: Option<String>,

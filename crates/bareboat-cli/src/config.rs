@@ -4,6 +4,7 @@ use crate::args::ServeFlags;
 use anyhow::{Context, Result, bail};
 use bareboat::api::Value;
 use bareboat::api::value::from_value;
+use bareboat::builtin::services::ServiceRanges;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ struct File {
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
+    service_cluster_ip_range: Option<String>,
+    service_node_port_range: Option<String>,
     retain_for: Option<String>,
     retain_revisions: Option<u64>,
     max_reads_in_flight: Option<usize>,
@@ -39,6 +42,7 @@ pub(crate) struct Config {
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) client_ca: Option<PathBuf>,
+    pub(crate) services: ServiceRanges,
     pub(crate) retain_for: Duration,
     pub(crate) retain_revisions: u64,
     pub(crate) max_in_flight: (usize, usize),
@@ -81,6 +85,17 @@ impl Config {
                 })?)
             }
         };
+        let networks = flags
+            .service_cluster_ip_range
+            .or(file.service_cluster_ip_range);
+        let ports = flags
+            .service_node_port_range
+            .or(file.service_node_port_range);
+        let services = ServiceRanges::parse(
+            networks.as_deref().unwrap_or("10.0.0.0/24"),
+            ports.as_deref().unwrap_or("30000-32767"),
+        )
+        .context("the ranges of services cannot be used")?;
         Ok(Config {
             data_dir: flags
                 .data_dir
@@ -96,6 +111,7 @@ impl Config {
             token_file: flags.token_file.or(file.token_file),
             tls,
             client_ca: flags.client_ca.or(file.client_ca),
+            services,
             retain_for,
             retain_revisions: flags
                 .retain_revisions

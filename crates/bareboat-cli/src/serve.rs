@@ -9,7 +9,7 @@ use bareboat::prelude::*;
 use bareboat::storage::StoreOptions;
 use std::fs;
 use std::io::IsTerminal as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +58,10 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     let store = open_store(config)?;
     let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
     let (chain, client_ca, tls) = tls(config, &certificates)?;
+    let settings = Settings::default().services(config.services.clone());
     let mut builder = Server::builder()
         .storage(store.clone())
-        .control_plane()
+        .control_plane_with(&settings)
         .client_identity(ClientIdentity::from_pem(
             &certificates.front_proxy.0,
             &certificates.front_proxy.1,
@@ -82,6 +83,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         .build()?;
     let options = bareboat::controllers::Options {
         root_ca: Some(certificates.ca.clone()),
+        kubernetes: Some(settings.kubernetes(config.bind.port())),
         front_proxy: Some(bareboat::controllers::FrontProxy {
             client_ca,
             ca: certificates.front_proxy_ca.clone(),
@@ -92,6 +94,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
     let open = async {
         let address = server.listen(config.bind, Some(tls)).await?;
+        controllers.listens(advertised(address));
         let kubeconfig = config.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         write_private(&kubeconfig, &text)?;
@@ -170,6 +173,23 @@ fn tokens(path: &Path) -> Result<StaticTokens> {
         tracing::warn!(file = %path.display(), "the token file holds no token");
     }
     Ok(tokens)
+}
+
+/// The address others reach: this machine's own where the server listens on all of them.
+fn advertised(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
+    }
+    let (any, somewhere) = match address.ip() {
+        IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
+        IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),
+    };
+    // A datagram socket that is connected knows which address it would send from, and sends nothing.
+    let own = UdpSocket::bind(any).and_then(|socket| {
+        socket.connect(somewhere)?;
+        socket.local_addr()
+    });
+    SocketAddr::new(own.map_or(address.ip(), |own| own.ip()), address.port())
 }
 
 /// The address a client on this machine reaches.

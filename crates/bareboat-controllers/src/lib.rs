@@ -12,6 +12,7 @@ mod expiry;
 mod feed;
 mod garbage;
 mod kinds;
+mod kubernetes;
 mod namespaces;
 mod options;
 mod pods;
@@ -20,17 +21,20 @@ mod residents;
 mod sweep;
 
 pub use client::Client;
+pub use kubernetes::KubernetesService;
 pub use options::{FrontProxy, Options};
 
 use bareboat_server::Server;
 use feed::Listener;
 use queue::{Queue, work};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Running controllers; they end when this is dropped.
 pub struct Controllers {
     tasks: JoinSet<()>,
+    kubernetes: Option<Arc<kubernetes::Keeper>>,
 }
 
 impl Controllers {
@@ -42,8 +46,14 @@ impl Controllers {
     /// Creates what must be there from the start, and starts the controllers that are wanted.
     pub async fn start_with(server: Server, options: Options) -> Controllers {
         let client = Client::new(server.clone());
+        let kubernetes = options
+            .kubernetes
+            .map(|wanted| Arc::new(kubernetes::Keeper::new(&client, wanted)));
         if options.bootstrap {
             bootstrap::run(&client, options.front_proxy.as_ref()).await;
+            if let Some(keeper) = &kubernetes {
+                keeper.look().await;
+            }
         }
         let mut tasks = JoinSet::new();
         let mut listeners: Vec<Box<dyn Listener>> = Vec::new();
@@ -101,10 +111,29 @@ impl Controllers {
                 async move { worker.look(namespace).await }
             }));
         }
+        if options.residents
+            && let Some(keeper) = &kubernetes
+        {
+            listeners.push(Box::new(kubernetes::Ear(keeper.queue.clone())));
+        }
+        if let Some(keeper) = kubernetes.clone() {
+            let queue = keeper.queue.clone();
+            tasks.spawn(work(queue, 1, move |()| {
+                let keeper = keeper.clone();
+                async move { keeper.look().await }
+            }));
+        }
         if !listeners.is_empty() {
             tasks.spawn(feed::run(server.store().clone(), listeners));
         }
-        Controllers { tasks }
+        Controllers { tasks, kubernetes }
+    }
+
+    /// Tells where the server listens, so that its service leads there.
+    pub fn listens(&self, address: SocketAddr) {
+        if let Some(keeper) = &self.kubernetes {
+            keeper.listens(address);
+        }
     }
 
     /// Ends them.

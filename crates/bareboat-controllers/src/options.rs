@@ -1,5 +1,7 @@
 //! Which controllers run, and what they need to know.
 
+use crate::KubernetesService;
+
 /// Which controllers run, and what they need to know; all of them unless said otherwise.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -15,10 +17,12 @@ pub struct Options {
     pub expiry: bool,
     /// Ends deleted pods when their grace period is over; not for servers with kubelets.
     pub pods: bool,
-    /// Keeps the service account `default` and the config map `kube-root-ca.crt` in every namespace.
+    /// Keeps the service account `default`, the service `default/kubernetes` and the config map `kube-root-ca.crt` in every namespace.
     pub residents: bool,
     /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
     pub root_ca: Option<String>,
+    /// The service `default/kubernetes` and what goes with it; nothing without.
+    pub kubernetes: Option<KubernetesService>,
     /// What servers behind this one must know to believe whom it names; without it there is no config map
     /// `extension-apiserver-authentication`.
     pub front_proxy: Option<FrontProxy>,
@@ -46,6 +50,7 @@ impl Default for Options {
             pods: true,
             residents: true,
             root_ca: None,
+            kubernetes: None,
             front_proxy: None,
         }
     }

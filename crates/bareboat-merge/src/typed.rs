@@ -55,7 +55,7 @@ enum Shape {
 fn shape(node: &dyn TypeNode, value: Option<&Value>) -> Option<Shape> {
     match node.form() {
         Form::Scalar => Some(Shape::Leaf),
-        Form::Struct | Form::Map if node.is_atomic() => Some(Shape::Leaf),
+        Form::Struct | Form::Map | Form::Untyped if node.is_atomic() => Some(Shape::Leaf),
         Form::Struct | Form::Map => Some(Shape::Members),
         Form::List(ListType::Atomic) => Some(Shape::Leaf),
         Form::List(ListType::Set) => Some(Shape::Set),

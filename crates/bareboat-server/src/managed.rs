@@ -300,7 +300,8 @@ impl Edit for Apply {
     }
 }
 
-fn apply_error(error: ApplyError) -> Status {
+/// What managing fields refuses, as an answer.
+pub(crate) fn apply_error(error: ApplyError) -> Status {
     match error {
         ApplyError::WrongType(_) | ApplyError::HasManagedFields => {
             Status::bad_request(error.to_string())

@@ -5,6 +5,7 @@ use crate::certificates::Certificates;
 use crate::client;
 use bareboat::api::kind::User;
 use bareboat::client::in_process;
+use bareboat::control_plane::Settings;
 use bareboat::controllers::{Controllers, Options};
 use bareboat::server::reply::Response;
 use bareboat::server::request::body::RequestBody;
@@ -200,6 +201,7 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
             expiry: on,
             pods: on,
             residents: on,
+            kubernetes: Some(Settings::default().kubernetes(6443)),
             ..Options::default()
         };
         Some(bareboat::control_plane::start_with(&server, options).await)

@@ -4,11 +4,14 @@ use crate::reviews;
 use bareboat_api::Kind;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_builtin::admission::{Completion, NamespaceLifecycle};
+use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
-use bareboat_controllers::{Controllers, Options};
+use bareboat_controllers::{Controllers, KubernetesService, Options};
 use bareboat_server::{Server, ServerBuilder};
 use bareboat_sqlite::{Sqlite, SqliteError};
-use bareboat_storage::{OpenError, Store, StoreOptions};
+use bareboat_storage::{
+    Entry, Event, EventKind, Observer, OpenError, Snapshot, Store, StoreOptions,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +51,33 @@ pub fn open_sqlite(
     Store::open(Arc::new(backend), options).map_err(OpenSqliteError::Content)
 }
 
+/// What can be chosen about the default control plane.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where addresses and node ports of services come from.
+    pub services: ServiceRanges,
+}
+
+impl Settings {
+    /// The same with other ranges for services.
+    #[must_use]
+    pub fn services(mut self, ranges: ServiceRanges) -> Settings {
+        self.services = ranges;
+        self
+    }
+
+    /// The service `default/kubernetes` of a server with these settings, for [`Options::kubernetes`].
+    pub fn kubernetes(&self, port: u16) -> KubernetesService {
+        KubernetesService {
+            networks: self.services.networks(),
+            address: self.services.first_address(),
+            port,
+            endpoint: None,
+        }
+    }
+}
+
 /// The kind CustomResourceDefinition.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
@@ -55,12 +85,23 @@ const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefini
 pub trait ControlPlane {
     /// Serves the built-in kinds and custom kinds, with their admission and in protobuf.
     #[must_use]
-    fn control_plane(self) -> Self;
+    fn control_plane(self) -> Self
+    where
+        Self: Sized,
+    {
+        self.control_plane_with(&Settings::default())
+    }
+
+    /// The same, with choices of one's own.
+    #[must_use]
+    fn control_plane_with(self, settings: &Settings) -> Self;
 }
 
 impl ControlPlane for ServerBuilder {
-    fn control_plane(self) -> Self {
+    fn control_plane_with(self, settings: &Settings) -> Self {
+        let claims = Claims::new(settings.services.clone());
         let mut builder = self
+            .observe(SERVICES.2, Arc::new(Services(claims.clone())))
             .mutator(NamespaceLifecycle)
             .mutator(Completion)
             .protobuf(facts::message, facts::kind)
@@ -69,11 +110,44 @@ impl ControlPlane for ServerBuilder {
             let place = (kind.group.as_str(), kind.names.plural.as_str());
             builder = match reviews::computed(without_connections(kind.clone())) {
                 Ok(review) => builder.computed(review),
+                Err(kind) if place == (SERVICES.0, SERVICES.1) => {
+                    builder.kind(services::allocating(*kind, &claims))
+                }
                 Err(kind) if place == DEFINITIONS => builder.custom_resources(*kind),
                 Err(kind) => builder.kind(*kind),
             };
         }
         builder
+    }
+}
+
+/// The kind Service, and its place in the store.
+const SERVICES: (&str, &str, &str) = ("", "services", "core/services");
+
+/// Tells the claims of services what is stored.
+struct Services(Arc<Claims>);
+
+impl Observer for Services {
+    fn reset(&self, snapshot: &Snapshot) {
+        self.0.forget();
+        for entry in snapshot.range("", None) {
+            note(&self.0, entry);
+        }
+    }
+
+    fn changed(&self, event: &Arc<Event>) {
+        match event.kind {
+            EventKind::Deleted => self.0.note(event.key(), None),
+            _ => note(&self.0, &event.entry),
+        }
+    }
+}
+
+fn note(claims: &Claims, entry: &Entry) {
+    match bareboat_wire::json::parse(entry.json()) {
+        Ok(parsed) => claims.note(entry.key(), Some(&parsed.value)),
+        // What cannot be read is served to nobody, and claims nothing.
+        Err(error) => tracing::error!(key = entry.key(), %error, "a stored service does not parse"),
     }
 }
 
@@ -89,9 +163,16 @@ fn without_connections(mut kind: Kind) -> Kind {
     kind
 }
 
+/// Where API servers usually listen.
+const USUAL_PORT: u16 = 6443;
+
 /// Creates what must be there from the start, and starts the controllers.
 pub async fn start(server: &Server) -> Controllers {
-    start_with(server, Options::default()).await
+    let options = Options {
+        kubernetes: Some(Settings::default().kubernetes(USUAL_PORT)),
+        ..Options::default()
+    };
+    start_with(server, options).await
 }
 
 /// The same, with controllers switched off or told what they cannot know.

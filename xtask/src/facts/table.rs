@@ -214,6 +214,9 @@ impl Writer<'_> {
                     None => text.push_str(",merge"),
                 }
             }
+            if strategy.split(',').any(|part| part == "replace") {
+                text.push_str(",replace");
+            }
             if strategy.split(',').any(|part| part == "retainKeys") {
                 text.push_str(",retainKeys");
             }

@@ -1,6 +1,7 @@
 //! What a kind does beyond its data: prepare and validate objects on the way in.
 
-use crate::{FieldError, Object, Str};
+use crate::{FieldError, Object, Status, Str};
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// Who asks.
@@ -34,6 +35,26 @@ pub struct WriteContext<'a> {
     pub now: &'a str,
     /// The version of the request, such as `v1`.
     pub version: &'a str,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+}
+
+/// What a write holds until it is stored or has failed: addresses, ports, names. Dropping it gives them back, so what
+/// is stored must count as taken by then.
+#[derive(Default)]
+#[must_use = "what is reserved is given back when this is dropped"]
+pub struct Reservation(Option<Box<dyn Any + Send + Sync>>);
+
+impl Reservation {
+    /// Holds something whose drop gives it back.
+    pub fn holding(held: impl Any + Send + Sync) -> Reservation {
+        Reservation(Some(Box::new(held)))
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
 }
 
 /// What a kind does beyond its data. Every method does nothing unless a kind says otherwise.
@@ -46,6 +67,17 @@ pub trait Strategy: Send + Sync {
 
     /// Completes an object that is about to replace another.
     fn prepare_update(&self, _new: &mut Object, _old: &Object, _ctx: &WriteContext<'_>) {}
+
+    /// Takes what only one object can have and completes the object with it, after it was prepared and before it is
+    /// validated. The server keeps what is held until the write is done, one way or the other.
+    fn reserve(
+        &self,
+        _new: &mut Object,
+        _old: Option<&Object>,
+        _ctx: &WriteContext<'_>,
+    ) -> Result<Reservation, Status> {
+        Ok(Reservation::default())
+    }
 
     /// Says what is wrong with a new object.
     fn validate_create(&self, _new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
@@ -86,6 +118,11 @@ pub trait Strategy: Send + Sync {
     /// Whether the beginning of a deletion neither moves the generation nor tells a grace period.
     fn keeps_generation_on_delete(&self) -> bool {
         false
+    }
+
+    /// Kinds (group and plural) whose objects of the same name and namespace go when an object of this kind is gone.
+    fn companions(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
     }
 
     /// Whether an object under deletion without metadata finalizers must stay nevertheless.

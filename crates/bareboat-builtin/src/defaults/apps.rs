@@ -32,8 +32,15 @@ pub(crate) fn replica_set(object: &mut Value) {
     spec.fill("replicas", 1);
 }
 
+/// Counts the changes of a daemon set's template.
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
 /// The defaults of a daemon set.
 pub(crate) fn daemon_set(object: &mut Value) {
+    let metadata = object.make_object().object_mut("metadata");
+    metadata
+        .object_mut("annotations")
+        .fill(TEMPLATE_GENERATION, "1");
     let spec = spec(object);
     template(spec);
     let strategy = spec.object_mut("updateStrategy");

@@ -54,6 +54,7 @@ fn json_only(field: &Field) -> Field {
         granular: field.granular,
         patch_merge: field.patch_merge,
         retain_keys: field.retain_keys,
+        patch_replaces: field.patch_replaces,
         merge_key: field.merge_key.clone(),
         default: field.default.clone(),
         element: field.element,
@@ -96,6 +97,7 @@ fn field(text: &'static str, package: &str) -> Field {
         granular: false,
         patch_merge: false,
         retain_keys: false,
+        patch_replaces: false,
         merge_key: None,
         default: None,
         element: Element(ty),
@@ -113,6 +115,7 @@ fn apply(attribute: &'static str, field: &mut Field) {
     };
     match name {
         "set" => field.list = ListType::Set,
+        "replace" => field.patch_replaces = true,
         "map" => {
             field.list = ListType::Map;
             field.keys = argument.split(';').map(list_key).collect();

@@ -15,7 +15,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .scale(".spec.selector")
             .status()
             .columns(columns::deployments())
-            .generation()
+            .generation_with(&["annotations"])
             .rules(strategies::deployment())
             .done(),
         namespaced(GROUP, "replicasets", "ReplicaSet")

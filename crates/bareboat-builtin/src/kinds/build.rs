@@ -197,6 +197,12 @@ impl Build {
         self
     }
 
+    /// Objects have a generation that some members of metadata move too.
+    pub(super) fn generation_with(mut self, metadata: &'static [&'static str]) -> Build {
+        self.kind.policy.generation_counts = metadata;
+        self.generation()
+    }
+
     pub(super) fn create_on_update(mut self) -> Build {
         self.kind.policy.create_on_update = true;
         self

@@ -9,7 +9,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         namespaced("discovery.k8s.io", "endpointslices", "EndpointSlice")
             .version("v1", defaults::endpoint_slice)
             .columns(columns::endpoint_slices())
-            .generation()
+            .generation_with(&["labels"])
             .rules(strategies::endpoint_slice())
             .done(),
     ]

@@ -6,14 +6,12 @@ use super::check::{
 };
 use super::pod_spec;
 use super::warnings;
+use crate::defaults::TEMPLATE_GENERATION;
 use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::{Selector, validate_selector};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 use std::collections::HashSet;
-
-/// The annotation that still carries how often the template of a daemon set changed.
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// What deployments do.
 pub(crate) fn deployment() -> Rules {
@@ -117,7 +115,11 @@ pub(crate) fn stateful_set() -> Rules {
 /// What daemon sets do.
 pub(crate) fn daemon_set() -> Rules {
     Rules::validating(validate_daemon_set)
-        .creating(|new, _| set_template_generation(new, 1))
+        .creating(|new, _| {
+            if template_generation(new).is_none() {
+                set_template_generation(new, 1);
+            }
+        })
         .changing(prepare_daemon_set)
         .updating(selector_is_immutable)
         .warning(|new, old| warnings::template(new, old, &["spec", "template"]))
@@ -426,6 +428,11 @@ fn validate_daemon_set(object: &Object, wrong: &mut Errors) {
     }
 }
 
+fn template_generation(object: &Object) -> Option<i64> {
+    let text = object.annotation(TEMPLATE_GENERATION)?;
+    text.parse().ok().filter(|number| *number > 0)
+}
+
 fn set_template_generation(object: &mut Object, number: i64) {
     object
         .metadata_mut()
@@ -435,10 +442,7 @@ fn set_template_generation(object: &mut Object, number: i64) {
 
 /// The count of template changes follows the template, whatever the writer says.
 fn prepare_daemon_set(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
-    let known: i64 = old
-        .annotation(TEMPLATE_GENERATION)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1);
+    let known = template_generation(old).unwrap_or(1);
     let changed = new.at(&["spec", "template"]) != old.at(&["spec", "template"]);
     set_template_generation(new, if changed { known + 1 } else { known });
 }

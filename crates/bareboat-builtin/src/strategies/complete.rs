@@ -5,8 +5,8 @@
 
 use crate::typed;
 use bareboat_api::facts::{MessageRef, Type};
-use bareboat_api::kind::{Strategy, WriteContext};
-use bareboat_api::{FieldError, Object, Str, Value};
+use bareboat_api::kind::{Reservation, Strategy, WriteContext};
+use bareboat_api::{FieldError, Object, Status, Str, Value};
 use std::sync::Arc;
 
 /// A strategy that gives new objects an empty status before the kind's own strategy sees them.
@@ -78,5 +78,22 @@ impl Strategy for Complete {
 
     fn holds_back_deletion(&self, object: &Object) -> bool {
         self.inner.holds_back_deletion(object)
+    }
+
+    fn keeps_generation_on_delete(&self) -> bool {
+        self.inner.keeps_generation_on_delete()
+    }
+
+    fn reserve(
+        &self,
+        new: &mut Object,
+        old: Option<&Object>,
+        ctx: &WriteContext<'_>,
+    ) -> Result<Reservation, Status> {
+        self.inner.reserve(new, old, ctx)
+    }
+
+    fn companions(&self) -> &'static [(&'static str, &'static str)] {
+        self.inner.companions()
     }
 }

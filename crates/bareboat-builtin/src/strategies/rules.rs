@@ -31,6 +31,8 @@ pub(crate) struct Rules {
     pub(crate) validate_part: Option<ValidatePart>,
     /// Warns.
     pub(crate) warnings: Option<Warn>,
+    /// Kinds whose objects of the same name go with an object.
+    pub(crate) companions: &'static [(&'static str, &'static str)],
 }
 
 impl Rules {
@@ -66,6 +68,15 @@ impl Rules {
     /// The same rules with warnings.
     pub(crate) fn warning(mut self, warnings: Warn) -> Rules {
         self.warnings = Some(warnings);
+        self
+    }
+
+    /// The same rules with kinds whose objects of the same name go with an object.
+    pub(crate) fn with_companions(
+        mut self,
+        kinds: &'static [(&'static str, &'static str)],
+    ) -> Rules {
+        self.companions = kinds;
         self
     }
 
@@ -124,6 +135,10 @@ impl Strategy for Rules {
             }
         }
         wrong.into_list()
+    }
+
+    fn companions(&self) -> &'static [(&'static str, &'static str)] {
+        self.companions
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {

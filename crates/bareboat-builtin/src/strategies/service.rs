@@ -1,133 +1,104 @@
-//! Services: ports, addresses, and what of them survives an update that leaves it out.
+//! Services: ports, addresses, and what of them goes when the type changes.
 //!
-//! Allocating cluster IPs and node ports is the server's business.
+//! Choosing cluster IPs and node ports is done in `services`.
+
+mod external;
 
 use super::Rules;
-use super::check::{
-    Errors, between, immutable, ip, name, path, port, port_or_name, required_one_of,
-};
+use super::check::{Errors, between, ip, name, path, port, port_or_name, required_one_of};
 use super::container::PROTOCOLS;
 use super::warnings;
 use crate::reach::{Fill, Reach};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::metadata::validate_labels;
-use bareboat_api::{FieldError, FieldErrorKind, Object, Value, names, value};
-use std::collections::{HashMap, HashSet};
+use bareboat_api::{FieldError, FieldErrorKind, Map, Object, Value, names};
+use std::collections::HashSet;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
 /// What services do.
 pub(crate) fn service() -> Rules {
     Rules::validating(validate)
-        .creating(|service, _| complete_addresses(service))
         .changing(prepare_update)
         .updating(validate_update)
         .warning(warnings::service)
+        .with_companions(&[("", "endpoints")])
 }
 
-/// The first of several cluster IPs also has a field of its own, and families follow from them.
-fn complete_addresses(service: &mut Object) {
-    let spec = service.map_mut().object_mut("spec");
-    if spec.get_str("type") == Some("ExternalName") {
-        return;
-    }
-    let single = spec.get_str("clusterIP").unwrap_or("").to_owned();
-    if !single.is_empty() && !spec.contains_key("clusterIPs") {
-        spec.insert("clusterIPs", value!([(single.clone())]));
-    }
-    let addresses: Vec<String> = spec
-        .get("clusterIPs")
-        .and_then(Value::as_array)
-        .unwrap_or(&[])
-        .iter()
-        .filter_map(|address| address.as_str().map(str::to_owned))
-        .collect();
-    if single.is_empty()
-        && let Some(first) = addresses.first()
-    {
-        spec.insert("clusterIP", first.as_str().into());
-    }
-    let headless = addresses.first().is_some_and(|first| first == "None");
-    let no_selector = spec
-        .get("selector")
-        .and_then(Value::as_object)
-        .is_none_or(bareboat_api::Map::is_empty);
-    if headless && no_selector {
-        // Whoever fills in the endpoints of such a service may use either family.
-        spec.fill("ipFamilyPolicy", "RequireDualStack");
-        spec.fill("ipFamilies", value!(["IPv4", "IPv6"]));
-        return;
-    }
-    let families: Vec<Value> = addresses
-        .iter()
-        .filter_map(|address| address.parse::<std::net::IpAddr>().ok())
-        .map(|address| if address.is_ipv6() { "IPv6" } else { "IPv4" }.into())
-        .collect();
-    if headless || !families.is_empty() {
-        let families = if headless {
-            vec!["IPv4".into()]
-        } else {
-            families
-        };
-        let policy = if families.len() > 1 {
-            "RequireDualStack"
-        } else {
-            "SingleStack"
-        };
-        spec.fill("ipFamilyPolicy", policy);
-        spec.fill("ipFamilies", Value::Array(families));
+fn is_name(spec: &Value) -> bool {
+    spec.text(&["type"]) == "ExternalName"
+}
+
+fn is_external(spec: &Value) -> bool {
+    matches!(spec.text(&["type"]), "NodePort" | "LoadBalancer")
+        || (spec.text(&["type"]) == "ClusterIP" && !spec.list(&["externalIPs"]).is_empty())
+}
+
+fn is_balanced(spec: &Value) -> bool {
+    spec.text(&["type"]) == "LoadBalancer"
+}
+
+/// Whether every port has a port on nodes.
+fn has_node_ports(spec: &Value) -> bool {
+    let balanced = spec.at(&["allocateLoadBalancerNodePorts"]);
+    match spec.text(&["type"]) {
+        "NodePort" => true,
+        "LoadBalancer" => balanced.and_then(Value::as_bool) != Some(false),
+        _ => false,
     }
 }
 
-/// Addresses and node ports that an update leaves out stay as they are.
+fn has_health_check(spec: &Value) -> bool {
+    is_balanced(spec) && spec.text(&["externalTrafficPolicy"]) == "Local"
+}
+
+/// What a new type has no use for goes, unless the writer changed it too and shall be told.
+// Upstream: pkg/registry/core/service/strategy.go, dropTypeDependentFields.
 fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
-    let before = old.value();
-    let was_name = before.text(&["spec", "type"]) == "ExternalName";
+    let nothing = Value::Null;
+    let before = old.get("spec").unwrap_or(&nothing);
+    let after = new.get("spec").cloned().unwrap_or_default();
+    let same = |member: &str| after.at(&[member]) == before.at(&[member]);
+    let lost = |has: fn(&Value) -> bool| has(before) && !has(&after);
     let spec = new.map_mut().object_mut("spec");
-    if spec.get_str("type") == Some("ExternalName") {
-        if !was_name {
-            for member in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-                spec.remove(member);
-            }
+    if lost(|spec| !is_name(spec)) {
+        if same("clusterIP") && same("clusterIPs") {
+            spec.remove("clusterIP");
+            spec.remove("clusterIPs");
         }
-        return;
+        drop_members(spec, &["ipFamilies", "ipFamilyPolicy"], same);
     }
-    if !was_name {
-        for member in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            if let Some(value) = before.at(&["spec", member]).cloned() {
-                spec.fill(member, value);
-            }
-        }
-        node_ports(spec, before);
-        let balancer = |ty: Option<&str>| ty == Some("LoadBalancer");
-        if balancer(spec.get_str("type"))
-            && balancer(Some(before.text(&["spec", "type"])))
-            && let Some(port) = before.at(&["spec", "healthCheckNodePort"]).cloned()
-        {
-            spec.fill("healthCheckNodePort", port);
+    let ports = |spec: &Value| -> Vec<Option<i64>> {
+        let ports = spec.list(&["ports"]).iter();
+        ports.map(|port| port.int(&["nodePort"])).collect()
+    };
+    if lost(has_node_ports) && ports(before) == ports(&after) {
+        for port in spec.each("ports") {
+            port.remove("nodePort");
         }
     }
-    complete_addresses(new);
+    if lost(has_health_check) {
+        drop_members(spec, &["healthCheckNodePort"], same);
+    }
+    if lost(is_balanced) {
+        drop_members(
+            spec,
+            &["allocateLoadBalancerNodePorts", "loadBalancerClass"],
+            same,
+        );
+    }
+    if lost(is_external) {
+        drop_members(spec, &["externalTrafficPolicy"], same);
+    }
+    if !is_balanced(&after) {
+        let status = new.map_mut().object_mut("status");
+        status.insert("loadBalancer", Value::object());
+    }
 }
 
-fn node_ports(spec: &mut bareboat_api::Map, before: &Value) {
-    if !matches!(spec.get_str("type"), Some("NodePort" | "LoadBalancer")) {
-        return;
-    }
-    let known: HashMap<(Option<i64>, &str), &Value> = before
-        .list(&["spec", "ports"])
-        .iter()
-        .filter_map(|port| {
-            let key = (port.int(&["port"]), port.text(&["protocol"]));
-            Some((key, port.at(&["nodePort"])?))
-        })
-        .collect();
-    for port in spec.each("ports") {
-        let number = port.get("port").and_then(Value::as_i64);
-        let protocol = port.get_str("protocol").unwrap_or("");
-        if let Some(node) = known.get(&(number, protocol)).copied().cloned() {
-            port.fill("nodePort", node);
-        }
+fn drop_members(spec: &mut Map, members: &[&str], same: impl Fn(&str) -> bool) {
+    for member in members.iter().filter(|member| same(member)) {
+        spec.remove(member);
     }
 }
 
@@ -140,7 +111,7 @@ fn validate(service: &Object, wrong: &mut Errors) {
     if ports.is_empty() && !headless && ty != "ExternalName" {
         wrong.push(FieldError::required(place.child("ports"), ""));
     }
-    validate_ports(ports, wrong);
+    validate_ports(ports, ty, wrong);
     validate_labels(
         spec.at(&["selector"]),
         &place.child("selector"),
@@ -161,7 +132,8 @@ fn validate(service: &Object, wrong: &mut Errors) {
             .child("timeoutSeconds"),
         wrong,
     );
-    addresses(spec, wrong);
+    wrong.extend(crate::services::check_addresses(spec));
+    external::validate(spec, wrong);
     required_one_of(ty, &TYPES, place.child("type"), wrong);
     if ty == "ExternalName" {
         let external = spec.text(&["externalName"]);
@@ -185,10 +157,11 @@ fn validate(service: &Object, wrong: &mut Errors) {
     }
 }
 
-fn validate_ports(ports: &[Value], wrong: &mut Errors) {
+fn validate_ports(ports: &[Value], ty: &str, wrong: &mut Errors) {
     let place = path(&["spec", "ports"]);
     let mut seen: HashSet<&str> = HashSet::new();
     let mut used: HashSet<(Option<i64>, &str)> = HashSet::new();
+    let mut node_ports: HashSet<(i64, &str)> = HashSet::new();
     for (index, entry) in ports.iter().enumerate() {
         let place = place.index(index);
         let text = entry.text(&["name"]);
@@ -208,6 +181,14 @@ fn validate_ports(ports: &[Value], wrong: &mut Errors) {
         let protocol = entry.text(&["protocol"]);
         required_one_of(protocol, &PROTOCOLS, place.child("protocol"), wrong);
         port_or_name(entry.at(&["targetPort"]), place.child("targetPort"), wrong);
+        if let Some(node) = entry.int(&["nodePort"]).filter(|node| *node != 0) {
+            if ty == "ClusterIP" {
+                let why = "may not be used when `type` is 'ClusterIP'";
+                wrong.push(FieldError::forbidden(place.child("nodePort"), why));
+            } else if !node_ports.insert((node, protocol)) {
+                wrong.push(FieldError::duplicate(place.child("nodePort"), node));
+            }
+        }
         if used.contains(&(number, protocol)) {
             // Upstream shows its own struct with only what counts as the key.
             let shown = format!(
@@ -225,72 +206,55 @@ fn validate_ports(ports: &[Value], wrong: &mut Errors) {
     }
 }
 
-fn addresses(spec: &Value, wrong: &mut Errors) {
-    if spec.text(&["type"]) == "ExternalName" {
-        if !spec.text(&["clusterIP"]).is_empty() {
-            wrong.push(FieldError::forbidden(
-                path(&["spec", "clusterIP"]),
-                "may not be set when `type` is 'ExternalName'",
+fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
+    let nothing = Value::Null;
+    let (after, before) = (
+        new.get("spec").unwrap_or(&nothing),
+        old.get("spec").unwrap_or(&nothing),
+    );
+    if !is_name(after) && !is_name(before) {
+        lists_of_families(after, before, wrong);
+    }
+    if is_balanced(after) && is_balanced(before) {
+        let class = |spec: &Value| spec.at(&["loadBalancerClass"]).cloned();
+        if class(after) != class(before) {
+            wrong.push(FieldError::invalid(
+                path(&["spec", "loadBalancerClass"]),
+                class(after).unwrap_or_default(),
+                "may not change once set",
             ));
         }
-        return;
-    }
-    let place = path(&["spec", "clusterIPs"]);
-    let given = spec.list(&["clusterIPs"]);
-    let first = given.first().and_then(Value::as_str).unwrap_or("");
-    let single = spec.text(&["clusterIP"]);
-    if !given.is_empty() && first != single {
-        let detail = if single.is_empty() {
-            "must be empty when `clusterIP` is not specified"
-        } else {
-            "first value must match `clusterIP`"
-        };
-        wrong.push(FieldError::invalid(place.clone(), given.to_vec(), detail));
-    }
-    if first == "None" {
-        if given.len() > 1 {
-            let detail = "'None' must be the first and only value";
-            wrong.push(FieldError::invalid(place, given.to_vec(), detail));
-        }
-        return;
-    }
-    for (index, address) in given.iter().enumerate() {
-        ip(address.as_str().unwrap_or(""), place.index(index), wrong);
-    }
-    if given.len() > 2 {
-        let detail = "may only hold up to 2 values";
-        wrong.push(FieldError::invalid(place, given.to_vec(), detail));
     }
 }
 
-fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
-    let (after, before) = (new.value(), old.value());
-    let is_name = |service: &Value| service.text(&["spec", "type"]) == "ExternalName";
-    // An address is only given up together with the type that needs one.
-    if is_name(after) || is_name(before) {
-        return;
-    }
-    let had = before.list(&["spec", "clusterIPs"]);
-    let has = after.list(&["spec", "clusterIPs"]);
-    if let Some(first) = had.first() {
-        immutable(
-            has.first(),
-            Some(first),
-            path(&["spec", "clusterIPs"]).index(0),
-            wrong,
-        );
-    }
-    if let Some(class) = before.at(&["spec", "loadBalancerClass"])
-        && after.text(&["spec", "type"]) == "LoadBalancer"
-        && after.at(&["spec", "loadBalancerClass"]) != Some(class)
-    {
-        wrong.push(FieldError::invalid(
-            path(&["spec", "loadBalancerClass"]),
-            after
-                .at(&["spec", "loadBalancerClass"])
-                .cloned()
-                .unwrap_or_default(),
-            "may not change once set",
-        ));
+/// The first address and family stay, a second may come and go.
+// Upstream: pkg/apis/core/validation, validateUpgradeDowngradeClusterIPs and …IPFamilies.
+fn lists_of_families(after: &Value, before: &Value, wrong: &mut Errors) {
+    let headless = |spec: &Value| spec.text(&["clusterIP"]) == "None";
+    let both_headless = headless(after) && headless(before);
+    for (member, what) in [
+        ("clusterIPs", "primary clusterIP"),
+        ("ipFamilies", "primary ipFamily"),
+    ] {
+        // A headless service may change its families as it likes.
+        if both_headless {
+            continue;
+        }
+        let (now, then) = (after.list(&[member]), before.list(&[member]));
+        if !then.is_empty() && now.is_empty() {
+            let why = format!("{what} can not be unset");
+            let place = path(&["spec", member]).index(0);
+            wrong.push(FieldError::invalid(place, now.to_vec(), why));
+        }
+        for (index, (now_one, then_one)) in now.iter().zip(then).enumerate() {
+            if now_one != then_one {
+                let place = path(&["spec", member]).index(index);
+                wrong.push(FieldError::invalid(
+                    place,
+                    now.to_vec(),
+                    "may not change once set",
+                ));
+            }
+        }
     }
 }

@@ -96,6 +96,7 @@ fn refused(step: &Step, refusal: &Refusal) -> Result<(), String> {
             message.ends_with(&wanted).then_some(()).ok_or(wanted)
         }
         Refusal::Unconditional if message.contains("must be specified for an update") => Ok(()),
+        Refusal::Reserve(status) if status.message == message => Ok(()),
         Refusal::Invalid(errors) if step.code == 422 => {
             let mut causes: Vec<Value> = errors
                 .iter()

@@ -2,12 +2,19 @@
 
 use bareboat_api::kind::{Conversion, Kind, User, WriteContext};
 use bareboat_api::{Object, Value, value};
-use bareboat_builtin::kinds;
+use bareboat_builtin::{kinds, services};
 use std::time::Instant;
 
 fn kind(resource: &str) -> Kind {
     let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-    kinds::find(group, plural).unwrap_or_else(|| panic!("no kind {resource}"))
+    let kind = kinds::find(group, plural).unwrap_or_else(|| panic!("no kind {resource}"));
+    match resource {
+        "services" => {
+            let claims = services::Claims::new(services::ServiceRanges::default());
+            services::allocating(kind, &claims)
+        }
+        _ => kind,
+    }
 }
 
 /// A body as it is after decoding.
@@ -25,6 +32,7 @@ fn context<'a>(user: &'a User, version: &'a str, part: Option<&'a str>) -> Write
         user,
         now: "2026-01-01T00:00:00Z",
         version,
+        dry_run: false,
     }
 }
 
@@ -34,6 +42,9 @@ fn created(kind: &Kind, body: &Value) -> (Object, Vec<String>) {
     let user = User::default();
     let ctx = context(&user, &version, None);
     kind.strategy.prepare_create(&mut object, &ctx);
+    if let Err(status) = kind.strategy.reserve(&mut object, None, &ctx) {
+        return (object, vec![status.message]);
+    }
     let wrong = kind.strategy.validate_create(&object, &ctx);
     (object, wrong.iter().map(ToString::to_string).collect())
 }
@@ -44,6 +55,9 @@ fn updated(kind: &Kind, old: &Object, body: &Value, part: Option<&str>) -> (Obje
     let user = User::default();
     let ctx = context(&user, &version, part);
     kind.strategy.prepare_update(&mut object, old, &ctx);
+    if let Err(status) = kind.strategy.reserve(&mut object, Some(old), &ctx) {
+        return (object, vec![status.message]);
+    }
     let wrong = kind.strategy.validate_update(&object, old, &ctx);
     (object, wrong.iter().map(ToString::to_string).collect())
 }
@@ -236,7 +250,7 @@ fn what_must_not_change_does_not() {
             "services",
             value!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}}),
             value!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.2", "clusterIPs": ["10.0.0.2"], "ports": [{"port": 80}]}}),
-            &["spec.clusterIPs[0]: Invalid value: \"10.0.0.2\": field is immutable"],
+            &["spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set"],
         ),
     ];
     for (resource, old, new, expected) in cases {
@@ -260,7 +274,7 @@ fn what_an_update_leaves_out_of_a_service_stays() {
     let (new, wrong) = updated(&kind, &old, &plain, None);
     assert_eq!(wrong, Vec::<String>::new());
     assert_eq!(new.get("spec"), old.get("spec"));
-    let outside = value!({"metadata": {"name": "a"}, "spec": {"type": "ExternalName", "externalName": "example.com", "clusterIP": "10.0.0.1"}});
+    let outside = value!({"metadata": {"name": "a"}, "spec": {"type": "ExternalName", "externalName": "example.com", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}});
     let (new, wrong) = updated(&kind, &old, &outside, None);
     assert_eq!(wrong, Vec::<String>::new());
     assert_eq!(new.at(&["spec", "clusterIP"]), None);

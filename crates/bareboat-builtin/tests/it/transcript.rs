@@ -3,8 +3,8 @@
 use crate::vectors;
 use bareboat_api::kind::{User, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
-use bareboat_api::{FieldError, FieldPath, Kind, Map, Object, Str, Value};
-use bareboat_builtin::kinds;
+use bareboat_api::{FieldError, FieldPath, Kind, Map, Object, Status, Str, Value};
+use bareboat_builtin::{kinds, services};
 
 /// The time of every write.
 const NOW: &str = "2026-11-14T00:00:00Z";
@@ -82,7 +82,11 @@ pub(crate) fn target(path: &str) -> Option<Target> {
         [plural, name] => (*plural, *name),
         _ => return None,
     };
-    let kind = kinds::find(group, plural)?;
+    let mut kind = kinds::find(group, plural)?;
+    if (group, plural) == ("", "services") {
+        let claims = services::Claims::new(services::ServiceRanges::default());
+        kind = services::allocating(kind, &claims);
+    }
     Some(Target {
         kind,
         version: version.into(),
@@ -103,6 +107,8 @@ pub(crate) enum Refusal {
     Strict(Vec<String>),
     /// A resourceVersion is missing.
     Unconditional,
+    /// Something is not to be had.
+    Reserve(Status),
     /// Validation failed.
     Invalid(Vec<FieldError>),
 }
@@ -133,6 +139,7 @@ impl Target {
             user,
             now: NOW,
             version: &self.version,
+            dry_run: false,
         }
     }
 
@@ -152,6 +159,8 @@ impl Target {
             object.set_meta("generation", Value::Int(1));
         }
         self.kind.strategy.prepare_create(&mut object, &context);
+        let reserved = self.kind.strategy.reserve(&mut object, None, &context);
+        let _held = reserved.map_err(Refusal::Reserve)?;
         let empty = Map::new();
         let mut wrong = validate_metadata(
             object.metadata().unwrap_or(&empty),
@@ -191,6 +200,11 @@ impl Target {
         self.kind
             .strategy
             .prepare_update(&mut object, live, &context);
+        let reserved = self
+            .kind
+            .strategy
+            .reserve(&mut object, Some(live), &context);
+        let _held = reserved.map_err(Refusal::Reserve)?;
         let empty = Map::new();
         let mut wrong = validate_metadata_update(
             object.metadata().unwrap_or(&empty),

@@ -101,6 +101,7 @@ fn field(json: &str, ty: Type) -> Field {
         granular: false,
         patch_merge: false,
         retain_keys: false,
+        patch_replaces: false,
         merge_key: None,
         default: None,
         element: Element(ty),

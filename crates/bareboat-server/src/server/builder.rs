@@ -22,7 +22,7 @@ use crate::tls::ClientIdentity;
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::Kind;
 use bareboat_api::{Str, Value};
-use bareboat_storage::{MemoryBackend, OpenError, Store, StoreOptions};
+use bareboat_storage::{MemoryBackend, Observer, OpenError, Store, StoreOptions};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +92,7 @@ pub struct ServerBuilder {
     messages: Option<Messages>,
     descriptions: Option<Descriptions>,
     checks: Vec<(String, Check)>,
+    observers: Vec<(String, Arc<dyn Observer>)>,
     limits: Limits,
     inflight: (usize, usize),
     version: Value,
@@ -113,6 +114,7 @@ impl Default for ServerBuilder {
             messages: None,
             descriptions: None,
             checks: Vec::new(),
+            observers: Vec::new(),
             limits: Limits {
                 request: Duration::from_secs(60),
                 write: Duration::from_secs(34),
@@ -259,6 +261,13 @@ impl ServerBuilder {
         self
     }
 
+    /// A view on a resource of the store (such as `core/services`) that is kept up to date inside each commit.
+    #[must_use]
+    pub fn observe(mut self, resource: &str, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push((resource.to_owned(), observer));
+        self
+    }
+
     /// How many reads and how many writes may be under way at once.
     #[must_use]
     pub fn max_in_flight(mut self, reads: usize, writes: usize) -> Self {
@@ -304,6 +313,9 @@ impl ServerBuilder {
         }
         if let Some(custom) = custom {
             store.observe(custom::STORE, custom);
+        }
+        for (resource, observer) in self.observers {
+            store.observe(&resource, observer);
         }
         let mut health = Health::default();
         health.add_live("ping", Arc::new(|| Ok(())));

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::present::Shown;
-use super::write::{Pipeline, commit_error, decode, generate_name};
+use super::write::{Pipeline, Ready, commit_error, decode, generate_name};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::options::WriteOptions;
@@ -63,8 +63,12 @@ async fn attempt(
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
     let object = managed::on_create(call, object, manager, &pipeline.now).await?;
-    let ready = pipeline.create(object).await?;
-    store(call, ready, options.dry_run).await
+    // What is held is given back at the end, when the write is done.
+    let Ready {
+        object,
+        held: _held,
+    } = pipeline.create(object).await?;
+    store(call, object, options.dry_run).await
 }
 
 async fn store(

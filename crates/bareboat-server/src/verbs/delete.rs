@@ -4,9 +4,10 @@ pub(super) mod options;
 
 use super::call::Call;
 use super::present::Shown;
-use super::write::{Pipeline, commit_error};
+use super::write::{Pipeline, commit_error, take_along};
 use crate::reply::Response;
 use bareboat_api::admission::Operation;
+use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::Details;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_storage::{CommitError, Entry, Write};
@@ -74,6 +75,19 @@ pub(super) async fn delete_admitted(
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     delete_when(call, key, options, Asking::Nobody).await
+}
+
+/// Deletes what goes with an object that is gone, in whichever way its finalizers allow.
+pub(super) fn delete_companion<'a>(
+    call: &'a Call,
+    key: &'a str,
+) -> BoxFuture<'a, Result<(), Status>> {
+    // Boxed, for a companion may have companions.
+    Box::pin(async move {
+        delete_admitted(call, key, &DeleteOptions::default())
+            .await
+            .map(|_| ())
+    })
 }
 
 /// Who is asked before an object is deleted.
@@ -147,19 +161,18 @@ async fn attempt(
     };
     let waits = stays || grace > 0 || object.finalizers().next().is_some();
     if !waits {
-        return remove(call, entry, live, options).await;
+        let mut last = live;
+        if kind.policy.graceful_deletion && !already {
+            // Its deletion began and ended in one moment, and the answer shows both.
+            begin(&mut last, &pipeline.now, 0);
+        }
+        return remove(call, entry, last, options).await;
     }
     if !already {
-        object.set_meta(
-            "deletionTimestamp",
-            Value::from(later(&pipeline.now, grace)),
-        );
-        if !kind.strategy.keeps_generation_on_delete() {
-            object.set_meta("deletionGracePeriodSeconds", Value::Int(grace));
-            let generation = object.generation();
-            if generation > 0 {
-                object.set_meta("generation", Value::Int(generation + 1));
-            }
+        if kind.strategy.keeps_generation_on_delete() {
+            object.set_meta("deletionTimestamp", Value::string(&pipeline.now));
+        } else {
+            begin(&mut object, &pipeline.now, grace);
         }
     } else if kind.policy.graceful_deletion {
         let current = object
@@ -193,6 +206,16 @@ async fn attempt(
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
 }
 
+/// Marks an object as being deleted.
+fn begin(object: &mut Object, now: &str, grace: i64) {
+    object.set_meta("deletionTimestamp", Value::from(later(now, grace)));
+    object.set_meta("deletionGracePeriodSeconds", Value::Int(grace));
+    let generation = object.generation();
+    if generation > 0 {
+        object.set_meta("generation", Value::Int(generation + 1));
+    }
+}
+
 async fn remove(
     call: &Call,
     entry: &Arc<Entry>,
@@ -206,6 +229,9 @@ async fn remove(
         return Ok(rehearsed.map(|()| Deleted::Gone(Shown::Object(live), uid)));
     }
     let committed = call.served.store().commit(write).await;
+    if committed.is_ok() {
+        take_along(call, &live).await;
+    }
     Ok(committed.map(|committed| {
         let mut last = live;
         last.set_meta(

@@ -16,10 +16,10 @@ use bareboat_merge::{StrategicError, merge_patch, strategic_merge};
 use bytes::Bytes;
 use http::StatusCode;
 
-const JSON: &str = "application/json-patch+json";
-const MERGE: &str = "application/merge-patch+json";
-const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const JSON: &str = "application/json-patch+json";
+pub(super) const MERGE: &str = "application/merge-patch+json";
+pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 /// Changes part of the object the URL names.
 pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> {
@@ -56,7 +56,8 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
     call.present(StatusCode::OK, shown).await
 }
 
-fn unsupported(call: &Call) -> Status {
+/// 415 in the words of the two kinds of endpoints.
+pub(super) fn unsupported(call: &Call) -> Status {
     if call.served.kind.custom {
         return Status::unsupported_media_type(&[JSON, MERGE, APPLY]);
     }
@@ -139,7 +140,7 @@ impl Patch {
         self.check_type(call, &object)?;
         let mut findings = self.duplicates.clone();
         decode::conform(decode::Wanted::of(call), &mut object, &mut findings)?;
-        self.judge(call, findings)?;
+        judge(call, &self.text, self.validation, findings)?;
         call.version().shape.default(object.value_mut());
         Ok(object)
     }
@@ -164,27 +165,32 @@ impl Patch {
             object.api_version()
         )))
     }
+}
 
-    fn judge(&self, call: &Call, findings: Vec<String>) -> Result<(), Status> {
-        match self.validation {
-            _ if findings.is_empty() => Ok(()),
-            FieldValidation::Ignore => Ok(()),
-            FieldValidation::Warn => {
-                for finding in findings {
-                    call.ask.warnings.add(finding);
-                }
-                Ok(())
+/// Warns about what a patch says and the type does not know, refuses it, or lets it pass, as the client wishes.
+pub(super) fn judge(
+    call: &Call,
+    patch: &Value,
+    validation: FieldValidation,
+    findings: Vec<String>,
+) -> Result<(), Status> {
+    match validation {
+        _ if findings.is_empty() => Ok(()),
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            for finding in findings {
+                call.ask.warnings.add(finding);
             }
-            FieldValidation::Strict => {
-                let why = format!("strict decoding error: {}", findings.join(", "));
-                let error =
-                    FieldError::invalid(FieldPath::new("patch"), self.text.to_string(), why);
-                let nobody = GroupResource {
-                    group: "",
-                    resource: "",
-                };
-                Err(Status::invalid(nobody, &call.ask.info.name, &[error]))
-            }
+            Ok(())
+        }
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", findings.join(", "));
+            let error = FieldError::invalid(FieldPath::new("patch"), patch.to_string(), why);
+            let nobody = GroupResource {
+                group: "",
+                resource: "",
+            };
+            Err(Status::invalid(nobody, &call.ask.info.name, &[error]))
         }
     }
 }
@@ -196,8 +202,12 @@ pub(super) fn inapplicable(why: &dyn std::fmt::Display) -> Status {
     Status::new(422, "Invalid", text).with_details(Default::default())
 }
 
-/// Server-side apply: the body is what its manager wants, no more and no less.
-async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Response, Status> {
+/// Reads what a manager wants applied.
+pub(super) fn configuration(
+    call: &Call,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<Object, Status> {
     let parsed = bareboat_wire::yaml::parse(body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     if !parsed.duplicates.is_empty() {
@@ -215,8 +225,13 @@ async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Respo
             FieldValidation::Ignore => {}
         }
     }
-    let config = Object::try_from(parsed.value)
-        .map_err(|_| Status::bad_request("an apply patch must be an object"))?;
+    Object::try_from(parsed.value)
+        .map_err(|_| Status::bad_request("an apply patch must be an object"))
+}
+
+/// Server-side apply: the body is what its manager wants, no more and no less.
+async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Response, Status> {
+    let config = configuration(call, body, options)?;
     let apply = managed::Apply::new(call, config, options, now())?;
     loop {
         if let Some(shown) = change(call, &apply, options).await? {

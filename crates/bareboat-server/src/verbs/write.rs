@@ -4,11 +4,13 @@
 //! object comes about.
 
 pub(crate) mod change;
+mod companions;
 pub(crate) mod decode;
 mod metadata;
 mod pipeline;
 mod store;
 
+pub(super) use companions::take_along;
 pub(super) use metadata::{generate_name, now, place};
-pub(super) use pipeline::Pipeline;
+pub(super) use pipeline::{Pipeline, Ready};
 pub(super) use store::commit_error;

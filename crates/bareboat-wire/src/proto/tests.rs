@@ -81,6 +81,7 @@ fn field(line: &str) -> Field {
         granular: false,
         patch_merge: false,
         retain_keys: false,
+        patch_replaces: false,
         merge_key: None,
         default: None,
         element: Element(ty),

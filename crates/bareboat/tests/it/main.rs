@@ -13,6 +13,8 @@ mod lists;
 mod many_definitions;
 mod memory;
 mod openapi;
+mod scales;
+mod services;
 mod socket;
 mod subresources;
 mod support;

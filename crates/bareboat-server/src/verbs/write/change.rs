@@ -1,6 +1,6 @@
 //! Changing an object: given the live one, compute the new one, as often as races demand.
 
-use super::{Pipeline, commit_error};
+use super::{Pipeline, Ready, commit_error, take_along};
 use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::call::Call;
@@ -76,7 +76,11 @@ async fn attempt(
         let manager = call.ask.manager(options.field_manager.as_deref());
         object = managed::on_update(call, object, &live, manager, &pipeline.now).await?;
     }
-    let mut ready = pipeline.update(object, &live).await?;
+    // What is held is given back at the end, when the write is done.
+    let Ready {
+        object: mut ready,
+        held: _held,
+    } = pipeline.update(object, &live).await?;
     // A write that changes nothing but the time of a manager changes nothing.
     keep_times(live.value(), ready.value_mut());
 
@@ -88,12 +92,12 @@ async fn attempt(
                 .rehearse(write)
                 .map(|()| Shown::Object(ready)));
         }
+        let committed = served.store().commit(write).await;
+        if committed.is_ok() {
+            take_along(call, &ready).await;
+        }
         // The client sees the object without its last finalizer, as it vanished.
-        return Ok(served
-            .store()
-            .commit(write)
-            .await
-            .map(|_| Shown::Object(ready)));
+        return Ok(committed.map(|_| Shown::Object(ready)));
     }
 
     let kept = options.dry_run.then(|| {

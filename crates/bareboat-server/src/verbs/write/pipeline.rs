@@ -4,7 +4,7 @@ use super::metadata;
 use crate::admission;
 use crate::verbs::call::Call;
 use bareboat_api::admission::{Operation, Review};
-use bareboat_api::kind::{Generation, SubresourceRole, WriteContext};
+use bareboat_api::kind::{Generation, Reservation, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
 
@@ -13,6 +13,12 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) call: &'a Call,
     pub(crate) dry_run: bool,
     pub(crate) now: Str,
+}
+
+/// What may be stored, and what is held until it is.
+pub(crate) struct Ready {
+    pub(crate) object: Object,
+    pub(crate) held: Reservation,
 }
 
 impl<'a> Pipeline<'a> {
@@ -32,6 +38,7 @@ impl<'a> Pipeline<'a> {
             user: &self.call.ask.user,
             now: &self.now,
             version: &self.call.version().name,
+            dry_run: self.dry_run,
         }
     }
 
@@ -60,7 +67,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Takes a decoded object all the way to what may be created.
-    pub(crate) async fn create(&self, mut object: Object) -> Result<Object, Status> {
+    pub(crate) async fn create(&self, mut object: Object) -> Result<Ready, Status> {
         let kind = &self.call.served.kind;
         metadata::for_create(&mut object, self.namespace(), &self.now)?;
         metadata::tidy(&mut object);
@@ -74,15 +81,17 @@ impl<'a> Pipeline<'a> {
         if kind.policy.generation != Generation::Untracked {
             object.set_meta("generation", Value::Int(1));
         }
-        kind.strategy.prepare_create(&mut object, &self.context());
+        let context = self.context();
+        kind.strategy.prepare_create(&mut object, &context);
+        let held = kind.strategy.reserve(&mut object, None, &context)?;
         self.validate_create(&object)?;
         self.check(Operation::Create, Some(&mut object), None)
             .await?;
-        Ok(object)
+        Ok(Ready { object, held })
     }
 
     /// Takes a changed object all the way to what may replace `live`.
-    pub(crate) async fn update(&self, mut object: Object, live: &Object) -> Result<Object, Status> {
+    pub(crate) async fn update(&self, mut object: Object, live: &Object) -> Result<Ready, Status> {
         let kind = &self.call.served.kind;
         metadata::place(&mut object, self.namespace())?;
         metadata::for_update(&mut object, live);
@@ -92,13 +101,14 @@ impl<'a> Pipeline<'a> {
             .await?;
         self.warn(metadata::drop_duplicate_owners(&mut object));
         self.keep_what_is_not_addressed(&mut object, live);
-        kind.strategy
-            .prepare_update(&mut object, live, &self.context());
+        let context = self.context();
+        kind.strategy.prepare_update(&mut object, live, &context);
+        let held = kind.strategy.reserve(&mut object, Some(live), &context)?;
         self.move_generation(&mut object, live);
         self.validate_update(&object, live)?;
         self.check(Operation::Update, Some(&mut object), Some(live))
             .await?;
-        Ok(object)
+        Ok(Ready { object, held })
     }
 
     /// A write to the object keeps its status, a write to the status keeps the object.
@@ -170,6 +180,8 @@ impl<'a> Pipeline<'a> {
                 }
             }
         };
+        let counted = self.call.served.kind.policy.generation_counts;
+        let differs = differs || counted.iter().any(|key| object.meta(key) != live.meta(key));
         if differs && !matches!(self.role(), Some(SubresourceRole::Status)) {
             object.set_meta("generation", Value::Int(live.generation() + 1));
         }

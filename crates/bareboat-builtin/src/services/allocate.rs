@@ -1,0 +1,306 @@
+//! Choosing cluster IPs and node ports for a service that is created or changed.
+
+use super::claims::{Claim, Hold};
+use super::families::{is_headless, needs_address, set, stays, texts};
+use super::ranges::Family;
+use crate::reach::{Fill, Reach};
+use bareboat_api::status::GroupResource;
+use bareboat_api::{FieldError, FieldPath, Map, Status, Value};
+use std::net::IpAddr;
+
+/// 422 in the words of services.
+pub(super) fn invalid(name: &str, errors: &[FieldError]) -> Status {
+    let what = GroupResource {
+        group: "",
+        resource: "Service",
+    };
+    Status::invalid(what, name, errors)
+}
+
+/// What an update leaves out and the service has already.
+// Upstream: pkg/registry/core/service/storage/storage.go, patchAllocatedValues and normalizeClusterIPs.
+pub(super) fn keep(spec: &mut Value, old: Option<&Value>) {
+    let Some(old) = old else {
+        let single = spec.text(&["clusterIP"]).to_owned();
+        if !single.is_empty() && spec.list(&["clusterIPs"]).is_empty() {
+            set(spec, "clusterIPs", [single.as_str()].into_iter().collect());
+        }
+        return;
+    };
+    if needs_address(old) && needs_address(spec) {
+        if spec.text(&["clusterIP"]).is_empty() {
+            copy(spec, old, "clusterIP");
+        }
+        if spec.list(&["clusterIPs"]).is_empty() {
+            copy(spec, old, "clusterIPs");
+        }
+    }
+    if needs_ports(old) && needs_ports(spec) {
+        keep_ports(spec, old);
+    }
+    let unset = spec.int(&["healthCheckNodePort"]).unwrap_or(0) == 0;
+    if needs_health_check(old) && needs_health_check(spec) && unset {
+        copy(spec, old, "healthCheckNodePort");
+    }
+    let same_lists = texts(old, "clusterIPs") == texts(spec, "clusterIPs");
+    let (before, after) = (
+        old.text(&["clusterIP"]),
+        spec.text(&["clusterIP"]).to_owned(),
+    );
+    if before == after && spec.list(&["clusterIPs"]).is_empty() {
+        copy(spec, old, "clusterIPs");
+    } else if before != after && same_lists {
+        // The one field was changed and the other is what it was before.
+        match after.is_empty() {
+            true => drop(spec.make_object().remove("clusterIPs")),
+            false => set(spec, "clusterIPs", [after.as_str()].into_iter().collect()),
+        }
+    } else if before != after && !after.is_empty() && spec.list(&["clusterIPs"]).is_empty() {
+        set(spec, "clusterIPs", [after.as_str()].into_iter().collect());
+    }
+}
+
+fn copy(spec: &mut Value, old: &Value, member: &str) {
+    if let Some(value) = old.at(&[member]).filter(|value| !value.is_null()) {
+        set(spec, member, value.clone());
+    }
+}
+
+/// Ports keep their numbers by name, unless another port has taken them.
+fn keep_ports(spec: &mut Value, old: &Value) {
+    let before = node_ports(old);
+    let used: Vec<i64> = node_ports(spec)
+        .into_iter()
+        .filter(|port| before.contains(port))
+        .collect();
+    for port in spec.make_object().each("ports") {
+        if port.get("nodePort").and_then(Value::as_i64).unwrap_or(0) != 0 {
+            continue;
+        }
+        let name = port.get_str("name").unwrap_or("");
+        let known = old.list(&["ports"]).iter().rev();
+        let known = known
+            .filter(|port| port.text(&["name"]) == name)
+            .find_map(|port| port.int(&["nodePort"]));
+        if let Some(number) = known.filter(|number| *number != 0 && !used.contains(number)) {
+            port.insert("nodePort", Value::Int(number));
+        }
+    }
+}
+
+pub(super) fn node_ports(spec: &Value) -> Vec<i64> {
+    let ports = spec.list(&["ports"]).iter();
+    ports
+        .filter_map(|port| port.int(&["nodePort"]))
+        .filter(|number| *number != 0)
+        .collect()
+}
+
+fn has_ports(spec: &Value) -> bool {
+    matches!(spec.text(&["type"]), "NodePort" | "LoadBalancer")
+}
+
+/// Whether every port of the service has a port on nodes.
+pub(super) fn needs_ports(spec: &Value) -> bool {
+    let balanced = spec.at(&["allocateLoadBalancerNodePorts"]);
+    match spec.text(&["type"]) {
+        "NodePort" => true,
+        "LoadBalancer" => balanced.and_then(Value::as_bool) != Some(false),
+        _ => false,
+    }
+}
+
+pub(super) fn needs_health_check(spec: &Value) -> bool {
+    spec.text(&["type"]) == "LoadBalancer" && spec.text(&["externalTrafficPolicy"]) == "Local"
+}
+
+/// Chooses the addresses a service needs and has not got.
+pub(super) fn addresses(
+    name: &str,
+    spec: &mut Value,
+    old: Option<&Value>,
+    hold: &mut Hold,
+) -> Result<(), Status> {
+    if !needs_address(spec) || stays(spec, old) {
+        return Ok(());
+    }
+    let old = old.filter(|old| needs_address(old));
+    if is_headless(old.unwrap_or(spec)) || is_headless(spec) {
+        return Ok(());
+    }
+    let families = texts(spec, "ipFamilies");
+    let had = old.map(|old| texts(old, "clusterIPs")).unwrap_or_default();
+    let mut wanted = texts(spec, "clusterIPs");
+    // An address that was given stays; validation tells whoever tries to change it.
+    let from = had.len().min(families.len());
+    for (index, family) in families.iter().enumerate().skip(from) {
+        let Some(family) = Family::parse(family) else {
+            continue;
+        };
+        if wanted.len() <= index {
+            wanted.resize(index + 1, String::new());
+        }
+        let shown: Vec<String> = wanted.clone();
+        wanted[index] = address(name, family, &wanted[index], &shown, hold)?;
+    }
+    if let Some(first) = wanted.first() {
+        set(spec, "clusterIP", first.as_str().into());
+        set(
+            spec,
+            "clusterIPs",
+            wanted.iter().map(String::as_str).collect(),
+        );
+    }
+    Ok(())
+}
+
+/// One address: the one that is asked for, or any.
+fn address(
+    name: &str,
+    family: Family,
+    wanted: &str,
+    shown: &[String],
+    hold: &mut Hold,
+) -> Result<String, Status> {
+    let refuse = |why: String| {
+        let place = FieldPath::new("spec").child("clusterIPs");
+        let shown: Value = shown.iter().map(String::as_str).collect();
+        Err(invalid(name, &[FieldError::invalid(place, shown, why)]))
+    };
+    let network = hold.ranges().network(family);
+    let network = network.ok_or_else(|| Status::internal("a family without a network"))?;
+    if wanted.is_empty() {
+        return match hold.take_address(network) {
+            Some(address) => Ok(address.to_string()),
+            None => Err(Status::internal(format!(
+                "failed to allocate a serviceIP for Service \"{name}\": range is full"
+            ))),
+        };
+    }
+    let address: IpAddr = wanted
+        .parse()
+        .map_err(|_| Status::internal(format!("failed to parse service IP \"{wanted}\"")))?;
+    let why = if !network.has(address) {
+        format!(
+            "the provided IP ({address}) is not in the valid range. The range of valid IPs is {network}"
+        )
+    } else if !network.can_give(address) {
+        "the provided network does not match the current range".to_owned()
+    } else if !hold.take(Claim::Address(address)) {
+        "provided IP is already allocated".to_owned()
+    } else {
+        return Ok(wanted.to_owned());
+    };
+    refuse(format!("failed to allocate IP {wanted}: {why}"))
+}
+
+/// Chooses the node ports a service needs and has not got.
+pub(super) fn ports(
+    name: &str,
+    spec: &mut Value,
+    old: Option<&Value>,
+    hold: &mut Hold,
+) -> Result<(), Status> {
+    if has_ports(spec) {
+        let unasked = needs_ports(spec);
+        let had = old.map(node_ports).unwrap_or_default();
+        let asked: Vec<(i64, i64)> = spec
+            .list(&["ports"])
+            .iter()
+            .filter_map(|port| Some((port.int(&["port"])?, port.int(&["nodePort"])?)))
+            .filter(|(_, node)| *node != 0)
+            .collect();
+        // One number serves all protocols of a port: (port, node port).
+        let mut given: Vec<(i64, i64)> = Vec::new();
+        for (index, port) in spec.make_object().each("ports").enumerate() {
+            one_port(port, index, unasked, &had, &asked, &mut given, hold)
+                .map_err(|failed| failed.told(name))?;
+        }
+    }
+    health_check(spec, old, hold)
+}
+
+/// Why a port cannot be had.
+enum Failed {
+    Refused(FieldError),
+    Full,
+}
+
+impl Failed {
+    fn told(self, name: &str) -> Status {
+        match self {
+            Failed::Refused(error) => invalid(name, &[error]),
+            Failed::Full => Status::internal("failed to allocate a nodePort: range is full"),
+        }
+    }
+}
+
+fn one_port(
+    port: &mut Map,
+    index: usize,
+    unasked: bool,
+    had: &[i64],
+    asked: &[(i64, i64)],
+    given: &mut Vec<(i64, i64)>,
+    hold: &mut Hold,
+) -> Result<(), Failed> {
+    let number = |port: &Map, member: &str| port.get(member).and_then(Value::as_i64).unwrap_or(0);
+    let (own, mut node) = (number(port, "port"), number(port, "nodePort"));
+    if node == 0 && !unasked {
+        return Ok(());
+    }
+    if node == 0 {
+        let shared = given.iter().chain(asked).find(|(port, _)| *port == own);
+        let Some((_, number)) = shared else {
+            let fresh = i64::from(hold.take_port().ok_or(Failed::Full)?);
+            given.push((own, fresh));
+            port.insert("nodePort", Value::Int(fresh));
+            return Ok(());
+        };
+        node = *number;
+    }
+    if !had.contains(&node) && !given.contains(&(own, node)) {
+        take_port(node, hold).map_err(|why| {
+            let place = FieldPath::new("spec").child("ports").index(index);
+            Failed::Refused(FieldError::invalid(place.child("nodePort"), node, why))
+        })?;
+    }
+    given.push((own, node));
+    port.insert("nodePort", Value::Int(node));
+    Ok(())
+}
+
+fn take_port(number: i64, hold: &mut Hold) -> Result<(), String> {
+    let range = hold.ranges().ports();
+    let (first, last) = (*range.start(), *range.end());
+    let port = u16::try_from(number)
+        .ok()
+        .filter(|port| (first..=last).contains(port));
+    match port {
+        None => Err(format!(
+            "provided port is not in the valid range. The range of valid ports is {first}-{last}"
+        )),
+        Some(port) if hold.take(Claim::Port(port)) => Ok(()),
+        Some(_) => Err("provided port is already allocated".to_owned()),
+    }
+}
+
+/// The port at which balancers ask whether a node has the service.
+fn health_check(spec: &mut Value, old: Option<&Value>, hold: &mut Hold) -> Result<(), Status> {
+    if !needs_health_check(spec) || old.is_some_and(needs_health_check) {
+        return Ok(());
+    }
+    let asked = spec.int(&["healthCheckNodePort"]).unwrap_or(0);
+    if asked != 0 {
+        return take_port(asked, hold).map_err(|why| {
+            Status::internal(format!(
+                "failed to allocate requested HealthCheck NodePort {asked}: {why}"
+            ))
+        });
+    }
+    let port = hold.take_port().ok_or_else(|| {
+        Status::internal("failed to allocate a HealthCheck NodePort: range is full")
+    })?;
+    set(spec, "healthCheckNodePort", Value::Int(port.into()));
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Who has which address and port: an index of stored services, and what writes under way hold.
+
+use super::ranges::{Network, ServiceRanges};
+use crate::reach::Reach;
+use bareboat_api::Value;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something only one service can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Claim {
+    Address(IpAddr),
+    Port(u16),
+}
+
+/// Who has which address and port.
+///
+/// Whoever owns the store tells what is stored ([`Claims::note`]), inside the commit; what a write needs it holds from
+/// the moment it chooses until it is stored or given up. So no moment exists in which something taken looks free.
+#[derive(Debug)]
+pub struct Claims {
+    ranges: ServiceRanges,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    stored: HashMap<Claim, Vec<Arc<str>>>,
+    by_service: HashMap<Arc<str>, Vec<Claim>>,
+    held: HashMap<Claim, Vec<Arc<str>>>,
+}
+
+impl Table {
+    /// Whether nobody but `own` has it.
+    fn is_free(&self, claim: Claim, own: Option<&str>) -> bool {
+        [&self.stored, &self.held].iter().all(|claims| {
+            let holders = claims.get(&claim).map_or(&[] as &[Arc<str>], Vec::as_slice);
+            holders.iter().all(|holder| Some(&**holder) == own)
+        })
+    }
+}
+
+fn give_back(claims: &mut HashMap<Claim, Vec<Arc<str>>>, claim: Claim, service: &str) {
+    let Some(holders) = claims.get_mut(&claim) else {
+        return;
+    };
+    if let Some(place) = holders.iter().position(|holder| **holder == *service) {
+        holders.swap_remove(place);
+    }
+    if holders.is_empty() {
+        claims.remove(&claim);
+    }
+}
+
+impl Claims {
+    /// Claims on what the ranges have to give; nothing is taken yet.
+    pub fn new(ranges: ServiceRanges) -> Arc<Claims> {
+        Arc::new(Claims {
+            ranges,
+            table: Mutex::default(),
+        })
+    }
+
+    /// The ranges.
+    pub fn ranges(&self) -> &ServiceRanges {
+        &self.ranges
+    }
+
+    /// Notes what is stored under a key (`namespace/name`) now; nothing when the service is gone.
+    pub fn note(&self, key: &str, service: Option<&Value>) {
+        let mut table = self.table();
+        for claim in table.by_service.remove(key).unwrap_or_default() {
+            give_back(&mut table.stored, claim, key);
+        }
+        let claims = service.map(of).unwrap_or_default();
+        if claims.is_empty() {
+            return;
+        }
+        let key: Arc<str> = key.into();
+        for claim in &claims {
+            table.stored.entry(*claim).or_default().push(key.clone());
+        }
+        table.by_service.insert(key, claims);
+    }
+
+    /// Forgets everything that was noted, before it is told anew.
+    pub fn forget(&self) {
+        let mut table = self.table();
+        table.stored.clear();
+        table.by_service.clear();
+    }
+
+    /// Begins to choose for a service. What the service has already is its own if it is `stored`; a new one has nothing.
+    pub(super) fn choose(self: &Arc<Self>, key: &str, stored: bool, dry_run: bool) -> Hold {
+        Hold {
+            claims: self.clone(),
+            service: key.into(),
+            stored,
+            dry_run,
+            taken: Vec::new(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a stored service has.
+fn of(service: &Value) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    if spec.text(&["type"]) != "ExternalName" {
+        let several = spec.list(&["clusterIPs"]).iter().filter_map(Value::as_str);
+        for text in several.chain([spec.text(&["clusterIP"])]) {
+            if let Ok(address) = text.parse() {
+                claims.push(Claim::Address(address));
+            }
+        }
+    }
+    let ports = spec.list(&["ports"]).iter();
+    let numbers = ports
+        .filter_map(|port| port.int(&["nodePort"]))
+        .chain(spec.int(&["healthCheckNodePort"]));
+    for number in numbers {
+        if let Some(port) = u16::try_from(number).ok().filter(|port| *port > 0) {
+            claims.push(Claim::Port(port));
+        }
+    }
+    let mut unique = Vec::with_capacity(claims.len());
+    for claim in claims {
+        if !unique.contains(&claim) {
+            unique.push(claim);
+        }
+    }
+    unique
+}
+
+/// What one write has chosen; given back when dropped, by when the service is stored or the write has failed.
+pub(super) struct Hold {
+    claims: Arc<Claims>,
+    service: Arc<str>,
+    stored: bool,
+    dry_run: bool,
+    taken: Vec<Claim>,
+}
+
+impl Hold {
+    pub(super) fn ranges(&self) -> &ServiceRanges {
+        &self.claims.ranges
+    }
+
+    /// Takes something; false if somebody has it.
+    pub(super) fn take(&mut self, claim: Claim) -> bool {
+        let own = self.stored.then_some(&*self.service);
+        let mut table = self.claims.table();
+        if self.taken.contains(&claim) || !table.is_free(claim, own) {
+            return false;
+        }
+        if !self.dry_run {
+            table
+                .held
+                .entry(claim)
+                .or_default()
+                .push(self.service.clone());
+        }
+        self.taken.push(claim);
+        true
+    }
+
+    /// Takes some address of a network: the same for the same name, as long as it is free.
+    pub(super) fn take_address(&mut self, network: Network) -> Option<IpAddr> {
+        if self.dry_run {
+            // Nothing is promised, and upstream says so in this way.
+            return Some(network.base());
+        }
+        let (first, last) = network.offsets().into_inner();
+        let split = network.first_unasked().clamp(first, last);
+        let claim = |offset| Claim::Address(network.address(offset));
+        let found = self.take_some((split, last), claim);
+        let found = found.or_else(|| self.take_some((first, split.saturating_sub(1)), claim));
+        found.map(|offset| network.address(offset))
+    }
+
+    /// Takes some port.
+    pub(super) fn take_port(&mut self) -> Option<u16> {
+        let (first, last) = self.ranges().ports().clone().into_inner();
+        let split = self.ranges().first_unasked_port().clamp(first, last);
+        // Both ends are ports, and so is what lies between.
+        let port = |number: u128| u16::try_from(number).unwrap_or(last);
+        let claim = |number| Claim::Port(port(number));
+        let (first, last, split) = (u128::from(first), u128::from(last), u128::from(split));
+        let found = self.take_some((split, last), claim);
+        let found = found.or_else(|| self.take_some((first, split.saturating_sub(1)), claim));
+        found.map(port)
+    }
+
+    /// Takes the first free of some numbers, beginning at a place that follows from the name: services made anew by
+    /// the same manifests get the same again, and one that was just given up is not the next to be given out.
+    fn take_some(
+        &mut self,
+        (first, last): (u128, u128),
+        claim: impl Fn(u128) -> Claim,
+    ) -> Option<u128> {
+        if first > last {
+            return None;
+        }
+        let size = last - first + 1;
+        let start = u128::from(fingerprint(&self.service)) % size;
+        (0..size)
+            .map(|step| first + (start + step) % size)
+            .find(|number| self.take(claim(*number)))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.dry_run {
+            return;
+        }
+        let mut table = self.claims.table();
+        for claim in &self.taken {
+            give_back(&mut table.held, *claim, &self.service);
+        }
+    }
+}
+
+/// FNV-1a: the same in every process and every build.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

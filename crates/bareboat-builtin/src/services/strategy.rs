@@ -1,0 +1,99 @@
+//! The strategy of services, with an allocator behind it.
+
+use super::allocate;
+use super::claims::Claims;
+use super::families;
+use bareboat_api::kind::{Kind, Reservation, Strategy, WriteContext};
+use bareboat_api::{FieldError, Object, Status, Value};
+use std::sync::Arc;
+
+/// The kind Service, with addresses and ports chosen from what others have not claimed.
+pub fn allocating(mut kind: Kind, claims: &Arc<Claims>) -> Kind {
+    kind.strategy = Arc::new(Allocating {
+        inner: kind.strategy,
+        claims: claims.clone(),
+    });
+    kind
+}
+
+struct Allocating {
+    inner: Arc<dyn Strategy>,
+    claims: Arc<Claims>,
+}
+
+impl Allocating {
+    fn choose(
+        &self,
+        new: &mut Object,
+        old: Option<&Object>,
+        ctx: &WriteContext<'_>,
+    ) -> Result<Reservation, Status> {
+        let (name, key) = (
+            new.name().to_owned(),
+            format!("{}/{}", new.namespace(), new.name()),
+        );
+        let old = old.and_then(|old| old.get("spec"));
+        let mut hold = self.claims.choose(&key, old.is_some(), ctx.dry_run);
+        let mut spec = new.map_mut().remove("spec").unwrap_or_default();
+        let chosen = complete(&name, &mut spec, old, &mut hold);
+        new.map_mut().insert("spec", spec);
+        chosen?;
+        Ok(Reservation::holding(hold))
+    }
+}
+
+fn complete(
+    name: &str,
+    spec: &mut Value,
+    old: Option<&Value>,
+    hold: &mut super::claims::Hold,
+) -> Result<(), Status> {
+    allocate::keep(spec, old);
+    families::settle(spec, old, hold.ranges()).map_err(|wrong| allocate::invalid(name, &wrong))?;
+    allocate::addresses(name, spec, old, hold)?;
+    allocate::ports(name, spec, old, hold)
+}
+
+impl Strategy for Allocating {
+    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        self.inner.prepare_create(new, ctx);
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+        self.inner.prepare_update(new, old, ctx);
+    }
+
+    fn reserve(
+        &self,
+        new: &mut Object,
+        old: Option<&Object>,
+        ctx: &WriteContext<'_>,
+    ) -> Result<Reservation, Status> {
+        // Only the service itself says what it needs; its status does not.
+        match ctx.subresource {
+            None => self.choose(new, old, ctx),
+            Some(_) => Ok(Reservation::default()),
+        }
+    }
+
+    fn validate_create(&self, new: &Object, ctx: &WriteContext<'_>) -> Vec<FieldError> {
+        self.inner.validate_create(new, ctx)
+    }
+
+    fn validate_update(
+        &self,
+        new: &Object,
+        old: &Object,
+        ctx: &WriteContext<'_>,
+    ) -> Vec<FieldError> {
+        self.inner.validate_update(new, old, ctx)
+    }
+
+    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
+        self.inner.warnings(new, old, ctx)
+    }
+
+    fn companions(&self) -> &'static [(&'static str, &'static str)] {
+        self.inner.companions()
+    }
+}

@@ -1,0 +1,264 @@
+//! Addresses and ports, chosen for services as they come and go.
+#![allow(clippy::unwrap_used)]
+
+use super::{Claims, ServiceRanges, allocating};
+use crate::kinds;
+use bareboat_api::kind::{Kind, Reservation, User, WriteContext};
+use bareboat_api::{Object, Status, Value, value};
+use std::sync::Arc;
+
+fn ranges(networks: &str) -> Arc<Claims> {
+    Claims::new(ServiceRanges::parse(networks, "30000-32767").unwrap())
+}
+
+fn services(claims: &Arc<Claims>) -> Kind {
+    allocating(kinds::find("", "services").unwrap(), claims)
+}
+
+fn service(name: &str, spec: Value) -> Object {
+    let mut object = value!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "n"}});
+    object.make_object().insert("spec", spec);
+    let kind = kinds::find("", "services").unwrap();
+    kind.versions[0].shape.default(&mut object);
+    Object::try_from(object).unwrap()
+}
+
+fn plain(name: &str) -> Object {
+    service(name, value!({"ports": [{"port": 80}]}))
+}
+
+fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Reservation, Status> {
+    let user = User::default();
+    let ctx = WriteContext {
+        subresource: None,
+        user: &user,
+        now: "2026-01-01T00:00:00Z",
+        version: "v1",
+        dry_run: false,
+    };
+    if let Some(old) = old {
+        kind.strategy.prepare_update(new, old, &ctx);
+    }
+    kind.strategy.reserve(new, old, &ctx)
+}
+
+/// Creates and stores; the message if it is refused.
+fn create(claims: &Arc<Claims>, mut object: Object) -> Result<Object, String> {
+    let held = reserve(&services(claims), &mut object, None).map_err(|status| status.message)?;
+    claims.note(&format!("n/{}", object.name()), Some(object.value()));
+    drop(held);
+    Ok(object)
+}
+
+fn update(claims: &Arc<Claims>, mut object: Object, old: &Object) -> Result<Object, String> {
+    let held =
+        reserve(&services(claims), &mut object, Some(old)).map_err(|status| status.message)?;
+    claims.note(&format!("n/{}", object.name()), Some(object.value()));
+    drop(held);
+    Ok(object)
+}
+
+fn spec(object: &Object, member: &str) -> Value {
+    object.at(&["spec", member]).cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_same_name_gets_the_same_address_again() {
+    let claims = ranges("10.0.0.0/24");
+    let first = create(&claims, plain("a")).unwrap();
+    claims.note("n/a", None);
+    let again = create(&claims, plain("a")).unwrap();
+    assert_eq!(spec(&first, "clusterIP"), spec(&again, "clusterIP"));
+    let elsewhere = create(&ranges("10.0.0.0/24"), plain("a")).unwrap();
+    assert_eq!(spec(&first, "clusterIP"), spec(&elsewhere, "clusterIP"));
+}
+
+#[test]
+fn a_range_is_given_out_to_its_last_address_and_no_further() {
+    let claims = ranges("10.0.0.0/26");
+    let mut seen = std::collections::BTreeSet::new();
+    for number in 0..62 {
+        let made = create(&claims, plain(&format!("s{number}"))).unwrap();
+        assert!(seen.insert(spec(&made, "clusterIP").to_string()));
+    }
+    let full = create(&claims, plain("more")).unwrap_err();
+    assert!(full.ends_with("range is full"), "{full}");
+    claims.note("n/s7", None);
+    create(&claims, plain("more")).unwrap();
+}
+
+#[test]
+fn what_a_write_holds_is_taken_until_it_ends() {
+    let claims = ranges("10.0.0.0/30");
+    let kind = services(&claims);
+    let (mut a, mut b, mut c) = (plain("a"), plain("b"), plain("c"));
+    let first = reserve(&kind, &mut a, None).unwrap();
+    let second = reserve(&kind, &mut b, None).unwrap();
+    assert_ne!(spec(&a, "clusterIP"), spec(&b, "clusterIP"));
+    assert!(reserve(&kind, &mut c.clone(), None).is_err());
+    // The first write failed: what it held is free again.
+    drop(first);
+    let _third = reserve(&kind, &mut c, None).unwrap();
+    assert_eq!(spec(&a, "clusterIP"), spec(&c, "clusterIP"));
+    drop(second);
+}
+
+#[test]
+fn an_update_keeps_what_it_leaves_out_and_gives_up_what_the_type_does_not_need() {
+    let claims = ranges("10.0.0.0/24");
+    let old = create(
+        &claims,
+        service("a", value!({"type": "NodePort", "ports": [{"port": 80}]})),
+    )
+    .unwrap();
+    let port = old.at(&["spec", "ports"]).unwrap().as_array().unwrap()[0]
+        .get("nodePort")
+        .cloned()
+        .unwrap();
+    let same = update(
+        &claims,
+        service("a", value!({"type": "NodePort", "ports": [{"port": 80}]})),
+        &old,
+    )
+    .unwrap();
+    assert_eq!(spec(&same, "ports"), spec(&old, "ports"));
+    assert_eq!(spec(&same, "clusterIPs"), spec(&old, "clusterIPs"));
+    let mut plain_again = old.clone();
+    plain_again
+        .map_mut()
+        .object_mut("spec")
+        .insert("type", "ClusterIP".into());
+    let less = update(&claims, plain_again, &old).unwrap();
+    assert_eq!(
+        spec(&less, "ports").as_array().unwrap()[0].get("nodePort"),
+        None
+    );
+    assert_eq!(spec(&less, "externalTrafficPolicy"), Value::Null);
+    let ask = value!({"type": "NodePort", "ports": [{"port": 1, "nodePort": port}]});
+    create(&claims, service("b", ask)).expect("a node port that was given up");
+
+    let mut named = less.clone();
+    let members = named.map_mut().object_mut("spec");
+    members.insert("type", "ExternalName".into());
+    members.insert("externalName", "x.y".into());
+    let named = update(&claims, named, &less).unwrap();
+    assert_eq!(spec(&named, "clusterIP"), Value::Null);
+    assert_eq!(spec(&named, "ipFamilies"), Value::Null);
+    let ask = value!({"clusterIP": (spec(&less, "clusterIP")), "ports": [{"port": 1}]});
+    create(&claims, service("c", ask)).expect("an address that was given up");
+}
+
+#[test]
+fn families_come_and_go_as_the_policy_says() {
+    let claims = ranges("10.0.0.0/24,fd00::/112");
+    let both = create(
+        &claims,
+        service(
+            "a",
+            value!({"ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80}]}),
+        ),
+    )
+    .unwrap();
+    assert_eq!(spec(&both, "ipFamilies"), value!(["IPv4", "IPv6"]));
+    let addresses = spec(&both, "clusterIPs");
+    assert_eq!(addresses.as_array().unwrap().len(), 2);
+    let one = update(&claims, service("a", value!({"ipFamilyPolicy": "SingleStack", "ports": [{"port": 80}], "clusterIPs": (addresses.clone()), "clusterIP": (spec(&both, "clusterIP")), "ipFamilies": ["IPv4", "IPv6"]})), &both).unwrap();
+    assert_eq!(spec(&one, "clusterIPs").as_array().unwrap().len(), 1);
+    assert_eq!(spec(&one, "ipFamilies"), value!(["IPv4"]));
+    let again = update(
+        &claims,
+        service(
+            "a",
+            value!({"ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]}),
+        ),
+        &one,
+    )
+    .unwrap();
+    assert_eq!(spec(&again, "clusterIPs"), addresses);
+    let sixth = create(
+        &claims,
+        service(
+            "b",
+            value!({"ipFamilies": ["IPv6"], "ports": [{"port": 80}]}),
+        ),
+    )
+    .unwrap();
+    assert!(
+        spec(&sixth, "clusterIP")
+            .as_str()
+            .unwrap()
+            .starts_with("fd00::")
+    );
+}
+
+#[test]
+fn a_port_number_serves_all_protocols_of_a_port() {
+    let claims = ranges("10.0.0.0/24");
+    let dns = value!({"type": "NodePort", "ports": [
+        {"name": "a", "port": 53, "protocol": "TCP"},
+        {"name": "b", "port": 53, "protocol": "UDP"},
+        {"name": "c", "port": 54},
+    ]});
+    let made = create(&claims, service("dns", dns)).unwrap();
+    let ports: Vec<i64> = spec(&made, "ports")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|port| port.get("nodePort").unwrap().as_i64().unwrap())
+        .collect();
+    assert_eq!(ports[0], ports[1]);
+    assert_ne!(ports[0], ports[2]);
+    let twice = value!({"type": "NodePort", "ports": [
+        {"name": "a", "port": 1, "nodePort": 30001},
+        {"name": "b", "port": 2, "nodePort": 30001},
+    ]});
+    let refused = create(&claims, service("x", twice)).unwrap_err();
+    assert_eq!(
+        refused,
+        "Service \"x\" is invalid: spec.ports[1].nodePort: Invalid value: 30001: provided port is already allocated"
+    );
+}
+
+#[test]
+fn balancers_that_keep_to_a_node_have_a_port_to_ask() {
+    let claims = ranges("10.0.0.0/24");
+    let local =
+        value!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]});
+    let made = create(&claims, service("a", local)).unwrap();
+    let port = spec(&made, "healthCheckNodePort").as_i64().unwrap();
+    let ask = value!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": port, "ports": [{"port": 80}]});
+    let refused = create(&claims, service("b", ask)).unwrap_err();
+    assert!(
+        refused.ends_with("provided port is already allocated"),
+        "{refused}"
+    );
+    let none = value!({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": false, "ports": [{"port": 80}]});
+    let made = create(&claims, service("c", none)).unwrap();
+    assert_eq!(
+        spec(&made, "ports").as_array().unwrap()[0].get("nodePort"),
+        None
+    );
+}
+
+#[test]
+fn ranges_that_make_no_sense_are_refused() {
+    for networks in [
+        "",
+        "10.0.0.0",
+        "10.0.0.0/33",
+        "10.0.0.0/31",
+        "fd00::/32",
+        "10.0.0.0/24,10.1.0.0/24",
+        "10.0.0.0/24,fd00::/112,10.1.0.0/24",
+    ] {
+        assert!(ServiceRanges::parse(networks, "1-2").is_err(), "{networks}");
+    }
+    for ports in ["", "5", "5-4", "0-9", "1-70000", "a-b"] {
+        assert!(
+            ServiceRanges::parse("10.0.0.0/24", ports).is_err(),
+            "{ports}"
+        );
+    }
+    let odd = ServiceRanges::parse("10.0.0.77/24", "30000-30000").unwrap();
+    assert_eq!(odd.networks(), ["10.0.0.0/24"]);
+}
