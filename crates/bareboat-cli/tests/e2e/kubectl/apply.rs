@@ -114,3 +114,34 @@ fn what_left_the_manifests_is_pruned() {
         "configmap/other\nconfigmap/stays\n"
     );
 }
+
+#[test]
+fn an_object_moves_from_apply_by_the_client_to_apply_by_the_server() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let data = || kubectl.gives("get cm applied -o 'jsonpath={.data}'");
+    let manifest = kubectl.home.path().join("map.yaml");
+    let write = |data: &str| std::fs::write(&manifest, map(data)).unwrap();
+    write("{a: '1', b: '1'}");
+    kubectl.says("apply -f map.yaml", &["created"]);
+    // Nobody is in the way of kubectl but kubectl, and what it had applied is still its to take away.
+    write("{a: '1'}");
+    kubectl.says("apply --server-side -f map.yaml", &["serverside-applied"]);
+    assert_eq!(data(), r#"{"a":"1"}"#);
+    kubectl.says(
+        "get cm applied -o yaml --show-managed-fields",
+        &["manager: kubectl operation: Apply"],
+    );
+    // The way back works as well: the note of what was applied was kept up to date.
+    let noted = kubectl.gives("apply view-last-applied cm/applied -o json");
+    assert!(!noted.contains("\"b\""), "{noted}");
+    write("{c: '3'}");
+    kubectl.says("apply -f map.yaml", &["configured"]);
+    assert_eq!(data(), r#"{"c":"3"}"#);
+    write("{c: '3', d: '4'}");
+    kubectl.says("apply set-last-applied -f map.yaml", &["configured"]);
+    write("{c: '3'}");
+    kubectl.says("apply -f map.yaml", &["configured"]);
+    assert_eq!(data(), r#"{"c":"3"}"#);
+}

@@ -1,6 +1,7 @@
-//! Who am I, and what may I do.
+//! Who am I, what may I do, and who else may.
 
 use super::Kubectl;
+use base64::Engine as _;
 
 #[test]
 fn the_administrator_may_do_everything_and_a_stranger_nothing() {
@@ -20,4 +21,42 @@ fn the_administrator_may_do_everything_and_a_stranger_nothing() {
         );
     }
     kubectl.says("get cm --as=ann --as-group=system:masters", &[]);
+}
+
+#[test]
+fn roles_are_reconciled_and_requests_for_certificates_are_decided() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\n\
+                rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]\n";
+    let reconcile = "auth reconcile -f -";
+    kubectl.says_for(reconcile, role, &["reconciliation required create"]);
+    kubectl.says_for(
+        reconcile,
+        &role.replace("[get]", "[list]"),
+        &["reconciliation required update", "missing rules added"],
+    );
+    kubectl.says("describe clusterrole reader", &["pods [] [] [get list]"]);
+    kubectl.says("auth can-i --list", &["*.* [] [] [*]"]);
+
+    let key = rcgen::KeyPair::generate().unwrap();
+    let wish = rcgen::CertificateParams::new(["ann.example.com".to_owned()]).unwrap();
+    let wish = wish.serialize_request(&key).unwrap().pem().unwrap();
+    let wish = base64::engine::general_purpose::STANDARD.encode(wish);
+    for name in ["good", "bad"] {
+        let request = format!(
+            "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {{name: {name}}}\n\
+             spec: {{request: {wish}, signerName: example.com/yard, usages: [client auth]}}\n"
+        );
+        kubectl.says_for("create -f -", &request, &["created"]);
+    }
+    kubectl.says(
+        "get csr good",
+        &["example.com/yard bareboat-admin", "Pending"],
+    );
+    kubectl.says("certificate approve good", &["good approved"]);
+    kubectl.says("certificate deny bad", &["bad denied"]);
+    kubectl.says("get csr", &["<none> Approved", "<none> Denied"]);
+    kubectl.refuses("certificate deny good", &["already Approved"]);
 }

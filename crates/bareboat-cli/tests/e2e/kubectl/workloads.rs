@@ -77,3 +77,84 @@ fn a_deployment_is_created_shown_scaled_and_described() {
     );
     kubectl.says("delete pod shell --now", &["deleted"]);
 }
+
+#[test]
+fn a_pod_is_changed_only_where_a_running_one_could_be() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.gives("run shell --image=busybox:1");
+    kubectl.says("set image pod/shell shell=busybox:2", &["image updated"]);
+    kubectl.refuses(
+        r#"patch pod shell -p '{"spec":{"nodeSelector":{"deck":"upper"}}}'"#,
+        &["pod updates may not change fields other than"],
+    );
+    // A container for looking around comes through a door of its own.
+    kubectl.says("debug shell --image=busybox -c lamp --attach=false", &[]);
+    assert_eq!(
+        kubectl.gives("get pod shell -o 'jsonpath={.spec.ephemeralContainers[*].name}'"),
+        "lamp"
+    );
+    kubectl.says(
+        "describe pod shell",
+        &["Ephemeral Containers: lamp", "Image: busybox:2"],
+    );
+    kubectl.refuses("logs shell", &["NotFound"]);
+    kubectl.refuses(
+        "exec shell -c shell -- ls",
+        &["unable to upgrade connection"],
+    );
+}
+
+const SETS: &str = "
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: watch}
+spec:
+  selector: {matchLabels: {app: watch}}
+  template: {metadata: {labels: {app: watch}}, spec: {containers: [{name: c, image: 'i:1'}]}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: log}
+spec:
+  serviceName: log
+  selector: {matchLabels: {app: log}}
+  template: {metadata: {labels: {app: log}}, spec: {containers: [{name: c, image: 'i:1'}]}}
+";
+
+#[test]
+fn daemon_sets_and_stateful_sets_wait_for_their_controllers() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.says_for(
+        "apply -f -",
+        SETS,
+        &[
+            "daemonset.apps/watch created",
+            "statefulset.apps/log created",
+        ],
+    );
+    kubectl.says_for("apply -f -", SETS, &["watch unchanged", "log unchanged"]);
+    kubectl.says(
+        "get ds,sts",
+        &["daemonset.apps/watch 0 0 0 0 0 <none>", "log 0/1"],
+    );
+    kubectl.says(
+        "rollout restart ds/watch sts/log",
+        &["watch restarted", "log restarted"],
+    );
+    kubectl.says("rollout history sts/log", &["No rollout history found."]);
+    kubectl.says("scale sts log --replicas=3", &["scaled"]);
+    kubectl.says("set image ds/watch c=i:2", &["image updated"]);
+    kubectl.says("describe ds watch", &["Image: i:2"]);
+    kubectl.refuses(
+        r#"patch sts log -p '{"spec":{"serviceName":"other"}}'"#,
+        &["updates to statefulset spec for fields other than"],
+    );
+    kubectl.says(
+        "delete all --all",
+        &["\"watch\" deleted", "\"log\" deleted"],
+    );
+}
