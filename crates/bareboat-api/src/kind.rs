@@ -86,6 +86,28 @@ pub enum Generation {
     OutsideMetadata,
 }
 
+/// Fields of a kind, as they concern writes through one door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The door: a subresource, or nothing for the object itself.
+    pub subresource: &'static str,
+    /// The members that lead to each field.
+    pub paths: &'static [&'static [&'static str]],
+}
+
+impl Fields {
+    /// The fields that concern a door.
+    pub fn at<'a>(
+        list: &'a [Fields],
+        subresource: &str,
+    ) -> impl Iterator<Item = &'static [&'static str]> + use<'a> {
+        let found = list.iter().find(|fields| fields.subresource == subresource);
+        found
+            .into_iter()
+            .flat_map(|fields| fields.paths.iter().copied())
+    }
+}
+
 /// The rules of a kind that differ from kind to kind and are not behaviour.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -105,6 +127,10 @@ pub struct Policy {
     pub status_keeps_metadata: bool,
     /// A new object may come with a `status` (nodes, whose kubelet knows it already).
     pub status_on_create: bool,
+    /// Fields that writes through some door do not touch, beyond `status` of the object and `spec` of its status.
+    pub resets: &'static [Fields],
+    /// The only fields that writes through some doors touch.
+    pub touches: &'static [Fields],
     /// Objects can be deleted gracefully (pods).
     pub graceful_deletion: bool,
     /// Objects vanish by themselves after this many seconds.
@@ -128,6 +154,8 @@ impl Default for Policy {
             delete_returns_object: false,
             status_keeps_metadata: true,
             status_on_create: false,
+            resets: &[],
+            touches: &[],
             graceful_deletion: false,
             ttl_seconds: None,
             orphan_by_default: false,

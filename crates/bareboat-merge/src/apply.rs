@@ -30,6 +30,12 @@ pub trait Versions {
     fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
         None
     }
+
+    /// The only fields that writes through this endpoint touch, such as `spec.ephemeralContainers`; all if nothing
+    /// is said.
+    fn kept_fields(&self, _api_version: &str) -> Option<&FieldSet> {
+        None
+    }
 }
 
 /// Who writes, in which way.
@@ -190,6 +196,9 @@ impl FieldManager<'_> {
         own.fields = typed::to_set(config, node);
         if let Some(reset) = self.versions.reset_fields(self.api_version) {
             own.fields.subtract_trees(reset);
+        }
+        if let Some(kept) = self.versions.kept_fields(self.api_version) {
+            own.fields.keep_trees(kept);
         }
         let Some(live) = live else {
             own.time = Some(writer.now.into());

@@ -5,7 +5,7 @@
 use crate::kinds::served::Served;
 use crate::request::options::WriteOptions;
 use crate::verbs::{Call, Edit, Edited};
-use bareboat_api::kind::{BoxFuture, Conversion, SubresourceRole};
+use bareboat_api::kind::{BoxFuture, Conversion, Fields, SubresourceRole};
 use bareboat_api::typing::TypeNode;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_merge::apply::{
@@ -83,7 +83,9 @@ struct Known<'a> {
     served: &'a Served,
     version: usize,
     /// What writes through this endpoint do not touch.
-    reset: Option<FieldSet>,
+    reset: FieldSet,
+    /// What alone they touch.
+    kept: Option<FieldSet>,
 }
 
 impl<'a> Known<'a> {
@@ -96,21 +98,30 @@ impl<'a> Known<'a> {
         let role = version
             .subresource(subresource)
             .map(|subresource| &subresource.role);
-        let reset = match role {
-            None if version.has_status() => Some(FieldSet::of_names(&["status"])),
+        let mut reset = FieldSet::new();
+        match role {
+            None if version.has_status() => reset.insert_names(&["status"]),
             Some(SubresourceRole::Status) => {
-                let mut others = FieldSet::of_names(&["spec"]);
+                reset.insert_names(&["spec"]);
                 if !served.kind.policy.status_keeps_metadata {
-                    others.insert_names(&["metadata"]);
+                    reset.insert_names(&["metadata"]);
                 }
-                Some(others)
             }
-            _ => None,
-        };
+            _ => {}
+        }
+        let policy = &served.kind.policy;
+        for path in Fields::at(policy.resets, subresource) {
+            reset.insert_names(path);
+        }
+        let mut kept = FieldSet::new();
+        for path in Fields::at(policy.touches, subresource) {
+            kept.insert_names(path);
+        }
         Known {
             served,
             version: index,
             reset,
+            kept: (!kept.is_empty()).then_some(kept),
         }
     }
 
@@ -181,7 +192,11 @@ impl Versions for Known<'_> {
     }
 
     fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
-        self.reset.as_ref()
+        (!self.reset.is_empty()).then_some(&self.reset)
+    }
+
+    fn kept_fields(&self, _api_version: &str) -> Option<&FieldSet> {
+        self.kept.as_ref()
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         .version("v1", defaults::admission_policy)
         .categories(CATEGORY)
         .status()
+        .status_alone()
         .columns(columns::validating_policies())
         .generation()
         .conditional_update()

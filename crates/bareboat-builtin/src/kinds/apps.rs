@@ -3,6 +3,7 @@
 use super::build::namespaced;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
+use bareboat_api::kind::Fields;
 
 const GROUP: &str = "apps";
 
@@ -14,6 +15,10 @@ pub(super) fn kinds() -> Vec<Kind> {
             .categories(&["all"])
             .scale(".spec.selector")
             .status()
+            .resets(&[Fields {
+                subresource: "status",
+                paths: &[&["metadata", "labels"]],
+            }])
             .columns(columns::deployments())
             .generation_with(&["annotations"])
             .rules(strategies::deployment())

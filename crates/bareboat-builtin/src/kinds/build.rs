@@ -6,7 +6,7 @@ use crate::strategies::{Complete, Rules};
 use crate::typed::Empties;
 use bareboat_api::Str;
 use bareboat_api::kind::{
-    Action, Column, Generation, Kind, NameRule, Names, ScalePaths, Scope, SelectableField,
+    Action, Column, Fields, Generation, Kind, NameRule, Names, ScalePaths, Scope, SelectableField,
     Strategy, Subresource, SubresourceRole, Verb, Verbs, Version,
 };
 use std::sync::Arc;
@@ -178,6 +178,24 @@ impl Build {
     /// New objects may come with a status (nodes, whose kubelet knows it already).
     pub(super) fn status_on_create(mut self) -> Build {
         self.kind.policy.status_on_create = true;
+        self
+    }
+
+    /// A write to the status leaves all of the metadata alone.
+    pub(super) fn status_alone(mut self) -> Build {
+        self.kind.policy.status_keeps_metadata = false;
+        self
+    }
+
+    /// Fields that writes through some doors do not touch, beyond the usual ones.
+    pub(super) fn resets(mut self, fields: &'static [Fields]) -> Build {
+        self.kind.policy.resets = fields;
+        self
+    }
+
+    /// The only fields that writes through some doors touch.
+    pub(super) fn touches(mut self, fields: &'static [Fields]) -> Build {
+        self.kind.policy.touches = fields;
         self
     }
 

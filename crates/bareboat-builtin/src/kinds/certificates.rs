@@ -3,7 +3,7 @@
 use super::build::cluster;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
-use bareboat_api::kind::Verb;
+use bareboat_api::kind::{Fields, Verb};
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
@@ -16,6 +16,20 @@ pub(super) fn kinds() -> Vec<Kind> {
         .short(&["csr"])
         .part("approval", &[Verb::Get, Verb::Patch, Verb::Update])
         .status()
+        .resets(&[
+            Fields {
+                subresource: "",
+                paths: &[&["spec"]],
+            },
+            Fields {
+                subresource: "status",
+                paths: &[&["status", "conditions"]],
+            },
+            Fields {
+                subresource: "approval",
+                paths: &[&["spec"], &["status", "certificate"]],
+            },
+        ])
         .columns(columns::signing_requests())
         .selectable(&["spec.signerName"])
         .rules(strategies::signing_request())

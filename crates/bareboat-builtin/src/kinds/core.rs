@@ -5,7 +5,7 @@ use crate::strategies::{self, NamespaceStrategy};
 use crate::{actions, columns, defaults};
 use bareboat_api::Kind;
 use bareboat_api::Str;
-use bareboat_api::kind::{NameRule, SelectableField, Verb, Verbs};
+use bareboat_api::kind::{Fields, NameRule, SelectableField, Verb, Verbs};
 use std::sync::Arc;
 
 const GROUP: &str = "";
@@ -39,6 +39,10 @@ fn settings() -> Vec<Kind> {
             .verbs(Verbs::ALL.without(&[Verb::DeleteCollection]))
             .part("finalize", &[Verb::Update])
             .status()
+            .resets(&[Fields {
+                subresource: "finalize",
+                paths: &[&["status"]],
+            }])
             .columns(columns::namespaces())
             .selectable(&["status.phase"])
             .names_are(NameRule::Label)
@@ -143,6 +147,23 @@ fn workloads() -> Vec<Kind> {
             .connect("proxy", &PROXY, "PodProxyOptions")
             .part("resize", &PART)
             .status()
+            .resets(&[Fields {
+                subresource: "status",
+                paths: &[
+                    &["metadata", "deletionTimestamp"],
+                    &["metadata", "ownerReferences"],
+                ],
+            }])
+            .touches(&[
+                Fields {
+                    subresource: "ephemeralcontainers",
+                    paths: &[&["spec", "ephemeralContainers"]],
+                },
+                Fields {
+                    subresource: "resize",
+                    paths: &[&["spec", "containers"], &["spec", "initContainers"]],
+                },
+            ])
             .columns(columns::pods())
             .selectable(&[
                 "spec.nodeName",

@@ -41,6 +41,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         cluster(GROUP, "servicecidrs", "ServiceCIDR")
             .version("v1", defaults::none)
             .status()
+            .status_alone()
             .columns(columns::service_cidrs())
             .rules(strategies::service_cidr())
             .done(),

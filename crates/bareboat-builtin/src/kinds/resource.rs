@@ -17,6 +17,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         namespaced(GROUP, "resourceclaims", "ResourceClaim")
             .version("v1", defaults::resource_claim)
             .status()
+            .status_alone()
             .columns(columns::resource_claims())
             .delete_returns_object()
             .rules(strategies::resource_claim())

@@ -38,6 +38,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         cluster(GROUP, "volumeattachments", "VolumeAttachment")
             .version("v1", defaults::none)
             .status()
+            .status_alone()
             .columns(columns::volume_attachments())
             .conditional_update()
             .delete_returns_object()

@@ -1,5 +1,6 @@
 //! kubectl, as people use it: one module per thing they do.
 
+mod actions;
 mod apply;
 mod changes;
 mod custom;

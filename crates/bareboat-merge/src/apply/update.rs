@@ -88,6 +88,9 @@ pub(super) fn ignore_reset(versions: &dyn Versions, api_version: &str, changes: 
     if let Some(reset) = versions.reset_fields(api_version) {
         changes.ignore(reset);
     }
+    if let Some(kept) = versions.kept_fields(api_version) {
+        changes.keep(kept);
+    }
 }
 
 /// The entries to go on from: those the client sent if they make sense, else the current ones.

@@ -20,6 +20,13 @@ impl FieldSet {
         subtract_trees(&mut self.0, &other.0);
     }
 
+    /// Keeps only what the other set names, and everything below it.
+    pub fn keep_trees(&mut self, other: &FieldSet) {
+        let mut outside = self.clone();
+        outside.subtract_trees(other);
+        self.subtract(&outside);
+    }
+
     /// The fields that belong to both sets.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {

@@ -25,6 +25,12 @@ impl Changes {
         self.changed.subtract_trees(fields);
         self.removed.subtract_trees(fields);
     }
+
+    /// Forgets everything but the given fields and what lies below them.
+    pub fn keep(&mut self, fields: &FieldSet) {
+        self.changed.keep_trees(fields);
+        self.removed.keep_trees(fields);
+    }
 }
 
 /// The members of the object nobody owns.

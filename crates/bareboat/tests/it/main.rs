@@ -13,6 +13,7 @@ mod lists;
 mod many_definitions;
 mod memory;
 mod openapi;
+mod resets;
 mod scales;
 mod services;
 mod socket;

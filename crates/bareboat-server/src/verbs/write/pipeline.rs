@@ -4,7 +4,7 @@ use super::metadata;
 use crate::admission;
 use crate::verbs::call::Call;
 use bareboat_api::admission::{Operation, Review};
-use bareboat_api::kind::{Generation, Reservation, SubresourceRole, WriteContext};
+use bareboat_api::kind::{Fields, Generation, Reservation, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
 
@@ -13,6 +13,22 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) call: &'a Call,
     pub(crate) dry_run: bool,
     pub(crate) now: Str,
+}
+
+/// Sets a field back to what it was.
+fn restore(object: &mut Object, live: &Object, path: &[&str]) {
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    let before = live.at(path).cloned();
+    let mut place = object.map_mut();
+    for member in parents {
+        place = place.object_mut(member);
+    }
+    match before {
+        Some(value) => place.insert(*last, value),
+        None => place.remove(last),
+    };
 }
 
 /// What may be stored, and what is held until it is.
@@ -101,6 +117,9 @@ impl<'a> Pipeline<'a> {
             .await?;
         self.warn(metadata::drop_duplicate_owners(&mut object));
         self.keep_what_is_not_addressed(&mut object, live);
+        for path in Fields::at(kind.policy.resets, &self.call.ask.info.subresource) {
+            restore(&mut object, live, path);
+        }
         let context = self.context();
         kind.strategy.prepare_update(&mut object, live, &context);
         let held = kind.strategy.reserve(&mut object, Some(live), &context)?;
