@@ -128,6 +128,8 @@ pub(crate) enum Row {
     Cel,
     /// Creation of a Deployment in protobuf.
     Protobuf,
+    /// Processor time of a server that holds objects and watches while nothing happens.
+    Quiet,
     /// Deletion of a namespace with objects.
     Namespace,
     /// Installation of large CRDs.

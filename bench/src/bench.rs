@@ -11,7 +11,7 @@ use crate::load::{Load, Outcome};
 use crate::objects::{self, GROUP, Template};
 use crate::report::{FAILED, Figures};
 use crate::server::{Programs, Server};
-use crate::{rows, watchers};
+use crate::{quiet, rows, watchers};
 
 /// The namespace of the measured collection.
 pub(crate) const NAMESPACE: &str = "bench";
@@ -101,7 +101,7 @@ impl Bench<'_> {
     async fn rows(&mut self) -> Result<()> {
         use Row::{
             Apply, Cel, Crds, Create, Create1, Delete, Get, Idle, Label, List, ListH2, Memory,
-            Namespace, Page, Patch, Protobuf, Watch,
+            Namespace, Page, Patch, Protobuf, Quiet, Watch,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -145,6 +145,7 @@ impl Bench<'_> {
             (Watch, "watch.one", watchers::watch),
             (Cel, "cel.cpu", rows::cel),
             (Protobuf, "protobuf.cpu", rows::protobuf),
+            (Quiet, "quiet", quiet::quiet),
             (Namespace, "namespace", rows::namespace),
             (Crds, "crd.cpu", rows::crds),
         ] {

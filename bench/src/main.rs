@@ -12,6 +12,7 @@ mod http2;
 mod load;
 mod objects;
 mod process;
+mod quiet;
 mod report;
 mod rows;
 mod server;

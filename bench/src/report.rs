@@ -99,6 +99,7 @@ enum Unit {
     Mebibytes,
     Kibibytes,
     PerSecond,
+    Percent,
 }
 
 #[derive(Clone, Copy)]
@@ -129,7 +130,7 @@ const fn quantity(id: &'static str, label: &'static str, unit: Unit, target: Tar
 }
 
 use Target::{Below, None as Free, Times, TimesAndBelow};
-use Unit::{Kibibytes, Mebibytes, Micros, Millis, PerSecond};
+use Unit::{Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent};
 
 const QUANTITIES: &[Quantity] = &[
     quantity("start", "start to ready", Millis, TimesAndBelow(50.0, 80.0)),
@@ -242,10 +243,16 @@ const QUANTITIES: &[Quantity] = &[
     quantity("protobuf.p50", "  p50", Micros, Free),
     quantity("protobuf.p99", "  p99", Micros, Free),
     quantity(
+        "quiet",
+        "1,000 objects, 100 watchers, quiet: CPU",
+        Percent,
+        Below(0.2),
+    ),
+    quantity(
         "namespace",
-        "delete a namespace of 1,000 objects",
+        "delete a namespace of 10,000 objects",
         Millis,
-        Free,
+        Times(10.0),
     ),
     quantity("namespace.cpu", "  CPU per object", Micros, Free),
     quantity(
@@ -304,7 +311,7 @@ fn ratio(quantity: &Quantity, saved: &Saved) -> Option<f64> {
     );
     let (more, less) = match quantity.unit {
         PerSecond => (ours, theirs),
-        Micros | Millis | Mebibytes | Kibibytes => (theirs, ours),
+        Micros | Millis | Mebibytes | Kibibytes | Percent => (theirs, ours),
     };
     (more > 0.0 && less > 0.0).then(|| more / less)
 }
@@ -347,9 +354,12 @@ fn measure(number: f64, unit: Unit) -> String {
         Mebibytes => " MiB",
         Kibibytes => " KiB",
         PerSecond => "/s",
+        Percent => " %",
     };
     let digits = if number.abs() >= 100.0 {
         grouped(number)
+    } else if number.abs() < 1.0 && matches!(unit, Percent) {
+        format!("{number:.2}")
     } else {
         format!("{number:.1}")
     };

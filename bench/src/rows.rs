@@ -246,23 +246,32 @@ pub(crate) fn protobuf<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// Waits until a namespace is gone.
+/// A small object of a built-in kind.
+pub(crate) fn config_map(at: usize) -> Vec<u8> {
+    let name = name(at);
+    let map = serde_json::json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "key": "value" }
+    });
+    map.to_string().into_bytes()
+}
+
+/// Deletes a namespace and waits until it is gone.
 async fn vanished(bench: &Bench<'_>, name: &str) -> Result<Duration> {
     let begun = Instant::now();
     let path = format!("/api/v1/namespaces/{name}");
     bench.ask("DELETE", &path, b"").await?;
-    while begun.elapsed() < Duration::from_secs(120) {
+    while begun.elapsed() < Duration::from_secs(600) {
         if bench.ask("GET", &path, b"").await?.status == 404 {
             return Ok(begun.elapsed());
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    bail!("namespace {name} is still there after two minutes")
+    bail!("namespace {name} is still there after ten minutes")
 }
 
 pub(crate) fn namespace<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     Box::pin(async move {
-        let count = bench.args.scaled(1_000);
+        let count = bench.args.scaled(10_000);
         let _manager = match bench.server.side {
             Side::Ours => None,
             Side::Theirs if bench.args.controller_manager => {
@@ -280,22 +289,17 @@ pub(crate) fn namespace<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         }
         // An empty one first, so that whoever deletes namespaces is known to be awake.
         vanished(bench, "bench-first").await?;
-        let request = |at: usize| {
-            let body = format!(
-                r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{}"}},"data":{{"key":"value"}}}}"#,
-                name(at)
-            );
-            bench.request(
-                "POST",
-                "/api/v1/namespaces/bench-doomed/configmaps",
-                body.as_bytes(),
-            )
-        };
+        let collection = "/api/v1/namespaces/bench-doomed/configmaps";
+        let request = |at: usize| bench.request("POST", collection, &config_map(at));
         let load = Load {
             operations: count,
+            limit: Duration::from_secs(300),
             ..bench.load(16, count)
         };
-        load.run(&bench.server, request).await?;
+        let created = load.run(&bench.server, request).await?;
+        if created.operations < count {
+            bail!("{} of {count} objects were created", created.operations);
+        }
         bench.settle().await?;
         let before = bench.server.cpu()?;
         let taken = vanished(bench, "bench-doomed").await?;

@@ -52,6 +52,15 @@ pub struct Review<'a> {
     pub dry_run: bool,
     /// What to tell the client beside the answer.
     pub warnings: Vec<String>,
+    /// What is taken up front for this write.
+    pub holds: Vec<Box<dyn Hold>>,
+}
+
+/// Something that is taken up front for a write, such as a share of a quota: given back when it is dropped, unless the
+/// write happened.
+pub trait Hold: Send + Sync {
+    /// The write happened, at this revision of the store.
+    fn keep(self: Box<Self>, revision: u64);
 }
 
 /// What is known of an object without reading all of it.
@@ -70,6 +79,9 @@ pub trait World: Send + Sync {
 
     /// An object as it is stored.
     fn get(&self, store: &str, namespace: &str, name: &str) -> Option<Object>;
+
+    /// The objects of a namespace as they are stored, by name.
+    fn list(&self, store: &str, namespace: &str) -> Vec<Object>;
 }
 
 /// May change a write, or refuse it; runs before validation.

@@ -55,6 +55,35 @@ pub fn all() -> Vec<Kind> {
     groups.into_iter().flat_map(|kinds| kinds()).collect()
 }
 
+/// Whether a kind belongs to a control plane that has no machines to run anything on: it is about who may do what, about
+/// other kinds, or about keeping order among objects of any kind.
+pub fn is_bare(kind: &Kind) -> bool {
+    match kind.group.as_str() {
+        "" => matches!(
+            kind.names.plural.as_str(),
+            "namespaces"
+                | "configmaps"
+                | "secrets"
+                | "serviceaccounts"
+                | "events"
+                | "resourcequotas"
+        ),
+        group => matches!(
+            group,
+            "admissionregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "apiregistration.k8s.io"
+                | "authentication.k8s.io"
+                | "authorization.k8s.io"
+                | "certificates.k8s.io"
+                | "coordination.k8s.io"
+                | "events.k8s.io"
+                | "flowcontrol.apiserver.k8s.io"
+                | "rbac.authorization.k8s.io"
+        ),
+    }
+}
+
 /// The built-in kind of that group and resource.
 pub fn find(group: &str, plural: &str) -> Option<Kind> {
     all()

@@ -46,7 +46,7 @@ pub(crate) use network::{
     endpoint_slice, endpoints, ip_address, lease, network_policy, service_cidr,
 };
 pub(crate) use node::node;
-pub(crate) use pod::{pod, pod_template};
+pub(crate) use pod::{pod, pod_template, quality};
 pub(crate) use quota::{limit_range, resource_quota};
 pub(crate) use rbac::{cluster_role, cluster_role_binding, role, role_binding};
 pub(crate) use rules::Rules;

@@ -65,6 +65,20 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "BAREBOAT_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) in_memory: Option<bool>,
 
+    /// Serve all built-in kinds (full), or only what a control plane for your own kinds needs (bare) [default: full]
+    #[arg(long, value_name = "PROFILE", env = "BAREBOAT_PROFILE")]
+    pub(crate) profile: Option<String>,
+
+    /// Leave this to somebody else (repeatable): namespaces, garbage, definitions, expiry, pods, residents, quotas,
+    /// roles, api-services or bootstrap
+    #[arg(
+        long = "disable-controller",
+        value_name = "NAME",
+        env = "BAREBOAT_DISABLE_CONTROLLER",
+        value_delimiter = ','
+    )]
+    pub(crate) disable_controller: Vec<String>,
+
     /// Accept bearer tokens of this CSV file: token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE", env = "BAREBOAT_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,

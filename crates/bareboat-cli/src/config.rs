@@ -5,6 +5,8 @@ use anyhow::{Context, Result, bail};
 use bareboat::api::Value;
 use bareboat::api::value::from_value;
 use bareboat::builtin::services::ServiceRanges;
+use bareboat::control_plane::Profile;
+use bareboat::controllers::Options;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ struct File {
     bind: Option<String>,
     san: Vec<String>,
     in_memory: Option<bool>,
+    profile: Option<String>,
+    disable_controller: Vec<String>,
     token_file: Option<PathBuf>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
@@ -39,6 +43,9 @@ pub(crate) struct Config {
     pub(crate) bind: SocketAddr,
     pub(crate) san: Vec<String>,
     pub(crate) in_memory: bool,
+    pub(crate) profile: Profile,
+    /// Names of controllers, all of which exist.
+    pub(crate) disabled: Vec<String>,
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) client_ca: Option<PathBuf>,
@@ -85,6 +92,19 @@ impl Config {
                 })?)
             }
         };
+        let profile = match flags.profile.or(file.profile) {
+            None => Profile::default(),
+            Some(text) => text.parse().context("profile")?,
+        };
+        let disabled = if flags.disable_controller.is_empty() {
+            file.disable_controller
+        } else {
+            flags.disable_controller
+        };
+        for name in &disabled {
+            let known = Options::default().switch_off(name);
+            known.context("disable-controller")?;
+        }
         let networks = flags
             .service_cluster_ip_range
             .or(file.service_cluster_ip_range);
@@ -108,6 +128,8 @@ impl Config {
                 flags.san
             },
             in_memory: flags.in_memory.or(file.in_memory).unwrap_or(false),
+            profile,
+            disabled,
             token_file: flags.token_file.or(file.token_file),
             tls,
             client_ca: flags.client_ca.or(file.client_ca),
@@ -176,7 +198,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("bareboat-config-{}", std::process::id()));
         std::fs::write(
             &dir,
-            "bind: 127.0.0.1:7000\nretainFor: 1h\ninMemory: true\n",
+            "bind: 127.0.0.1:7000\nretainFor: 1h\ninMemory: true\nprofile: bare\ndisableController: [pods]\n",
         )
         .unwrap();
         let flags = ServeFlags {
@@ -189,6 +211,8 @@ mod tests {
         assert_eq!(config.bind.port(), 1);
         assert_eq!(config.retain_for, Duration::from_secs(3600));
         assert!(config.in_memory);
+        assert_eq!(config.profile, Profile::Bare);
+        assert_eq!(config.disabled, ["pods"]);
         assert_eq!(config.data_dir, PathBuf::from("bareboat-data"));
     }
 
@@ -204,6 +228,19 @@ mod tests {
             .is_err()
         );
         std::fs::remove_file(&path).unwrap();
+        for flags in [
+            ServeFlags {
+                profile: Some("tiny".to_owned()),
+                ..ServeFlags::default()
+            },
+            ServeFlags {
+                disable_controller: vec!["gc".to_owned()],
+                ..ServeFlags::default()
+            },
+        ] {
+            let error = Config::assemble(flags).unwrap_err();
+            assert!(format!("{error:#}").contains("there are"), "{error:#}");
+        }
         let half = ServeFlags {
             tls_cert: Some("a".into()),
             ..ServeFlags::default()

@@ -58,7 +58,9 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     let store = open_store(config)?;
     let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
     let (chain, client_ca, tls) = tls(config, &certificates)?;
-    let settings = Settings::default().services(config.services.clone());
+    let settings = Settings::default()
+        .profile(config.profile)
+        .services(config.services.clone());
     let mut builder = Server::builder()
         .storage(store.clone())
         .control_plane_with(&settings)
@@ -81,7 +83,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
             false => Err("the admin kubeconfig is not written yet".to_owned()),
         })
         .build()?;
-    let options = bareboat::controllers::Options {
+    let mut options = bareboat::controllers::Options {
         root_ca: Some(certificates.ca.clone()),
         kubernetes: Some(settings.kubernetes(config.bind.port())),
         front_proxy: Some(bareboat::controllers::FrontProxy {
@@ -91,6 +93,9 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         }),
         ..Default::default()
     };
+    for name in &config.disabled {
+        options.switch_off(name)?;
+    }
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
     let open = async {
         let address = server.listen(config.bind, Some(tls)).await?;

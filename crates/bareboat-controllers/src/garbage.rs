@@ -6,6 +6,7 @@
 mod act;
 mod graph;
 mod judge;
+mod report;
 
 pub(crate) use act::Worker;
 pub(crate) use graph::{Graph, Node};

@@ -42,8 +42,12 @@ pub(crate) fn path(kind: &Kind, namespace: Option<&str>, name: &str) -> Option<S
 }
 
 fn path_in(kind: &Kind, version: &Version, namespace: Option<&str>, name: &str) -> String {
-    let mut path = collection(kind, version, namespace);
-    path.push('/');
+    join(&collection(kind, version, namespace), name)
+}
+
+/// The URL of an object in a collection.
+pub(crate) fn join(collection: &str, name: &str) -> String {
+    let mut path = format!("{collection}/");
     push_segment(&mut path, name);
     path
 }

@@ -4,6 +4,7 @@
 //! door of the server, authenticated, authorized and admitted like any other client's writes.
 //! When nothing happens they do nothing.
 
+mod api_services;
 mod bootstrap;
 mod client;
 mod conditions;
@@ -17,16 +18,20 @@ mod namespaces;
 mod options;
 mod pods;
 mod queue;
+mod quotas;
 mod residents;
+mod roles;
 mod sweep;
 
 pub use client::Client;
 pub use kubernetes::KubernetesService;
-pub use options::{FrontProxy, Options};
+pub use options::{FrontProxy, Options, UnknownController};
 
 use bareboat_server::Server;
 use feed::Listener;
-use queue::{Queue, work};
+use queue::{Queue, Verdict, work};
+use std::future::Future;
+use std::hash::Hash;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -34,7 +39,43 @@ use tokio::task::JoinSet;
 /// Running controllers; they end when this is dropped.
 pub struct Controllers {
     tasks: JoinSet<()>,
+    quotas: Option<quotas::Enforcement>,
     kubernetes: Option<Arc<kubernetes::Keeper>>,
+}
+
+/// Controllers in the making.
+struct Crew {
+    tasks: JoinSet<()>,
+    listeners: Vec<Box<dyn Listener>>,
+}
+
+impl Crew {
+    /// One more: who listens, and what is done about each thing it notes, for so many at once.
+    fn enlist<K, F, Fut>(
+        &mut self,
+        listener: impl Listener + 'static,
+        queue: Arc<Queue<K>>,
+        at_once: usize,
+        job: F,
+    ) where
+        K: Clone + Eq + Hash + Send + Sync + 'static,
+        F: Fn(K) -> Fut + Send + 'static,
+        Fut: Future<Output = Verdict> + Send + 'static,
+    {
+        self.listeners.push(Box::new(listener));
+        self.tasks.spawn(work(queue, at_once, job));
+    }
+}
+
+/// A job that a shared worker does.
+macro_rules! by {
+    ($worker:expr) => {{
+        let worker = Arc::new($worker);
+        move |thing| {
+            let worker = worker.clone();
+            async move { worker.look(thing).await }
+        }
+    }};
 }
 
 impl Controllers {
@@ -55,78 +96,84 @@ impl Controllers {
                 keeper.look().await;
             }
         }
-        let mut tasks = JoinSet::new();
-        let mut listeners: Vec<Box<dyn Listener>> = Vec::new();
+        let mut crew = Crew {
+            tasks: JoinSet::new(),
+            listeners: Vec::new(),
+        };
         if options.garbage {
             let shared = garbage::Shared::new();
-            listeners.push(Box::new(garbage::Ear::new(shared.clone(), server.clone())));
-            let (queue, worker) = (shared.queue.clone(), garbage::Worker::new(&client, shared));
-            tasks.spawn(work(queue, 64, move |job| {
-                let worker = worker.clone();
-                async move { worker.look(job).await }
-            }));
+            let ear = garbage::Ear::new(shared.clone(), server.clone());
+            let queue = shared.queue.clone();
+            crew.enlist(ear, queue, 64, by!(garbage::Worker::new(&client, shared)));
         }
         if options.namespaces {
             let queue = Queue::new();
-            listeners.push(Box::new(namespaces::Ear::new(queue.clone())));
-            let worker = Arc::new(namespaces::Worker::new(&client));
-            tasks.spawn(work(queue, 8, move |name| {
-                let worker = worker.clone();
-                async move { worker.look(name).await }
-            }));
+            let ear = namespaces::Ear::new(queue.clone());
+            crew.enlist(ear, queue, 8, by!(namespaces::Worker::new(&client)));
         }
         if options.definitions {
             let queue = Queue::new();
-            listeners.push(Box::new(definitions::Ear::new(queue.clone())));
-            let worker = Arc::new(definitions::Worker::new(&client));
-            tasks.spawn(work(queue, 8, move |job| {
-                let worker = worker.clone();
-                async move { worker.look(job).await }
-            }));
+            let ear = definitions::Ear::new(queue.clone());
+            crew.enlist(ear, queue, 8, by!(definitions::Worker::new(&client)));
         }
         if options.expiry {
             let queue = Queue::new();
-            listeners.push(Box::new(expiry::Ear::new(queue.clone(), server.clone())));
-            let worker = Arc::new(expiry::Worker::new(&client));
-            tasks.spawn(work(queue, 16, move |mortal| {
-                let worker = worker.clone();
-                async move { worker.look(mortal).await }
-            }));
+            let ear = expiry::Ear::new(queue.clone(), server.clone());
+            crew.enlist(ear, queue, 16, by!(expiry::Worker::new(&client)));
         }
-        if options.pods {
+        if options.pods && pods::has_work(&server) {
             let queue = Queue::new();
-            listeners.push(Box::new(pods::Ear::new(queue.clone(), server.clone())));
-            let worker = Arc::new(pods::Worker::new(&client));
-            tasks.spawn(work(queue, 16, move |ending| {
-                let worker = worker.clone();
-                async move { worker.look(ending).await }
-            }));
+            let ear = pods::Ear::new(queue.clone(), server.clone());
+            crew.enlist(ear, queue, 16, by!(pods::Worker::new(&client)));
         }
         if options.residents {
             let queue = Queue::new();
-            listeners.push(Box::new(residents::Ear::new(queue.clone())));
-            let worker = Arc::new(residents::Worker::new(&client, options.root_ca));
-            tasks.spawn(work(queue, 16, move |namespace| {
-                let worker = worker.clone();
-                async move { worker.look(namespace).await }
-            }));
+            let ear = residents::Ear::new(queue.clone());
+            let worker = residents::Worker::new(&client, options.root_ca);
+            crew.enlist(ear, queue, 16, by!(worker));
         }
-        if options.residents
-            && let Some(keeper) = &kubernetes
-        {
-            listeners.push(Box::new(kubernetes::Ear(keeper.queue.clone())));
+        let mut quotas = None;
+        if options.quotas {
+            let queue = Queue::new();
+            let enforcement = quotas::Enforcement::begin(&server);
+            let accounts = enforcement.accounts.clone();
+            let ear = quotas::Ear::new(accounts.clone(), queue.clone(), server.store().clone());
+            crew.enlist(ear, queue, 16, by!(quotas::Worker::new(&client, accounts)));
+            quotas = Some(enforcement);
+        }
+        if options.roles {
+            let queue = Queue::new();
+            let ear = roles::Ear::new(queue.clone());
+            crew.enlist(ear, queue, 4, by!(roles::Worker::new(&client)));
+        }
+        if options.api_services {
+            let queue = Queue::new();
+            let ear = api_services::Ear::new(queue.clone(), server.clone());
+            crew.enlist(ear, queue, 64, by!(api_services::Worker::new(&client)));
         }
         if let Some(keeper) = kubernetes.clone() {
             let queue = keeper.queue.clone();
-            tasks.spawn(work(queue, 1, move |()| {
+            if options.residents {
+                crew.listeners
+                    .push(Box::new(kubernetes::Ear(queue.clone())));
+            }
+            crew.tasks.spawn(work(queue, 1, move |()| {
                 let keeper = keeper.clone();
                 async move { keeper.look().await }
             }));
         }
+        let Crew {
+            mut tasks,
+            listeners,
+        } = crew;
         if !listeners.is_empty() {
             tasks.spawn(feed::run(server.store().clone(), listeners));
         }
-        Controllers { tasks, kubernetes }
+        Controllers {
+            tasks,
+            quotas,
+            kubernetes,
+        }
     }
 
     /// Tells where the server listens, so that its service leads there.
@@ -138,6 +185,7 @@ impl Controllers {
 
     /// Ends them.
     pub fn stop(&mut self) {
+        self.quotas = None;
         self.tasks.abort_all();
     }
 }

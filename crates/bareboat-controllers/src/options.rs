@@ -19,6 +19,12 @@ pub struct Options {
     pub pods: bool,
     /// Keeps the service account `default`, the service `default/kubernetes` and the config map `kube-root-ca.crt` in every namespace.
     pub residents: bool,
+    /// Enforces resource quotas and tells what is used of them.
+    pub quotas: bool,
+    /// Gives cluster roles the rules of the roles they aggregate.
+    pub roles: bool,
+    /// Registers an APIService for every version of a group that is served.
+    pub api_services: bool,
     /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
     pub root_ca: Option<String>,
     /// The service `default/kubernetes` and what goes with it; nothing without.
@@ -49,9 +55,77 @@ impl Default for Options {
             expiry: true,
             pods: true,
             residents: true,
+            quotas: true,
+            roles: true,
+            api_services: true,
             root_ca: None,
             kubernetes: None,
             front_proxy: None,
         }
+    }
+}
+
+/// There is no controller of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownController(pub String);
+
+impl std::fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = Options::NAMES.join(", ");
+        write!(f, "there is no controller {}; there are {known}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownController {}
+
+impl Options {
+    /// What controllers are called in settings.
+    pub const NAMES: [&'static str; 10] = [
+        "bootstrap",
+        "namespaces",
+        "garbage",
+        "definitions",
+        "expiry",
+        "pods",
+        "residents",
+        "quotas",
+        "roles",
+        "api-services",
+    ];
+
+    /// Switches a controller off.
+    pub fn switch_off(&mut self, name: &str) -> Result<(), UnknownController> {
+        let switch = match name {
+            "bootstrap" => &mut self.bootstrap,
+            "namespaces" => &mut self.namespaces,
+            "garbage" => &mut self.garbage,
+            "definitions" => &mut self.definitions,
+            "expiry" => &mut self.expiry,
+            "pods" => &mut self.pods,
+            "residents" => &mut self.residents,
+            "quotas" => &mut self.quotas,
+            "roles" => &mut self.roles,
+            "api-services" => &mut self.api_services,
+            _ => return Err(UnknownController(name.to_owned())),
+        };
+        *switch = false;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_that_of_a_switch() {
+        for name in Options::NAMES {
+            let mut options = Options::default();
+            assert_eq!(options.switch_off(name), Ok(()), "{name}");
+            let off = format!("{options:?}").matches("false").count();
+            assert_eq!(off, 1, "{name}");
+        }
+        let unknown = Options::default().switch_off("gc");
+        assert_eq!(unknown, Err(UnknownController("gc".to_owned())));
     }
 }

@@ -19,6 +19,14 @@ pub(crate) struct Ending {
     key: Arc<str>,
 }
 
+/// Whether any kind has grace periods.
+pub(crate) fn has_work(server: &Server) -> bool {
+    let table = server.catalog().table();
+    table
+        .iter()
+        .any(|serving| serving.kind().policy.graceful_deletion)
+}
+
 /// Notes when grace periods end.
 pub(crate) struct Ear {
     queue: Arc<Queue<Ending>>,

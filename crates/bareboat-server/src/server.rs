@@ -16,6 +16,7 @@ pub use serve::Door;
 use crate::kinds::catalog::Catalog;
 use crate::reply::Response;
 use crate::request::body::RequestBody;
+use bareboat_api::admission::Validator;
 use bareboat_api::kind::User;
 use bareboat_storage::Store;
 use state::State;
@@ -53,6 +54,11 @@ impl Server {
     /// The store below.
     pub fn store(&self) -> &Store {
         &self.state.store
+    }
+
+    /// As long as somebody holds it, this may refuse every write, after all who were there before.
+    pub fn validate_with(&self, validator: &Arc<dyn Validator>) {
+        self.state.admission.add(validator);
     }
 
     /// Ends watches, lets requests finish, and closes the store.

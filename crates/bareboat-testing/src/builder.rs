@@ -2,7 +2,7 @@
 
 use crate::TestServer;
 use bareboat::ServerBuilder;
-use bareboat::prelude::{ControlPlane as _, Server, StaticTokens};
+use bareboat::prelude::{ControlPlane as _, Profile, Server, Settings, StaticTokens};
 use bareboat::storage::{MemoryBackend, Store, StoreOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Builder {
     options: StoreOptions,
     sqlite: bool,
     pub(crate) controllers: bool,
-    control_plane: bool,
+    control_plane: Option<Profile>,
     pub(crate) listening: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Builder {
             options: StoreOptions::default(),
             sqlite: false,
             controllers: true,
-            control_plane: true,
+            control_plane: Some(Profile::Full),
             listening: false,
         }
     }
@@ -78,10 +78,17 @@ impl Builder {
         self
     }
 
+    /// Serves as many built-in kinds as a profile has.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.control_plane = Some(profile);
+        self
+    }
+
     /// Serves nothing but what [`Builder::with`] adds; no controllers either.
     #[must_use]
     pub fn bare(mut self) -> Self {
-        self.control_plane = false;
+        self.control_plane = None;
         self.controllers = false;
         self
     }
@@ -99,7 +106,7 @@ impl Builder {
     }
 
     pub(crate) fn serves_control_plane(&self) -> bool {
-        self.control_plane
+        self.control_plane.is_some()
     }
 
     /// Where this server keeps its data, made once and kept over restarts.
@@ -118,8 +125,8 @@ impl Builder {
         more: impl FnOnce(ServerBuilder) -> ServerBuilder,
     ) -> Server {
         let mut builder = Server::builder().storage(place.open(self.options.clone()));
-        if self.control_plane {
-            builder = builder.control_plane();
+        if let Some(profile) = self.control_plane {
+            builder = builder.control_plane_with(&Settings::default().profile(profile));
         }
         builder = more(builder);
         if !self.tokens.is_empty() {

@@ -192,18 +192,14 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
         }
     });
     let controllers = if builder.serves_control_plane() {
-        let on = builder.controllers;
-        let options = Options {
-            bootstrap: true,
-            namespaces: on,
-            garbage: on,
-            definitions: on,
-            expiry: on,
-            pods: on,
-            residents: on,
+        let mut options = Options {
             kubernetes: Some(Settings::default().kubernetes(6443)),
             ..Options::default()
         };
+        let others = Options::NAMES.iter().filter(|name| **name != "bootstrap");
+        for name in others.filter(|_| !builder.controllers) {
+            options.switch_off(name).expect("these are their names");
+        }
         Some(bareboat::control_plane::start_with(&server, options).await)
     } else {
         None

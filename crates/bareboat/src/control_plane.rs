@@ -3,7 +3,7 @@
 use crate::reviews;
 use bareboat_api::Kind;
 use bareboat_api::kind::SubresourceRole;
-use bareboat_builtin::admission::{Completion, NamespaceLifecycle};
+use bareboat_builtin::admission::{Completion, LimitRanger, NamespaceLifecycle};
 use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
 use bareboat_controllers::{Controllers, KubernetesService, Options};
@@ -57,9 +57,18 @@ pub fn open_sqlite(
 pub struct Settings {
     /// Where addresses and node ports of services come from.
     pub services: ServiceRanges,
+    /// How many of the built-in kinds are served.
+    pub profile: Profile,
 }
 
 impl Settings {
+    /// The same with another profile.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Settings {
+        self.profile = profile;
+        self
+    }
+
     /// The same with other ranges for services.
     #[must_use]
     pub fn services(mut self, ranges: ServiceRanges) -> Settings {
@@ -81,14 +90,45 @@ impl Settings {
 /// The kind CustomResourceDefinition.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
+/// How much a control plane serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Every built-in kind, as operators expect.
+    #[default]
+    Full,
+    /// What a control plane for kinds of your own needs, and nothing about containers, networks and volumes.
+    Bare,
+}
+
+/// There is no profile of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProfile(pub String);
+
+impl std::fmt::Display for UnknownProfile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "there is no profile {}; there are full and bare", self.0)
+    }
+}
+
+impl std::error::Error for UnknownProfile {}
+
+impl std::str::FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(text: &str) -> Result<Profile, UnknownProfile> {
+        match text {
+            "full" => Ok(Profile::Full),
+            "bare" => Ok(Profile::Bare),
+            _ => Err(UnknownProfile(text.to_owned())),
+        }
+    }
+}
+
 /// Adds the default control plane to a server.
-pub trait ControlPlane {
+pub trait ControlPlane: Sized {
     /// Serves the built-in kinds and custom kinds, with their admission and in protobuf.
     #[must_use]
-    fn control_plane(self) -> Self
-    where
-        Self: Sized,
-    {
+    fn control_plane(self) -> Self {
         self.control_plane_with(&Settings::default())
     }
 
@@ -99,14 +139,21 @@ pub trait ControlPlane {
 
 impl ControlPlane for ServerBuilder {
     fn control_plane_with(self, settings: &Settings) -> Self {
+        let profile = settings.profile;
         let claims = Claims::new(settings.services.clone());
         let mut builder = self
-            .observe(SERVICES.2, Arc::new(Services(claims.clone())))
             .mutator(NamespaceLifecycle)
-            .mutator(Completion)
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);
-        for kind in kinds::all() {
+        if profile == Profile::Full {
+            builder = builder
+                .observe(SERVICES.2, Arc::new(Services(claims.clone())))
+                .mutator(LimitRanger)
+                .mutator(Completion)
+                .validator(LimitRanger);
+        }
+        let served = |kind: &Kind| profile == Profile::Full || kinds::is_bare(kind);
+        for kind in kinds::all().into_iter().filter(served) {
             let place = (kind.group.as_str(), kind.names.plural.as_str());
             builder = match reviews::computed(without_connections(kind.clone())) {
                 Ok(review) => builder.computed(review),

@@ -45,5 +45,5 @@ pub use bareboat_storage as storage;
 pub use bareboat_server::{
     ClientIdentity, Computed, Connector, RemoteServer, Server, ServerBuilder, Tls, Visit,
 };
-pub use control_plane::{ControlPlane, open_sqlite};
+pub use control_plane::{ControlPlane, Profile, open_sqlite};
 pub use typed::TypedKind;

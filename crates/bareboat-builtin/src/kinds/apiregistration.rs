@@ -3,6 +3,7 @@
 use super::build::cluster;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
+use bareboat_api::kind::NameRule;
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
@@ -13,6 +14,8 @@ pub(super) fn kinds() -> Vec<Kind> {
             .columns(columns::api_services())
             .conditional_update()
             .keeps_empty_lists()
+            // That of the core group ends in a dot.
+            .names_are(NameRule::PathSegment)
             .rules(strategies::api_service())
             .done(),
     ]

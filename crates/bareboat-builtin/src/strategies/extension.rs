@@ -6,7 +6,7 @@ use super::Rules;
 use super::check::{Errors, name, one_of, path, port, required, required_one_of};
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
 use std::collections::HashSet;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -411,6 +411,21 @@ pub(crate) fn api_service() -> Rules {
             }
         }
         service_target(spec, &place, wrong);
+    })
+    .creating(|service, ctx| {
+        // What is served here can always be reached; of the others somebody has to find out.
+        if service.value().has(&["spec", "service"]) {
+            return;
+        }
+        let condition = value!({
+            "type": "Available",
+            "status": "True",
+            "lastTransitionTime": (ctx.now),
+            "reason": "Local",
+            "message": "Local APIServices are always available",
+        });
+        let status = value!({"conditions": [condition]});
+        service.map_mut().insert("status", status);
     })
 }
 

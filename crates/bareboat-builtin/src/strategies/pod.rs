@@ -85,7 +85,7 @@ fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
 
 /// How certain a pod can be of its share of a node, from what its containers ask for.
 // Upstream: pkg/apis/core/helper/qos, ComputePodQOS.
-pub(super) fn quality(pod: &Value) -> &'static str {
+pub(crate) fn quality(pod: &Value) -> &'static str {
     let containers = ["containers", "initContainers"]
         .into_iter()
         .flat_map(|list| pod.list(&["spec", list]));

@@ -7,6 +7,7 @@ mod custom;
 mod deletion;
 pub(crate) mod fixtures;
 mod generators;
+mod limits;
 mod objects;
 mod published;
 mod reviews;
@@ -33,8 +34,13 @@ pub(crate) struct Kubectl {
 impl Kubectl {
     /// Starts a server; nothing when there is no kubectl.
     pub(crate) fn start() -> Option<Kubectl> {
+        Kubectl::start_with(&[])
+    }
+
+    /// The same for a server with further flags.
+    pub(crate) fn start_with(flags: &[&str]) -> Option<Kubectl> {
         let program = tools::kubectl()?;
-        let home = Home::new();
+        let home = Home::with(flags);
         let server = home.serve();
         Some(Kubectl {
             program,

@@ -1,13 +1,15 @@
 //! Doing what was decided: deletions and changes of metadata, each only if the object is still as it was judged.
 
 use super::judge::{Decision, Standing, decide, is_leaving, standing};
+use super::report::{is_elsewhere, report};
 use super::{FOREGROUND, Job, Node, ORPHAN, Shared};
 use crate::Client;
 use crate::kinds::{entry_path, of_store, read};
 use crate::queue::Verdict;
 use bareboat_api::kind::Kind;
 use bareboat_api::{Status, Value, value};
-use bareboat_storage::Entry;
+use bareboat_server::kinds::catalog::Table;
+use bareboat_storage::{Entry, Owner};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -86,15 +88,19 @@ impl Worker {
             return Ok(());
         }
         let dependents = self.shared.graph.lock().dependents(&facets.uid);
-        let decision = {
+        let (decision, strays) = {
             let table = self.client.server().catalog().table();
             let standings: Vec<Standing> = facets
                 .owners
                 .iter()
                 .map(|owner| standing(&table, found.entry.namespace(), owner))
                 .collect();
-            decide(&standings, !dependents.is_empty())
+            let strays = self.strays(&table, &found.entry, &standings);
+            (decide(&standings, !dependents.is_empty()), strays)
         };
+        for owner in strays {
+            report(&self.client, &found.kind, &found.entry, owner).await;
+        }
         match decision {
             Decision::Keep => Ok(()),
             Decision::Undecided => {
@@ -116,6 +122,24 @@ impl Worker {
                 self.delete(&found, policy).await
             }
         }
+    }
+
+    /// The owners of an object that are in another namespace.
+    fn strays<'e>(
+        &self,
+        table: &Table,
+        entry: &'e Entry,
+        standings: &[Standing],
+    ) -> Vec<&'e Owner> {
+        let store = self.client.server().store();
+        let owners = entry.facets().owners.iter().zip(standings);
+        let strays = owners.filter(|(owner, standing)| {
+            // Most owners that are absent were seen to go a moment ago.
+            matches!(standing, Standing::Absent | Standing::Invalid)
+                && !self.shared.graph.lock().has_departed(&owner.uid)
+                && is_elsewhere(table, store, entry, owner, **standing)
+        });
+        strays.map(|(owner, _)| owner).collect()
     }
 
     /// Deletes an object after its dependents.

@@ -6,7 +6,7 @@
 #![allow(clippy::mutable_key_type)]
 
 use bareboat_storage::{Entry, Owner, Resource};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -66,7 +66,12 @@ pub(crate) struct Graph {
     waiting: HashMap<Box<str>, Node>,
     /// Objects with owners of kinds nobody knows.
     unresolved: HashSet<Node>,
+    /// Owners that went lately, while others still named them.
+    departed: VecDeque<Box<str>>,
 }
+
+/// How many owners that went are remembered.
+const REMEMBERED: usize = 256;
 
 impl Graph {
     pub(crate) fn is_empty(&self) -> bool {
@@ -104,6 +109,17 @@ impl Graph {
     pub(crate) fn gone(&mut self, uid: &str, node: &Node) {
         self.waiting.remove(uid);
         self.unresolved.remove(node);
+        if self.dependents.contains_key(uid) {
+            if self.departed.len() == REMEMBERED {
+                self.departed.pop_front();
+            }
+            self.departed.push_back(uid.into());
+        }
+    }
+
+    /// Whether an owner of that uid was seen to go lately.
+    pub(crate) fn has_departed(&self, uid: &str) -> bool {
+        self.departed.iter().any(|known| **known == *uid)
     }
 
     /// The objects that name an owner.

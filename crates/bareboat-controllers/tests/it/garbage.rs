@@ -225,3 +225,42 @@ async fn a_thousand_dependents_are_collected() {
         .len();
     assert_eq!(left, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_in_other_namespaces_are_told_in_events() {
+    let world = World::new().await;
+    world.namespace("elsewhere").await;
+    let away = world.config_in("elsewhere", "away", vec![], &[]).await;
+    world.config("stray", vec![owner(&away)], &[]).await;
+    world.until_gone(&config("stray")).await;
+    // What is outside of namespaces has no owner in one, and stays.
+    let node = value!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "node", "ownerReferences": [(owner(&away))]},
+    });
+    world.create("/api/v1/nodes", node).await;
+    let told = async |kind: &str, message: String| {
+        let list = world.client.get("/api/v1/namespaces/default/events").await;
+        let list = list.expect("events can be listed");
+        let items = list.get("items").and_then(Value::as_array).unwrap_or(&[]);
+        items.iter().any(|event| {
+            let text = |path: &[&str]| event.at(path).and_then(Value::as_str);
+            text(&["involvedObject", "kind"]) == Some(kind)
+                && text(&["reason"]) == Some("OwnerRefInvalidNamespace")
+                && text(&["type"]) == Some("Warning")
+                && text(&["message"]) == Some(&message)
+        })
+    };
+    let message = |namespace: &str| {
+        format!(
+            "ownerRef [v1/ConfigMap, namespace: {namespace}, name: away, uid: {}] does not exist in namespace {namespace:?}",
+            away.uid()
+        )
+    };
+    for (kind, namespace) in [("ConfigMap", "default"), ("Node", "")] {
+        world
+            .until(kind, async || told(kind, message(namespace)).await)
+            .await;
+    }
+    assert!(world.exists("/api/v1/nodes/node").await);
+}

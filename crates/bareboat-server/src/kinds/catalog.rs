@@ -51,6 +51,15 @@ impl Table {
         })
     }
 
+    /// Whether a version of a group has any kind.
+    pub fn serves(&self, group: &str, version: &str) -> bool {
+        self.groups.get(group).is_some_and(|kinds| {
+            let kinds = kinds.values().map(Serving::kind);
+            let mut versions = kinds.filter_map(|kind| kind.version(version));
+            versions.any(|version| version.served)
+        })
+    }
+
     /// All kinds, sorted by group and plural.
     pub fn iter(&self) -> impl Iterator<Item = &Serving> {
         self.groups.values().flat_map(|kinds| kinds.values())

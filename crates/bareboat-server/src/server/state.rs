@@ -131,4 +131,13 @@ impl World for State {
         let entry = self.store.resource(store).get(&key(namespace, name))?;
         parse_entry(&entry).ok()
     }
+
+    fn list(&self, store: &str, namespace: &str) -> Vec<Object> {
+        let snapshot = self.store.resource(store).snapshot();
+        let prefix = key(namespace, "");
+        snapshot
+            .range(&prefix, None)
+            .filter_map(|entry| parse_entry(entry).ok())
+            .collect()
+    }
 }

@@ -68,16 +68,16 @@ async fn attempt(
         object,
         held: _held,
     } = pipeline.create(object).await?;
-    store(call, object, options.dry_run).await
+    store(&pipeline, object).await
 }
 
 async fn store(
-    call: &Call,
+    pipeline: &Pipeline<'_>,
     object: Object,
-    dry_run: bool,
 ) -> Result<Result<Shown, CommitError>, Status> {
+    let call = pipeline.call;
     let key = call.served.key(object.namespace(), object.name());
-    let kept = dry_run.then(|| object.clone());
+    let kept = pipeline.dry_run.then(|| object.clone());
     let stored = call.served.to_stored(object, None).await?;
     let write = Write::create(
         call.served.resource(),
@@ -92,10 +92,8 @@ async fn store(
             .rehearse(write)
             .map(|()| Shown::Object(object)));
     }
-    Ok(call
-        .served
-        .store()
-        .commit(write)
-        .await
-        .map(|committed| Shown::Written(committed.entry, stored)))
+    Ok(call.served.store().commit(write).await.map(|committed| {
+        pipeline.keep(committed.revision);
+        Shown::Written(committed.entry, stored)
+    }))
 }

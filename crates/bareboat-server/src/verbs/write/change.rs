@@ -125,11 +125,10 @@ async fn attempt(
         return Ok(Ok(Shown::Entry(entry.clone())));
     }
     let write = Write::replace(served.resource(), entry, bytes).shaped(served.stored_fingerprint());
-    Ok(served
-        .store()
-        .commit(write)
-        .await
-        .map(|committed| Shown::Written(committed.entry, stored)))
+    Ok(served.store().commit(write).await.map(|committed| {
+        pipeline.keep(committed.revision);
+        Shown::Written(committed.entry, stored)
+    }))
 }
 
 /// Whether nothing holds an object under deletion any longer.

@@ -3,16 +3,19 @@
 use super::metadata;
 use crate::admission;
 use crate::verbs::call::Call;
-use bareboat_api::admission::{Operation, Review};
+use bareboat_api::admission::{Hold, Operation, Review};
 use bareboat_api::kind::{Fields, Generation, Reservation, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
+use parking_lot::Mutex;
 
 /// One write on its way.
 pub(crate) struct Pipeline<'a> {
     pub(crate) call: &'a Call,
     pub(crate) dry_run: bool,
     pub(crate) now: Str,
+    /// What validating admission took for the object that is on its way.
+    holds: Mutex<Vec<Box<dyn Hold>>>,
 }
 
 /// Sets a field back to what it was.
@@ -43,6 +46,14 @@ impl<'a> Pipeline<'a> {
             call,
             dry_run,
             now: metadata::now(),
+            holds: Mutex::default(),
+        }
+    }
+
+    /// The object was stored: what was taken for it stays taken.
+    pub(crate) fn keep(&self, revision: u64) {
+        for hold in std::mem::take(&mut *self.holds.lock()) {
+            hold.keep(revision);
         }
     }
 
@@ -287,7 +298,12 @@ impl<'a> Pipeline<'a> {
         let mut review = self.review(operation, object, old);
         let result = admission::validate(&state.admission, &mut review, state.as_ref()).await;
         let warnings = std::mem::take(&mut review.warnings);
+        let mut holds = std::mem::take(&mut review.holds);
+        drop(review);
         self.warn(warnings);
+        if result.is_ok() {
+            self.holds.lock().append(&mut holds);
+        }
         result
     }
 
@@ -314,6 +330,7 @@ impl<'a> Pipeline<'a> {
             user: &self.call.ask.user,
             dry_run: self.dry_run,
             warnings: Vec::new(),
+            holds: Vec::new(),
         }
     }
 }

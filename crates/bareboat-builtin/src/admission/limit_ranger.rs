@@ -1,0 +1,226 @@
+//! What one container, pod or claim of a namespace may ask for, and what it gets if it asks for nothing.
+// Upstream: plugin/pkg/admission/limitranger.
+
+mod bounds;
+
+use crate::reach::Reach;
+use crate::resources::{Amounts, Side, of_container, specified};
+use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
+use bareboat_api::kind::BoxFuture;
+use bareboat_api::{Object, Status, Value};
+use bounds::Asked;
+
+/// Where limit ranges are stored.
+const RANGES: &str = "core/limitranges";
+/// Where a pod is told what it got.
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+
+/// Keeps containers, pods and claims within the limit ranges of their namespace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LimitRanger;
+
+/// What is limited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Pod,
+    Claim,
+}
+
+/// What a write is about, if it is about anything that is limited.
+fn subject(review: &Review<'_>) -> Option<Subject> {
+    if !review.kind.group.is_empty() || review.object.is_none() {
+        return None;
+    }
+    let going = |old: &Object| old.deletion_timestamp().is_some();
+    if review.old.is_some_and(going) {
+        return None;
+    }
+    match (
+        review.kind.names.plural.as_str(),
+        review.subresource,
+        review.operation,
+    ) {
+        ("pods", "", Operation::Create) | ("pods", "resize", Operation::Update) => {
+            Some(Subject::Pod)
+        }
+        ("persistentvolumeclaims", "", Operation::Create | Operation::Update) => {
+            Some(Subject::Claim)
+        }
+        _ => None,
+    }
+}
+
+impl Mutator for LimitRanger {
+    fn name(&self) -> &'static str {
+        "LimitRanger"
+    }
+
+    fn admit<'a>(
+        &'a self,
+        review: &'a mut Review<'_>,
+        world: &'a dyn World,
+    ) -> BoxFuture<'a, Result<(), Status>> {
+        if subject(review) == Some(Subject::Pod) {
+            for range in world.list(RANGES, review.namespace) {
+                if let Some(pod) = review.object.as_deref_mut() {
+                    fill(pod, range.value());
+                }
+            }
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Validator for LimitRanger {
+    fn name(&self) -> &'static str {
+        "LimitRanger"
+    }
+
+    fn validate<'a>(
+        &'a self,
+        review: &'a mut Review<'_>,
+        world: &'a dyn World,
+    ) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(std::future::ready(check(review, world)))
+    }
+}
+
+fn check(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
+    let (Some(subject), Some(object)) = (subject(review), review.object.as_deref()) else {
+        return Ok(());
+    };
+    for range in world.list(RANGES, review.namespace) {
+        let problems = match subject {
+            Subject::Pod => pod_problems(range.value(), object.value()),
+            Subject::Claim => claim_problems(range.value(), object.value()),
+        };
+        let why = match problems.as_slice() {
+            [] => continue,
+            [only] => only.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let what = review.kind.group_resource();
+        return Err(Status::forbidden(what, object.name(), why));
+    }
+    Ok(())
+}
+
+/// The limits of a range for one type of things.
+fn limits<'a>(range: &'a Value, of: &'a str) -> impl Iterator<Item = &'a Value> {
+    let limits = range.list(&["spec", "limits"]).iter();
+    limits.filter(move |limit| limit.text(&["type"]) == of)
+}
+
+fn pod_problems(range: &Value, pod: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    for limit in range.list(&["spec", "limits"]) {
+        let asked: Vec<Asked> = match limit.text(&["type"]) {
+            "Container" => ["containers", "initContainers"]
+                .iter()
+                .flat_map(|list| pod.list(&["spec", list]))
+                .map(|container| Asked {
+                    by: "Container",
+                    requests: of_container(container, Side::Requests),
+                    limits: of_container(container, Side::Limits),
+                })
+                .collect(),
+            "Pod" => vec![Asked {
+                by: "Pod",
+                requests: specified(pod, Side::Requests),
+                limits: specified(pod, Side::Limits),
+            }],
+            _ => continue,
+        };
+        for asked in asked {
+            let all = asked
+                .below(limit)
+                .chain(asked.above(limit))
+                .chain(asked.out_of_proportion(limit));
+            for problem in all {
+                note(&mut problems, problem);
+            }
+        }
+    }
+    problems
+}
+
+fn claim_problems(range: &Value, claim: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    for limit in limits(range, "PersistentVolumeClaim") {
+        let asked = Asked {
+            by: "PersistentVolumeClaim",
+            requests: Amounts::read(claim.members(&["spec", "resources", "requests"])),
+            // Only what is requested means something for a claim.
+            limits: Amounts::default(),
+        };
+        for problem in asked.below(limit).chain(asked.requests_above(limit)) {
+            note(&mut problems, problem);
+        }
+    }
+    problems
+}
+
+/// Each problem is told once, however many containers have it.
+fn note(problems: &mut Vec<String>, problem: String) {
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+}
+
+/// Gives containers what they did not ask for, and says so in an annotation.
+fn fill(pod: &mut Object, range: &Value) {
+    let (mut requests, mut most) = (Amounts::default(), Amounts::default());
+    for limit in limits(range, "Container") {
+        for (name, amount) in Amounts::read(limit.members(&["defaultRequest"])).iter() {
+            requests.set(name, amount);
+        }
+        for (name, amount) in Amounts::read(limit.members(&["default"])).iter() {
+            most.set(name, amount);
+        }
+    }
+    if requests.is_empty() && most.is_empty() {
+        return;
+    }
+    let mut told = Vec::new();
+    let spec = pod.map_mut().object_mut("spec");
+    for (list, called) in [
+        ("containers", "container"),
+        ("initContainers", "init container"),
+    ] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let name = container.text(&["name"]).to_owned();
+            for (member, given, what) in [
+                ("requests", &requests, "request"),
+                ("limits", &most, "limit"),
+            ] {
+                let set = fill_side(container, member, given);
+                if !set.is_empty() {
+                    told.push(format!("{} {what} for {called} {name}", set.join(", ")));
+                }
+            }
+        }
+    }
+    if !told.is_empty() {
+        let text = format!("LimitRanger plugin set: {}", told.join("; "));
+        let annotations = pod.metadata_mut().object_mut("annotations");
+        annotations.insert(ANNOTATION, Value::from(text));
+    }
+}
+
+/// Sets what is missing on one side; tells the names.
+fn fill_side(container: &mut Value, member: &str, given: &Amounts) -> Vec<String> {
+    let mut set = Vec::new();
+    for (name, amount) in given.iter() {
+        if !container.has(&["resources", member, name]) {
+            let resources = container.make_object().object_mut("resources");
+            let side = resources.object_mut(member);
+            side.insert(name, Value::from(amount.to_string()));
+            set.push(name.to_owned());
+        }
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests;

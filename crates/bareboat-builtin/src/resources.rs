@@ -1,0 +1,276 @@
+//! Amounts of resources by name, and what a pod asks for altogether.
+//!
+//! Who may have how much is decided in `quota` and in `admission`.
+
+use crate::reach::Reach;
+use bareboat_api::quantity::{Format, Quantity};
+use bareboat_api::{Map, Str, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Amounts by the name of the resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amounts(BTreeMap<Str, Quantity>);
+
+impl Amounts {
+    /// Reads what an object says; what is no quantity is left out.
+    pub fn read(map: Option<&Map>) -> Amounts {
+        let members = map.into_iter().flat_map(|map| map.iter());
+        let read = |value: &Value| match value {
+            Value::String(text) => Quantity::parse(text).ok(),
+            Value::Int(whole) => Some(Quantity::from_units(*whole, Format::Decimal)),
+            _ => None,
+        };
+        Amounts(
+            members
+                .filter_map(|(name, value)| Some((Str::new(name), read(value)?)))
+                .collect(),
+        )
+    }
+
+    /// The amount of a resource.
+    pub fn get(&self, name: &str) -> Option<Quantity> {
+        self.0.get(name).copied()
+    }
+
+    /// Sets the amount of a resource.
+    pub fn set(&mut self, name: impl Into<Str>, amount: Quantity) {
+        self.0.insert(name.into(), amount);
+    }
+
+    /// Names and amounts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
+    }
+
+    /// Whether no resource is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keeps what is wanted.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, Quantity) -> bool) {
+        self.0.retain(|name, amount| keep(name, *amount));
+    }
+
+    /// Adds to the amount of a resource. Sums nobody could count any more stay as they are.
+    pub fn add(&mut self, name: &str, amount: Quantity) {
+        match self.0.get_mut(name) {
+            Some(known) => *known = known.checked_add(amount).unwrap_or(*known),
+            None => {
+                self.0.insert(Str::new(name), amount);
+            }
+        }
+    }
+
+    /// Adds all amounts of another.
+    pub fn add_all(&mut self, other: &Amounts) {
+        for (name, amount) in other.iter() {
+            self.add(name, amount);
+        }
+    }
+
+    /// Takes away all amounts of another.
+    pub fn subtract_all(&mut self, other: &Amounts) {
+        for (name, amount) in other.iter() {
+            self.add(name, amount.negated());
+        }
+    }
+
+    /// Takes over what is more in another.
+    pub fn raise_to(&mut self, other: &Amounts) {
+        for (name, amount) in other.iter() {
+            if self.get(name).is_none_or(|known| amount > known) {
+                self.set(name, amount);
+            }
+        }
+    }
+
+    /// As objects say it.
+    pub fn to_value(&self) -> Value {
+        let members = self.0.iter();
+        let members = members.map(|(name, amount)| (name.clone(), Value::from(amount.to_string())));
+        Value::Object(members.collect())
+    }
+}
+
+/// `cpu=1,memory=2Gi`, as messages say it.
+impl fmt::Display for Amounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, amount)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{name}={amount}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What of a pod is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// What it is promised.
+    Requests,
+    /// What it may take at most.
+    Limits,
+}
+
+impl Side {
+    fn member(self) -> &'static str {
+        match self {
+            Side::Requests => "requests",
+            Side::Limits => "limits",
+        }
+    }
+}
+
+/// What a pod takes as it runs: its specification, what it was resized to, and what running it costs.
+// Upstream: component-helpers/resource/helpers.go, PodRequests and PodLimits.
+pub(crate) fn taken(pod: &Value, side: Side) -> Amounts {
+    let mut sum = of_containers(pod, side, |container| effective(pod, container, side));
+    override_by_pod(pod, side, &mut sum, is_pod_level);
+    for (name, overhead) in Amounts::read(pod.members(&["spec", "overhead"])).iter() {
+        let counts = match side {
+            Side::Requests => true,
+            Side::Limits => sum.get(name).is_some_and(|amount| !amount.is_zero()),
+        };
+        if counts {
+            sum.add(name, overhead);
+        }
+    }
+    sum
+}
+
+/// What the specification of a pod asks for, and nothing else.
+// Upstream: plugin/pkg/admission/limitranger, podRequests and podLimits.
+pub(crate) fn specified(pod: &Value, side: Side) -> Amounts {
+    let mut sum = of_containers(pod, side, |container| of_container(container, side));
+    override_by_pod(pod, side, &mut sum, |name| matches!(name, "cpu" | "memory"));
+    sum
+}
+
+/// What one container asks for.
+pub(crate) fn of_container(container: &Value, side: Side) -> Amounts {
+    Amounts::read(container.members(&["resources", side.member()]))
+}
+
+/// Whether a pod asks for something as a whole.
+pub(crate) fn asks_as_a_whole(pod: &Value) -> bool {
+    [Side::Requests, Side::Limits].into_iter().any(|side| {
+        let amounts = Amounts::read(pod.members(&["spec", "resources", side.member()]));
+        amounts.iter().any(|(name, _)| is_pod_level(name))
+    })
+}
+
+fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+fn override_by_pod(pod: &Value, side: Side, sum: &mut Amounts, counts: impl Fn(&str) -> bool) {
+    let own = Amounts::read(pod.members(&["spec", "resources", side.member()]));
+    for (name, amount) in own.iter().filter(|(name, _)| counts(name)) {
+        sum.set(name, amount);
+    }
+}
+
+/// Containers run together; init containers before them, one by one, beside those that keep running.
+fn of_containers(pod: &Value, side: Side, of: impl Fn(&Value) -> Amounts) -> Amounts {
+    let mut sum = Amounts::default();
+    for container in pod.list(&["spec", "containers"]) {
+        sum.add_all(&of(container));
+    }
+    let (mut running, mut peak) = (Amounts::default(), Amounts::default());
+    for container in pod.list(&["spec", "initContainers"]) {
+        if keeps_running(container) {
+            let own = of(container);
+            sum.add_all(&own);
+            running.add_all(&own);
+            peak.raise_to(&running);
+        } else {
+            let mut own = of_container(container, side);
+            own.add_all(&running);
+            peak.raise_to(&own);
+        }
+    }
+    sum.raise_to(&peak);
+    sum
+}
+
+fn keeps_running(container: &Value) -> bool {
+    container.text(&["restartPolicy"]) == "Always"
+}
+
+/// What a container takes, given what it was resized to.
+fn effective(pod: &Value, container: &Value, side: Side) -> Amounts {
+    let wanted = of_container(container, side);
+    let name = container.text(&["name"]);
+    let list = if keeps_running(container) {
+        "initContainerStatuses"
+    } else {
+        "containerStatuses"
+    };
+    let statuses = pod.list(&["status", list]).iter();
+    let mut statuses = statuses.filter(|status| status.text(&["name"]) == name);
+    let Some(status) = statuses.next().filter(|status| status.has(&["resources"])) else {
+        return wanted;
+    };
+    let mut taken = Amounts::read(status.members(&["resources", side.member()]));
+    if side == Side::Requests {
+        taken.raise_to(&Amounts::read(status.members(&["allocatedResources"])));
+    }
+    let infeasible = pod.list(&["status", "conditions"]).iter().any(|condition| {
+        condition.text(&["type"]) == "PodResizePending"
+            && condition.text(&["reason"]) == "Infeasible"
+    });
+    if !infeasible {
+        taken.raise_to(&wanted);
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_api::value;
+
+    #[test]
+    fn a_pod_takes_the_most_it_needs_at_any_time() {
+        let pod = value!({"spec": {
+            "containers": [
+                {"name": "a", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}},
+                {"name": "b", "resources": {"requests": {"cpu": "200m"}}},
+            ],
+            "initContainers": [
+                {"name": "c", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}},
+                {"name": "d", "resources": {"requests": {"cpu": "900m"}}},
+            ],
+            "overhead": {"cpu": "10m", "memory": "1Mi"},
+        }});
+        assert_eq!(
+            taken(&pod, Side::Requests).to_string(),
+            "cpu=960m,memory=1Mi"
+        );
+        assert_eq!(taken(&pod, Side::Limits).to_string(), "cpu=1010m");
+        assert_eq!(specified(&pod, Side::Requests).to_string(), "cpu=950m");
+    }
+
+    #[test]
+    fn what_a_pod_asks_for_as_a_whole_counts_instead_of_its_containers() {
+        let pod = value!({"spec": {
+            "containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+            "resources": {"requests": {"cpu": "3"}},
+        }});
+        assert!(asks_as_a_whole(&pod));
+        assert_eq!(taken(&pod, Side::Requests).to_string(), "cpu=3,memory=1Gi");
+    }
+
+    #[test]
+    fn a_container_that_shrinks_counts_until_it_has_shrunk() {
+        let pod = value!({
+            "spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"containerStatuses": [
+                {"name": "a", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "1"}},
+            ]},
+        });
+        assert_eq!(taken(&pod, Side::Requests).to_string(), "cpu=2");
+    }
+}
