@@ -121,3 +121,6 @@ impl Unread {
         Ok((bytes, seat))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,3 +47,8 @@ pub use bareboat_server::{
 };
 pub use control_plane::{ControlPlane, Profile, open_sqlite};
 pub use typed::TypedKind;
+
+/// Programs in the documentation are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/subresources.md")]
+mod documentation {}

@@ -123,12 +123,7 @@ async fn bodies_have_the_limit_they_have_everywhere() {
     let body = http_body_util::StreamBody::new(futures_util::stream::iter(pieces));
     let request =
         http::Request::post(format!("{ONE}/start")).body(RequestBody::Boxed(Box::pin(body)));
-    let admin = User {
-        name: "admin".into(),
-        groups: vec!["system:masters".into()],
-        ..User::default()
-    };
-    let answer = read(server.server().call(admin, request.unwrap()).await).await;
+    let answer = read(server.server().call(admin(), request.unwrap()).await).await;
     assert_eq!(answer.status().1, "RequestEntityTooLarge");
 }
 
@@ -161,4 +156,45 @@ async fn whoever_waits_for_a_backend_takes_no_seat_from_others() {
         .await
         .expect(201);
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_backend_that_hangs_fills_its_own_places_and_no_others() {
+    let (callers, builder) = builder();
+    let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
+    let server = builder.start().await;
+    define(&server, &declared(&backend)).await;
+    let ask = |path: String| {
+        let server = server.server().clone();
+        let request = http::Request::get(path)
+            .body(RequestBody::default())
+            .unwrap();
+        async move { server.call(admin(), request).await }
+    };
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..1024 {
+        waiting.spawn(ask(format!("{ONE}/console?do=hang")));
+    }
+    while backend.calls() < 1024 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let answer = read(ask(format!("{ONE}/console")).await).await.expect(429);
+    assert_eq!(answer.header("retry-after"), "1");
+    server
+        .post(&format!("{ONE}/start"), &json!({}))
+        .await
+        .expect(200);
+    server.get(ONE).await.expect(200);
+    // Whoever hangs up makes room.
+    waiting.shutdown().await;
+    let answer = read(ask(format!("{ONE}/console")).await).await;
+    answer.expect(200);
+}
+
+fn admin() -> User {
+    User {
+        name: "admin".into(),
+        groups: vec!["system:masters".into()],
+        ..User::default()
+    }
 }

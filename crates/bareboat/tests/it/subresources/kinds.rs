@@ -1,12 +1,16 @@
 //! The same for kinds of a program's own, answered in the process or by somebody else.
 
 use super::*;
+use crate::socket::tls;
+use crate::subresources::streams::until;
 use bareboat::api::kind::Verb;
 use bareboat::prelude::*;
 use bareboat::server::reply::Body;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http_body_util::BodyExt as _;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt as _;
 
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct Ship {
@@ -87,6 +91,52 @@ async fn a_kind_has_programs_and_backends_behind_its_subresources() {
         .expect(404);
     server.get(&format!("{SHIPS}/one/hail")).await.expect(405);
     server.get(&format!("{SHIPS}/one/silent")).await.expect(404);
+}
+
+/// Makes a channel of the connection, and repeats what it hears there.
+async fn parrot(mut visit: Visit) -> Result<bareboat::server::reply::Response, Status> {
+    let upgraded = hyper::upgrade::on(&mut visit.request);
+    tokio::spawn(async move {
+        let (mut from, mut to) = tokio::io::split(TokioIo::new(upgraded.await.unwrap()));
+        let _ = tokio::io::copy(&mut from, &mut to).await;
+    });
+    let mut response = http::Response::new(Body::empty());
+    *response.status_mut() = http::StatusCode::SWITCHING_PROTOCOLS;
+    for (name, value) in [("connection", "Upgrade"), ("upgrade", "parrot")] {
+        response.headers_mut().insert(name, value.parse().unwrap());
+    }
+    Ok(response)
+}
+
+#[tokio::test]
+async fn a_kind_without_a_store_has_connections_as_well() {
+    let mut kind = ships();
+    kind.group = "air.example.com".into();
+    kind.versions[0].subresources[1].name = "parrot".into();
+    let server = TestServer::builder()
+        .with(move |builder| builder.computed(Computed::new(kind.clone()).connect(parrot)))
+        .listening()
+        .start()
+        .await;
+    let path = "/apis/air.example.com/v1/namespaces/default/ships/any";
+    server
+        .post(&format!("{path}/parrot"), &json!({}))
+        .await
+        .expect(405);
+    server.get(&format!("{path}/cat")).await.expect(404);
+    server
+        .get(&format!("{path}/parrot/deeper"))
+        .await
+        .expect(404);
+    let mut stream = tls(&server, As::Admin, "http/1.1").await;
+    let head = format!(
+        "GET {path}/parrot HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: parrot\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let head = until(&mut stream, "\r\n\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 101"), "{head}");
+    stream.write_all(b"ahoy").await.unwrap();
+    assert_eq!(until(&mut stream, "ahoy").await, "ahoy");
 }
 
 #[test]

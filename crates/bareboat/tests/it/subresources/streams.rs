@@ -13,7 +13,7 @@ async fn next(body: &mut Incoming) -> String {
 }
 
 /// Reads until a text ends so.
-async fn until(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
+pub(super) async fn until(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
     let mut text = Vec::new();
     while !text.ends_with(end.as_bytes()) {
         let byte = soon(stream.read_u8()).await;
@@ -89,13 +89,13 @@ async fn a_hundred_streams_do_not_keep_a_backend_from_answering_another() {
     let mut open = Vec::new();
     for _ in 0..100 {
         let path = format!("{ONE}/console?do=stream");
-        let mut body = connection.start("GET", &path, &[], "").await.into_body();
+        let response = soon(connection.start("GET", &path, &[], "")).await;
+        let mut body = response.into_body();
         assert_eq!(next(&mut body).await, "first\n");
         open.push(body);
     }
-    let answer = connection
-        .send("GET", &format!("{ONE}/console"), &[], "")
-        .await;
+    let path = format!("{ONE}/console");
+    let answer = soon(connection.send("GET", &path, &[], "")).await;
     answer.expect(200);
 }
 

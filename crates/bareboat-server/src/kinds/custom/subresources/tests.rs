@@ -72,21 +72,20 @@ fn a_declaration_becomes_a_connection_of_each_version_it_names() {
                 let paths = part.role == SubresourceRole::Connect { paths: true };
                 let response = part.response.as_ref();
                 let response = response.map(|(g, v, k)| format!("{g}/{v} {k}"));
+                let response = response.unwrap_or("-".to_owned());
                 format!(
-                    "{} {} {verbs:?} {paths} {}",
-                    version.name,
-                    part.name,
-                    response.unwrap_or_default()
+                    "{} {} {verbs:?} {paths} {response}",
+                    version.name, part.name
                 )
             })
         })
         .collect();
     expect![[r#"
-        v2 status ["get", "patch", "update"] false 
-        v2 start ["create", "update"] false 
+        v2 status ["get", "patch", "update"] false -
+        v2 start ["create", "update"] false -
         v2 console ["get"] true meta.k8s.io/v1 Status
-        v1 status ["get", "patch", "update"] false 
-        v1 start ["create", "update"] false 
+        v1 status ["get", "patch", "update"] false -
+        v1 start ["create", "update"] false -
         v1 console ["get"] false vms.example/v1 Console"#]]
     .assert_eq(&shown.join("\n"));
     for version in ["v1", "v2"] {
