@@ -3,7 +3,7 @@
 #
 #   scripts/peers.sh [clients] [client130] [kubernetes] [servers]     (nothing named: all but servers)
 #
-#   clients     peers                      informer, typed, leaderelect, stress, manager (newest client-go)
+#   clients     peers                      informer, typed, leaderelect, stress, manager, flux (newest client-go)
 #   client130   informer130                an informer of the 1.30 days
 #   kubernetes  kubectl, kube-controller-manager, sample-controller
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`

@@ -32,6 +32,7 @@ var subcommands = map[string]subcommand{
 	"typed":       {"create, read, change, list, watch and delete through typed protobuf clients", typed},
 	"stress":      {"concurrent writers of one counter with optimistic concurrency", stress},
 	"manager":     {"a controller-runtime manager reconciling a custom kind", manage},
+	"flux":        {"apply, drift and pruning as Flux does it", flux},
 }
 
 // errFailed is returned by a subcommand that has already said on stdout what went wrong.

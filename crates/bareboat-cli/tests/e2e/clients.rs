@@ -1,5 +1,5 @@
 //! client-go and controller-runtime: every typed call in protobuf, leader election with its events,
-//! many writers of one object, and a whole manager.
+//! many writers of one object, a whole manager, and the library that Flux applies with.
 
 use crate::process::{Followed, run};
 use crate::server::Home;
@@ -62,6 +62,13 @@ fn a_manager_of_controller_runtime_reconciles_and_its_objects_are_collected() {
     let home = Home::new();
     let _server = home.serve();
     peers(&home, &["manager", "--gc-within", "30s"]);
+}
+
+#[test]
+fn flux_applies_finds_drift_takes_over_and_prunes() {
+    let home = Home::new();
+    let _server = home.serve();
+    peers(&home, &["flux"]);
 }
 
 #[test]
