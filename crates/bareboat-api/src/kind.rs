@@ -13,7 +13,7 @@ mod verbs;
 pub use action::{Acted, Action, Change, Form, Hands, Place, Posted};
 pub use columns::{Cell, Column, Now};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
-pub use shape::{Definition, Findings, Shape, Validated};
+pub use shape::{Definition, Findings, Shape, Typing, Validated};
 pub use strategy::{NoStrategy, Reservation, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};
 

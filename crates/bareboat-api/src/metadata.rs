@@ -124,6 +124,22 @@ fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     );
 }
 
+/// What is wrong with labels and annotations that a conversion changed; what it did not touch may stay as it is, however
+/// it came to be.
+pub fn validate_converted(before: Option<&Map>, after: &Map) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let path = FieldPath::new("metadata");
+    let was = |member: &str| before.and_then(|before| before.get(member));
+    let (labels, annotations) = (after.get("labels"), after.get("annotations"));
+    if labels != was("labels") {
+        validate_labels(labels, &path.child("labels"), &mut wrong);
+    }
+    if annotations != was("annotations") {
+        validate_annotations(annotations, &path.child("annotations"), &mut wrong);
+    }
+    wrong
+}
+
 /// Appends what is wrong with a map of labels.
 pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     for (key, value) in members(labels, path, wrong) {

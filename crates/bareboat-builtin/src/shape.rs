@@ -3,8 +3,7 @@
 use crate::typed::{Empties, conform};
 use bareboat_api::Value;
 use bareboat_api::facts::MessageRef;
-use bareboat_api::kind::{Definition, Findings, Shape, Validated};
-use bareboat_api::typing::TypeNode;
+use bareboat_api::kind::{Definition, Findings, Shape, Typing, Validated};
 
 /// Fills in the defaults of an object that conforms to its type.
 pub type Defaults = fn(&mut Value);
@@ -42,8 +41,8 @@ impl Shape for BuiltinShape {
         Validated::default()
     }
 
-    fn typing(&self) -> &dyn TypeNode {
-        self.message.get()
+    fn typing(&self) -> Typing<'_> {
+        Typing::Borrowed(self.message.get())
     }
 
     fn empty(&self) -> Option<Value> {

@@ -96,6 +96,11 @@ impl Field {
     pub fn property(&self) -> &str {
         self.property.as_ref().unwrap_or(&self.name)
     }
+
+    /// The type of the field.
+    pub fn decl(&self) -> &DeclType {
+        &self.decl
+    }
 }
 
 impl ObjectType {
@@ -124,7 +129,8 @@ impl ObjectType {
         &self.name
     }
 
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether values may have fields that are not declared.
+    pub fn is_open(&self) -> bool {
         self.open
     }
 

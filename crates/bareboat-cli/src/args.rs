@@ -19,12 +19,16 @@ Examples:
   bareboat serve --in-memory --bind 127.0.0.1:0
                                               a throw-away server on any free port
   bareboat serve --config bareboat.yaml       settings from a file (flags override it)
+  bareboat migrate --dry-run                  which stored objects are in old versions
   bareboat completions bash > /etc/bash_completion.d/bareboat";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the API server
     Serve(Box<ServeFlags>),
+    /// Rewrite stored objects in the storage version of their definition
+    #[command(long_about = MIGRATE, after_help = MIGRATE_AFTER)]
+    Migrate(MigrateFlags),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -32,6 +36,62 @@ pub(crate) enum Command {
         /// The shell to complete in
         shell: clap_complete::Shell,
     },
+}
+
+const MIGRATE: &str = "\
+A definition (CustomResourceDefinition) may change the version its objects are stored in. Objects \
+that are there already stay in the old one until somebody writes them, and status.storedVersions \
+keeps the old version, which therefore cannot be removed from spec.versions.
+
+This command writes every object once, as it is, so that the server stores it in the storage \
+version. When all objects of a definition are done, status.storedVersions is trimmed to the storage \
+version. Others may read and write meanwhile. It may be interrupted and run again: objects that are \
+in the storage version already are not written.
+
+To retire a version v1 in favour of v2:
+  1. add v2 to spec.versions, with a conversion if it has another form
+  2. set storage: true for v2, false for v1, and apply the definition
+  3. bareboat migrate foos.example.com
+  4. set served: false for v1 when nobody asks for it any more, then remove it";
+
+const MIGRATE_AFTER: &str = "\
+Examples:
+  bareboat migrate                            all definitions, with ./bareboat-data/admin.kubeconfig
+  bareboat migrate foos.example.com           one definition
+  bareboat migrate --dry-run                  try everything, write nothing
+  bareboat migrate --kubeconfig ~/.kube/config --context prod
+
+Exit codes:
+  0  all objects are in the storage version of their definition
+  1  something could not be migrated, or the server could not be reached; it was said what
+  2  the command line makes no sense";
+
+/// Flags of `bareboat migrate`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct MigrateFlags {
+    /// The definitions, such as foos.example.com [default: all]
+    #[arg(value_name = "DEFINITION")]
+    pub(crate) definitions: Vec<String>,
+
+    /// How to reach the server [default: ./bareboat-data/admin.kubeconfig, else ~/.kube/config]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig to use [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+
+    /// Ask the server at this URL instead of the one in the kubeconfig
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+
+    /// Try everything, write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// Flags of `bareboat serve`.

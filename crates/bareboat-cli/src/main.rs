@@ -2,8 +2,10 @@
 
 mod args;
 mod certificates;
+mod client;
 mod config;
 mod kubeconfig;
+mod migrate;
 mod serve;
 
 use anyhow::Context as _;
@@ -19,6 +21,7 @@ fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let outcome = match Args::parse().command {
         Command::Serve(flags) => serve::run(*flags, started),
+        Command::Migrate(flags) => migrate::run(&flags),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(format!("bareboat {version} (serves the API of Kubernetes v1.36)\n").as_bytes())

@@ -1,6 +1,7 @@
 //! The front door of the server, from inside the process.
 
-use bareboat_api::kind::User;
+use crate::migration::Api;
+use bareboat_api::kind::{BoxFuture, Kind, User};
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_server::Server;
 use bareboat_server::authn;
@@ -15,6 +16,8 @@ pub struct Client {
     server: Server,
     user: User,
     agent: &'static str,
+    /// Whether objects are addressed in the version they are stored in.
+    as_stored: bool,
 }
 
 impl Client {
@@ -24,6 +27,7 @@ impl Client {
             server,
             user: authn::in_process(),
             agent: "bareboat-controllers",
+            as_stored: false,
         }
     }
 
@@ -32,6 +36,15 @@ impl Client {
     pub fn named(&self, agent: &'static str) -> Client {
         Client {
             agent,
+            ..self.clone()
+        }
+    }
+
+    /// The same client where objects of a kind are kept in order: custom kinds are addressed as they are stored, so that
+    /// no converter is needed and the version need not be served.
+    pub(crate) fn keeping(&self, kind: &Kind) -> Client {
+        Client {
+            as_stored: kind.custom,
             ..self.clone()
         }
     }
@@ -49,20 +62,17 @@ impl Client {
         content_type: &'static str,
         body: Option<&Value>,
     ) -> Result<Value, Status> {
-        let (code, bytes) = self.exchange(method, path, content_type, body).await?;
-        if code.is_success() {
-            return match bareboat_wire::json::parse(&bytes) {
-                Ok(parsed) => Ok(parsed.value),
-                Err(error) => Err(Status::internal(error)),
-            };
-        }
-        Err(failure(code, &bytes))
+        let (code, bytes) = self
+            .exchange(method, path, "application/json", content_type, body)
+            .await?;
+        read_answer(code, &bytes)
     }
 
     async fn exchange(
         &self,
         method: Method,
         path: &str,
+        accept: &'static str,
         content_type: &'static str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Bytes), Status> {
@@ -72,11 +82,16 @@ impl Client {
         let request = http::Request::builder()
             .method(method)
             .uri(path)
+            .header(header::ACCEPT, accept)
             .header(header::CONTENT_TYPE, content_type)
             .header(header::USER_AGENT, self.agent)
             .body(RequestBody::Memory(bytes))
             .map_err(Status::internal)?;
-        let response = self.server.call(self.user.clone(), request).await;
+        let user = self.user.clone();
+        let response = match self.as_stored {
+            true => self.server.call_stored(user, request).await,
+            false => self.server.call(user, request).await,
+        };
         let code = response.status();
         let bytes = response
             .into_body()
@@ -121,7 +136,13 @@ impl Client {
     /// Deletes an object without looking at the answer; one that is gone already is as good as deleted.
     pub(crate) async fn remove(&self, path: &str, options: &Value) -> Result<(), Status> {
         let (code, bytes) = self
-            .exchange(Method::DELETE, path, "application/json", Some(options))
+            .exchange(
+                Method::DELETE,
+                path,
+                "application/json",
+                "application/json",
+                Some(options),
+            )
             .await?;
         if code.is_success() || code == StatusCode::NOT_FOUND {
             return Ok(());
@@ -133,6 +154,33 @@ impl Client {
     pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, Status> {
         self.request(Method::DELETE, path, "application/json", Some(options))
             .await
+    }
+}
+
+impl Api for Client {
+    fn send<'a>(
+        &'a self,
+        method: Method,
+        path: &'a str,
+        accept: &'static str,
+        body: Option<&'a Value>,
+    ) -> BoxFuture<'a, Result<Value, Status>> {
+        Box::pin(async move {
+            let patch = "application/merge-patch+json";
+            let (code, bytes) = self.exchange(method, path, accept, patch, body).await?;
+            read_answer(code, &bytes)
+        })
+    }
+}
+
+/// What an answer says, or the Status of a failure.
+pub fn read_answer(code: StatusCode, bytes: &[u8]) -> Result<Value, Status> {
+    if !code.is_success() {
+        return Err(failure(code, bytes));
+    }
+    match bareboat_wire::json::parse(bytes) {
+        Ok(parsed) => Ok(parsed.value),
+        Err(error) => Err(Status::internal(error)),
     }
 }
 
@@ -156,5 +204,11 @@ fn failure(code: StatusCode, bytes: &[u8]) -> Status {
         "Invalid" => "Invalid",
         _ => "",
     };
-    Status::new(code.as_u16(), reason, text("message").as_str())
+    let mut message = text("message");
+    if message.is_empty() {
+        // Not every refusal is a Status: unknown paths are told in plain text.
+        let start = &bytes[..bytes.len().min(200)];
+        message = Str::new(String::from_utf8_lossy(start).trim());
+    }
+    Status::new(code.as_u16(), reason, message.as_str())
 }

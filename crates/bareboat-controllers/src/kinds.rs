@@ -38,10 +38,10 @@ fn stored(serving: &Serving) -> Option<&Arc<Kind>> {
 /// The URL of an object, in the first version that is served; nothing when none is.
 pub(crate) fn path(kind: &Kind, namespace: Option<&str>, name: &str) -> Option<String> {
     let version = kind.versions.iter().find(|version| version.served)?;
-    Some(path_in(kind, version, namespace, name))
+    Some(path_in(kind, &version.name, namespace, name))
 }
 
-fn path_in(kind: &Kind, version: &Version, namespace: Option<&str>, name: &str) -> String {
+fn path_in(kind: &Kind, version: &str, namespace: Option<&str>, name: &str) -> String {
     join(&collection(kind, version, namespace), name)
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn join(collection: &str, name: &str) -> String {
     path
 }
 
-fn collection(kind: &Kind, version: &Version, namespace: Option<&str>) -> String {
+fn collection(kind: &Kind, version: &str, namespace: Option<&str>) -> String {
     let mut path = if kind.group.is_empty() {
-        format!("/api/{}", version.name)
+        format!("/api/{version}")
     } else {
-        format!("/apis/{}/{}", kind.group, version.name)
+        format!("/apis/{}/{version}", kind.group)
     };
     if let Some(namespace) = namespace {
         path.push_str("/namespaces/");
@@ -67,23 +67,26 @@ fn collection(kind: &Kind, version: &Version, namespace: Option<&str>) -> String
     path
 }
 
-/// The URL of a stored object, in the version it is stored in if that is served: a controller must not depend on a
-/// converter.
+/// The URL under which a stored object is kept in order. That of a custom object names the version it is stored in,
+/// served or not, for [`Client::keeping`]: a controller must not depend on a converter.
+///
+/// [`Client::keeping`]: crate::Client::keeping
 pub(crate) fn entry_path(kind: &Kind, entry: &Entry) -> Option<String> {
-    let own = |version: &&Version| {
-        version.served && is_stored_in(&kind.api_version(&version.name), entry)
-    };
-    let Some(version) = kind.versions.iter().find(own) else {
-        return path(kind, entry.namespace(), entry.name());
-    };
-    Some(path_in(kind, version, entry.namespace(), entry.name()))
+    let (namespace, name) = (entry.namespace(), entry.name());
+    let own = stored_version(entry)?;
+    let served = |version: &Version| version.served && version.name == own;
+    match kind.custom || kind.versions.iter().any(served) {
+        true => Some(path_in(kind, own, namespace, name)),
+        false => path(kind, namespace, name),
+    }
 }
 
-/// Whether an object is stored in a version, which is what its bytes begin with.
-fn is_stored_in(api_version: &str, entry: &Entry) -> bool {
-    let rest = entry.json().strip_prefix(br#"{"apiVersion":""#);
-    rest.and_then(|rest| rest.strip_prefix(api_version.as_bytes()))
-        .is_some_and(|rest| rest.first() == Some(&b'"'))
+/// The version an object is stored in, which is what its bytes begin with.
+fn stored_version(entry: &Entry) -> Option<&str> {
+    let rest = entry.json().strip_prefix(br#"{"apiVersion":""#)?;
+    let end = memchr::memchr(b'"', rest)?;
+    let api_version = std::str::from_utf8(&rest[..end]).ok()?;
+    Some(api_version.rsplit('/').next().unwrap_or(api_version))
 }
 
 /// The object an entry holds, in its stored version.
@@ -94,7 +97,7 @@ pub(crate) fn read(entry: &Entry) -> Result<Object, Status> {
 }
 
 /// Names of some kinds may hold nearly anything.
-fn push_segment(path: &mut String, segment: &str) {
+pub(crate) fn push_segment(path: &mut String, segment: &str) {
     for byte in segment.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
@@ -131,9 +134,15 @@ mod tests {
         let bytes =
             br#"{"apiVersion":"g.io/v1","kind":"T","metadata":{"name":"x","namespace":"ns"}}"#;
         let entry = Entry::new("ns/x".into(), 1, bytes, 0).expect("an object");
-        for (api_version, same) in [("g.io/v1", true), ("g.io/v10", false), ("g.io/v", false)] {
-            assert_eq!(is_stored_in(api_version, &entry), same, "{api_version}");
-        }
+        assert_eq!(stored_version(&entry), Some("v1"));
+        // The kind serves no version at all: a custom object is reached nevertheless.
+        let mut kind = Kind::new("g.io", Names::new("things", "Thing"), Scope::Namespaced);
+        assert_eq!(entry_path(&kind, &entry), None);
+        kind.custom = true;
+        assert_eq!(
+            entry_path(&kind, &entry).as_deref(),
+            Some("/apis/g.io/v1/namespaces/ns/things/x")
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod feed;
 mod garbage;
 mod kinds;
 mod kubernetes;
+pub mod migration;
 mod namespaces;
 mod options;
 mod pods;
@@ -23,7 +24,7 @@ mod residents;
 mod roles;
 mod sweep;
 
-pub use client::Client;
+pub use client::{Client, read_answer};
 pub use kubernetes::KubernetesService;
 pub use options::{FrontProxy, Options, UnknownController};
 

@@ -17,6 +17,7 @@ const TOLD: usize = 5;
 ///
 /// Gives the first few failures.
 pub(crate) async fn sweep(client: &Client, kind: &Kind, entries: Vec<Arc<Entry>>) -> Vec<Status> {
+    let client = client.keeping(kind);
     let mut failures = Vec::new();
     let mut running: JoinSet<Result<(), Status>> = JoinSet::new();
     for entry in entries {

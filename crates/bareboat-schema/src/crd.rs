@@ -4,8 +4,10 @@
 //! server's and the controllers' work.
 
 mod approval;
+mod beta;
 mod client;
 mod conversion;
+mod convert;
 mod defaults;
 mod expressions;
 mod keywords;
@@ -21,7 +23,9 @@ mod version;
 mod warnings;
 
 pub use approval::{ANNOTATION as APPROVAL_ANNOTATION, is_protected};
+pub use beta::advise_v1beta1;
 pub use client::{Target, check as check_client_config};
+pub use convert::{ANNOTATION as CONVERSION_ANNOTATION, Conversions};
 pub use reconcile::{Condition, Taken, reconcile, set_condition};
 pub use shape::{CustomShape, SchemaText};
 pub use validate::{validate_create, validate_status, validate_update};
@@ -68,6 +72,8 @@ pub enum Conversion {
     None,
     /// A webhook does it.
     Webhook(Webhook),
+    /// Expressions in an annotation of the definition do it: [`Conversions`].
+    Declared,
 }
 
 /// A webhook that converts objects.
@@ -96,7 +102,10 @@ impl Definition {
             names: read_names(crd.at(&["spec", "names"])),
             accepted: read_names(crd.at(&["status", "acceptedNames"])),
             versions: validate::versions(crd).iter().map(Version::parse).collect(),
-            conversion: read_conversion(crd.at(&["spec", "conversion"])),
+            conversion: match read_conversion(crd.at(&["spec", "conversion"])) {
+                Conversion::None if convert::declaration(crd).is_some() => Conversion::Declared,
+                other => other,
+            },
             preserve_unknown_fields: crd.at(&["spec", "preserveUnknownFields"])
                 == Some(&Value::Bool(true)),
             stored_versions: strings(crd.at(&["status", "storedVersions"])),

@@ -17,42 +17,53 @@ pub(crate) fn field_path<'n>(
     node: &'n Node,
     brackets: bool,
 ) -> Result<Target<'n>, String> {
-    const END: &str = "unexpected end of JSON path";
     let mut target = Target {
         path: FieldPath::root(),
         first: String::new(),
         node,
     };
-    let tokens = split(text);
-    let mut tokens = tokens.into_iter();
-    while let Some(token) = tokens.next() {
-        match token {
-            "." => {
-                let name = tokens.next().ok_or(END)?;
-                target.step(name)?;
-            }
-            "[" if !brackets => return Err("array notation is not allowed".to_owned()),
-            "[" => {
-                let token = tokens.next().ok_or(END)?;
-                let quoted = token
-                    .strip_prefix('\'')
-                    .and_then(|rest| rest.strip_suffix('\''));
-                let Some(quoted) = quoted else {
-                    return Err(format!("expected single quoted string but got {token}"));
-                };
-                let name = unescape(quoted).map_err(|escape| {
-                    format!("invalid string literal: invalid escape char {escape}")
-                })?;
-                target.step(&name)?;
-                let close = tokens.next().ok_or(END)?;
-                if close != "]" {
-                    return Err(format!("expected ] but got {close}"));
-                }
-            }
-            other => return Err(format!("expected [ or . but got: {other}")),
-        }
+    for step in steps(text, brackets) {
+        target.step(&step?)?;
     }
     Ok(target)
+}
+
+/// The names a path consists of, each read when it is asked for.
+pub(crate) fn steps(text: &str, brackets: bool) -> impl Iterator<Item = Result<String, String>> {
+    let mut tokens = split(text).into_iter();
+    std::iter::from_fn(move || {
+        let token = tokens.next()?;
+        Some(step(token, &mut tokens, brackets))
+    })
+}
+
+fn step<'t>(
+    token: &str,
+    rest: &mut impl Iterator<Item = &'t str>,
+    brackets: bool,
+) -> Result<String, String> {
+    const END: &str = "unexpected end of JSON path";
+    match token {
+        "." => Ok(rest.next().ok_or(END)?.to_owned()),
+        "[" if !brackets => Err("array notation is not allowed".to_owned()),
+        "[" => {
+            let token = rest.next().ok_or(END)?;
+            let quoted = token
+                .strip_prefix('\'')
+                .and_then(|rest| rest.strip_suffix('\''));
+            let Some(quoted) = quoted else {
+                return Err(format!("expected single quoted string but got {token}"));
+            };
+            let name = unescape(quoted).map_err(|escape| {
+                format!("invalid string literal: invalid escape char {escape}")
+            })?;
+            match rest.next().ok_or(END)? {
+                "]" => Ok(name),
+                other => Err(format!("expected ] but got {other}")),
+            }
+        }
+        other => Err(format!("expected [ or . but got: {other}")),
+    }
 }
 
 impl Target<'_> {

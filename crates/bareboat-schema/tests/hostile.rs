@@ -71,7 +71,7 @@ fn oddity() -> impl Strategy<Value = Value> {
         Just(value!({"type": "object", "default": {"a": [1]}, "enum": [{"a": 1}]})),
         Just(value!([{"rule": "self.all(x, x.all(y, y == self))", "messageExpression": "1"}])),
         Just(value!([{"rule": "oldSelf.orValue(self) == self", "optionalOldSelf": true}])),
-        Just(Value::string(&"a".repeat(5000))),
+        Just(Value::string("a".repeat(5000))),
         Just(Value::string("[[:nope:]]{1000}{1000}")),
         Just(Value::string(".spec['replicas'][*]..a")),
         (1..300_usize).prop_map(abyss),

@@ -5,13 +5,14 @@
 use crate::kinds::served::Served;
 use crate::request::options::WriteOptions;
 use crate::verbs::{Call, Edit, Edited};
-use bareboat_api::kind::{BoxFuture, Conversion, Fields, SubresourceRole};
+use bareboat_api::kind::{BoxFuture, Conversion, Fields, SubresourceRole, Typing};
 use bareboat_api::typing::TypeNode;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_merge::apply::{
     ApplyError, Conversions, ConvertError, Converter, FieldManager, Versions, Writer,
 };
 use bareboat_merge::fields::FieldSet;
+use std::sync::OnceLock;
 
 /// Records the creator of an object as manager of its fields.
 pub(crate) async fn on_create(
@@ -86,11 +87,19 @@ struct Known<'a> {
     reset: FieldSet,
     /// What alone they touch.
     kept: Option<FieldSet>,
+    /// Nothing may be converted.
+    as_stored: bool,
+    /// The types of the versions that were looked at.
+    types: Vec<OnceLock<Typing<'a>>>,
 }
 
 impl<'a> Known<'a> {
     fn of(call: &'a Call) -> Known<'a> {
-        Known::new(&call.served, call.version, &call.ask.info.subresource)
+        let known = Known::new(&call.served, call.version, &call.ask.info.subresource);
+        Known {
+            as_stored: call.ask.as_stored,
+            ..known
+        }
     }
 
     fn new(served: &'a Served, index: usize, subresource: &str) -> Known<'a> {
@@ -122,6 +131,13 @@ impl<'a> Known<'a> {
             version: index,
             reset,
             kept: (!kept.is_empty()).then_some(kept),
+            as_stored: false,
+            types: served
+                .kind
+                .versions
+                .iter()
+                .map(|_| OnceLock::new())
+                .collect(),
         }
     }
 
@@ -145,6 +161,9 @@ impl<'a> Known<'a> {
                 empty: empty.as_ref(),
             })
         };
+        if self.as_stored {
+            return fields(&NoConverter);
+        }
         let Conversion::Remote(_) = &self.served.kind.conversion else {
             return fields(&InProcess(self.served));
         };
@@ -188,7 +207,8 @@ impl Versions for Known<'_> {
             .versions
             .iter()
             .position(|version| kind.api_version(&version.name) == api_version)?;
-        Some(kind.versions[place].shape.typing())
+        let typing = self.types[place].get_or_init(|| kind.versions[place].shape.typing());
+        Some(&**typing)
     }
 
     fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
@@ -197,6 +217,15 @@ impl Versions for Known<'_> {
 
     fn kept_fields(&self, _api_version: &str) -> Option<&FieldSet> {
         self.kept.as_ref()
+    }
+}
+
+/// For objects as they are stored: managers who spoke other versions keep what they have.
+struct NoConverter;
+
+impl Converter for NoConverter {
+    fn convert(&self, _object: &Value, _to: &str) -> Result<Value, ConvertError> {
+        Err(ConvertError::Failed("nothing is converted".to_owned()))
     }
 }
 

@@ -46,6 +46,15 @@ impl Server {
         .await
     }
 
+    /// Like [`Server::call`], for single objects of stored kinds in the version they are stored in: no converter is
+    /// asked, and the version in the URL need not be served.
+    ///
+    /// Objects can be read, their metadata changed by merge patch, and they can be deleted: what keeping the state in
+    /// order takes, whatever became of a definition.
+    pub async fn call_stored(&self, user: User, request: http::Request<RequestBody>) -> Response {
+        serve::serve(self.state.clone(), &Door::Storage(Arc::new(user)), request).await
+    }
+
     /// The kinds that are served.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.state.catalog

@@ -14,6 +14,7 @@ mod patch;
 mod present;
 mod scale;
 mod selection;
+mod stored;
 mod update;
 mod watch;
 mod write;
@@ -49,12 +50,23 @@ pub(crate) async fn route(
         }
     };
     let kind = serving.kind();
+    if ask.as_stored {
+        return match serving {
+            Serving::Stored(served) if scope_fits(&served.kind, &ask) => {
+                stored::answer(state, ask, body, served).await
+            }
+            _ => nothing_here(state, &ask),
+        };
+    }
     let version = kind
         .versions
         .iter()
         .position(|version| version.name == ask.info.version && version.served);
     let Some(version) = version else {
-        return nothing_here(state, &ask);
+        return match retired(kind, &ask, body).await {
+            Some(status) => Err(status),
+            None => nothing_here(state, &ask),
+        };
     };
     if !scope_fits(kind, &ask) {
         return nothing_here(state, &ask);
@@ -63,7 +75,7 @@ pub(crate) async fn route(
         ask.warnings.add(text.as_str());
     }
     match serving {
-        Serving::Stored(served) => stored(state, ask, body, served, version).await,
+        Serving::Stored(served) => carry_out(state, ask, body, served, version).await,
         Serving::Computed(computed) => computed::answer(state, ask, body, computed, version).await,
     }
 }
@@ -78,6 +90,22 @@ fn nothing_here(state: &State, ask: &Ask) -> Result<Response, Status> {
         return Err(Status::no_such_route());
     }
     Ok(plain_text(StatusCode::NOT_FOUND, "404 page not found\n"))
+}
+
+/// 404 for a version that is known to have gone, with what to change in the object that was sent.
+async fn retired(kind: &Kind, ask: &Ask, body: Unread) -> Option<Status> {
+    let version = &ask.info.version;
+    let mut advice = kind.strategy.advise(version, None)?;
+    if matches!(ask.info.verb.as_str(), "create" | "update" | "patch")
+        && let Ok((bytes, _seat)) = body.read().await
+        // JSON is YAML, too.
+        && let Ok(parsed) = bareboat_wire::yaml::parse(&bytes)
+        && let Some(better) = kind.strategy.advise(version, Some(&parsed.value))
+    {
+        advice = better;
+    }
+    let text = format!("the server could not find the requested resource: {advice}");
+    Some(Status::new(404, "NotFound", text).with_details(Default::default()))
 }
 
 /// Whether the URL has a namespace just where the kind has one.
@@ -98,7 +126,7 @@ fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
             && kind.names.plural == "namespaces")
 }
 
-async fn stored(
+async fn carry_out(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
     body: Unread,
@@ -128,9 +156,7 @@ async fn stored(
         Verb::Watch => watch::watch(call).await,
         other => {
             let (body, seat) = body.read().await?;
-            // From here on a write does not depend on its client: one that hangs up must not
-            // leave half of it done.
-            let task = tokio::spawn(async move {
+            detached(async move {
                 let _seat = seat;
                 if let Some(action) = call.action() {
                     return action::act(&call, action, body).await;
@@ -145,15 +171,22 @@ async fn stored(
                     }
                     _ => delete::delete(&call, body).await,
                 }
-            });
-            task.await.unwrap_or_else(|error| {
-                tracing::error!(%error, "a write ended unexpectedly");
-                Err(Status::internal(
-                    "the write ended unexpectedly; the log of the server tells more",
-                ))
             })
+            .await
         }
     }
+}
+
+/// A write that does not depend on its client: one that hangs up must not leave half of it done.
+async fn detached(
+    write: impl Future<Output = Result<Response, Status>> + Send + 'static,
+) -> Result<Response, Status> {
+    tokio::spawn(write).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a write ended unexpectedly");
+        Err(Status::internal(
+            "the write ended unexpectedly; the log of the server tells more",
+        ))
+    })
 }
 
 /// The verb of the request, if the kind or its subresource has it.

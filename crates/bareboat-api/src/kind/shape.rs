@@ -3,6 +3,8 @@
 use crate::facts::MessageRef;
 use crate::typing::TypeNode;
 use crate::{FieldError, Str, Value};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What decoding noticed: texts such as `unknown field "spec.foo"`, for warnings or strict errors.
 pub type Findings = Vec<String>;
@@ -25,6 +27,26 @@ pub enum Definition {
     Structural(Value),
     /// Any object.
     Untyped,
+}
+
+/// A type that belongs to its shape, or is held for as long as somebody looks at it.
+#[derive(Clone)]
+pub enum Typing<'a> {
+    /// It belongs to the shape.
+    Borrowed(&'a dyn TypeNode),
+    /// It is held.
+    Held(Arc<dyn TypeNode>),
+}
+
+impl<'a> Deref for Typing<'a> {
+    type Target = dyn TypeNode + 'a;
+
+    fn deref(&self) -> &(dyn TypeNode + 'a) {
+        match self {
+            Typing::Borrowed(node) => *node,
+            Typing::Held(node) => &**node,
+        }
+    }
 }
 
 /// The form of a kind's objects in one version.
@@ -52,7 +74,7 @@ pub trait Shape: Send + Sync {
     }
 
     /// The type, for strategic merge and server-side apply.
-    fn typing(&self) -> &dyn TypeNode;
+    fn typing(&self) -> Typing<'_>;
 
     /// The protobuf message, for kinds that speak protobuf.
     fn message(&self) -> Option<MessageRef> {

@@ -1,6 +1,6 @@
 //! What a kind does beyond its data: prepare and validate objects on the way in.
 
-use crate::{FieldError, Object, Status, Str};
+use crate::{FieldError, Object, Status, Str, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
 
@@ -102,6 +102,17 @@ pub trait Strategy: Send + Sync {
         _ctx: &WriteContext<'_>,
     ) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What to tell whoever sends an object of a version that is not served: what to change in it. Without an object,
+    /// everything there is to know.
+    fn advise(&self, _version: &str, _object: Option<&Value>) -> Option<String> {
+        None
+    }
+
+    /// Writes of objects with the same word here take turns, because what one is given depends on what others hold.
+    fn turn<'a>(&self, _object: &'a Object) -> Option<&'a str> {
+        None
     }
 
     /// Why this object may not be deleted at all.

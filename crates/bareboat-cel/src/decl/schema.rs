@@ -43,6 +43,19 @@ pub trait SchemaView {
     fn list_type(&self) -> &str;
     /// `x-kubernetes-list-map-keys`.
     fn list_map_keys(&self) -> Vec<&str>;
+    /// `x-kubernetes-preserve-unknown-fields`.
+    fn preserves_unknown(&self) -> bool {
+        false
+    }
+}
+
+/// How much of an object expressions see.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// What the schema declares, as rules of validation see it.
+    Declared,
+    /// Also what is preserved without being declared, as `dyn`.
+    Everything,
 }
 
 /// A string of any length that fits a request, without its quotes.
@@ -58,27 +71,52 @@ impl DeclType {
         resource: bool,
         name: &str,
     ) -> Option<Arc<DeclType>> {
-        let mut decl = declare(schema, resource, name)?;
-        if schema.nullable() {
-            // Invariant: `declare` has just made it, nobody shares it.
-            if let Some(unshared) = Arc::get_mut(&mut decl) {
-                unshared.nullable = true;
-            }
-        }
-        Some(decl)
+        seen(schema, resource, name, Sight::Declared)
+    }
+
+    /// The declared type of a whole resource: what is preserved without being declared is visible
+    /// as `dyn`, and of the metadata more than the name.
+    pub fn of_resource(schema: &dyn SchemaView, name: &str) -> Arc<DeclType> {
+        object(schema, true, name, Sight::Everything)
     }
 }
 
-fn declare(schema: &dyn SchemaView, resource: bool, name: &str) -> Option<Arc<DeclType>> {
+fn seen(
+    schema: &dyn SchemaView,
+    resource: bool,
+    name: &str,
+    sight: Sight,
+) -> Option<Arc<DeclType>> {
+    let mut decl = match declare(schema, resource, name, sight) {
+        None if sight == Sight::Everything => DeclType::dynamic(),
+        declared => declared?,
+    };
+    if schema.nullable() {
+        // Invariant: `declare` has just made it, nobody shares it.
+        if let Some(unshared) = Arc::get_mut(&mut decl) {
+            unshared.nullable = true;
+        }
+    }
+    Some(decl)
+}
+
+fn declare(
+    schema: &dyn SchemaView,
+    resource: bool,
+    name: &str,
+    sight: Sight,
+) -> Option<Arc<DeclType>> {
     if schema.int_or_string() {
         let max = schema.max_length().map_or(UNBOUNDED_STRING, in_bytes);
         return Some(DeclType::int_or_string(max));
     }
     match schema.schema_type() {
-        "array" => array(schema, name),
+        "array" => array(schema, name, sight),
         "object" => match schema.additional_properties() {
-            Some(values) if !resource => map(schema, values, name),
-            _ => Some(object(schema, resource, name)),
+            Some(values) if !resource => map(schema, values, name, sight),
+            // Without a single declared member it is a map of anything.
+            _ if sight == Sight::Everything && !resource && is_bare(schema) => None,
+            _ => Some(object(schema, resource, name, sight)),
         },
         "string" => Some(string(schema)),
         "boolean" => Some(DeclType::bool()),
@@ -88,9 +126,16 @@ fn declare(schema: &dyn SchemaView, resource: bool, name: &str) -> Option<Arc<De
     }
 }
 
-fn array(schema: &dyn SchemaView, name: &str) -> Option<Arc<DeclType>> {
+fn is_bare(schema: &dyn SchemaView) -> bool {
+    let mut bare = schema.preserves_unknown();
+    schema.each_property(&mut |_, _| bare = false);
+    bare
+}
+
+fn array(schema: &dyn SchemaView, name: &str, sight: Sight) -> Option<Arc<DeclType>> {
     let items = schema.items()?;
-    let decl = DeclType::from_schema(items, items.embedded_resource(), &format!("{name}.@idx"))?;
+    let place = format!("{name}.@idx");
+    let decl = seen(items, items.embedded_resource(), &place, sight)?;
     let max = match schema.max_items() {
         Some(max) => max.max(0) as u64,
         None => (MAX_REQUEST_BYTES - 2) / (decl.min_size + 1),
@@ -103,8 +148,14 @@ fn array(schema: &dyn SchemaView, name: &str) -> Option<Arc<DeclType>> {
     Some(DeclType::list_in(decl, max, order))
 }
 
-fn map(schema: &dyn SchemaView, values: &dyn SchemaView, name: &str) -> Option<Arc<DeclType>> {
-    let decl = DeclType::from_schema(values, values.embedded_resource(), &format!("{name}.@elem"))?;
+fn map(
+    schema: &dyn SchemaView,
+    values: &dyn SchemaView,
+    name: &str,
+    sight: Sight,
+) -> Option<Arc<DeclType>> {
+    let place = format!("{name}.@elem");
+    let decl = seen(values, values.embedded_resource(), &place, sight)?;
     let max = match schema.max_properties() {
         Some(max) => max.max(0) as u64,
         // Two bytes of key, its quotes, colon and comma, and the smallest value.
@@ -113,10 +164,10 @@ fn map(schema: &dyn SchemaView, values: &dyn SchemaView, name: &str) -> Option<A
     Some(DeclType::map(decl, max))
 }
 
-fn object(schema: &dyn SchemaView, resource: bool, name: &str) -> Arc<DeclType> {
+fn object(schema: &dyn SchemaView, resource: bool, name: &str, sight: Sight) -> Arc<DeclType> {
     let mut fields = Vec::new();
     let mut min_size = 2;
-    let complete = resource && has_resource_fields(schema);
+    let complete = resource && sight == Sight::Declared && has_resource_fields(schema);
     schema.each_property(&mut |property, schema_of| {
         if resource && !complete && matches!(property, "kind" | "apiVersion" | "metadata") {
             return;
@@ -125,8 +176,7 @@ fn object(schema: &dyn SchemaView, resource: bool, name: &str) -> Arc<DeclType> 
             Some(escaped) => format!("{name}.{escaped}"),
             None => format!("{name}.{property}"),
         };
-        let Some(decl) = DeclType::from_schema(schema_of, schema_of.embedded_resource(), &place)
-        else {
+        let Some(decl) = seen(schema_of, schema_of.embedded_resource(), &place, sight) else {
             return;
         };
         if schema.requires(property) && !schema_of.has_default() {
@@ -135,9 +185,11 @@ fn object(schema: &dyn SchemaView, resource: bool, name: &str) -> Arc<DeclType> 
         fields.extend(Field::new(property, decl));
     });
     if resource && !complete {
-        add_resource_fields(schema, name, &mut fields, &mut min_size);
+        let metadata = metadata(name, sight);
+        add_resource_fields(schema, metadata, &mut fields, &mut min_size);
     }
-    DeclType::object_of_size(ObjectType::new(name, fields), min_size)
+    let open = sight == Sight::Everything && schema.preserves_unknown();
+    DeclType::object_of_size(ObjectType::with(name, fields, open), min_size)
 }
 
 /// Whether a resource declares everything that expressions may see of any resource.
@@ -160,19 +212,13 @@ fn has_resource_fields(schema: &dyn SchemaView) -> bool {
 
 fn add_resource_fields(
     schema: &dyn SchemaView,
-    name: &str,
+    metadata: Arc<DeclType>,
     fields: &mut Vec<Field>,
     min_size: &mut u64,
 ) {
-    let text = || DeclType::string_up_to(UNBOUNDED_STRING);
-    let named = ["name", "generateName"]
-        .into_iter()
-        .filter_map(|property| Field::new(property, text()))
-        .collect();
-    let metadata = DeclType::object(ObjectType::new(&format!("{name}.metadata"), named));
     for (property, decl) in [
-        ("kind", text()),
-        ("apiVersion", text()),
+        ("kind", any_text()),
+        ("apiVersion", any_text()),
         ("metadata", metadata),
     ] {
         if schema.requires(property) {
@@ -180,6 +226,33 @@ fn add_resource_fields(
         }
         fields.extend(Field::new(property, decl));
     }
+}
+
+fn any_text() -> Arc<DeclType> {
+    DeclType::string_up_to(UNBOUNDED_STRING)
+}
+
+/// The metadata of a resource, as far as expressions see it.
+fn metadata(name: &str, sight: Sight) -> Arc<DeclType> {
+    let mut visible = vec![("name", any_text()), ("generateName", any_text())];
+    if sight == Sight::Everything {
+        let texts = || DeclType::map(any_text(), UNBOUNDED_STRING);
+        visible.extend([
+            ("namespace", any_text()),
+            ("uid", any_text()),
+            ("labels", texts()),
+            ("annotations", texts()),
+            ("creationTimestamp", DeclType::timestamp()),
+            ("generation", DeclType::int()),
+        ]);
+    }
+    let fields = visible
+        .into_iter()
+        .filter_map(|(property, decl)| Field::new(property, decl));
+    DeclType::object(ObjectType::new(
+        &format!("{name}.metadata"),
+        fields.collect(),
+    ))
 }
 
 fn string(schema: &dyn SchemaView) -> Arc<DeclType> {

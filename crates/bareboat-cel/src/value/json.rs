@@ -124,6 +124,73 @@ impl<'a> Val<'a> {
             Val::Double(_) | Val::Type(_) | Val::Optional(None) => return None,
         })
     }
+
+    /// Roughly how many bytes the JSON of a value takes; nothing if it is more than `limit`.
+    ///
+    /// A value may hold the same data many times over without taking memory for it, which its JSON would.
+    pub fn json_size(&self, limit: usize) -> Option<usize> {
+        let mut left = limit;
+        self.weigh(&mut left)?;
+        Some(limit - left)
+    }
+
+    fn weigh(&self, left: &mut usize) -> Option<()> {
+        match self {
+            Val::String(text) => take(left, text.as_str().len() + 2),
+            Val::Bytes(bytes) => take(left, bytes.len().div_ceil(3) * 4 + 2),
+            Val::List(List::Json { items, .. }) => {
+                items.iter().try_for_each(|item| weigh_json(item, left))
+            }
+            Val::List(List::Values { items, .. }) => {
+                take(left, 2)?;
+                items.iter().try_for_each(|item| {
+                    take(left, 1)?;
+                    item.weigh(left)
+                })
+            }
+            Val::Map(MapVal::Json { map, .. }) | Val::Object(Object::Json { map, .. }) => {
+                map.iter().try_for_each(|(name, member)| {
+                    take(left, name.len() + 4)?;
+                    weigh_json(member, left)
+                })
+            }
+            Val::Map(MapVal::Values(entries)) => entries.iter().try_for_each(|(key, value)| {
+                key.weigh(left)?;
+                value.weigh(left)
+            }),
+            Val::Object(Object::Built(built)) => {
+                built.fields.iter().try_for_each(|(name, value)| {
+                    take(left, name.len() + 4)?;
+                    value.weigh(left)
+                })
+            }
+            Val::Optional(Some(inner)) => inner.weigh(left),
+            _ => take(left, 24),
+        }
+    }
+}
+
+fn weigh_json(value: &Value, left: &mut usize) -> Option<()> {
+    match value {
+        Value::String(text) => take(left, text.len() + 2),
+        Value::Array(items) => {
+            take(left, 2)?;
+            items.iter().try_for_each(|item| weigh_json(item, left))
+        }
+        Value::Object(map) => {
+            take(left, 2)?;
+            map.iter().try_for_each(|(name, member)| {
+                take(left, name.len() + 4)?;
+                weigh_json(member, left)
+            })
+        }
+        _ => take(left, 8),
+    }
+}
+
+fn take(left: &mut usize, bytes: usize) -> Option<()> {
+    *left = left.checked_sub(bytes)?;
+    Some(())
 }
 
 fn formatted<'a>(shape: &Shape, text: &'a str) -> Result<Val<'a>, EvalError> {

@@ -49,6 +49,14 @@ impl Kubectl {
         })
     }
 
+    /// The same after a good end of the server and a new start.
+    pub(crate) fn restarted(self) -> Kubectl {
+        let (status, stderr) = self.server.stop();
+        assert!(status.success(), "{stderr}");
+        let server = self.home.serve();
+        Kubectl { server, ..self }
+    }
+
     /// A command, written as on a command line; single quotes keep words together.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);

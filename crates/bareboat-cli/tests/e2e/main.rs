@@ -6,6 +6,7 @@ mod access;
 mod cli;
 mod clients;
 mod controller_manager;
+mod conversion;
 mod crash;
 mod informers;
 mod kube_rs;

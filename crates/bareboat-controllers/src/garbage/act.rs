@@ -181,7 +181,8 @@ impl Worker {
                 "resourceVersion": (found.entry.revision().to_string()),
             },
         });
-        self.client.remove(&found.path, &options).await
+        let client = self.client.keeping(&found.kind);
+        client.remove(&found.path, &options).await
     }
 
     /// Lets an owner go whose dependents are gone, or makes them go.
@@ -302,7 +303,8 @@ impl Worker {
         metadata.make_object().insert(member, list);
         let mut patch = Value::object();
         patch.make_object().insert("metadata", metadata);
-        match self.client.merge(&found.path, &patch).await {
+        let client = self.client.keeping(&found.kind);
+        match client.merge(&found.path, &patch).await {
             Err(status) if status.code != 404 => Err(status),
             _ => Ok(()),
         }

@@ -4,8 +4,7 @@ use crate::validate::scale;
 use crate::{Schema, Source};
 use bareboat_api::Value;
 use bareboat_api::field::go_quote;
-use bareboat_api::kind::{Definition, Findings, ScalePaths, Shape, Validated};
-use bareboat_api::typing::TypeNode;
+use bareboat_api::kind::{Definition, Findings, ScalePaths, Shape, Typing, Validated};
 use std::sync::Arc;
 
 /// Gives the `openAPIV3Schema` again when somebody asks for it, so that nobody has to keep it.
@@ -99,8 +98,8 @@ impl Shape for CustomShape {
         (self.schema.hash() as u64) | 1
     }
 
-    fn typing(&self) -> &dyn TypeNode {
-        &self.schema
+    fn typing(&self) -> Typing<'_> {
+        Typing::Borrowed(&self.schema)
     }
 
     fn definition(&self) -> Definition {

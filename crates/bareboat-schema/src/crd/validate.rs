@@ -9,7 +9,7 @@ use super::keywords::{self, Strictness};
 use super::parts::{check_column, check_deprecation, check_names, check_subresources};
 use super::props::Props;
 use super::selectable::check_selectable;
-use super::{approval, conversion, defaults, lists, structural};
+use super::{approval, conversion, convert, defaults, lists, structural};
 use crate::Schema;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
@@ -133,6 +133,10 @@ impl<'a> Validator<'a> {
             .and_then(Value::as_bool)
             .unwrap_or(false);
         self.check_versions(preserve, &path, errors);
+        if errors.is_empty() {
+            // Expressions can only be judged by schemas that are in order.
+            convert::check(self.crd, self.old, errors);
+        }
         for key in ["plural", "singular", "kind", "listKind"] {
             let name = spec.at(&["names", key]).and_then(Value::as_str);
             if name.is_none_or(str::is_empty) {

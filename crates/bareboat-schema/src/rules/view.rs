@@ -1,6 +1,6 @@
 //! A schema as expressions see it.
 
-use crate::schema::{Flags, Node};
+use crate::schema::{Additional, Flags, Node};
 use bareboat_api::Value;
 use bareboat_api::typing::ListType;
 use bareboat_cel::SchemaView;
@@ -78,5 +78,9 @@ impl SchemaView for Node {
 
     fn list_map_keys(&self) -> Vec<&str> {
         self.keys.iter().map(|key| key.name.as_str()).collect()
+    }
+
+    fn preserves_unknown(&self) -> bool {
+        self.has(Flags::PRESERVE) || matches!(self.additional, Additional::Allowed(true))
     }
 }

@@ -5,24 +5,27 @@
 
 mod columns;
 mod conversion;
+mod declared;
 mod kind;
 mod shape;
 mod strategy;
 mod subresources;
+mod warm;
 
 pub use strategy::CLEANUP_FINALIZER;
 
 use super::catalog::{Catalog, Serving};
 use super::served::{Served, parse_entry};
 use crate::outbound::Outbound;
-use bareboat_api::Value;
-use bareboat_schema::SchemaCache;
+use bareboat_api::{Map, Value};
 use bareboat_schema::crd::{Definition, Taken};
 use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot, Store};
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use strategy::DefinitionStrategy;
+use warm::Warm;
 
 /// Where definitions are stored.
 pub const STORE: &str = "apiextensions.k8s.io/customresourcedefinitions";
@@ -32,10 +35,12 @@ pub(crate) struct CustomKinds {
     /// Weak: the catalog belongs to the server, which holds this.
     catalog: Weak<Catalog>,
     store: Store,
-    cache: Arc<SchemaCache>,
+    warm: Arc<Warm>,
     /// Calls converters.
     outbound: Arc<Outbound>,
     names: Names,
+    /// What each definition that is served said when it was last looked at.
+    said: Mutex<HashMap<String, u64>>,
 }
 
 /// The names definitions hold, by group and by the name of the definition.
@@ -50,9 +55,10 @@ impl CustomKinds {
         CustomKinds {
             catalog: Arc::downgrade(catalog),
             store: store.clone(),
-            cache: Arc::new(SchemaCache::new()),
+            warm: Warm::new(),
             outbound: outbound.clone(),
             names: Names::default(),
+            said: Mutex::default(),
         }
     }
 
@@ -76,10 +82,16 @@ impl CustomKinds {
             return;
         };
         if !definition.established {
+            self.said.lock().remove(entry.key());
             catalog.remove(&definition.group, &definition.names.plural);
             return;
         }
-        let mut kind = kind::of(&definition, &value, entry, &self.cache, &self.outbound);
+        let said = substance(&value, &definition);
+        if self.said.lock().insert(entry.key().to_owned(), said) == Some(said) {
+            // Watches go on, and what was compiled and converted stays.
+            return;
+        }
+        let mut kind = kind::of(&definition, &value, entry, &self.warm, &self.outbound);
         let connections = subresources::add(&mut kind, &value);
         let taken_by_built_in = catalog
             .table()
@@ -95,6 +107,7 @@ impl CustomKinds {
         let Some((plural, group)) = entry.key().split_once('.') else {
             return;
         };
+        self.said.lock().remove(entry.key());
         if let Some(names) = self.names.lock().get_mut(group) {
             names.remove(entry.key());
         }
@@ -107,6 +120,33 @@ impl CustomKinds {
             catalog.remove(group, plural);
         }
     }
+}
+
+/// A hash of everything in a definition that its kind is made of: not of labels, managers and most of its status.
+fn substance(crd: &Value, definition: &Definition) -> u64 {
+    let mut digest = Sha256::new();
+    let mut add = |part: Option<&Value>| {
+        let bytes = part.map(Value::to_json).unwrap_or_default();
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(bytes);
+    };
+    add(crd.at(&["metadata", "uid"]));
+    add(crd.get("spec"));
+    add(crd.at(&["status", "acceptedNames"]));
+    let annotations = crd
+        .at(&["metadata", "annotations"])
+        .and_then(Value::as_object);
+    for (key, text) in annotations.into_iter().flat_map(Map::iter) {
+        // What kubectl remembers is no more than what is said elsewhere.
+        if key != "kubectl.kubernetes.io/last-applied-configuration" {
+            add(Some(&Value::string(key)));
+            add(Some(text));
+        }
+    }
+    digest.update([u8::from(definition.terminating)]);
+    let digest = digest.finalize();
+    let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
+    u64::from_le_bytes(first)
 }
 
 /// The names others of a group hold.

@@ -4,9 +4,11 @@ use super::connector::{Connection, Connections};
 use bareboat_api::kind::{Conversion, Kind, Version};
 use bareboat_api::{Object, Status, Str};
 use bareboat_storage::{Entry, Resource, Store};
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use tokio::sync::watch;
+use std::sync::{Arc, OnceLock, Weak};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
 /// A kind that is being served.
 ///
@@ -21,6 +23,7 @@ pub struct Served {
     store: Store,
     resource: OnceLock<Arc<Resource>>,
     retired: watch::Sender<bool>,
+    turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
     connections: Connections,
 }
 
@@ -58,8 +61,27 @@ impl Served {
             store: store.clone(),
             resource: OnceLock::new(),
             retired: watch::Sender::new(false),
+            turns: Mutex::default(),
             connections: Connections::default(),
         }
+    }
+
+    /// Waits for the turn of a write among those that must not happen at once; it lasts until the result is dropped.
+    pub(crate) async fn turn(&self, object: &Object) -> Option<OwnedMutexGuard<()>> {
+        let word = self.kind.strategy.turn(object)?;
+        let turn = {
+            let mut turns = self.turns.lock();
+            match turns.get(word).and_then(Weak::upgrade) {
+                Some(turn) => turn,
+                None => {
+                    turns.retain(|_, turn| turn.strong_count() > 0);
+                    let turn = Arc::new(AsyncMutex::new(()));
+                    turns.insert(word.to_owned(), Arc::downgrade(&turn));
+                    turn
+                }
+            }
+        };
+        Some(turn.lock_owned().await)
     }
 
     /// The same, with somebody who answers for subresources that are connections.
@@ -116,8 +138,25 @@ impl Served {
 
     /// Under which form objects are stored now; 0 when that says nothing.
     pub(crate) fn stored_fingerprint(&self) -> u64 {
-        self.stored_version()
-            .map_or(0, |version| self.versions[version].fingerprint)
+        self.fingerprint_of(&self.kind.stored_api_version)
+    }
+
+    /// Under which form objects of an apiVersion are; 0 when that says nothing.
+    pub(crate) fn fingerprint_of(&self, api_version: &str) -> u64 {
+        let known = self
+            .versions
+            .iter()
+            .find(|it| it.api_version == api_version);
+        known
+            .filter(|_| self.kind.stored_kind == self.kind.names.kind)
+            .map_or(0, |facts| facts.fingerprint)
+    }
+
+    /// The version of that name, served or not; for a name nobody knows any more, the one objects are stored in.
+    pub(crate) fn version_for(&self, name: &str) -> usize {
+        let versions = &self.kind.versions;
+        let named = versions.iter().position(|version| version.name == name);
+        named.or_else(|| self.stored_version()).unwrap_or(0)
     }
 
     pub(crate) fn incarnation(&self) -> u32 {
@@ -164,8 +203,13 @@ impl Served {
 
 /// The object an entry holds.
 pub(crate) fn parse_entry(entry: &Entry) -> Result<Object, Status> {
-    let parsed = bareboat_wire::json::parse(entry.json()).map_err(|error| {
-        tracing::error!(key = entry.key(), %error, "a stored object does not parse");
+    parse_object(entry.key(), entry.json())
+}
+
+/// The object in bytes that are kept for a key.
+pub(crate) fn parse_object(key: &str, bytes: &[u8]) -> Result<Object, Status> {
+    let parsed = bareboat_wire::json::parse(bytes).map_err(|error| {
+        tracing::error!(key, %error, "a stored object does not parse");
         Status::internal("a stored object could not be read")
     })?;
     Object::try_from(parsed.value)

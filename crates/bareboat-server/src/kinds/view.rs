@@ -3,9 +3,9 @@
 //! Most answers are bytes that exist already. Only what has another version, another form or
 //! another media type is parsed, converted and encoded, and then kept beside the entry.
 
-use super::served::{Served, parse_entry};
+use super::served::{Served, parse_entry, parse_object};
 use crate::request::negotiate::Media;
-use bareboat_api::kind::Conversion;
+use bareboat_api::kind::{Conversion, ConvertError};
 use bareboat_api::{Object, Status, Value};
 use bareboat_storage::{Entry, VariantKey};
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// How many objects a remote converter is sent at a time.
 pub(crate) const CONVERT_AT_ONCE: usize = 200;
+/// How many objects are converted in this process before others get their turn.
+const YIELD_AFTER: usize = 16;
 
 impl Served {
     /// The bytes of an object in a version, if they need no conversion or were converted before.
@@ -133,11 +135,13 @@ impl Served {
 
     /// An entry as an object of a version.
     pub(crate) async fn object(&self, entry: &Entry, version: usize) -> Result<Object, Status> {
-        let object = parse_entry(entry)?;
         if self.in_shape(entry, version) {
-            return Ok(object);
+            return parse_entry(entry);
         }
-        self.show(object, version).await
+        if let Some(bytes) = entry.variant(self.variant(version, Media::Json)) {
+            return parse_object(entry.key(), &bytes);
+        }
+        self.show(parse_entry(entry)?, version).await
     }
 
     /// A stored object as an object of a version.
@@ -231,20 +235,22 @@ impl Served {
             }
             Conversion::Pure(convert) => {
                 let mut done = Vec::with_capacity(objects.len());
-                for object in objects {
+                for (at, object) in objects.into_iter().enumerate() {
+                    if at % YIELD_AFTER == YIELD_AFTER - 1 {
+                        tokio::task::yield_now().await;
+                    }
                     let live = live.map(Object::value);
-                    done.push(convert(object.into(), api_version, live).map_err(Status::internal)?);
+                    done.push(convert(object.into(), api_version, live).map_err(failed)?);
                 }
                 done
             }
             Conversion::Remote(converter) => {
                 let count = objects.len();
                 let values = objects.into_iter().map(Value::from).collect();
-                // The converter's own words reach the client: they name the converter.
                 let done = converter
                     .convert(values, api_version)
                     .await
-                    .map_err(|error| Status::new(500, "", error.0))?;
+                    .map_err(failed)?;
                 if done.len() != count {
                     return Err(Status::internal("a conversion lost an object"));
                 }
@@ -262,4 +268,9 @@ impl Served {
             })
             .collect()
     }
+}
+
+/// The converter's own words reach the client: they name the converter, or the expression.
+fn failed(error: ConvertError) -> Status {
+    Status::new(500, "", error.0)
 }

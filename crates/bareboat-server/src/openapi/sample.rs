@@ -3,9 +3,9 @@
 use bareboat_api::facts::{Cardinality, Element, Field, LazyMessage, Message, MessageRef, Type};
 use bareboat_api::kind::{
     Definition, Findings, Names, ScalePaths, Scope, SelectableField, Shape, Subresource,
-    SubresourceRole, Validated, Verb, Verbs, Version,
+    SubresourceRole, Typing, Validated, Verb, Verbs, Version,
 };
-use bareboat_api::typing::{ListKey, ListType, TypeNode};
+use bareboat_api::typing::{ListKey, ListType};
 use bareboat_api::{Kind, Str, Value, value};
 use std::sync::Arc;
 
@@ -136,8 +136,8 @@ impl Shape for Published {
     fn validate(&self, _: &Value, _: Option<&Value>) -> Validated {
         Validated::default()
     }
-    fn typing(&self) -> &dyn TypeNode {
-        MessageRef::new(&OBJECT_META).get()
+    fn typing(&self) -> Typing<'_> {
+        Typing::Borrowed(MessageRef::new(&OBJECT_META).get())
     }
     fn definition(&self) -> Definition {
         self.0.clone()

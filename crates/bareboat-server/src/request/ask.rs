@@ -35,6 +35,8 @@ pub struct Ask {
     pub deadline: Instant,
     /// What to tell the client beside the answer.
     pub warnings: Warnings,
+    /// It is about the object as it is stored, in whatever version: nothing is converted.
+    pub as_stored: bool,
 }
 
 /// Where a request came from.

@@ -29,13 +29,15 @@ pub enum Door {
     },
     /// From inside the process.
     InProcess(Arc<User>),
+    /// From inside the process, to objects as they are stored.
+    Storage(Arc<User>),
 }
 
 impl Door {
     /// Where a request came from, as others are told.
     fn came(&self) -> Came {
         match self {
-            Door::InProcess(_) => Came::default(),
+            Door::InProcess(_) | Door::Storage(_) => Came::default(),
             Door::Socket { peer, .. } => Came {
                 from: peer.address.map(|address| address.ip()),
                 encrypted: peer.encrypted,
@@ -190,6 +192,7 @@ async fn rooms(
         audit_id,
         deadline,
         warnings: Warnings::default(),
+        as_stored: matches!(door, Door::Storage(_)),
     };
     let ask = authorize(state, ask).await?;
     let body = Unread::new(body, seat);
@@ -212,7 +215,7 @@ async fn authenticate(
     info: &RequestInfo,
 ) -> Result<Arc<User>, Refusal> {
     let (peer, connection) = match door {
-        Door::InProcess(user) => return Ok(user.clone()),
+        Door::InProcess(user) | Door::Storage(user) => return Ok(user.clone()),
         Door::Socket { peer, user } => (peer, user),
     };
     if let Some(Ok(user)) = connection {

@@ -6,8 +6,10 @@ use crate::protobuf::MetaMessages;
 use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Offer, negotiate};
 use crate::server::state::State;
-use bareboat_api::Status;
 use bareboat_api::kind::{Action, ScalePaths, SubresourceRole, Version};
+use bareboat_api::{Object, Status};
+use bareboat_storage::Entry;
+use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,14 @@ pub(crate) struct Call {
     pub(crate) ask: Arc<Authorized<Ask>>,
     pub(crate) served: Arc<Served>,
     pub(crate) version: usize,
+}
+
+/// An object as it is to be stored.
+pub(crate) struct Stored {
+    pub(crate) object: Object,
+    pub(crate) bytes: Bytes,
+    /// The form it is in, as entries remember it.
+    pub(crate) shape: u64,
 }
 
 /// Whether the answer is one object or many.
@@ -57,6 +67,33 @@ impl Call {
 
     pub(crate) fn messages(&self) -> &MetaMessages {
         &self.state.messages
+    }
+
+    /// The object a write starts from, in the version the request speaks.
+    pub(crate) async fn live(&self, entry: &Entry) -> Result<Object, Status> {
+        if self.ask.as_stored {
+            return self.served.parse(entry);
+        }
+        self.served.object(entry, self.version).await
+    }
+
+    /// An object as it is to be stored in the place of an entry.
+    pub(crate) async fn stored(&self, entry: &Entry, object: Object) -> Result<Stored, Status> {
+        let served = &self.served;
+        let stored = if self.ask.as_stored {
+            object
+        } else if served.metadata_is_shared() {
+            served.to_stored(object, None).await?
+        } else {
+            // A converter that merges into what is stored is given it.
+            let live = served.parse(entry)?;
+            served.to_stored(object, Some(&live)).await?
+        };
+        Ok(Stored {
+            shape: served.fingerprint_of(stored.api_version()),
+            bytes: bareboat_wire::encode::stored(stored.value()),
+            object: stored,
+        })
     }
 
     /// 404 for the object the URL names.

@@ -62,6 +62,7 @@ async fn attempt(
 ) -> Result<Result<Shown, CommitError>, Status> {
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
+    let _turn = call.served.turn(&object).await;
     let object = managed::on_create(call, object, manager, &pipeline.now).await?;
     // What is held is given back at the end, when the write is done.
     let Ready {

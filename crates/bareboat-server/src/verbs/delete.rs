@@ -132,7 +132,7 @@ async fn attempt(
 ) -> Result<Result<Deleted, CommitError>, Status> {
     let served = &call.served;
     let kind = &served.kind;
-    let live = served.object(entry, call.version).await?;
+    let live = call.live(entry).await?;
     check_preconditions(call, &live, options)?;
     if let Some(why) = kind.strategy.forbid_delete(&live) {
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));
@@ -191,17 +191,11 @@ async fn attempt(
     if options.dry_run {
         return Ok(Ok(Deleted::Waiting(Shown::Object(object))));
     }
-    let stored_live = if served.metadata_is_shared() {
-        None
-    } else {
-        Some(served.parse(entry)?)
-    };
-    let stored = served.to_stored(object, stored_live.as_ref()).await?;
-    let bytes = bareboat_wire::encode::stored(stored.value());
-    if entry.stored_eq(&bytes) {
+    let stored = call.stored(entry, object).await?;
+    if entry.stored_eq(&stored.bytes) {
         return Ok(Ok(Deleted::Waiting(Shown::Entry(entry.clone()))));
     }
-    let write = Write::replace(served.resource(), entry, bytes).shaped(served.stored_fingerprint());
+    let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
     let committed = served.store().commit(write).await;
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
 }

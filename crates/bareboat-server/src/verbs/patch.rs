@@ -127,7 +127,7 @@ impl Patch {
             Change::Merge(patch) => merge_patch(&mut value, patch.clone()),
             Change::Strategic(patch) => {
                 let shape = &call.version().shape;
-                strategic_merge(&mut value, patch.clone(), shape.typing()).map_err(|error| {
+                strategic_merge(&mut value, patch.clone(), &*shape.typing()).map_err(|error| {
                     match error {
                         StrategicError::Malformed(_) => Status::bad_request(error.to_string()),
                         other => inapplicable(&other),
@@ -225,6 +225,7 @@ pub(super) fn configuration(
             FieldValidation::Ignore => {}
         }
     }
+    decode::refuse_with_advice(call, &parsed.value)?;
     Object::try_from(parsed.value)
         .map_err(|_| Status::bad_request("an apply patch must be an object"))
 }

@@ -1,8 +1,7 @@
 //! The form of typed objects: that of the structural schema their struct describes.
 
 use bareboat_api::Value;
-use bareboat_api::kind::{Definition, Findings, Shape, Validated};
-use bareboat_api::typing::TypeNode;
+use bareboat_api::kind::{Definition, Findings, Shape, Typing, Validated};
 use bareboat_schema::crd::CustomShape;
 use bareboat_schema::{Schema, SchemaCache};
 use std::sync::Arc;
@@ -42,7 +41,7 @@ impl Shape for TypedShape {
     fn fingerprint(&self) -> u64 {
         self.0.fingerprint()
     }
-    fn typing(&self) -> &dyn TypeNode {
+    fn typing(&self) -> Typing<'_> {
         self.0.typing()
     }
     fn definition(&self) -> Definition {

@@ -1,6 +1,9 @@
 //! Kinds with several versions and a webhook that converts between them, honest or not.
 
+mod broken;
 mod converter;
+mod declared;
+mod migration;
 
 use crate::support::*;
 use bareboat_testing::TestServer;

@@ -6,6 +6,7 @@ mod auth;
 mod bad_input;
 mod conversion;
 mod custom;
+mod definitions;
 mod discovery;
 mod errors;
 mod flow;

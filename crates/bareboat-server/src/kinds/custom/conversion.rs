@@ -5,9 +5,9 @@
 
 use crate::outbound::{Address, Bounds, Destination, Outbound, OutboundError};
 use bareboat_api::kind::{AsyncConvert, BoxFuture, ConvertError};
-use bareboat_api::metadata::{validate_annotations, validate_labels};
+use bareboat_api::metadata::validate_converted;
 use bareboat_api::value::write_string;
-use bareboat_api::{FieldPath, Map, Object, Str, Value};
+use bareboat_api::{Map, Object, Str, Value};
 use bareboat_schema::crd::Webhook;
 use bytes::Bytes;
 use std::fmt::Display;
@@ -282,23 +282,15 @@ fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Wron
 
 /// The metadata of the original with the labels and annotations of the converted object.
 fn restored(before: &Map, after: &Map) -> Result<Map, String> {
-    let mut wrong = Vec::new();
-    let path = FieldPath::new("metadata");
-    let (labels, annotations) = (after.get("labels"), after.get("annotations"));
-    // What was not touched may stay as it is, however it came to be.
-    if labels != before.get("labels") {
-        validate_labels(labels, &path.child("labels"), &mut wrong);
-    }
-    if annotations != before.get("annotations") {
-        validate_annotations(annotations, &path.child("annotations"), &mut wrong);
-    }
+    let wrong = validate_converted(Some(before), after);
     if !wrong.is_empty() {
         let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
         return Err(wrong.join(", "));
     }
     let mut restored = before.clone();
-    for (member, value) in [("labels", labels), ("annotations", annotations)] {
-        match value
+    for member in ["labels", "annotations"] {
+        match after
+            .get(member)
             .and_then(Value::as_object)
             .filter(|map| !map.is_empty())
         {

@@ -2,14 +2,15 @@
 
 use super::columns;
 use super::conversion::Converter;
+use super::declared;
 use super::shape::LazyShape;
+use super::warm::Warm;
 use crate::outbound::Outbound;
 use bareboat_api::kind::{
     Conversion, Generation, Kind, NameRule, Policy, SelectableField, Subresource, Verb, Verbs,
     Version,
 };
 use bareboat_api::{Str, Value};
-use bareboat_schema::SchemaCache;
 use bareboat_schema::crd::{self, Definition};
 use bareboat_storage::Entry;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(super) fn of(
     definition: &Definition,
     crd: &Value,
     entry: &Arc<Entry>,
-    cache: &Arc<SchemaCache>,
+    warm: &Arc<Warm>,
     outbound: &Arc<Outbound>,
 ) -> Kind {
     let mut kind = Kind::new(
@@ -40,6 +41,9 @@ pub(super) fn of(
         crd::Conversion::Webhook(webhook) => {
             Conversion::Remote(Arc::new(Converter::new(webhook, outbound)))
         }
+        crd::Conversion::Declared => {
+            Conversion::Pure(declared::converter(entry.clone(), warm.clone()))
+        }
     };
     kind.policy = Policy {
         name_rule: NameRule::Subdomain,
@@ -55,7 +59,7 @@ pub(super) fn of(
             kind.policy.generation = Generation::OutsideStatus;
         }
         kind.versions
-            .push(version_of(definition, version, crd, entry, cache));
+            .push(version_of(definition, version, crd, entry, warm));
     }
     if let Some(storage) = definition.storage_version() {
         kind.stored_api_version = kind.api_version(&storage.name);
@@ -68,7 +72,7 @@ fn version_of(
     version: &crd::Version,
     crd: &Value,
     entry: &Arc<Entry>,
-    cache: &Arc<SchemaCache>,
+    warm: &Arc<Warm>,
 ) -> Version {
     let mut subresources = Vec::new();
     if version.status {
@@ -81,7 +85,7 @@ fn version_of(
         .selectable
         .iter()
         .map(|path| SelectableField::at_path(path.trim_start_matches('.')));
-    let shape = LazyShape::new(definition, version, crd, entry.clone(), cache.clone());
+    let shape = LazyShape::new(definition, version, crd, entry.clone(), warm);
     Version {
         name: version.name.clone(),
         served: version.served,

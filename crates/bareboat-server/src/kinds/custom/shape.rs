@@ -2,14 +2,13 @@
 //!
 //! Most definitions of a large installation are never used; they cost their bytes and little else.
 
-use bareboat_api::kind::{Definition as Published, Findings, ScalePaths, Shape, Validated};
-use bareboat_api::typing::TypeNode;
+use super::warm::{Lazy, Warm};
+use bareboat_api::kind::{Definition as Published, Findings, ScalePaths, Shape, Typing, Validated};
 use bareboat_api::{Str, Value};
-use bareboat_schema::SchemaCache;
 use bareboat_schema::crd::{self, CustomShape, Definition, SchemaText};
 use bareboat_storage::Entry;
 use sha2::{Digest, Sha256};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A form that is compiled when it is first needed.
 pub(super) struct LazyShape {
@@ -19,8 +18,8 @@ pub(super) struct LazyShape {
     scale: Option<ScalePaths>,
     preserve_unknown: bool,
     fingerprint: u64,
-    cache: Arc<SchemaCache>,
-    compiled: OnceLock<CustomShape>,
+    warm: Arc<Warm>,
+    compiled: Arc<Lazy<CustomShape>>,
 }
 
 impl LazyShape {
@@ -29,7 +28,7 @@ impl LazyShape {
         version: &crd::Version,
         crd: &Value,
         entry: Arc<Entry>,
-        cache: Arc<SchemaCache>,
+        warm: &Arc<Warm>,
     ) -> LazyShape {
         LazyShape {
             entry,
@@ -37,15 +36,15 @@ impl LazyShape {
             scale: version.scale.clone(),
             preserve_unknown: definition.preserve_unknown_fields,
             fingerprint: fingerprint(crd, &version.name, definition.preserve_unknown_fields),
-            cache,
-            compiled: OnceLock::new(),
+            compiled: Lazy::new(warm),
+            warm: warm.clone(),
         }
     }
 
-    fn compiled(&self) -> &CustomShape {
-        self.compiled.get_or_init(|| {
+    fn compiled(&self) -> Arc<CustomShape> {
+        self.compiled.get(|| {
             let crd = read(&self.entry);
-            let schema = crd::compile(&crd, &self.version, &self.cache);
+            let schema = crd::compile(&crd, &self.version, self.warm.schemas());
             let (entry, version) = (self.entry.clone(), self.version.clone());
             let text: SchemaText =
                 Arc::new(move || crd::schema_of(&read(&entry), &version).cloned());
@@ -55,7 +54,8 @@ impl LazyShape {
     }
 }
 
-fn read(entry: &Entry) -> Value {
+/// The definition an entry holds.
+pub(super) fn read(entry: &Entry) -> Value {
     bareboat_wire::json::parse(entry.json())
         .map(|parsed| parsed.value)
         .unwrap_or_default()
@@ -90,8 +90,8 @@ impl Shape for LazyShape {
     fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
-    fn typing(&self) -> &dyn TypeNode {
-        self.compiled().typing()
+    fn typing(&self) -> Typing<'_> {
+        Typing::Held(Arc::new(self.compiled().schema().clone()))
     }
     fn definition(&self) -> Published {
         match crd::schema_of(&read(&self.entry), &self.version) {

@@ -71,6 +71,15 @@ impl Strategy for DefinitionStrategy {
         crd::warnings(new.value(), old.map(Object::value))
     }
 
+    fn advise(&self, version: &str, object: Option<&Value>) -> Option<String> {
+        (version == "v1beta1").then(|| crd::advise_v1beta1(object))
+    }
+
+    /// Definitions of a group share one space of names; whoever comes first gets them.
+    fn turn<'a>(&self, object: &'a Object) -> Option<&'a str> {
+        object.at(&["spec", "group"])?.as_str()
+    }
+
     fn begin_delete(&self, object: &mut Object, ctx: &WriteContext<'_>) -> bool {
         let first = object.deletion_timestamp().is_none();
         if first && !object.finalizers().any(|name| name == CLEANUP_FINALIZER) {

@@ -172,10 +172,15 @@ impl Items {
         if cut_already || !self.selection.needs_object() {
             return Ok(batch);
         }
+        // Together, so that a converter is asked once, and what it said is kept for the answer.
+        let version = self.call.version;
+        let rendered = self
+            .served()
+            .render_all(&batch, version, Media::Json)
+            .await?;
         let mut chosen = Vec::with_capacity(batch.len());
-        for entry in batch {
-            let object = self.served().object(&entry, self.call.version).await?;
-            if self.selection.matches_object(&object) {
+        for (entry, bytes) in batch.into_iter().zip(rendered) {
+            if self.selection.matches_object(&reread_object(&bytes)?) {
                 chosen.push(entry);
             }
         }

@@ -65,12 +65,13 @@ async fn attempt(
     entry: &Arc<Entry>,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let served = &call.served;
-    let live = served.object(entry, call.version).await?;
+    let live = call.live(entry).await?;
     let Edited {
         mut object,
         managed: has_managers,
     } = edit.edit(call, &live).await?;
     check_identity(call, &object, &live)?;
+    let _turn = served.turn(&object).await;
     let pipeline = Pipeline::new(call, options.dry_run);
     if !has_managers {
         let manager = call.ask.manager(options.field_manager.as_deref());
@@ -106,28 +107,21 @@ async fn attempt(
         kept.set_meta("resourceVersion", Value::string(live.resource_version()));
         kept
     });
-    // A converter that merges into what is stored is given it.
-    let stored_live = if served.metadata_is_shared() {
-        None
-    } else {
-        Some(served.parse(entry)?)
-    };
-    let stored = served.to_stored(ready, stored_live.as_ref()).await?;
-    let bytes = bareboat_wire::encode::stored(stored.value());
+    let stored = call.stored(entry, ready).await?;
     if let Some(object) = kept {
-        let write = Write::replace(served.resource(), entry, bytes);
+        let write = Write::replace(served.resource(), entry, stored.bytes);
         return Ok(served
             .store()
             .rehearse(write)
             .map(|()| Shown::Object(object)));
     }
-    if entry.stored_eq(&bytes) {
+    if entry.stored_eq(&stored.bytes) {
         return Ok(Ok(Shown::Entry(entry.clone())));
     }
-    let write = Write::replace(served.resource(), entry, bytes).shaped(served.stored_fingerprint());
+    let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
     Ok(served.store().commit(write).await.map(|committed| {
         pipeline.keep(committed.revision);
-        Shown::Written(committed.entry, stored)
+        Shown::Written(committed.entry, stored.object)
     }))
 }
 

@@ -96,6 +96,25 @@ pub(crate) fn posted(
     finish(call, wanted, value, findings, body, validation)
 }
 
+/// 400 for an object of a version that is known to have gone, with what to change in it.
+pub(crate) fn refuse_with_advice(call: &Call, value: &Value) -> Result<(), Status> {
+    let sent = value
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or("");
+    let expected = call.served.api_version(call.version);
+    let version = match sent.rsplit_once('/') {
+        Some((group, version)) if group == call.served.kind.group && sent != expected => version,
+        _ => return Ok(()),
+    };
+    match call.served.kind.strategy.advise(version, Some(value)) {
+        None => Ok(()),
+        Some(advice) => Err(Status::bad_request(format!(
+            "the API version in the data ({sent}) does not match the expected API version ({expected}): {advice}"
+        ))),
+    }
+}
+
 fn media(call: &Call, wanted: Wanted<'_>) -> Result<Media, Status> {
     let protobuf = wanted.speaks_protobuf();
     content_type(&call.ask.headers, protobuf).ok_or_else(|| {
@@ -115,6 +134,7 @@ fn finish(
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<Object, Status> {
+    refuse_with_advice(call, &value)?;
     let mut object = typed(wanted, value, body)?;
     conform(wanted, &mut object, &mut findings)?;
     judge(call, wanted, validation, findings)?;

@@ -1,0 +1,215 @@
+//! What is wrong with a declaration of conversions, found when its definition is written.
+
+use super::declared::{self, Pair};
+use super::place::Place;
+use super::routes::route;
+use super::run::{Compiled, check_move};
+use super::{declaration, place_of_annotation};
+use crate::{Schema, SchemaCache};
+use bareboat_api::{FieldError, FieldPath, Str, Value};
+use bareboat_cel::DeclType;
+use std::sync::Arc;
+
+/// As much as all annotations of an object may hold; what is larger is refused as metadata.
+const MAX_TEXT: usize = 256 * 1024;
+/// Between how many versions ways are looked for.
+const MAX_VERSIONS: usize = 64;
+
+/// Checks the annotation of a definition whose schemas are in order; what `old` had already is not held against it.
+pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+    let Some(text) = declaration(crd).filter(|text| text.len() <= MAX_TEXT) else {
+        return;
+    };
+    let unchanged = |old: &Value| {
+        declaration(old) == Some(text)
+            && ["versions", "conversion"]
+                .iter()
+                .all(|key| crd.at(&["spec", key]) == old.at(&["spec", key]))
+    };
+    if old.is_some_and(unchanged) {
+        return;
+    }
+    let path = place_of_annotation();
+    if crd.at(&["spec", "conversion", "strategy"]) == Some(&Value::string("Webhook")) {
+        errors.push(FieldError::forbidden(
+            path,
+            "spec.conversion.strategy is Webhook; set it to None to convert by this annotation, \
+             or remove the annotation",
+        ));
+        return;
+    }
+    if crd.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true)) {
+        errors.push(FieldError::forbidden(
+            path,
+            "spec.preserveUnknownFields must be false, expressions need schemas",
+        ));
+        return;
+    }
+    let start = errors.len();
+    let versions = super::validate::versions(crd);
+    if versions.len() > MAX_VERSIONS {
+        let path = FieldPath::new("spec.versions");
+        errors.push(FieldError::too_many(path, versions.len(), MAX_VERSIONS));
+        return;
+    }
+    let pairs = declared::read(text, &path, errors);
+    let names: Vec<Str> = versions
+        .iter()
+        .map(|version| Str::new(version.get("name").and_then(Value::as_str).unwrap_or("")))
+        .collect();
+    check_versions(&pairs, &names, &path, errors);
+    if errors.len() > start {
+        return;
+    }
+    let storage = versions
+        .iter()
+        .position(|version| version.get("storage") == Some(&Value::Bool(true)));
+    check_ways(&pairs, &names, storage, &path, errors);
+    check_pairs(crd, &pairs, &names, &path, errors);
+}
+
+fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut Vec<FieldError>) {
+    for (index, pair) in pairs.iter().enumerate() {
+        let at = path.index(index);
+        for (key, version) in [("from", &pair.from), ("to", &pair.to)] {
+            if !version.is_empty() && !names.contains(version) {
+                let at = at.child(key);
+                errors.push(FieldError::not_supported(at, version.as_str(), names));
+            }
+        }
+        if pair.from == pair.to && !pair.from.is_empty() {
+            let detail = "must be another version than from";
+            errors.push(FieldError::invalid(at.child("to"), pair.to.clone(), detail));
+        }
+        let same = |other: &&Pair| other.from == pair.from && other.to == pair.to;
+        if pairs[..index].iter().any(|other| same(&other)) {
+            let value = format!("from {} to {}", pair.from, pair.to);
+            errors.push(FieldError::duplicate(at.clone(), value));
+        }
+        let back = |other: &Pair| other.from == pair.to && other.to == pair.from;
+        if !pairs.iter().any(back) {
+            errors.push(FieldError::required(
+                at.clone(),
+                format!(
+                    "the way back is missing; declare a pair from {} to {} as well, if only an \
+                     empty one",
+                    pair.to, pair.from
+                ),
+            ));
+        }
+        check_overlaps(pair, &at, errors);
+    }
+}
+
+/// Every field may be written once and taken away once.
+fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let moves = || pair.moves.iter();
+    let move_at = |from: &Place| at.child("move").key(&from.text);
+    let written: Vec<(&Place, FieldPath)> = moves()
+        .map(|(from, to)| (to, move_at(from)))
+        .chain(
+            pair.sets
+                .iter()
+                .map(|(place, _)| (place, at.child("set").key(&place.text))),
+        )
+        .collect();
+    let taken: Vec<(&Place, FieldPath)> = moves()
+        .map(|(from, _)| (from, move_at(from)))
+        .chain(
+            pair.removes
+                .iter()
+                .enumerate()
+                .map(|(index, place)| (place, at.child("remove").index(index))),
+        )
+        .collect();
+    for (places, what) in [(written, "written"), (taken, "taken away")] {
+        for (index, (place, at)) in places.iter().enumerate() {
+            let clash = places[..index]
+                .iter()
+                .find(|(other, _)| other.overlaps(place));
+            if let Some((other, elsewhere)) = clash {
+                let detail = format!(
+                    "{} and {} overlap, and {} is {what} by {elsewhere} already",
+                    place.text, other.text, other.text
+                );
+                errors.push(FieldError::invalid(at.clone(), place.text.clone(), detail));
+            }
+        }
+    }
+}
+
+/// Every version must lead to every other.
+fn check_ways(
+    pairs: &[Pair],
+    names: &[Str],
+    storage: Option<usize>,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(storage) = storage else { return };
+    let known: Vec<&Str> = names.iter().collect();
+    let declared: Vec<(&Str, &Str)> = pairs.iter().map(|pair| (&pair.from, &pair.to)).collect();
+    for (version, name) in names.iter().enumerate() {
+        // Pairs come with their way back, so that one direction tells about both.
+        if route(&known, &declared, Some(storage), version, storage).is_none() {
+            errors.push(FieldError::required(
+                path.clone(),
+                format!(
+                    "nothing leads from {name} to {}, in which objects are stored; declare a pair \
+                     from {name} to {} or to a version that leads there",
+                    names[storage], names[storage]
+                ),
+            ));
+        }
+    }
+}
+
+fn check_pairs(
+    crd: &Value,
+    pairs: &[Pair],
+    names: &[Str],
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
+    let cache = SchemaCache::new();
+    let schemas: Vec<(&Str, Schema)> = names
+        .iter()
+        .map(|name| (name, crate::crd::compile(crd, name, &cache)))
+        .collect();
+    let schema = |name: &Str| {
+        let found = schemas.iter().find(|(known, _)| *known == name);
+        found.map(|(_, schema)| schema)
+    };
+    let mut decls: Vec<(&Str, Arc<DeclType>)> = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let (Some(source), Some(target)) = (schema(&pair.from), schema(&pair.to)) else {
+            continue;
+        };
+        let at = path.index(index);
+        for change in &pair.moves {
+            if let Err(problem) = check_move(pair, change, source, target) {
+                let at = at.child("move").key(&change.0.text);
+                errors.push(FieldError::invalid(at, change.1.text.clone(), problem));
+            }
+        }
+        for (index, place) in pair.removes.iter().enumerate() {
+            if let Err(problem) = place.find(&source.root) {
+                let at = at.child("remove").index(index);
+                let problem = format!("{problem} in {}", pair.from);
+                errors.push(FieldError::invalid(at, place.text.clone(), problem));
+            }
+        }
+        let known = decls.iter().find(|(name, _)| **name == pair.from);
+        let decl = match known {
+            Some((_, decl)) => decl.clone(),
+            None => {
+                let decl = DeclType::of_resource(&*source.root, "self");
+                decls.push((&pair.from, decl.clone()));
+                decl
+            }
+        };
+        if let Err(mut problems) = Compiled::new(pair, &decl, target, &at) {
+            errors.append(&mut problems);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What is compiled when it is first needed, and dropped when nobody needed it for a while.
+//!
+//! Schemas, rules and conversions weigh far more than the text they are made from, and most definitions of a large
+//! installation rest most of the time. While something is compiled one timer looks after it; when everything
+//! has cooled down, nothing runs.
+
+use arc_swap::ArcSwapOption;
+use bareboat_schema::SchemaCache;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long something is kept that nobody uses.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+/// So many that are gone already are not worth a look.
+const SLACK: usize = 64;
+
+/// Looks after everything that is compiled.
+pub(super) struct Warm {
+    /// Where compiled schemas share their parts.
+    schemas: SchemaCache,
+    clock: Box<dyn Fn() -> Duration + Send + Sync>,
+    /// How long something is kept that nobody uses.
+    idle: Duration,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    things: Vec<Weak<dyn Cools>>,
+    /// How many were alive when the dead ones were last taken out.
+    alive: usize,
+    /// A timer is running.
+    watched: bool,
+}
+
+/// Something that can be dropped and made again.
+trait Cools: Send + Sync {
+    /// When it was last used.
+    fn used(&self) -> Duration;
+    /// Gives away what it holds.
+    fn cool(&self) -> Option<Arc<dyn Send + Sync>>;
+}
+
+impl Warm {
+    /// With the clock of the system.
+    pub(super) fn new() -> Arc<Warm> {
+        let start = Instant::now();
+        Warm::with_clock(IDLE, move || start.elapsed())
+    }
+
+    /// With a clock that tells the time since it was started.
+    fn with_clock(
+        idle: Duration,
+        clock: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Arc<Warm> {
+        Arc::new(Warm {
+            schemas: SchemaCache::new(),
+            clock: Box::new(clock),
+            idle,
+            held: Mutex::default(),
+        })
+    }
+
+    /// Where compiled schemas share their parts.
+    pub(super) fn schemas(&self) -> &SchemaCache {
+        &self.schemas
+    }
+
+    fn note(self: &Arc<Self>, thing: Weak<dyn Cools>) {
+        let mut held = self.held.lock();
+        held.things.push(thing);
+        if held.things.len() > 2 * held.alive + SLACK {
+            held.forget_dead();
+        }
+        if held.watched {
+            return;
+        }
+        // Without a runtime, as in a test of this room, somebody else calls `sweep`.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            held.watched = true;
+            runtime.spawn(look_after(Arc::downgrade(self), self.idle));
+        }
+    }
+
+    /// Drops what was not used for a while; tells whether anything is left.
+    fn sweep(&self) -> bool {
+        let now = (self.clock)();
+        let mut cold = Vec::new();
+        let left = {
+            let mut held = self.held.lock();
+            held.things.retain(|thing| {
+                let Some(thing) = thing.upgrade() else {
+                    return false;
+                };
+                if now.saturating_sub(thing.used()) < self.idle {
+                    return true;
+                }
+                cold.extend(thing.cool());
+                false
+            });
+            held.alive = held.things.len();
+            held.watched &= held.alive > 0;
+            held.alive > 0
+        };
+        if !cold.is_empty() {
+            // Outside the lock: a large schema takes its time to go.
+            drop(cold);
+            self.schemas.forget_unused();
+        }
+        left
+    }
+}
+
+impl Held {
+    fn forget_dead(&mut self) {
+        self.things.retain(|thing| thing.strong_count() > 0);
+        self.alive = self.things.len();
+    }
+}
+
+async fn look_after(warm: Weak<Warm>, pause: Duration) {
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(warm) = warm.upgrade() else { return };
+        if !warm.sweep() {
+            return;
+        }
+    }
+}
+
+/// A value that is made when it is needed and dropped when it is not.
+pub(super) struct Lazy<T> {
+    value: ArcSwapOption<T>,
+    /// Milliseconds on the clock.
+    used: AtomicU64,
+    warm: Arc<Warm>,
+}
+
+impl<T: Send + Sync + 'static> Lazy<T> {
+    pub(super) fn new(warm: &Arc<Warm>) -> Arc<Lazy<T>> {
+        Arc::new(Lazy {
+            value: ArcSwapOption::empty(),
+            used: AtomicU64::new(0),
+            warm: warm.clone(),
+        })
+    }
+
+    /// The value, made now if it is not there.
+    pub(super) fn get(self: &Arc<Self>, make: impl FnOnce() -> T) -> Arc<T> {
+        let now = (self.warm.clock)().as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        self.used.store(now, Ordering::Relaxed);
+        if let Some(value) = self.value.load_full() {
+            return value;
+        }
+        // Two who come at once make it twice; parts of schemas are shared even so.
+        let made = Arc::new(make());
+        self.value.store(Some(made.clone()));
+        let thing: Weak<Self> = Arc::downgrade(self);
+        self.warm.note(thing);
+        made
+    }
+}
+
+impl<T: Send + Sync + 'static> Cools for Lazy<T> {
+    fn used(&self) -> Duration {
+        Duration::from_millis(self.used.load(Ordering::Relaxed))
+    }
+
+    fn cool(&self) -> Option<Arc<dyn Send + Sync>> {
+        let value = self.value.swap(None)?;
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn with_hand() -> (Arc<Warm>, Arc<AtomicU64>) {
+        let hand = Arc::new(AtomicU64::new(0));
+        let seen = hand.clone();
+        let clock = move || Duration::from_secs(seen.load(Ordering::Relaxed));
+        (Warm::with_clock(IDLE, clock), hand)
+    }
+
+    #[test]
+    fn what_rests_is_dropped_and_made_again_and_what_is_used_stays() {
+        let (warm, hand) = with_hand();
+        let made = Cell::new(0);
+        let (busy, resting) = (Lazy::<String>::new(&warm), Lazy::<String>::new(&warm));
+        let get = |lazy: &Arc<Lazy<String>>| {
+            lazy.get(|| {
+                made.set(made.get() + 1);
+                "text".to_owned()
+            })
+        };
+        let in_use = get(&resting);
+        let gone = Arc::downgrade(&in_use);
+        get(&busy);
+        for minute in 1..=4 {
+            hand.store(minute * 60, Ordering::Relaxed);
+            get(&busy);
+            assert!(warm.sweep());
+        }
+        assert_eq!(made.get(), 2, "both are still there");
+        hand.store(5 * 60, Ordering::Relaxed);
+        assert!(warm.sweep(), "one is left");
+        assert_eq!(*in_use, "text", "whoever uses it keeps it");
+        drop(in_use);
+        assert!(gone.upgrade().is_none());
+        get(&busy);
+        assert_eq!(made.get(), 2);
+        get(&resting);
+        assert_eq!(made.get(), 3);
+        hand.store(60 * 60, Ordering::Relaxed);
+        assert!(!warm.sweep(), "nothing is left");
+        assert!(warm.held.lock().things.is_empty());
+    }
+
+    #[test]
+    fn parts_of_schemas_go_with_the_last_who_used_them() {
+        use bareboat_api::value;
+        let (warm, hand) = with_hand();
+        let schema =
+            value!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^a$"}}});
+        let first = Lazy::new(&warm);
+        let compile = || warm.schemas().parse(&schema).expect("it is shallow");
+        first.get(compile);
+        let second = Lazy::new(&warm);
+        second.get(compile);
+        let parts = warm.schemas().len();
+        assert!(parts > 0);
+        hand.store(4 * 60, Ordering::Relaxed);
+        second.get(compile);
+        hand.store(6 * 60, Ordering::Relaxed);
+        warm.sweep();
+        assert_eq!(warm.schemas().len(), parts, "the second has them still");
+        hand.store(10 * 60, Ordering::Relaxed);
+        warm.sweep();
+        assert_eq!(warm.schemas().len(), 0);
+    }
+
+    #[test]
+    fn what_is_noted_is_bounded_by_what_is_alive() {
+        let (warm, _) = with_hand();
+        let kept: Vec<_> = (0..10).map(|_| Lazy::<u8>::new(&warm)).collect();
+        kept.iter().for_each(|lazy| drop(lazy.get(|| 1)));
+        for _ in 0..10_000 {
+            Lazy::<u8>::new(&warm).get(|| 1);
+        }
+        let noted = warm.held.lock().things.len();
+        assert!(noted <= 2 * 10 + SLACK + 1, "{noted}");
+        assert!(warm.sweep());
+        assert_eq!(warm.held.lock().things.len(), 10);
+    }
+
+    #[tokio::test]
+    async fn a_timer_looks_after_what_is_compiled_and_ends_with_it() {
+        let hand = Arc::new(AtomicU64::new(0));
+        let seen = hand.clone();
+        let clock = move || Duration::from_secs(seen.load(Ordering::Relaxed));
+        let warm = Warm::with_clock(Duration::from_millis(1), clock);
+        let lazy = Lazy::<u8>::new(&warm);
+        for hour in 1..3 {
+            lazy.get(|| 1);
+            assert!(warm.held.lock().watched);
+            hand.store(hour * 3600, Ordering::Relaxed);
+            while warm.held.lock().watched {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            assert!(lazy.value.load().is_none());
+        }
+    }
+}
