@@ -17,7 +17,8 @@ pub struct Options {
     pub expiry: bool,
     /// Ends deleted pods when their grace period is over; not for servers with kubelets.
     pub pods: bool,
-    /// Keeps the service account `default`, the service `default/kubernetes` and the config map `kube-root-ca.crt` in every namespace.
+    /// Keeps the service account `default` and the config map `kube-root-ca.crt` in every namespace, and the service
+    /// `default/kubernetes`.
     pub residents: bool,
     /// Enforces resource quotas and tells what is used of them.
     pub quotas: bool,

@@ -6,6 +6,7 @@ use super::ranges::Family;
 use crate::reach::{Fill, Reach};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Map, Status, Value};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 /// 422 in the words of services.
@@ -68,27 +69,26 @@ fn copy(spec: &mut Value, old: &Value, member: &str) {
 
 /// Ports keep their numbers by name, unless another port has taken them.
 fn keep_ports(spec: &mut Value, old: &Value) {
+    let mut used = node_ports(spec);
     let before = node_ports(old);
-    let used: Vec<i64> = node_ports(spec)
-        .into_iter()
-        .filter(|port| before.contains(port))
+    used.retain(|port| before.contains(port));
+    let by_name: HashMap<&str, i64> = old
+        .list(&["ports"])
+        .iter()
+        .filter_map(|port| Some((port.text(&["name"]), port.int(&["nodePort"])?)))
         .collect();
     for port in spec.make_object().each("ports") {
         if port.get("nodePort").and_then(Value::as_i64).unwrap_or(0) != 0 {
             continue;
         }
-        let name = port.get_str("name").unwrap_or("");
-        let known = old.list(&["ports"]).iter().rev();
-        let known = known
-            .filter(|port| port.text(&["name"]) == name)
-            .find_map(|port| port.int(&["nodePort"]));
+        let known = by_name.get(port.get_str("name").unwrap_or("")).copied();
         if let Some(number) = known.filter(|number| *number != 0 && !used.contains(number)) {
             port.insert("nodePort", Value::Int(number));
         }
     }
 }
 
-pub(super) fn node_ports(spec: &Value) -> Vec<i64> {
+fn node_ports(spec: &Value) -> HashSet<i64> {
     let ports = spec.list(&["ports"]).iter();
     ports
         .filter_map(|port| port.int(&["nodePort"]))
@@ -202,19 +202,20 @@ pub(super) fn ports(
     hold: &mut Hold,
 ) -> Result<(), Status> {
     if has_ports(spec) {
-        let unasked = needs_ports(spec);
-        let had = old.map(node_ports).unwrap_or_default();
-        let asked: Vec<(i64, i64)> = spec
-            .list(&["ports"])
-            .iter()
-            .filter_map(|port| Some((port.int(&["port"])?, port.int(&["nodePort"])?)))
-            .filter(|(_, node)| *node != 0)
-            .collect();
-        // One number serves all protocols of a port: (port, node port).
-        let mut given: Vec<(i64, i64)> = Vec::new();
+        let mut chosen = Chosen {
+            unasked: needs_ports(spec),
+            had: old.map(node_ports).unwrap_or_default(),
+            shared: HashMap::new(),
+            given: HashSet::new(),
+        };
+        for port in spec.list(&["ports"]) {
+            let (own, node) = (port.int(&["port"]), port.int(&["nodePort"]));
+            if let (Some(own), Some(node)) = (own, node.filter(|node| *node != 0)) {
+                chosen.shared.entry(own).or_insert(node);
+            }
+        }
         for (index, port) in spec.make_object().each("ports").enumerate() {
-            one_port(port, index, unasked, &had, &asked, &mut given, hold)
-                .map_err(|failed| failed.told(name))?;
+            one_port(port, index, &mut chosen, hold).map_err(|failed| failed.told(name))?;
         }
     }
     health_check(spec, old, hold)
@@ -235,37 +236,45 @@ impl Failed {
     }
 }
 
+/// The node ports of a service, as far as they are chosen.
+struct Chosen {
+    /// Whether ports that ask for none get one.
+    unasked: bool,
+    /// What the service has already.
+    had: HashSet<i64>,
+    /// One number serves all protocols of a port.
+    shared: HashMap<i64, i64>,
+    given: HashSet<(i64, i64)>,
+}
+
 fn one_port(
     port: &mut Map,
     index: usize,
-    unasked: bool,
-    had: &[i64],
-    asked: &[(i64, i64)],
-    given: &mut Vec<(i64, i64)>,
+    chosen: &mut Chosen,
     hold: &mut Hold,
 ) -> Result<(), Failed> {
     let number = |port: &Map, member: &str| port.get(member).and_then(Value::as_i64).unwrap_or(0);
     let (own, mut node) = (number(port, "port"), number(port, "nodePort"));
-    if node == 0 && !unasked {
+    if node == 0 && !chosen.unasked {
         return Ok(());
     }
     if node == 0 {
-        let shared = given.iter().chain(asked).find(|(port, _)| *port == own);
-        let Some((_, number)) = shared else {
-            let fresh = i64::from(hold.take_port().ok_or(Failed::Full)?);
-            given.push((own, fresh));
-            port.insert("nodePort", Value::Int(fresh));
-            return Ok(());
-        };
-        node = *number;
+        match chosen.shared.get(&own) {
+            Some(shared) => node = *shared,
+            None => {
+                node = i64::from(hold.take_port().ok_or(Failed::Full)?);
+                chosen.shared.insert(own, node);
+                chosen.given.insert((own, node));
+            }
+        }
     }
-    if !had.contains(&node) && !given.contains(&(own, node)) {
+    if !chosen.had.contains(&node) && !chosen.given.contains(&(own, node)) {
         take_port(node, hold).map_err(|why| {
             let place = FieldPath::new("spec").child("ports").index(index);
             Failed::Refused(FieldError::invalid(place.child("nodePort"), node, why))
         })?;
     }
-    given.push((own, node));
+    chosen.given.insert((own, node));
     port.insert("nodePort", Value::Int(node));
     Ok(())
 }

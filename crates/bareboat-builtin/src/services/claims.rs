@@ -3,7 +3,7 @@
 use super::ranges::{Network, ServiceRanges};
 use crate::reach::Reach;
 use bareboat_api::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -98,7 +98,7 @@ impl Claims {
             service: key.into(),
             stored,
             dry_run,
-            taken: Vec::new(),
+            taken: HashSet::new(),
         }
     }
 
@@ -128,13 +128,9 @@ fn of(service: &Value) -> Vec<Claim> {
             claims.push(Claim::Port(port));
         }
     }
-    let mut unique = Vec::with_capacity(claims.len());
-    for claim in claims {
-        if !unique.contains(&claim) {
-            unique.push(claim);
-        }
-    }
-    unique
+    let mut seen = HashSet::new();
+    claims.retain(|claim| seen.insert(*claim));
+    claims
 }
 
 /// What one write has chosen; given back when dropped, by when the service is stored or the write has failed.
@@ -143,7 +139,7 @@ pub(super) struct Hold {
     service: Arc<str>,
     stored: bool,
     dry_run: bool,
-    taken: Vec<Claim>,
+    taken: HashSet<Claim>,
 }
 
 impl Hold {
@@ -165,8 +161,7 @@ impl Hold {
                 .or_default()
                 .push(self.service.clone());
         }
-        self.taken.push(claim);
-        true
+        self.taken.insert(claim)
     }
 
     /// Takes some address of a network: the same for the same name, as long as it is free.

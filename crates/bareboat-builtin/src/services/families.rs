@@ -9,8 +9,11 @@ const PREFER: &str = "PreferDualStack";
 const REQUIRE: &str = "RequireDualStack";
 const POLICIES: [&str; 3] = [PREFER, REQUIRE, SINGLE];
 
+/// No list of addresses or families may be half as long; what is beyond need not be looked at to refuse it.
+const LONGEST: usize = 8;
+
 pub(super) fn texts(spec: &Value, member: &str) -> Vec<String> {
-    let list = spec.list(&[member]).iter();
+    let list = spec.list(&[member]).iter().take(LONGEST);
     list.map(|text| text.as_str().unwrap_or("").to_owned())
         .collect()
 }

@@ -5,21 +5,26 @@ use super::{Claims, ServiceRanges, allocating};
 use crate::kinds;
 use bareboat_api::kind::{Kind, Reservation, User, WriteContext};
 use bareboat_api::{Object, Status, Value, value};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 fn ranges(networks: &str) -> Arc<Claims> {
     Claims::new(ServiceRanges::parse(networks, "30000-32767").unwrap())
 }
 
+/// Found once: making all kinds takes longer than any of these tests.
+fn bare() -> &'static Kind {
+    static KIND: OnceLock<Kind> = OnceLock::new();
+    KIND.get_or_init(|| kinds::find("", "services").unwrap())
+}
+
 fn services(claims: &Arc<Claims>) -> Kind {
-    allocating(kinds::find("", "services").unwrap(), claims)
+    allocating(bare().clone(), claims)
 }
 
 fn service(name: &str, spec: Value) -> Object {
     let mut object = value!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "n"}});
     object.make_object().insert("spec", spec);
-    let kind = kinds::find("", "services").unwrap();
-    kind.versions[0].shape.default(&mut object);
+    bare().versions[0].shape.default(&mut object);
     Object::try_from(object).unwrap()
 }
 
@@ -261,4 +266,110 @@ fn ranges_that_make_no_sense_are_refused() {
     }
     let odd = ServiceRanges::parse("10.0.0.77/24", "30000-30000").unwrap();
     assert_eq!(odd.networks(), ["10.0.0.0/24"]);
+}
+
+/// Enough chance for a test, and the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+#[test]
+fn whatever_happens_no_two_services_share_anything_and_nothing_is_lost() {
+    let claims =
+        Claims::new(ServiceRanges::parse("10.0.0.0/27,fd00::/124", "30000-30020").unwrap());
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut stored: std::collections::BTreeMap<String, Object> = Default::default();
+    for _ in 0..5000 {
+        let name = format!("s{}", dice.roll(24));
+        let ty = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"][dice.roll(4) as usize];
+        let policy = ["SingleStack", "PreferDualStack", "RequireDualStack"][dice.roll(3) as usize];
+        let mut wanted =
+            value!({"type": ty, "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]});
+        if ty == "ExternalName" {
+            wanted.make_object().insert("externalName", "a.b".into());
+        } else {
+            wanted.make_object().insert("ipFamilyPolicy", policy.into());
+            if dice.roll(3) == 0 {
+                let address = format!("10.0.0.{}", dice.roll(32));
+                wanted.make_object().insert("clusterIP", address.into());
+            }
+        }
+        if ty == "LoadBalancer" && dice.roll(2) == 0 {
+            wanted
+                .make_object()
+                .insert("externalTrafficPolicy", "Local".into());
+        }
+        let object = service(&name, wanted);
+        let outcome = match stored.get(&name) {
+            Some(_) if dice.roll(3) == 0 => {
+                claims.note(&format!("n/{name}"), None);
+                stored.remove(&name);
+                continue;
+            }
+            // A PUT that changes the address would be refused by validation, which is not asked here.
+            Some(old) if object.at(&["spec", "clusterIP"]).is_none() => {
+                update(&claims, object, &old.clone())
+            }
+            Some(_) => continue,
+            None => create(&claims, object),
+        };
+        if let Ok(object) = outcome {
+            stored.insert(name, object);
+        }
+        let mut owners: std::collections::HashMap<String, &str> = Default::default();
+        for (name, object) in &stored {
+            let mut has: Vec<String> = Vec::new();
+            for address in spec(object, "clusterIPs").as_array().unwrap_or(&[]) {
+                has.push(address.as_str().unwrap().to_owned());
+            }
+            for port in spec(object, "ports").as_array().unwrap_or(&[]) {
+                has.extend(port.get("nodePort").map(Value::to_string));
+            }
+            has.extend(
+                spec(object, "healthCheckNodePort")
+                    .as_i64()
+                    .map(|port| port.to_string()),
+            );
+            for thing in has {
+                let before = owners.insert(thing.clone(), name);
+                assert!(
+                    before.is_none_or(|before| before == name),
+                    "{thing} of {before:?} and {name}"
+                );
+            }
+        }
+    }
+    // Everything goes, and everything can be had again.
+    for name in stored.keys() {
+        claims.note(&format!("n/{name}"), None);
+    }
+    for number in 0..30 {
+        create(&claims, plain(&format!("again{number}"))).unwrap();
+    }
+}
+
+#[test]
+fn hostile_services_cost_no_more_than_their_size() {
+    let claims = ranges("10.0.0.0/24");
+    let many = |entry: Value| Value::Array(vec![entry; 200_000]);
+    let mut families = service("a", value!({"ports": [{"port": 80}]}));
+    families
+        .map_mut()
+        .object_mut("spec")
+        .insert("ipFamilies", many("IPv4".into()));
+    assert!(create(&claims, families).is_err());
+    let mut ports = service("b", value!({"type": "NodePort"}));
+    ports
+        .map_mut()
+        .object_mut("spec")
+        .insert("ports", many(value!({"port": 80, "protocol": "TCP"})));
+    // Refused by validation, after a number was shared by all of them.
+    create(&claims, ports).unwrap();
 }
