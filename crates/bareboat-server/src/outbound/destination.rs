@@ -3,47 +3,15 @@
 //! A service is called by its name in the cluster, `NAME.NAMESPACE.svc`, which is also what its certificate must be for;
 //! where that is in the network is found out when a connection is made.
 
+/// Where somebody to call is.
+pub(crate) use bareboat_schema::crd::Target as Address;
+
 use super::error::OutboundError;
 use crate::tls::Trust;
 use bareboat_api::names::is_dns1123_label;
-use bareboat_schema::crd::Target;
 use http::Uri;
 use http::uri::PathAndQuery;
 use std::fmt;
-
-/// Where somebody to call is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    /// At a URL.
-    Url(String),
-    /// Behind a service.
-    Service {
-        namespace: String,
-        name: String,
-        /// Empty, or beginning with a slash.
-        path: String,
-        port: u16,
-    },
-}
-
-impl From<&Target> for Address {
-    fn from(target: &Target) -> Address {
-        match target.clone() {
-            Target::Url(url) => Address::Url(url),
-            Target::Service {
-                namespace,
-                name,
-                path,
-                port,
-            } => Address::Service {
-                namespace,
-                name,
-                path,
-                port,
-            },
-        }
-    }
-}
 
 /// How the host of a URL is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -240,6 +240,8 @@ async fn answers_are_passed_on_as_they_are_but_do_not_speak_for_the_server() {
     ] {
         assert_eq!(answer.header(name), "", "{name}");
     }
+    let head = server.send("HEAD", &path, &[], "").await.expect(418);
+    assert_eq!(head.text(), "");
     // A query that would mean something to this server means nothing on the way through.
     let path = format!("{ONE}/console?timeout=soon&watch=maybe&pretty=1");
     server.get(&path).await.expect(200);

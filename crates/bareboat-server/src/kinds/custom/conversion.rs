@@ -3,7 +3,7 @@
 //! A converter may change everything but who an object is. Calling, trusting and timing out are `outbound`'s work; what
 //! needs a conversion, and in which batches, is decided by whoever shows or stores objects.
 
-use crate::outbound::{Address, Bounds, Destination, Outbound, OutboundError};
+use crate::outbound::{Bounds, Destination, Outbound, OutboundError};
 use bareboat_api::kind::{AsyncConvert, BoxFuture, ConvertError};
 use bareboat_api::metadata::validate_converted;
 use bareboat_api::value::write_string;
@@ -60,11 +60,7 @@ impl Converter {
     pub(super) fn new(webhook: &Webhook, outbound: &Arc<Outbound>) -> Converter {
         Converter {
             outbound: outbound.clone(),
-            destination: Destination::new(
-                &Address::from(&webhook.target),
-                TIME_QUERY,
-                &webhook.ca_bundle,
-            ),
+            destination: Destination::new(&webhook.target, TIME_QUERY, &webhook.ca_bundle),
             review: ReviewVersion::first_known(&webhook.review_versions),
         }
     }

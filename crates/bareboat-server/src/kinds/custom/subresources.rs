@@ -9,7 +9,7 @@ use crate::kinds::connector::{Connection, Connections, RemoteServer};
 use crate::outbound::Address;
 use bareboat_api::kind::{Kind, Subresource, Verb, Version};
 use bareboat_api::{FieldError, FieldPath, Str, Value, names};
-use bareboat_schema::crd::{self, Target};
+use bareboat_schema::crd;
 use reader::Reader;
 use std::sync::Arc;
 use std::time::Duration;
@@ -304,8 +304,7 @@ fn backend(mut client: Reader<'_>) -> Option<RemoteServer> {
     if !sound {
         return None;
     }
-    let address = Address::from(&Target::parse(&unbroken));
-    let mut backend = RemoteServer::at(address).ca_bundle_base64(bundle);
+    let mut backend = RemoteServer::at(Address::parse(&unbroken)).ca_bundle_base64(bundle);
     if let Some((namespace, name)) = certificate {
         backend = backend.client_certificate(&namespace, &name);
     }
