@@ -40,8 +40,9 @@ bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for
 	@scripts/peers.sh kubernetes servers
 	cargo run --release --package bareboat-bench -- $(ARGS)
 
-parity: ## Compare answers with those recorded from a kube-apiserver 1.36 (BAREBOAT_VECTORS)
-	cargo test --workspace --test it -- --nocapture transcripts
+parity: ## Record afresh what a kube-apiserver 1.36 answers to every kind of object, and compare (builds it)
+	@scripts/peers.sh kubernetes
+	@scripts/parity.sh $(ARGS)
 
 golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery

@@ -66,6 +66,10 @@ pub(crate) struct Args {
     /// servers` builds them.
     #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
     pub(crate) peers: Option<PathBuf>,
+
+    /// Further flags for a held kube-apiserver, after `--`.
+    #[arg(last = true, requires = "hold", value_name = "FLAG")]
+    pub(crate) flags: Vec<String>,
 }
 
 impl Args {

@@ -94,7 +94,7 @@ async fn hold(args: &Args) -> Result<usize> {
     let side = args.only.unwrap_or(Side::Theirs);
     let programs = Programs::find(args, side)?;
     let dir = bench::folder(args)?;
-    let server = Server::start(side, &programs, dir.path()).await?;
+    let server = Server::start(side, &programs, dir.path(), &args.flags).await?;
     let _manager = match side {
         Side::Theirs if args.controller_manager => Some(server.controller_manager(&programs)?),
         _ => None,

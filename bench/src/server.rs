@@ -96,7 +96,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server with its data in `dir`, which must exist and be empty, and waits until it is ready.
-    pub(crate) async fn start(side: Side, programs: &Programs, dir: &Path) -> Result<Self> {
+    /// kube-apiserver is given `flags` on top of its own.
+    pub(crate) async fn start(
+        side: Side,
+        programs: &Programs,
+        dir: &Path,
+        flags: &[String],
+    ) -> Result<Self> {
         let port = free_port()?;
         let spawned;
         let mut processes = match side {
@@ -122,6 +128,7 @@ impl Server {
                 spawned = Instant::now();
                 let mut etcd = etcd(programs, dir, etcd_port, free_port()?);
                 let mut apiserver = kube_apiserver(programs, dir, port, etcd_port);
+                apiserver.args(flags);
                 vec![
                     Process::spawn("etcd", &mut etcd, &dir.join("etcd.log"))?,
                     Process::spawn(

@@ -445,10 +445,15 @@ impl Kind {
         }
     }
 
-    /// The kind as the Status of a validation error names it.
+    /// The kind as the Status of a validation error names it: in the group where it is stored.
     pub fn group_kind(&self) -> crate::status::GroupResource<'_> {
+        let group = match self.store.split_once('/') {
+            Some(("core", _)) => "",
+            Some((group, _)) => group,
+            None => &self.group,
+        };
         crate::status::GroupResource {
-            group: &self.group,
+            group,
             resource: &self.names.kind,
         }
     }

@@ -3,6 +3,8 @@
 //! One file per family of kinds. Most kinds need a few functions only and say so with `Rules`;
 //! error texts are upstream's, because tests of operators match on them.
 
+mod affinity;
+mod amounts;
 mod apps;
 mod autoscaling;
 mod batch;
@@ -10,6 +12,7 @@ mod check;
 mod complete;
 mod config;
 mod container;
+mod devices;
 mod event;
 mod extension;
 mod flow;
@@ -19,11 +22,13 @@ mod network;
 mod node;
 mod pod;
 mod pod_spec;
+mod policies;
 mod quota;
 mod rbac;
 mod rules;
 mod service;
 mod storage;
+mod volume_source;
 mod volumes;
 mod warnings;
 
@@ -34,11 +39,9 @@ pub(crate) use autoscaling::{autoscaler, convert as convert_autoscaler, disrupti
 pub(crate) use batch::{cron_job, job};
 pub(crate) use complete::Complete;
 pub(crate) use config::{config_map, secret, service_account};
+pub(crate) use devices::{device_class, resource_claim, resource_claim_template, resource_slice};
 pub(crate) use event::{convert as convert_event, core_event, newer_event};
-pub(crate) use extension::{
-    api_service, mutating_policy, policy_binding, validating_policy, validating_policy_binding,
-    webhooks,
-};
+pub(crate) use extension::{api_service, webhooks};
 pub(crate) use flow::{flow_schema, priority_level, signing_request};
 pub(crate) use ingress::{ingress, ingress_class};
 pub(crate) use namespace::NamespaceStrategy;
@@ -47,13 +50,15 @@ pub(crate) use network::{
 };
 pub(crate) use node::node;
 pub(crate) use pod::{pod, pod_template, quality};
+pub(crate) use policies::{
+    mutating_policy, policy_binding, validating_policy, validating_policy_binding,
+};
 pub(crate) use quota::{limit_range, resource_quota};
 pub(crate) use rbac::{cluster_role, cluster_role_binding, role, role_binding};
 pub(crate) use rules::Rules;
 pub(crate) use service::service;
 pub(crate) use storage::{
-    csi_driver, csi_node, csi_storage_capacity, priority_class, resource_claim,
-    resource_claim_template, runtime_class, storage_class, volume_attachment,
-    volume_attributes_class,
+    csi_driver, csi_node, csi_storage_capacity, priority_class, runtime_class, storage_class,
+    volume_attachment, volume_attributes_class,
 };
 pub(crate) use volumes::{persistent_volume, persistent_volume_claim};

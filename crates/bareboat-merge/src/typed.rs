@@ -60,6 +60,7 @@ fn shape(node: &dyn TypeNode, value: Option<&Value>) -> Option<Shape> {
         Form::List(ListType::Atomic) => Some(Shape::Leaf),
         Form::List(ListType::Set) => Some(Shape::Set),
         Form::List(ListType::Map) => Some(Shape::Keyed),
+        Form::Untyped if node.is_atomic() => Some(Shape::Leaf),
         Form::Untyped => match value {
             None | Some(Value::Null) => None,
             Some(Value::Object(_)) => Some(Shape::Members),

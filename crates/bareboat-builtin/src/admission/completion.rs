@@ -93,6 +93,29 @@ fn priority(pod: &mut Object, value: i64, preemption: &str) {
     spec.fill("preemptionPolicy", preemption);
 }
 
+/// What a class says of the priority of its pods; no class at all says something, too.
+fn class_of(class: &str, world: &dyn World) -> Option<(i64, String)> {
+    const USUAL: &str = "PreemptLowerPriority";
+    if class.is_empty() {
+        return Some((0, USUAL.to_owned()));
+    }
+    if let Some(found) = world.get("scheduling.k8s.io/priorityclasses", "", class) {
+        let policy = match found.value().text(&["preemptionPolicy"]) {
+            "" => USUAL,
+            policy => policy,
+        };
+        let value = found.value().int(&["value"]).unwrap_or(0);
+        return Some((value, policy.to_owned()));
+    }
+    // These are there whether anybody made them or not.
+    let value = match class {
+        "system-cluster-critical" => 2_000_000_000,
+        "system-node-critical" => 2_000_001_000,
+        _ => return None,
+    };
+    Some((value, USUAL.to_owned()))
+}
+
 /// The plug-in that completes pods and nodes, and looks up the priority of pods with a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completion;
@@ -117,27 +140,31 @@ impl Completion {
             Operation::Delete | Operation::Connect => return Ok(()),
         }
         if kind.group.is_empty() && kind.names.plural == "pods" {
-            let class = object
-                .value()
-                .text(&["spec", "priorityClassName"])
-                .to_owned();
-            if !class.is_empty() {
-                let found = world.get("scheduling.k8s.io/priorityclasses", "", &class);
-                let Some(found) = found else {
-                    let reason = format!("no PriorityClass with name {class} was found");
-                    return Err(Status::forbidden(
-                        kind.group_resource(),
-                        object.name(),
-                        &reason,
-                    ));
-                };
-                let value = found.value().int(&["value"]).unwrap_or(0);
-                let policy = match found.value().text(&["preemptionPolicy"]) {
-                    "" => "PreemptLowerPriority",
-                    policy => policy,
-                };
-                priority(object, value, policy);
+            let refuse = |object: &Object, reason: String| {
+                let resource = kind.group_resource();
+                Err(Status::forbidden(resource, object.name(), &reason))
+            };
+            let class = object.value().text(&["spec", "priorityClassName"]);
+            let Some((value, policy)) = class_of(class, world) else {
+                let reason = format!("no PriorityClass with name {class} was found");
+                return refuse(object, reason);
+            };
+            // Who names neither a class nor a number has none; nobody may make one up.
+            let spec = object.get("spec").unwrap_or(&Value::Null);
+            if let Some(given) = spec.int(&["priority"]).filter(|given| *given != value) {
+                let reason = format!(
+                    "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
+                );
+                return refuse(object, reason);
             }
+            let given = spec.text(&["preemptionPolicy"]);
+            if !given.is_empty() && given != policy {
+                let reason = format!(
+                    "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+                );
+                return refuse(object, reason);
+            }
+            priority(object, value, &policy);
         }
         complete_on_create(kind, object);
         Ok(())

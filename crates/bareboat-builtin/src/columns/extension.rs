@@ -52,7 +52,7 @@ pub(crate) fn policy_bindings() -> Vec<Column> {
             };
             match (reference.text(&["namespace"]), reference.text(&["name"])) {
                 ("", "") => "*".into(),
-                ("", name) => name.into(),
+                ("", name) => format!("*/{name}").into(),
                 (namespace, "") => format!("{namespace}/*").into(),
                 (namespace, name) => format!("{namespace}/{name}").into(),
             }

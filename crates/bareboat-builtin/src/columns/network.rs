@@ -3,6 +3,7 @@
 use super::services::balancers;
 use super::{NONE, age, first_of, or, selector_text, text, text_or, with_more};
 use crate::reach::Reach;
+use bareboat_api::Str;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
 
@@ -111,7 +112,19 @@ pub(crate) fn ingresses() -> Vec<Column> {
 
 /// The columns of ingress classes.
 pub(crate) fn ingress_classes() -> Vec<Column> {
+    const DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
+    let name = Column::string("Name", |class, _| {
+        let name = class.text(&["metadata", "name"]);
+        match class.text(&["metadata", "annotations", DEFAULT]) {
+            "true" => format!("{name} (default)").into(),
+            _ => name.into(),
+        }
+    });
     vec![
+        Column {
+            format: Str::const_new("name"),
+            ..name
+        },
         text("Controller", &["spec", "controller"]),
         Column::string("Parameters", |class, _| {
             let Some(parameters) = class.at(&["spec", "parameters"]) else {

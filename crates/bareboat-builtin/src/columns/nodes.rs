@@ -15,11 +15,14 @@ pub(crate) fn nodes() -> Vec<Column> {
         address("Internal-IP", "InternalIP"),
         address("External-IP", "ExternalIP"),
         text_or("OS-Image", &["status", "nodeInfo", "osImage"], UNKNOWN).wide(),
-        text_or(
-            "Kernel-Version",
-            &["status", "nodeInfo", "kernelVersion"],
-            UNKNOWN,
-        )
+        Column::string("Kernel-Version", |node, _| {
+            let info = |member| node.text(&["status", "nodeInfo", member]);
+            match (info("kernelVersion"), info("architecture")) {
+                ("", _) => UNKNOWN.into(),
+                (kernel, "") => kernel.into(),
+                (kernel, machine) => format!("{kernel} ({machine})").into(),
+            }
+        })
         .wide(),
         text_or(
             "Container-Runtime",

@@ -86,7 +86,7 @@ pub(crate) fn persistent_volume_claims() -> Vec<Column> {
         text("Volume", &["spec", "volumeName"]),
         Column::string("Capacity", move |claim, _| {
             if bound(claim) {
-                claim.text(&["status", "capacity", "storage"]).into()
+                super::or(claim.text(&["status", "capacity", "storage"]), "0")
             } else {
                 "".into()
             }
@@ -193,14 +193,6 @@ pub(crate) fn csi_nodes() -> Vec<Column> {
     vec![
         super::count("Drivers", &["spec", "drivers"]).typed("integer"),
         age(),
-    ]
-}
-
-/// The columns of CSI storage capacities.
-pub(crate) fn csi_storage_capacities() -> Vec<Column> {
-    vec![
-        text("StorageClassName", &["storageClassName"]),
-        text_or("Capacity", &["capacity"], UNSET),
     ]
 }
 

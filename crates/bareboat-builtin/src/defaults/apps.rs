@@ -49,6 +49,9 @@ pub(crate) fn daemon_set(object: &mut Value) {
         let rolling = strategy.object_mut("rollingUpdate");
         rolling.fill("maxUnavailable", 1);
         rolling.fill("maxSurge", 0);
+    } else if let Some(rolling) = strategy.sub("rollingUpdate") {
+        rolling.fill("maxUnavailable", 0);
+        rolling.fill("maxSurge", 0);
     }
     spec.fill("revisionHistoryLimit", 10);
 }

@@ -90,5 +90,11 @@ pub(crate) fn autoscaler_v2(object: &mut Value) {
 
 /// The defaults of an autoscaler of version 1, which knows one metric only.
 pub(crate) fn autoscaler_v1(object: &mut Value) {
-    spec(object).fill("minReplicas", 1);
+    const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+    let told = object.at(&["metadata", "annotations", METRICS]).is_some();
+    let spec = spec(object);
+    spec.fill("minReplicas", 1);
+    if !told {
+        spec.fill("targetCPUUtilizationPercentage", 80);
+    }
 }

@@ -114,8 +114,16 @@ pub(crate) fn node(object: &mut Value) {
     // The first of several ranges also has a field of its own.
     let spec = spec(object);
     let single = spec.get_str("podCIDR").unwrap_or("").to_owned();
-    if !single.is_empty() {
-        spec.fill("podCIDRs", value!([single]));
+    let several = spec
+        .get("podCIDRs")
+        .and_then(Value::as_array)
+        .unwrap_or(&[]);
+    let same = several
+        .first()
+        .is_some_and(|first| first.as_str() == Some(&single));
+    // Who tells one range means that one.
+    if !single.is_empty() && !same {
+        spec.insert("podCIDRs", value!([single]));
     }
     let first = spec
         .get("podCIDRs")

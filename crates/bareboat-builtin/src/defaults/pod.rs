@@ -28,8 +28,17 @@ fn addresses(object: &mut Value) {
         return;
     };
     let single = status.get_str("podIP").unwrap_or("").to_owned();
-    if !single.is_empty() {
-        status.fill("podIPs", value!([{"ip": single}]));
+    let several = status
+        .get("podIPs")
+        .and_then(Value::as_array)
+        .unwrap_or(&[]);
+    let same = several
+        .first()
+        .and_then(|address| address.get("ip"))
+        .is_some_and(|first| first.as_str() == Some(&single));
+    // Who tells one address means that one.
+    if !single.is_empty() && !same {
+        status.insert("podIPs", value!([{"ip": single}]));
     }
     let first = status
         .get("podIPs")

@@ -3,7 +3,7 @@
 use super::build::namespaced;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
-use bareboat_api::kind::Fields;
+use bareboat_api::kind::{Fields, NameRule};
 
 const GROUP: &str = "apps";
 
@@ -30,7 +30,6 @@ pub(super) fn kinds() -> Vec<Kind> {
             .scale(".spec.selector")
             .status()
             .columns(columns::replica_sets())
-            .selectable(&["status.replicas"])
             .generation()
             .rules(strategies::replica_set())
             .done(),
@@ -41,6 +40,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .scale(".spec.selector")
             .status()
             .columns(columns::stateful_sets())
+            .names_are(NameRule::Label)
             .generation()
             .rules(strategies::stateful_set())
             .done(),

@@ -246,7 +246,7 @@ fn network() -> Vec<Kind> {
             .status()
             .columns(columns::services())
             .selectable(&["spec.clusterIP", "spec.type"])
-            .names_are(NameRule::Label1035)
+            .names_are(NameRule::Label)
             .create_on_update()
             .delete_returns_object()
             .rules(strategies::service())

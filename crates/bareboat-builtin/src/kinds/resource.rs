@@ -13,6 +13,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .columns(columns::only_age())
             .generation()
             .delete_returns_object()
+            .rules(strategies::device_class())
             .done(),
         namespaced(GROUP, "resourceclaims", "ResourceClaim")
             .version("v1", defaults::resource_claim)
@@ -34,6 +35,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .selectable(&["spec.nodeName", "spec.driver"])
             .generation()
             .delete_returns_object()
+            .rules(strategies::resource_slice())
             .done(),
     ]
 }

@@ -10,7 +10,6 @@ pub(super) fn kinds() -> Vec<Kind> {
             .version("v1", defaults::priority_class)
             .short(&["pc"])
             .columns(columns::priority_classes())
-            .generation()
             .rules(strategies::priority_class())
             .done(),
     ]

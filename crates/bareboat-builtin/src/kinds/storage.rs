@@ -31,7 +31,6 @@ pub(super) fn kinds() -> Vec<Kind> {
             .done(),
         namespaced(GROUP, "csistoragecapacities", "CSIStorageCapacity")
             .version("v1", defaults::none)
-            .columns(columns::csi_storage_capacities())
             .conditional_update()
             .rules(strategies::csi_storage_capacity())
             .done(),

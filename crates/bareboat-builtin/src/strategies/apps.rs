@@ -5,6 +5,7 @@ use super::check::{
     Errors, immutable, name, not_negative, number_or_percent, one_of, path, percent, required,
 };
 use super::pod_spec;
+use super::volumes::validate_claim;
 use super::warnings;
 use crate::defaults::TEMPLATE_GENERATION;
 use crate::reach::Reach;
@@ -31,6 +32,19 @@ pub(crate) fn deployment() -> Rules {
         deadline(spec, wrong);
     })
     .updating(selector_is_immutable)
+    .phases(|new, old, _| {
+        // Whoever tells how far it got does not change what it is called.
+        match old.meta("labels").cloned() {
+            Some(labels) => new.set_meta("labels", labels),
+            None => {
+                new.metadata_mut().remove("labels");
+            }
+        }
+    })
+    .statuses(|new, old, wrong| {
+        counts(new, &["updatedReplicas"], "readyReplicas", wrong);
+        collisions(new, old, wrong);
+    })
     .warning(warnings::workload)
 }
 
@@ -44,10 +58,12 @@ pub(crate) fn replica_set() -> Rules {
             path(&["spec", "minReadySeconds"]),
             wrong,
         );
-        selector(spec, "replicaset", wrong);
+        // Upstream says so.
+        selector(spec, "deployment", wrong);
         template(spec, "ReplicaSet", wrong);
     })
     .updating(selector_is_immutable)
+    .statuses(|new, _, wrong| counts(new, &["fullyLabeledReplicas"], "readyReplicas", wrong))
     .warning(warnings::workload)
 }
 
@@ -62,14 +78,16 @@ pub(crate) fn replication_controller() -> Rules {
             wrong,
         );
         let wanted = spec.members(&["selector"]).filter(|map| !map.is_empty());
-        let Some(wanted) = wanted else {
+        if wanted.is_none() {
             wrong.push(FieldError::required(path(&["spec", "selector"]), ""));
-            return;
-        };
+        }
         if !spec.has(&["template"]) {
             wrong.push(FieldError::required(path(&["spec", "template"]), ""));
             return;
         }
+        let Some(wanted) = wanted else {
+            return;
+        };
         let labels = spec.members(&["template", "metadata", "labels"]);
         let matches = wanted
             .iter()
@@ -79,12 +97,21 @@ pub(crate) fn replication_controller() -> Rules {
         }
         template(spec, "ReplicationController", wrong);
     })
+    .statuses(|new, _, wrong| counts(new, &["fullyLabeledReplicas"], "readyReplicas", wrong))
     .warning(warnings::workload)
 }
 
 /// What stateful sets do.
 pub(crate) fn stateful_set() -> Rules {
-    Rules::validating(validate_stateful_set).updating(|new, old, wrong| {
+    Rules::validating(validate_stateful_set)
+        .creating(|set, _| without_unavailable(set))
+        .changing(|set, _, _| without_unavailable(set))
+        .statuses(|new, old, wrong| {
+            let others = ["currentReplicas", "updatedReplicas"];
+            counts(new, &others, "status.readyReplicas", wrong);
+            collisions(new, old, wrong);
+        })
+        .updating(|new, old, wrong| {
         const MUTABLE: [&str; 7] = [
             "replicas",
             "template",
@@ -122,6 +149,23 @@ pub(crate) fn daemon_set() -> Rules {
         })
         .changing(prepare_daemon_set)
         .updating(selector_is_immutable)
+        .statuses(|new, old, wrong| {
+            for member in [
+                "currentNumberScheduled",
+                "numberMisscheduled",
+                "desiredNumberScheduled",
+                "numberReady",
+                "observedGeneration",
+                "updatedNumberScheduled",
+                "numberAvailable",
+                "numberUnavailable",
+                "collisionCount",
+            ] {
+                let count = new.value().int(&["status", member]);
+                not_negative(count, path(&["status", member]), wrong);
+            }
+            collisions(new, old, wrong);
+        })
         .warning(|new, old| warnings::template(new, old, &["spec", "template"]))
 }
 
@@ -142,6 +186,59 @@ pub(crate) fn controller_revision() -> Rules {
     })
 }
 
+/// How many pods of a rolling update may be missing is behind a gate that is shut by default.
+fn without_unavailable(set: &mut Object) {
+    let rolling = set
+        .value_mut()
+        .at_mut(&["spec", "updateStrategy", "rollingUpdate"]);
+    if let Some(rolling) = rolling.and_then(Value::as_object_mut) {
+        rolling.remove("maxUnavailable");
+    }
+}
+
+/// Counts of pods: no part is more than the whole, and what is available is ready.
+fn counts(object: &Object, others: &[&str], ready: &str, wrong: &mut Errors) {
+    let place = path(&["status"]);
+    let count = |member: &str| object.value().int(&["status", member]).unwrap_or(0);
+    let parts = ["readyReplicas", "availableReplicas"];
+    for member in ["observedGeneration", "replicas", "collisionCount"]
+        .iter()
+        .chain(others)
+        .chain(&parts)
+    {
+        not_negative(Some(count(member)), place.child(member), wrong);
+    }
+    for member in others.iter().chain(&parts) {
+        if count(member) > count("replicas") {
+            let detail = "cannot be greater than status.replicas";
+            wrong.push(FieldError::invalid(
+                place.child(member),
+                count(member),
+                detail,
+            ));
+        }
+    }
+    let available = count("availableReplicas");
+    if available > count("readyReplicas") {
+        let detail = format!("cannot be greater than {ready}");
+        let place = place.child("availableReplicas");
+        wrong.push(FieldError::invalid(place, available, detail));
+    }
+}
+
+/// Names that collided once count for ever.
+fn collisions(new: &Object, old: &Object, wrong: &mut Errors) {
+    let count = |object: &Object| object.value().int(&["status", "collisionCount"]);
+    let Some(before) = count(old) else {
+        return;
+    };
+    let after = count(new).unwrap_or(0);
+    if after < before {
+        let place = path(&["status", "collisionCount"]);
+        wrong.push(FieldError::invalid(place, after, "cannot be decremented"));
+    }
+}
+
 fn spec_of(object: &Object) -> &Value {
     object.get("spec").unwrap_or(&Value::Null)
 }
@@ -155,9 +252,16 @@ fn selector(spec: &Value, kind: &str, wrong: &mut Errors) {
     let place = path(&["spec", "selector"]);
     let given = spec.at(&["selector"]).filter(|value| !value.is_null());
     match given {
+        // Of a daemon set only the labels are told to be wrong.
+        None if kind == "daemonset" => {}
         None => wrong.push(FieldError::required(place, "")),
         Some(given) => {
-            wrong.extend(validate_selector(given, &place));
+            let complaints = validate_selector(given, &place);
+            if !complaints.is_empty() {
+                let detail = "invalid label selector";
+                wrong.push(FieldError::invalid(place.clone(), given.clone(), detail));
+            }
+            wrong.extend(complaints);
             let terms = given.members(&["matchLabels"]).map_or(0, Map::len)
                 + given.list(&["matchExpressions"]).len();
             if terms == 0 {
@@ -232,7 +336,7 @@ fn selector_is_immutable(new: &Object, old: &Object, wrong: &mut Errors) {
 fn is_zero(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Int(number)) => *number == 0,
-        Some(Value::String(text)) => percent(text).unwrap_or(0) == 0,
+        Some(Value::String(text)) => percent(text).or_else(|| text.parse().ok()).unwrap_or(0) == 0,
         _ => true,
     }
 }
@@ -306,7 +410,7 @@ fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
     for member in ["whenDeleted", "whenScaled"] {
         one_of(
             spec.text(&["persistentVolumeClaimRetentionPolicy", member]),
-            &["Delete", "Retain"],
+            &["Retain", "Delete"],
             place
                 .child("persistentVolumeClaimRetentionPolicy")
                 .child(member),
@@ -334,6 +438,13 @@ fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
         );
     }
     selector(spec, "statefulset", wrong);
+    for (index, claim) in spec.list(&["volumeClaimTemplates"]).iter().enumerate() {
+        let place = place
+            .child("volumeClaimTemplates")
+            .index(index)
+            .child("spec");
+        validate_claim(claim.at(&["spec"]).unwrap_or(&Value::Null), &place, wrong);
+    }
     // Claims made from templates are volumes of the pods.
     let mut with_claims = spec.clone();
     let claims: Vec<Value> = spec

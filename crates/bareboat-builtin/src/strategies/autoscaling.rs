@@ -1,11 +1,13 @@
 //! Autoscalers, disruption budgets, and how the two versions of autoscalers become each other.
 
+mod metrics;
+
 use super::Rules;
-use super::check::{Errors, name, number_or_percent, one_of, path, percent, required};
+use super::check::{Errors, condition, not_negative, number_or_percent, one_of, path, percent};
 use crate::reach::Reach;
 use bareboat_api::kind::ConvertError;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, Map, Object, Value, names, value};
+use bareboat_api::{FieldError, Map, Object, Value, value};
 
 /// What autoscalers do.
 pub(crate) fn autoscaler() -> Rules {
@@ -50,10 +52,28 @@ pub(crate) fn disruption_budget() -> Rules {
             );
         }
     })
+    .statuses(|new, _, wrong| {
+        let status = new.get("status").unwrap_or(&Value::Null);
+        let place = path(&["status"]);
+        for (index, entry) in status.list(&["conditions"]).iter().enumerate() {
+            condition(entry, &place.child("conditions").index(index), wrong);
+        }
+        for member in [
+            "disruptionsAllowed",
+            "currentHealthy",
+            "desiredHealthy",
+            "expectedPods",
+        ] {
+            not_negative(status.int(&[member]), place.child(member), wrong);
+        }
+    })
 }
 
 fn validate_autoscaler(object: &Object, wrong: &mut Errors) {
-    let spec = object.get("spec").unwrap_or(&Value::Null);
+    // What an older version says is judged by what it means.
+    let newer = convert(object.value().clone(), "autoscaling/v2", None);
+    let newer = newer.unwrap_or_else(|_| object.value().clone());
+    let spec = newer.at(&["spec"]).unwrap_or(&Value::Null);
     let place = path(&["spec"]);
     let minimum = spec.int(&["minReplicas"]);
     let maximum = spec.int(&["maxReplicas"]).unwrap_or(0);
@@ -84,13 +104,23 @@ fn validate_autoscaler(object: &Object, wrong: &mut Errors) {
             "must be greater than or equal to `minReplicas`",
         ));
     }
-    for member in ["kind", "name"] {
-        let text = spec.text(&["scaleTargetRef", member]);
-        let place = place.child("scaleTargetRef").child(member);
-        if required(text, place.clone(), wrong) {
-            name(text, names::path_segment, place, wrong);
-        }
+    let target = spec.at(&["scaleTargetRef"]).unwrap_or(&Value::Null);
+    let target_place = place.child("scaleTargetRef");
+    metrics::reference(target, &target_place, wrong);
+    let version = target.text(&["apiVersion"]);
+    let complaint = match version.matches('/').count() {
+        1 => None,
+        0 => Some("apiVersion must specify API group".to_owned()),
+        _ => Some(format!("unexpected GroupVersion string: {version}")),
+    };
+    // The core group has one kind that can be scaled, and it is known without a group.
+    let core = version == "v1" && target.text(&["kind"]) == "ReplicationController";
+    if let Some(complaint) = complaint.filter(|_| !core) {
+        let place = target_place.child("apiVersion");
+        wrong.push(FieldError::invalid(place, version, complaint));
     }
+    metrics::metrics(spec, &place.child("metrics"), wrong);
+    metrics::behavior(spec, &place.child("behavior"), wrong);
 }
 
 /// The annotations under which version 1 keeps what only version 2 can say.

@@ -1,14 +1,17 @@
 //! Jobs and cron jobs.
 
+mod policies;
+mod status;
+
 use super::Rules;
 use super::apps::matches_template;
-use super::check::{Errors, immutable, not_negative, one_of, path, required_one_of};
+use super::check::{Errors, immutable, name, not_negative, one_of, path, required_one_of};
 use super::pod_spec;
 use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, FieldPath, Object, Value, value};
+use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
 
 /// The labels of a job's pods: the present names and those of old.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -18,8 +21,10 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 pub(crate) fn job() -> Rules {
     Rules::validating(validate_job)
         .creating(generate_selector)
+        .at_first(validate_generated)
         .updating(job_update)
-        .warning(warnings::workload)
+        .statuses(status::validate)
+        .warning(warnings::job)
 }
 
 /// What cron jobs do.
@@ -83,6 +88,13 @@ fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     ] {
         not_negative(spec.int(&[member]), place.child(member), wrong);
     }
+    if spec.has(&["maxFailedIndexes"]) && !spec.has(&["backoffLimitPerIndex"]) {
+        wrong.push(FieldError::required(
+            place.child("backoffLimitPerIndex"),
+            "when maxFailedIndexes is specified",
+        ));
+    }
+    managed_by(spec, &place.child("managedBy"), wrong);
     let mode = spec.text(&["completionMode"]);
     if !mode.is_empty() {
         one_of(
@@ -99,6 +111,7 @@ fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
                 "when completion mode is Indexed",
             ));
         }
+        indexed_limits(spec, place, wrong);
     } else {
         for member in ["backoffLimitPerIndex", "maxFailedIndexes"] {
             if let Some(number) = spec.int(&[member]) {
@@ -110,6 +123,20 @@ fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
             }
         }
     }
+    if spec.has(&["podFailurePolicy"]) {
+        policies::failures(spec, &place.child("podFailurePolicy"), wrong);
+    }
+    if spec.has(&["successPolicy"]) {
+        policies::success(spec, &place.child("successPolicy"), wrong);
+    }
+    if spec.has(&["podReplacementPolicy"]) {
+        let known: &[&str] = match spec.has(&["podFailurePolicy"]) {
+            true => &["Failed"],
+            false => &["Failed", "TerminatingOrFailed"],
+        };
+        let policy = spec.text(&["podReplacementPolicy"]);
+        one_of(policy, known, place.child("podReplacementPolicy"), wrong);
+    }
     let template_place = place.child("template");
     let empty = Value::object();
     let template = spec.at(&["template"]).unwrap_or(&empty);
@@ -120,7 +147,92 @@ fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
             place,
             "valid values: \"OnFailure\", \"Never\"",
         )),
+        "OnFailure" if spec.has(&["podFailurePolicy"]) => wrong.push(FieldError::invalid(
+            place,
+            "OnFailure",
+            "only \"Never\" is supported when podFailurePolicy is specified",
+        )),
         policy => one_of(policy, &["OnFailure", "Never"], place, wrong),
+    }
+}
+
+/// Who else looks after the job: a name in a domain.
+fn managed_by(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let Some(manager) = spec.at(&["managedBy"]).and_then(Value::as_str) else {
+        return;
+    };
+    if manager.is_empty() {
+        wrong.push(FieldError::required(place.clone(), ""));
+    } else {
+        match manager.split_once('/') {
+            Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => {
+                name(domain, names::dns1123_subdomain, place.clone(), wrong);
+            }
+            _ => {
+                let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+                wrong.push(FieldError::invalid(place.clone(), manager, detail));
+            }
+        }
+    }
+    if manager.len() > 63 {
+        wrong.push(FieldError::too_long(place.clone(), 63));
+    }
+}
+
+/// Each index is noted in the status, which has its limits.
+fn indexed_limits(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    const MANY: i64 = 100_000;
+    const FEW: i64 = 10_000;
+    let (completions, parallelism) = (spec.int(&["completions"]), spec.int(&["parallelism"]));
+    let failed = spec.int(&["maxFailedIndexes"]);
+    let mut complain = |member: &str, number: i64, detail: String| {
+        wrong.push(FieldError::invalid(place.child(member), number, detail));
+    };
+    if let Some(number) = parallelism.filter(|number| *number > MANY) {
+        let detail =
+            format!("must be less than or equal to {MANY} when completion mode is Indexed");
+        complain("parallelism", number, detail);
+    }
+    if let (Some(number), Some(completions)) = (failed, completions)
+        && number > completions
+    {
+        let detail = "must be less than or equal to completions".to_owned();
+        complain("maxFailedIndexes", number, detail);
+    }
+    if let Some(number) = failed.filter(|number| *number > MANY) {
+        let detail = format!("must be less than or equal to {MANY}");
+        complain("maxFailedIndexes", number, detail);
+    }
+    if completions.is_some_and(|number| number > MANY) && spec.has(&["backoffLimitPerIndex"]) {
+        for (member, number) in [("parallelism", parallelism), ("maxFailedIndexes", failed)] {
+            if let Some(number) = number.filter(|number| *number > FEW) {
+                let detail = format!(
+                    "must be less than or equal to {FEW} when completions are above {MANY} and used with backoff limit per index"
+                );
+                complain(member, number, detail);
+            }
+        }
+        if failed.is_none() {
+            let detail = format!("must be specified when completions is above {MANY}");
+            wrong.push(FieldError::required(
+                place.child("maxFailedIndexes"),
+                detail,
+            ));
+        }
+    }
+}
+
+/// A selector that was not asked for must be the one that was made.
+fn validate_generated(job: &Object, wrong: &mut Errors) {
+    if job.value().flag(&["spec", "manualSelector"]) {
+        return;
+    }
+    let selector = job.at(&["spec", "selector"]).unwrap_or(&Value::Null);
+    let expected = value!({"matchLabels": {(UID_LABELS[0]): (job.uid())}});
+    if !selector.is_null() && *selector != expected {
+        let place = path(&["spec", "selector"]);
+        let detail = "`selector` not auto-generated";
+        wrong.push(FieldError::invalid(place, selector.clone(), detail));
     }
 }
 
@@ -222,19 +334,20 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
     ] {
         not_negative(spec.int(&[member]), place.child(member), wrong);
     }
-    if let Some(Value::String(zone)) = spec.at(&["timeZone"])
-        && (zone.is_empty() || zone.eq_ignore_ascii_case("local"))
-    {
-        let detail = if zone.is_empty() {
-            "timeZone must be nil or non-empty string"
-        } else {
-            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    if let Some(zone) = spec.at(&["timeZone"]).and_then(Value::as_str) {
+        let mut complain = |detail: String| {
+            wrong.push(FieldError::invalid(place.child("timeZone"), zone, detail));
         };
-        wrong.push(FieldError::invalid(
-            place.child("timeZone"),
-            zone.clone(),
-            detail,
-        ));
+        if zone.is_empty() {
+            complain("timeZone must be nil or non-empty string".to_owned());
+        } else {
+            if zone.eq_ignore_ascii_case("local") {
+                complain("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones".to_owned());
+            }
+            if !is_zone(zone) {
+                complain(format!("unknown time zone {zone}"));
+            }
+        }
     }
     required_one_of(
         spec.text(&["concurrencyPolicy"]),
@@ -245,6 +358,13 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
     let template = place.child("jobTemplate").child("spec");
     if let Some(job) = spec.at(&["jobTemplate", "spec"]) {
         validate_job_spec(job, &template, wrong);
+        if let Some(selector) = job.at(&["selector"]).filter(|value| !value.is_null()) {
+            wrong.push(FieldError::invalid(
+                template.child("selector"),
+                selector.clone(),
+                "`selector` will be auto-generated",
+            ));
+        }
         if job.flag(&["manualSelector"]) {
             wrong.push(FieldError::not_supported(
                 template.child("manualSelector"),
@@ -252,6 +372,80 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
                 ["nil", "false"],
             ));
         }
+    }
+}
+
+/// Whether a text looks like a zone of the time zone database, which nobody here keeps.
+fn is_zone(zone: &str) -> bool {
+    const AREAS: [&str; 17] = [
+        "Africa",
+        "America",
+        "Antarctica",
+        "Arctic",
+        "Asia",
+        "Atlantic",
+        "Australia",
+        "Brazil",
+        "Canada",
+        "Chile",
+        "Etc",
+        "Europe",
+        "Indian",
+        "Mexico",
+        "Pacific",
+        "SystemV",
+        "US",
+    ];
+    const ALONE: [&str; 41] = [
+        "CET",
+        "CST6CDT",
+        "Cuba",
+        "EET",
+        "EST",
+        "EST5EDT",
+        "Egypt",
+        "Eire",
+        "Factory",
+        "GB",
+        "GB-Eire",
+        "GMT",
+        "GMT+0",
+        "GMT-0",
+        "GMT0",
+        "Greenwich",
+        "HST",
+        "Hongkong",
+        "Iceland",
+        "Iran",
+        "Israel",
+        "Jamaica",
+        "Japan",
+        "Kwajalein",
+        "Libya",
+        "MET",
+        "MST",
+        "MST7MDT",
+        "NZ",
+        "NZ-CHAT",
+        "Navajo",
+        "PRC",
+        "PST8PDT",
+        "Poland",
+        "Portugal",
+        "ROC",
+        "ROK",
+        "Singapore",
+        "Turkey",
+        "UCT",
+        "UTC",
+    ];
+    const REST: [&str; 5] = ["Universal", "W-SU", "WET", "Zulu", "Local"];
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
+    match zone.split_once('/') {
+        Some((area, place)) => {
+            AREAS.contains(&area) && !place.is_empty() && place.bytes().all(plain)
+        }
+        None => ALONE.contains(&zone) || REST.contains(&zone),
     }
 }
 
@@ -307,8 +501,12 @@ fn field_complaint(field: &str, (low, high, words): (u32, u32, &str)) -> Option<
     };
     for part in field.split(',') {
         let (range, step) = part.split_once('/').unwrap_or((part, "1"));
-        if step.parse::<u32>().map_or(true, |step| step == 0) {
-            return Some(format!("failed to parse int from {step}: {part}"));
+        match step.parse::<u32>() {
+            Ok(0) => {
+                return Some(format!("step of range should be a positive number: {part}"));
+            }
+            Ok(_) => {}
+            Err(_) => return Some(format!("failed to parse int from {step}: {part}")),
         }
         if matches!(range, "*" | "?") {
             continue;

@@ -1,6 +1,6 @@
 //! The checks many kinds share, in upstream's words.
 
-use bareboat_api::quantity::Quantity;
+use crate::reach::Reach as _;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
 /// The most errors one write is told: a hostile body must not cost more memory than it has bytes.
@@ -167,17 +167,6 @@ pub(super) fn immutable(
     }
 }
 
-/// A quantity that must not be below zero.
-pub(super) fn amount(value: &Value, path: FieldPath, wrong: &mut Errors) {
-    let negative = value
-        .as_str()
-        .and_then(|text| Quantity::parse(text).ok())
-        .is_some_and(|amount| amount.sign() < 0);
-    if negative {
-        wrong.push(FieldError::invalid(path, value.clone(), NOT_NEGATIVE));
-    }
-}
-
 /// An integer that must not be below zero, or a percentage.
 pub(super) fn number_or_percent(value: Option<&Value>, path: FieldPath, wrong: &mut Errors) {
     match value {
@@ -206,14 +195,49 @@ pub(super) fn percent(text: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
+/// Whether a text would be an IPv4 address if it were written without leading zeros.
+fn has_leading_zeros(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    let plain: Option<Vec<u8>> = parts
+        .iter()
+        .map(|part| match part.trim_start_matches('0') {
+            "" if !part.is_empty() => Some(0),
+            digits => digits.parse().ok(),
+        })
+        .collect();
+    parts.len() == 4
+        && plain.is_some()
+        && parts
+            .iter()
+            .any(|part| part.len() > 1 && part.starts_with('0'))
+}
+
 /// An IP address.
 pub(super) fn ip(text: &str, path: FieldPath, wrong: &mut Errors) {
     if text.parse::<std::net::IpAddr>().is_err() {
+        if has_leading_zeros(text) {
+            return wrong.push(FieldError::invalid(path, text, "must not have leading 0s"));
+        }
         wrong.push(FieldError::invalid(
             path,
             text,
             "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
         ));
+    }
+}
+
+/// What a range of addresses looks like.
+pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/// Whether a range is written with the first of its addresses.
+pub(super) fn starts_at_its_address(address: std::net::IpAddr, length: u8) -> bool {
+    let rest = |bits: u128, width: u32| {
+        let host = width - u32::from(length);
+        host < 128 && bits & ((1u128 << host) - 1) == 0 || host == 128 && bits == 0
+    };
+    match address {
+        std::net::IpAddr::V4(address) => rest(u128::from(u32::from(address)), 32),
+        std::net::IpAddr::V6(address) => rest(u128::from(address), 128),
     }
 }
 
@@ -224,4 +248,24 @@ pub(super) fn cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
     let limit = if address.is_ipv4() { 32 } else { 128 };
     let length: u8 = length.parse().ok().filter(|length| *length <= limit)?;
     Some((address, length))
+}
+
+/// A condition that tells when and why it became what it is.
+pub(super) fn condition(condition: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let ty = condition.text(&["type"]);
+    name(ty, names::qualified_name, place.child("type"), wrong);
+    one_of(
+        condition.text(&["status"]),
+        &["False", "True", "Unknown"],
+        place.child("status"),
+        wrong,
+    );
+    not_negative(
+        condition.int(&["observedGeneration"]),
+        place.child("observedGeneration"),
+        wrong,
+    );
+    for member in ["lastTransitionTime", "reason"] {
+        required(condition.text(&[member]), place.child(member), wrong);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Rules;
 use super::check::{Errors, immutable, path};
-use crate::reach::Reach;
+use crate::reach::{Fill, Reach};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value, names};
 use base64::Engine as _;
@@ -32,6 +32,15 @@ pub(crate) fn secret() -> Rules {
 /// What service accounts do: their old token secrets list stays as it is.
 pub(crate) fn service_account() -> Rules {
     Rules::default()
+        .creating(|account, _| only_names(account))
+        .changing(|account, _, _| only_names(account))
+}
+
+/// Secrets of an account are known by their names alone.
+fn only_names(account: &mut Object) {
+    for secret in account.map_mut().each("secrets") {
+        secret.retain(|member, _| member == "name");
+    }
 }
 
 fn validate_config_map(object: &Object, wrong: &mut Errors) {

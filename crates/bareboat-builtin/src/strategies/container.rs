@@ -1,20 +1,31 @@
 //! What containers may look like.
 
-use super::check::{
-    Errors, amount, name, not_negative, one_of, port, port_name, port_or_name, required,
-    required_label, required_one_of,
-};
+mod env;
+mod hooks;
+mod mounts;
+pub(super) mod security;
+
+pub(super) use env::{field_selector, resource_selector};
+pub(super) use mounts::descending;
+
+use super::amounts::{Receiver, requirements};
+use super::check::{Errors, one_of, port, port_name, required, required_label, required_one_of};
 use crate::reach::Reach;
-use bareboat_api::quantity::Quantity;
-use bareboat_api::{FieldError, FieldPath, Value, names};
-use std::collections::HashSet;
+use bareboat_api::{FieldError, FieldPath, Value};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 /// What a pod says that its containers are checked against.
 pub(super) struct Surroundings<'a> {
-    /// The names of the pod's volumes.
-    pub(super) volumes: HashSet<&'a str>,
+    /// The pod's volumes by their names.
+    pub(super) volumes: HashMap<&'a str, &'a Value>,
+    /// The names of the pod's claims of devices.
+    pub(super) claims: BTreeSet<&'a str>,
+    /// How long the pod may take to end, in seconds.
+    pub(super) grace: i64,
+    /// When the pod is started again.
+    pub(super) restarts: &'a str,
 }
 
 /// Which list of a pod a container stands in.
@@ -43,20 +54,99 @@ pub(super) fn container(
     );
     one_of(
         container.text(&["terminationMessagePolicy"]),
-        &["FallbackToLogsOnError", "File"],
+        &["File", "FallbackToLogsOnError"],
         path.child("terminationMessagePolicy"),
         wrong,
     );
     ports(container, &path.child("ports"), wrong);
-    env(container, &path.child("env"), wrong);
-    mounts(container, around, &path.child("volumeMounts"), wrong);
-    resources(
-        container.at(&["resources"]),
+    env::env(container, &path.child("env"), wrong);
+    env::env_from(container, &path.child("envFrom"), wrong);
+    mounts::mounts(container, around, path, wrong);
+    let empty = Value::object();
+    let resources = container.at(&["resources"]).unwrap_or(&empty);
+    requirements(
+        resources,
+        Receiver::Container,
+        &around.claims,
         &path.child("resources"),
         wrong,
     );
-    probes(container, role, path, wrong);
-    lifecycle(container, role, path, wrong);
+    resizing(container, around, &path.child("resizePolicy"), wrong);
+    restarting(container, role, path, wrong);
+    hooks::probes(container, role, around, path, wrong);
+    hooks::lifecycle(container, role, around, path, wrong);
+    if role != Role::Ephemeral
+        && let Some(context) = container.at(&["securityContext"])
+    {
+        security::of_container(context, &path.child("securityContext"), wrong);
+    }
+}
+
+/// What happens to a running container when it is given other resources.
+fn resizing(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (index, policy) in container.list(&["resizePolicy"]).iter().enumerate() {
+        let resource = policy.text(&["resourceName"]);
+        if !seen.insert(resource) {
+            wrong.push(FieldError::duplicate(path.index(index), resource));
+        }
+        required_one_of(resource, &["cpu", "memory"], path.clone(), wrong);
+        let restart = policy.text(&["restartPolicy"]);
+        let known = ["NotRequired", "RestartContainer"];
+        required_one_of(restart, &known, path.clone(), wrong);
+        if around.restarts == "Never" && restart != "NotRequired" {
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            wrong.push(FieldError::invalid(path.clone(), restart, detail));
+        }
+    }
+}
+
+/// When a container is started again, apart from its pod.
+fn restarting(container: &Value, role: Role, path: &FieldPath, wrong: &mut Errors) {
+    let rules = container.list(&["restartPolicyRules"]);
+    if role == Role::Ephemeral {
+        return;
+    }
+    let place = path.child("restartPolicy");
+    match container.at(&["restartPolicy"]).and_then(Value::as_str) {
+        None if rules.is_empty() => return,
+        None => wrong.push(FieldError::required(
+            place,
+            "must specify restartPolicy when restart rules are used",
+        )),
+        Some(policy) => one_of(policy, &["Always", "Never", "OnFailure"], place, wrong),
+    }
+    let place = path.child("restartPolicyRules");
+    if rules.len() > 20 {
+        wrong.push(FieldError::too_many(place.clone(), rules.len(), 20));
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        let place = place.index(index);
+        one_of(
+            rule.text(&["action"]),
+            &["Restart", "RestartAllContainers"],
+            place.child("action"),
+            wrong,
+        );
+        if !rule.has(&["exitCodes"]) {
+            wrong.push(FieldError::required(
+                place.child("exitCodes"),
+                "must be specified",
+            ));
+            continue;
+        }
+        let place = place.child("exitCodes");
+        one_of(
+            rule.text(&["exitCodes", "operator"]),
+            &["In", "NotIn"],
+            place.child("operator"),
+            wrong,
+        );
+        let values = rule.list(&["exitCodes", "values"]).len();
+        if values > 255 {
+            wrong.push(FieldError::too_many(place.child("values"), values, 255));
+        }
+    }
 }
 
 fn image(container: &Value, path: &FieldPath, wrong: &mut Errors) {
@@ -101,239 +191,5 @@ fn ports(container: &Value, path: &FieldPath, wrong: &mut Errors) {
             path.child("protocol"),
             wrong,
         );
-    }
-}
-
-fn env(container: &Value, path: &FieldPath, wrong: &mut Errors) {
-    const SOURCES: [&str; 5] = [
-        "fieldRef",
-        "resourceFieldRef",
-        "configMapKeyRef",
-        "secretKeyRef",
-        "fileKeyRef",
-    ];
-    for (index, variable) in container.list(&["env"]).iter().enumerate() {
-        let path = path.index(index);
-        let text = variable.text(&["name"]);
-        if required(text, path.child("name"), wrong) {
-            let printable = text
-                .bytes()
-                .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
-            if !printable {
-                let detail = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-                wrong.push(FieldError::invalid(path.child("name"), text, detail));
-            }
-        }
-        let Some(source) = variable.at(&["valueFrom"]).filter(|value| !value.is_null()) else {
-            continue;
-        };
-        let path = path.child("valueFrom");
-        let given: Vec<&&str> = SOURCES.iter().filter(|name| source.has(&[name])).collect();
-        let complaint = match given.len() {
-            0 => Some(
-                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
-            ),
-            _ if !variable.text(&["value"]).is_empty() => {
-                Some("may not be specified when `value` is not empty")
-            }
-            1 => None,
-            _ => Some("may not have more than one field specified at a time"),
-        };
-        if let Some(complaint) = complaint {
-            wrong.push(FieldError::invalid(path.clone(), "", complaint));
-        }
-        for reference in ["configMapKeyRef", "secretKeyRef"] {
-            if source.has(&[reference]) {
-                let key = source.text(&[reference, "key"]);
-                let path = path.child(reference).child("key");
-                if required(key, path.clone(), wrong) {
-                    name(key, names::config_key, path, wrong);
-                }
-            }
-        }
-    }
-}
-
-fn mounts(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
-    let mut seen: HashSet<&str> = HashSet::new();
-    for (index, mount) in container.list(&["volumeMounts"]).iter().enumerate() {
-        let path = path.index(index);
-        let volume = mount.text(&["name"]);
-        required(volume, path.child("name"), wrong);
-        if !around.volumes.contains(&volume) {
-            wrong.push(FieldError::not_found(path.child("name"), volume));
-        }
-        let target = mount.text(&["mountPath"]);
-        required(target, path.child("mountPath"), wrong);
-        if seen.contains(&target) {
-            wrong.push(FieldError::invalid(
-                path.child("mountPath"),
-                target,
-                "must be unique",
-            ));
-        }
-        seen.insert(target);
-    }
-}
-
-/// Amounts must not be negative, and nobody may ask for more than the limit.
-pub(super) fn resources(resources: Option<&Value>, path: &FieldPath, wrong: &mut Errors) {
-    let Some(resources) = resources else {
-        return;
-    };
-    for list in ["limits", "requests"] {
-        let Some(amounts) = resources.members(&[list]) else {
-            continue;
-        };
-        for (resource, value) in amounts.iter() {
-            amount(value, path.child(list).key(resource), wrong);
-        }
-    }
-    let (Some(limits), Some(requests)) = (
-        resources.members(&["limits"]),
-        resources.members(&["requests"]),
-    ) else {
-        return;
-    };
-    for (resource, request) in requests.iter() {
-        let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
-        let (Some(limit), Some(asked)) = (limits.get(resource).and_then(parse), parse(request))
-        else {
-            continue;
-        };
-        if asked > limit {
-            let detail = format!(
-                "must be less than or equal to {resource} limit of {}",
-                limit
-            );
-            wrong.push(FieldError::invalid(
-                path.child("requests"),
-                request.clone(),
-                detail,
-            ));
-        }
-    }
-}
-
-fn probes(container: &Value, role: Role, path: &FieldPath, wrong: &mut Errors) {
-    let restarts = container.text(&["restartPolicy"]) == "Always";
-    for member in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        let Some(probe) = container.at(&[member]).filter(|probe| !probe.is_null()) else {
-            continue;
-        };
-        let path = path.child(member);
-        match role {
-            Role::Init if !restarts => {
-                let detail = "may not be set for init containers without restartPolicy=Always";
-                wrong.push(FieldError::forbidden(path, detail));
-                continue;
-            }
-            Role::Ephemeral => {
-                let detail = "cannot be set for an Ephemeral Container";
-                wrong.push(FieldError::forbidden(path, detail));
-                continue;
-            }
-            _ => {}
-        }
-        handler(probe, &path, wrong);
-        for number in [
-            "initialDelaySeconds",
-            "timeoutSeconds",
-            "periodSeconds",
-            "successThreshold",
-            "failureThreshold",
-        ] {
-            not_negative(probe.int(&[number]), path.child(number), wrong);
-        }
-        if let Some(grace) = probe
-            .int(&["terminationGracePeriodSeconds"])
-            .filter(|n| *n <= 0)
-        {
-            wrong.push(FieldError::invalid(
-                path.child("terminationGracePeriodSeconds"),
-                grace,
-                "must be greater than 0",
-            ));
-        }
-        let successes = probe.int(&["successThreshold"]).unwrap_or(1);
-        if member != "readinessProbe" && successes != 1 {
-            wrong.push(FieldError::invalid(
-                path.child("successThreshold"),
-                successes,
-                "must be 1",
-            ));
-        }
-    }
-}
-
-fn lifecycle(container: &Value, role: Role, path: &FieldPath, wrong: &mut Errors) {
-    let Some(lifecycle) = container.at(&["lifecycle"]) else {
-        return;
-    };
-    let path = path.child("lifecycle");
-    if role == Role::Init && container.text(&["restartPolicy"]) != "Always" {
-        let detail = "may not be set for init containers without restartPolicy=Always";
-        wrong.push(FieldError::forbidden(path, detail));
-        return;
-    }
-    for hook in ["postStart", "preStop"] {
-        if let Some(action) = lifecycle.at(&[hook]).filter(|hook| !hook.is_null()) {
-            handler(action, &path.child(hook), wrong);
-        }
-    }
-}
-
-/// Exactly one way to probe or to act.
-fn handler(handler: &Value, path: &FieldPath, wrong: &mut Errors) {
-    let mut given = 0;
-    for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
-        if !handler.has(&[kind]) {
-            continue;
-        }
-        let path = path.child(kind);
-        given += 1;
-        if given > 1 {
-            let detail = "may not specify more than 1 handler type";
-            wrong.push(FieldError::forbidden(path, detail));
-            continue;
-        }
-        match kind {
-            "exec" if handler.list(&["exec", "command"]).is_empty() => {
-                wrong.push(FieldError::required(path.child("command"), ""));
-            }
-            "httpGet" => {
-                required(
-                    handler.text(&["httpGet", "path"]),
-                    path.child("path"),
-                    wrong,
-                );
-                port_or_name(handler.at(&["httpGet", "port"]), path.child("port"), wrong);
-                one_of(
-                    handler.text(&["httpGet", "scheme"]),
-                    &["HTTP", "HTTPS"],
-                    path.child("scheme"),
-                    wrong,
-                );
-            }
-            "tcpSocket" => {
-                port_or_name(
-                    handler.at(&["tcpSocket", "port"]),
-                    path.child("port"),
-                    wrong,
-                );
-            }
-            "grpc" => port(
-                handler.int(&["grpc", "port"]).unwrap_or(0),
-                path.child("port"),
-                wrong,
-            ),
-            _ => {}
-        }
-    }
-    if given == 0 {
-        wrong.push(FieldError::required(
-            path.clone(),
-            "must specify a handler type",
-        ));
     }
 }

@@ -1,12 +1,12 @@
-//! Webhooks, admission policies and API services.
+//! Webhooks and API services.
 //!
 //! Expressions are compiled by the server, which knows the variables they may use.
 
 use super::Rules;
-use super::check::{Errors, name, one_of, path, port, required, required_one_of};
+use super::check::{Errors, name, one_of, path, required};
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
+use bareboat_api::{FieldError, FieldPath, Value, names, value};
 use std::collections::HashSet;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -58,12 +58,18 @@ fn webhook(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
         place.child("matchPolicy"),
         wrong,
     );
-    required_one_of(
-        hook.text(&["sideEffects"]),
-        &["None", "NoneOnDryRun"],
-        place.child("sideEffects"),
-        wrong,
-    );
+    match hook.text(&["sideEffects"]) {
+        "" => wrong.push(FieldError::required(
+            place.child("sideEffects"),
+            "must specify one of None, NoneOnDryRun",
+        )),
+        effects => one_of(
+            effects,
+            &["None", "NoneOnDryRun"],
+            place.child("sideEffects"),
+            wrong,
+        ),
+    }
     if let Some(seconds) = hook
         .int(&["timeoutSeconds"])
         .filter(|seconds| !(1..=30).contains(seconds))
@@ -85,9 +91,27 @@ fn webhook(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
         );
     }
     client_config(hook, &place.child("clientConfig"), wrong);
+    match_conditions(hook, &place.child("matchConditions"), wrong);
 }
 
-fn selectors(parent: &Value, place: &FieldPath, wrong: &mut Errors) {
+/// Conditions under which something is asked at all; their expressions are compiled elsewhere.
+pub(super) fn match_conditions(parent: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (index, condition) in parent.list(&["matchConditions"]).iter().enumerate() {
+        let place = place.index(index);
+        let expression = condition.text(&["expression"]).trim();
+        required(expression, place.child("expression"), wrong);
+        let own = condition.text(&["name"]);
+        if required(own, place.child("name"), wrong) {
+            name(own, names::qualified_name, place.child("name"), wrong);
+            if !seen.insert(own) {
+                wrong.push(FieldError::duplicate(place.child("name"), own));
+            }
+        }
+    }
+}
+
+pub(super) fn selectors(parent: &Value, place: &FieldPath, wrong: &mut Errors) {
     for member in ["namespaceSelector", "objectSelector"] {
         if let Some(selector) = parent.at(&[member]).filter(|value| !value.is_null()) {
             wrong.extend(validate_selector(selector, &place.child(member)));
@@ -130,7 +154,7 @@ fn review_versions(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
 }
 
 /// A rule: which operations on which resources.
-fn operations_rule(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
+pub(super) fn operations_rule(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
     let operations = rule.list(&["operations"]);
     if operations.is_empty() {
         wrong.push(FieldError::required(place.child("operations"), ""));
@@ -150,8 +174,16 @@ fn operations_rule(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
         }
         wildcard_alone(rule, member, called, place, wrong);
     }
-    if rule.list(&["resources"]).is_empty() {
+    let resources = rule.list(&["resources"]);
+    if resources.is_empty() {
         wrong.push(FieldError::required(place.child("resources"), ""));
+    }
+    if resources.len() > 1 && resources.iter().any(|entry| entry.as_str() == Some("*/*")) {
+        wrong.push(FieldError::invalid(
+            place.child("resources"),
+            resources.to_vec(),
+            "if '*/*' is present, must not specify other resources",
+        ));
     }
     if rule.has(&["scope"]) {
         one_of(
@@ -184,28 +216,18 @@ fn client_config(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
             "exactly one of url or service is required",
         ));
     } else if has_url {
-        let rest = url.strip_prefix("https://");
-        if rest.is_none() {
-            wrong.push(FieldError::invalid(
-                place.child("url"),
-                url,
-                "'https' is the only allowed URL scheme; desired format: https://host[/path]",
-            ));
-        } else if rest.is_some_and(|rest| rest.split('/').next().is_none_or(str::is_empty)) {
-            wrong.push(FieldError::invalid(
-                place.child("url"),
-                url,
-                "host must be specified; desired format: https://host[/path]",
-            ));
-        }
+        hook_url(url, &place.child("url"), wrong);
     } else {
         let place = place.child("service");
         for member in ["name", "namespace"] {
             let text = hook.text(&["clientConfig", "service", member]);
-            let missing = format!("service {member} is required");
-            if text.is_empty() {
-                wrong.push(FieldError::required(place.child(member), missing));
-            }
+            required(text, place.child(member), wrong);
+        }
+        if let Some(text) = hook
+            .at(&["clientConfig", "service", "path"])
+            .and_then(Value::as_str)
+        {
+            url_path(text, &place.child("path"), wrong);
         }
         let number = hook
             .int(&["clientConfig", "service", "port"])
@@ -220,161 +242,73 @@ fn client_config(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What validating admission policies do.
-pub(crate) fn validating_policy() -> Rules {
-    Rules::validating(|policy, wrong| {
-        let spec = policy.get("spec").unwrap_or(&Value::Null);
-        let place = path(&["spec"]);
-        policy_spec(spec, &place, wrong);
-        let validations = spec.list(&["validations"]);
-        if validations.is_empty() && spec.list(&["auditAnnotations"]).is_empty() {
-            const DETAIL: &str = "validations or auditAnnotations must contain at least one item";
-            for member in ["validations", "auditAnnotations"] {
-                wrong.push(FieldError::required(place.child(member), DETAIL));
-            }
-        }
-        for (index, validation) in validations.iter().enumerate() {
-            if validation.text(&["expression"]).trim().is_empty() {
-                wrong.push(FieldError::required(
-                    place.child("validations").index(index).child("expression"),
-                    "expression is not specified",
-                ));
-            }
-        }
-    })
-}
-
-/// What mutating admission policies do.
-pub(crate) fn mutating_policy() -> Rules {
-    Rules::validating(|policy, wrong| {
-        let spec = policy.get("spec").unwrap_or(&Value::Null);
-        let place = path(&["spec"]);
-        policy_spec(spec, &place, wrong);
-        if spec.list(&["mutations"]).is_empty() {
-            wrong.push(FieldError::required(
-                place.child("mutations"),
-                "mutations must contain at least one item",
-            ));
-        }
-        required_one_of(
-            spec.text(&["reinvocationPolicy"]),
-            &["IfNeeded", "Never"],
-            place.child("reinvocationPolicy"),
-            wrong,
-        );
-    })
-}
-
-fn policy_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
-    required_one_of(
-        spec.text(&["failurePolicy"]),
-        &["Fail", "Ignore"],
-        place.child("failurePolicy"),
-        wrong,
-    );
-    if spec.has(&["paramKind"]) {
-        for member in ["apiVersion", "kind"] {
-            required(
-                spec.text(&["paramKind", member]),
-                place.child("paramKind").child(member),
-                wrong,
-            );
-        }
-    }
-    let place = place.child("matchConstraints");
-    let Some(constraints) = spec.at(&["matchConstraints"]).filter(|v| !v.is_null()) else {
-        wrong.push(FieldError::required(place, ""));
-        return;
+/// Where a webhook listens: a host and a path, and nothing else.
+fn hook_url(url: &str, place: &FieldPath, wrong: &mut Errors) {
+    const FORM: &str = "; desired format: https://host[/path]";
+    let mut complain = |shown: &str, detail: String| {
+        wrong.push(FieldError::invalid(place.clone(), shown, detail));
     };
-    match_resources(constraints, &place, wrong);
-    if constraints.list(&["resourceRules"]).is_empty() {
-        wrong.push(FieldError::required(place.child("resourceRules"), ""));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    if scheme != "https" {
+        complain(
+            scheme,
+            format!("'https' is the only allowed URL scheme{FORM}"),
+        );
+    }
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = rest.split('/').next().unwrap_or("");
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    if host.is_empty() {
+        complain(host, format!("host must be specified{FORM}"));
+    }
+    if let Some(user) = user {
+        complain(
+            user,
+            "user information is not permitted in the URL".to_owned(),
+        );
+    }
+    if !fragment.is_empty() {
+        complain(
+            fragment,
+            "fragments are not permitted in the URL".to_owned(),
+        );
+    }
+    if !query.is_empty() {
+        complain(
+            query,
+            "query parameters are not permitted in the URL".to_owned(),
+        );
     }
 }
 
-fn match_resources(resources: &Value, place: &FieldPath, wrong: &mut Errors) {
-    selectors(resources, place, wrong);
-    for list in ["resourceRules", "excludeResourceRules"] {
-        for (index, rule) in resources.list(&[list]).iter().enumerate() {
-            operations_rule(rule, &place.child(list).index(index), wrong);
-        }
+/// The path of a webhook: from the root, without empty steps.
+fn url_path(text: &str, place: &FieldPath, wrong: &mut Errors) {
+    let mut complain = |detail: String| {
+        wrong.push(FieldError::invalid(place.clone(), text, detail));
+    };
+    if text.is_empty() || text == "/" {
+        return;
     }
-    one_of(
-        resources.text(&["matchPolicy"]),
-        &["Equivalent", "Exact"],
-        place.child("matchPolicy"),
-        wrong,
-    );
-}
-
-/// What bindings of mutating admission policies do.
-pub(crate) fn policy_binding() -> Rules {
-    Rules::validating(binding)
-}
-
-/// What bindings of validating admission policies do.
-pub(crate) fn validating_policy_binding() -> Rules {
-    Rules::validating(|object, wrong| {
-        binding(object, wrong);
-        let place = path(&["spec", "validationActions"]);
-        let actions = object.value().list(&["spec", "validationActions"]);
-        if actions.is_empty() {
-            wrong.push(FieldError::required(
-                place.clone(),
-                "at least one validation action is required",
-            ));
+    if text == "//" {
+        return complain("segment[0] may not be empty".to_owned());
+    }
+    if !text.starts_with('/') {
+        complain("must start with a '/'".to_owned());
+    }
+    let steps: Vec<&str> = text.get(1..).unwrap_or("").split('/').collect();
+    for (index, step) in steps.iter().enumerate() {
+        if step.is_empty() {
+            complain(format!("segment[{index}] may not be empty"));
         }
-        let mut seen: HashSet<&str> = HashSet::new();
-        for (index, action) in actions.iter().enumerate() {
-            let text = action.as_str().unwrap_or("");
-            one_of(text, &["Audit", "Deny", "Warn"], place.index(index), wrong);
-            if !seen.insert(text) {
-                wrong.push(FieldError::duplicate(place.index(index), text));
+        for failure in names::dns1123_subdomain(step) {
+            if !step.is_empty() {
+                complain(format!("segment[{index}]: {failure}"));
             }
         }
-        let has = |action: &str| actions.iter().any(|found| found.as_str() == Some(action));
-        if has("Deny") && has("Warn") {
-            wrong.push(FieldError::invalid(
-                place,
-                actions.to_vec(),
-                "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)",
-            ));
-        }
-    })
-}
-
-fn binding(object: &Object, wrong: &mut Errors) {
-    let spec = object.get("spec").unwrap_or(&Value::Null);
-    let place = path(&["spec"]);
-    let policy = spec.text(&["policyName"]);
-    if required(policy, place.child("policyName"), wrong) {
-        name(
-            policy,
-            names::dns1123_subdomain,
-            place.child("policyName"),
-            wrong,
-        );
-    }
-    if let Some(reference) = spec.at(&["paramRef"]).filter(|value| !value.is_null()) {
-        let place = place.child("paramRef");
-        if reference.text(&["name"]).is_empty() != reference.has(&["selector"]) {
-            wrong.push(FieldError::required(
-                place.child("name"),
-                "one of name or selector must be specified",
-            ));
-        }
-        required_one_of(
-            reference.text(&["parameterNotFoundAction"]),
-            &["Allow", "Deny"],
-            place.child("parameterNotFoundAction"),
-            wrong,
-        );
-    }
-    if let Some(resources) = spec
-        .at(&["matchResources"])
-        .filter(|value| !value.is_null())
-    {
-        match_resources(resources, &place.child("matchResources"), wrong);
     }
 }
 
@@ -457,11 +391,11 @@ fn service_target(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
             wrong,
         );
     }
-    port(
-        spec.int(&["service", "port"]).unwrap_or(0),
-        service.child("port"),
-        wrong,
-    );
+    let number = spec.int(&["service", "port"]).unwrap_or(0);
+    if !(1..=65535).contains(&number) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        wrong.push(FieldError::invalid(service.child("port"), number, detail));
+    }
     if trusting && !bundle.is_empty() {
         wrong.push(FieldError::invalid(
             place.child("insecureSkipTLSVerify"),

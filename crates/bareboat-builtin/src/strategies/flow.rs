@@ -1,10 +1,14 @@
 //! Flow schemas, priority levels and certificate signing requests.
 
+mod rules;
+
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required_one_of};
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value, names};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::{HashMap, HashSet};
 
 /// What flow schemas do.
@@ -38,6 +42,19 @@ pub(crate) fn flow_schema() -> Rules {
         } else {
             name(level, names::dns1123_subdomain, level_place, wrong);
         }
+        if let Some(method) = spec
+            .at(&["distinguisherMethod"])
+            .filter(|value| !value.is_null())
+        {
+            let ty = method.text(&["type"]);
+            if !matches!(ty, "ByNamespace" | "ByUser") {
+                wrong.push(FieldError::not_supported(
+                    place.child("distinguisherMethod").child("type"),
+                    method.clone(),
+                    ["ByNamespace", "ByUser"],
+                ));
+            }
+        }
         for (index, rule) in spec.list(&["rules"]).iter().enumerate() {
             let place = place.child("rules").index(index);
             if rule.list(&["subjects"]).is_empty() {
@@ -46,6 +63,7 @@ pub(crate) fn flow_schema() -> Rules {
                     "subjects must contain at least one value",
                 ));
             }
+            rules::rule(rule, &place, wrong);
             if rule.list(&["resourceRules"]).is_empty()
                 && rule.list(&["nonResourceRules"]).is_empty()
             {
@@ -84,11 +102,12 @@ pub(crate) fn priority_level() -> Rules {
                         "must be nil if the type is Limited",
                     ));
                 }
-                if !spec.has(&["limited"]) {
-                    wrong.push(FieldError::required(
+                match spec.at(&["limited"]).filter(|value| !value.is_null()) {
+                    None => wrong.push(FieldError::required(
                         place.child("limited"),
                         "must not be empty when type is Limited",
-                    ));
+                    )),
+                    Some(limited) => rules::limited(limited, &place.child("limited"), wrong),
                 }
             }
             _ => {}
@@ -221,11 +240,13 @@ fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
 fn validate_request(request: &Object, wrong: &mut Errors) {
     let value = request.value();
     let place = path(&["spec"]);
-    let pem = value.text(&["spec", "request"]);
-    if pem.is_empty() {
+    let request = value
+        .at(&["spec", "request"])
+        .filter(|value| !value.is_null());
+    if !request.is_some_and(|request| holds_pem(request, "CERTIFICATE REQUEST")) {
         wrong.push(FieldError::invalid(
             place.child("request"),
-            "",
+            request.cloned().unwrap_or_default(),
             "PEM block type must be CERTIFICATE REQUEST",
         ));
     }
@@ -255,6 +276,14 @@ fn validate_request(request: &Object, wrong: &mut Errors) {
             "may not specify a duration less than 600 seconds (10 minutes)",
         ));
     }
+}
+
+/// Whether a value is base64 of text with a block of that type.
+fn holds_pem(value: &Value, block: &str) -> bool {
+    let text = value.as_str().unwrap_or("");
+    let bytes = STANDARD.decode(text).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.contains(&format!("-----BEGIN {block}-----"))
 }
 
 fn signer(text: &str, wrong: &mut Errors) {
@@ -309,6 +338,16 @@ fn decisions(new: &Object, old: &Object, part: &str, wrong: &mut Errors) {
                 wrong.push(FieldError::forbidden(place.clone(), detail));
             }
         }
+        let given = new
+            .at(&["status", "certificate"])
+            .filter(|value| !value.is_null());
+        if given.is_some_and(|given| !holds_pem(given, "CERTIFICATE")) {
+            wrong.push(FieldError::invalid(
+                path(&["status", "certificate"]),
+                "<certificate data>",
+                "must contain at least one CERTIFICATE PEM block",
+            ));
+        }
         let issued = old.value().text(&["status", "certificate"]);
         if !issued.is_empty() && new.value().text(&["status", "certificate"]) != issued {
             wrong.push(FieldError::forbidden(
@@ -318,6 +357,19 @@ fn decisions(new: &Object, old: &Object, part: &str, wrong: &mut Errors) {
         }
     }
     let conditions = new.value().list(&["status", "conditions"]);
+    for (index, condition) in conditions.iter().enumerate() {
+        let place = place.index(index);
+        let ty = condition.text(&["type"]);
+        if ty.is_empty() {
+            wrong.push(FieldError::required(place.child("type"), ""));
+        }
+        let status = condition.text(&["status"]);
+        let known: &[&str] = match ty {
+            "Approved" | "Denied" | "Failed" => &["True"],
+            _ => &["False", "True", "Unknown"],
+        };
+        required_one_of(status, known, place.child("status"), wrong);
+    }
     let both = ["Approved", "Denied"].iter().all(|ty| {
         conditions
             .iter()
@@ -327,7 +379,7 @@ fn decisions(new: &Object, old: &Object, part: &str, wrong: &mut Errors) {
     if both {
         wrong.push(FieldError::invalid(
             place,
-            conditions.to_vec(),
+            "Denied",
             "Approved and Denied conditions are mutually exclusive",
         ));
     }

@@ -1,14 +1,51 @@
 //! Ingresses and their classes.
 
 use super::Rules;
-use super::check::{Errors, immutable, name, one_of, path, port, port_name, required};
+use super::check::{Errors, immutable, ip, name, one_of, path, port, port_name, required};
 use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 
 /// What ingresses do.
 pub(crate) fn ingress() -> Rules {
-    Rules::validating(validate_ingress).warning(warnings::ingress)
+    Rules::validating(validate_ingress)
+        .at_first(|ingress, wrong| {
+            const OLD: &str = "kubernetes.io/ingress.class";
+            let class = ingress.value().text(&["spec", "ingressClassName"]);
+            let Some(old) = ingress.annotation(OLD).filter(|_| !class.is_empty()) else {
+                return;
+            };
+            if old != class {
+                let place = path(&["annotations"]).child(OLD);
+                let detail = "must match `ingressClassName` when both are specified";
+                wrong.push(FieldError::invalid(place, old, detail));
+            }
+        })
+        .statuses(|new, _, wrong| {
+            let entries = new.value().list(&["status", "loadBalancer", "ingress"]);
+            for (index, entry) in entries.iter().enumerate() {
+                let place = path(&["status", "loadBalancer", "ingress"]).index(index);
+                balancer(entry, &place, wrong);
+            }
+        })
+        .warning(warnings::ingress)
+}
+
+/// Checks under which address or name a balancer can be reached.
+pub(super) fn balancer(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let address = entry.text(&["ip"]);
+    if !address.is_empty() {
+        ip(address, place.child("ip"), wrong);
+    }
+    let named = entry.text(&["hostname"]);
+    if !named.is_empty() {
+        let place = place.child("hostname");
+        name(named, names::dns1123_subdomain, place.clone(), wrong);
+        if named.parse::<std::net::IpAddr>().is_ok() {
+            let detail = "must be a DNS name, not an IP address";
+            wrong.push(FieldError::invalid(place, named, detail));
+        }
+    }
 }
 
 fn validate_ingress(ingress: &Object, wrong: &mut Errors) {
@@ -51,6 +88,11 @@ fn validate_ingress(ingress: &Object, wrong: &mut Errors) {
                 place.child("hosts").index(index),
                 wrong,
             );
+        }
+        let secret = tls.text(&["secretName"]);
+        if !secret.is_empty() {
+            let place = place.child("secretName");
+            name(secret, names::dns1123_subdomain, place, wrong);
         }
     }
     let class = spec.text(&["ingressClassName"]);
@@ -152,6 +194,11 @@ fn backend(backend: &Value, place: &FieldPath, wrong: &mut Errors) {
         )),
         (true, false) => {
             let place = place.child("resource");
+            let group = backend.text(&["resource", "apiGroup"]);
+            if !group.is_empty() {
+                let place = place.child("apiGroup");
+                name(group, names::dns1123_subdomain, place, wrong);
+            }
             for member in ["kind", "name"] {
                 required(
                     backend.text(&["resource", member]),
@@ -164,7 +211,7 @@ fn backend(backend: &Value, place: &FieldPath, wrong: &mut Errors) {
             let service = backend.text(&["service", "name"]);
             let name_place = place.child("service").child("name");
             if required(service, name_place.clone(), wrong) {
-                name(service, names::dns1035_label, name_place, wrong);
+                name(service, names::dns1123_label, name_place, wrong);
             }
             let named = backend.text(&["service", "port", "name"]);
             let number = backend.int(&["service", "port", "number"]).unwrap_or(0);
@@ -199,17 +246,62 @@ fn backend(backend: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
+/// An object that tells a controller more.
+fn parameters(given: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let group = given.text(&["apiGroup"]);
+    if !group.is_empty() {
+        name(
+            group,
+            names::dns1123_subdomain,
+            place.child("apiGroup"),
+            wrong,
+        );
+    }
+    for member in ["kind", "name"] {
+        let text = given.text(&[member]);
+        if required(text, place.child(member), wrong) {
+            name(text, names::path_segment, place.child(member), wrong);
+        }
+    }
+    let namespace = given.at(&["namespace"]).and_then(Value::as_str);
+    let at = place.child("namespace");
+    match (given.text(&["scope"]), namespace) {
+        ("Cluster", Some(_)) => {
+            let detail = "`parameters.scope` is set to 'Cluster'";
+            wrong.push(FieldError::forbidden(at, detail));
+        }
+        ("Namespace", None) => {
+            let detail = "`parameters.scope` is set to 'Namespace'";
+            wrong.push(FieldError::required(at, detail));
+        }
+        ("Namespace", Some(namespace)) => name(namespace, names::dns1123_label, at, wrong),
+        ("Cluster", None) => {}
+        (scope, _) => one_of(
+            scope,
+            &["Cluster", "Namespace"],
+            place.child("scope"),
+            wrong,
+        ),
+    }
+}
+
 /// What ingress classes do.
 pub(crate) fn ingress_class() -> Rules {
     Rules::validating(|class, wrong| {
         let controller = class.value().text(&["spec", "controller"]);
         let place = path(&["spec", "controller"]);
-        if required(controller, place.clone(), wrong) && !controller.contains('/') {
-            wrong.push(FieldError::invalid(
-                place,
-                controller,
-                "must be a domain-prefixed path (such as \"acme.io/foo\")",
-            ));
+        if required(controller, place.clone(), wrong) {
+            match controller.split_once('/') {
+                Some((domain, _)) => name(domain, names::dns1123_subdomain, place, wrong),
+                None => {
+                    let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+                    wrong.push(FieldError::invalid(place, controller, detail));
+                }
+            }
+        }
+        let given = class.at(&["spec", "parameters"]);
+        if let Some(given) = given.filter(|value| !value.is_null()) {
+            parameters(given, &path(&["spec", "parameters"]), wrong);
         }
     })
     .updating(|new, old, wrong| {

@@ -4,7 +4,7 @@ use super::check::path;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::metadata::validate_finalizer_name;
-use bareboat_api::{FieldError, Object, Value, value};
+use bareboat_api::{FieldError, FieldPath, Object, Value, value};
 
 /// The finalizer that keeps a namespace until its content is gone.
 const FINALIZER: &str = "kubernetes";
@@ -47,7 +47,7 @@ impl Strategy for NamespaceStrategy {
     }
 
     fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        finalizers(new)
+        finalizers(new, |_| path(&["spec", "finalizers"]))
     }
 
     fn validate_update(
@@ -57,7 +57,7 @@ impl Strategy for NamespaceStrategy {
         ctx: &WriteContext<'_>,
     ) -> Vec<FieldError> {
         match ctx.subresource {
-            Some("finalize") => finalizers(new),
+            Some("finalize") => finalizers(new, |index| path(&["spec", "finalizers"]).index(index)),
             Some("status") => phase(new),
             _ => Vec::new(),
         }
@@ -81,14 +81,18 @@ impl Strategy for NamespaceStrategy {
     }
 }
 
-fn finalizers(namespace: &Object) -> Vec<FieldError> {
-    namespace
-        .value()
-        .list(&["spec", "finalizers"])
-        .iter()
-        .filter_map(Value::as_str)
-        .flat_map(|name| validate_finalizer_name(name, &path(&["spec", "finalizers"])))
-        .collect()
+fn finalizers(namespace: &Object, place_of: fn(usize) -> FieldPath) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let given = namespace.value().list(&["spec", "finalizers"]);
+    for (index, name) in given.iter().filter_map(Value::as_str).enumerate() {
+        let place = place_of(index);
+        wrong.extend(validate_finalizer_name(name, &place));
+        if !name.contains('/') && name != FINALIZER {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            wrong.push(FieldError::invalid(place, name, detail));
+        }
+    }
+    wrong
 }
 
 fn phase(namespace: &Object) -> Vec<FieldError> {

@@ -2,10 +2,11 @@
 
 use super::Rules;
 use super::check::{
-    Errors, cidr, immutable, ip, name, one_of, path, port, required, required_one_of,
+    CIDR, Errors, IMMUTABLE, cidr, immutable, ip, name, one_of, path, port, port_or_name, required,
+    required_one_of, starts_at_its_address,
 };
 use super::container::PROTOCOLS;
-use crate::reach::Reach;
+use crate::reach::{Fill, Reach};
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 use std::collections::HashSet;
@@ -25,8 +26,21 @@ pub(crate) fn endpoints() -> Rules {
             }
             for list in ["addresses", "notReadyAddresses"] {
                 for (index, address) in subset.list(&[list]).iter().enumerate() {
-                    let place = place.child(list).index(index).child("ip");
-                    endpoint_ip(address.text(&["ip"]), place, wrong);
+                    let place = place.child(list).index(index);
+                    endpoint_ip(address.text(&["ip"]), place.child("ip"), wrong);
+                    let host = address.text(&["hostname"]);
+                    if !host.is_empty() {
+                        name(host, names::dns1123_label, place.child("hostname"), wrong);
+                    }
+                    let node = address.text(&["nodeName"]);
+                    if !node.is_empty() {
+                        name(
+                            node,
+                            names::dns1123_subdomain,
+                            place.child("nodeName"),
+                            wrong,
+                        );
+                    }
                 }
             }
             let ports = subset.list(&["ports"]);
@@ -49,9 +63,18 @@ pub(crate) fn endpoints() -> Rules {
                     place.child("protocol"),
                     wrong,
                 );
+                app_protocol(entry, &place, wrong);
             }
         }
     })
+}
+
+/// What is spoken at a port, if that is told.
+pub(super) fn app_protocol(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
+    if let Some(protocol) = entry.at(&["appProtocol"]).and_then(Value::as_str) {
+        let place = place.child("appProtocol");
+        name(protocol, names::qualified_name, place, wrong);
+    }
 }
 
 /// Traffic may not be led to the server itself or to everybody.
@@ -80,14 +103,29 @@ fn endpoint_ip(text: &str, place: FieldPath, wrong: &mut Errors) {
 
 /// What endpoint slices do.
 pub(crate) fn endpoint_slice() -> Rules {
-    Rules::validating(validate_slice).updating(|new, old, wrong| {
-        immutable(
-            new.get("addressType"),
-            old.get("addressType"),
-            path(&["addressType"]),
-            wrong,
-        );
-    })
+    Rules::validating(validate_slice)
+        .creating(|slice, _| without_topology(slice))
+        .changing(|slice, _, _| without_topology(slice))
+        .warning(|new, _| {
+            let named = new.value().text(&["addressType"]) == "FQDN";
+            let text = "spec.addressType: FQDN endpoints are deprecated";
+            named.then(|| text.to_owned()).into_iter().collect()
+        })
+        .updating(|new, old, wrong| {
+            immutable(
+                new.get("addressType"),
+                old.get("addressType"),
+                path(&["addressType"]),
+                wrong,
+            );
+        })
+}
+
+/// The newest version does not say where endpoints are in words of the oldest.
+fn without_topology(slice: &mut Object) {
+    for endpoint in slice.map_mut().each("endpoints") {
+        endpoint.remove("deprecatedTopology");
+    }
 }
 
 fn validate_slice(slice: &Object, wrong: &mut Errors) {
@@ -122,6 +160,7 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
             place.child("protocol"),
             wrong,
         );
+        app_protocol(entry, &place, wrong);
     }
     let endpoints = value.list(&["endpoints"]);
     if endpoints.len() > MAX_ENDPOINTS {
@@ -133,6 +172,7 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
         return;
     }
     for (index, endpoint) in endpoints.iter().enumerate() {
+        endpoint_details(endpoint, &path(&["endpoints"]).index(index), wrong);
         let place = path(&["endpoints"]).index(index).child("addresses");
         let addresses = endpoint.list(&["addresses"]);
         if addresses.is_empty() {
@@ -163,6 +203,32 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
     }
 }
 
+/// Where an endpoint is, and for whom.
+fn endpoint_details(endpoint: &Value, place: &FieldPath, wrong: &mut Errors) {
+    if let Some(node) = endpoint.at(&["nodeName"]).and_then(Value::as_str) {
+        let place = place.child("nodeName");
+        name(node, names::dns1123_subdomain, place, wrong);
+    }
+    if let Some(host) = endpoint.at(&["hostname"]).and_then(Value::as_str) {
+        name(host, names::dns1123_label, place.child("hostname"), wrong);
+    }
+    for (list, rule) in [
+        ("forZones", names::label_value as fn(&str) -> Vec<String>),
+        ("forNodes", names::dns1123_subdomain),
+    ] {
+        let mut seen: HashSet<&str> = HashSet::new();
+        for (index, hint) in endpoint.list(&["hints", list]).iter().enumerate() {
+            let place = place.child("hints").child(list).index(index).child("name");
+            let text = hint.text(&["name"]);
+            if seen.insert(text) {
+                name(text, rule, place, wrong);
+            } else {
+                wrong.push(FieldError::duplicate(place, text));
+            }
+        }
+    }
+}
+
 /// What network policies do.
 pub(crate) fn network_policy() -> Rules {
     Rules::validating(|policy, wrong| {
@@ -178,16 +244,19 @@ pub(crate) fn network_policy() -> Rules {
                     policy_peer(peer, &place.child(peers).index(index), wrong);
                 }
                 for (index, entry) in rule.list(&["ports"]).iter().enumerate() {
-                    one_of(
-                        entry.text(&["protocol"]),
-                        &PROTOCOLS,
-                        place.child("ports").index(index).child("protocol"),
-                        wrong,
-                    );
+                    policy_port(entry, &place.child("ports").index(index), wrong);
                 }
             }
         }
         let types = spec.list(&["policyTypes"]);
+        if types.len() > 2 {
+            wrong.push(FieldError::invalid(
+                place.child("policyTypes"),
+                types.to_vec(),
+                "may not specify more than two policyTypes",
+            ));
+            return;
+        }
         for (index, ty) in types.iter().enumerate() {
             one_of(
                 ty.as_str().unwrap_or(""),
@@ -197,6 +266,38 @@ pub(crate) fn network_policy() -> Rules {
             );
         }
     })
+}
+
+/// A port, a port by name, or a range of ports.
+fn policy_port(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let protocol = entry.text(&["protocol"]);
+    let known = ["TCP", "UDP", "SCTP"];
+    one_of(protocol, &known, place.child("protocol"), wrong);
+    let first = entry.at(&["port"]).filter(|value| !value.is_null());
+    if first.is_some() {
+        port_or_name(first, place.child("port"), wrong);
+    }
+    let Some(last) = entry.int(&["endPort"]) else {
+        return;
+    };
+    let at = place.child("endPort");
+    match first {
+        None => {
+            let detail = "may not be specified when `port` is not specified";
+            wrong.push(FieldError::invalid(at, last, detail));
+        }
+        Some(Value::Int(first)) => {
+            if last < *first {
+                let detail = "must be greater than or equal to `port`";
+                wrong.push(FieldError::invalid(at.clone(), *first, detail));
+            }
+            port(last, at, wrong);
+        }
+        Some(_) => {
+            let detail = "may not be specified when `port` is non-numeric";
+            wrong.push(FieldError::invalid(at, last, detail));
+        }
+    }
 }
 
 fn policy_peer(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
@@ -209,14 +310,7 @@ fn policy_peer(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
     if peer.has(&["ipBlock"]) {
         given += 1;
-        let block = peer.text(&["ipBlock", "cidr"]);
-        if cidr(block).is_none() {
-            wrong.push(FieldError::invalid(
-                place.child("ipBlock").child("cidr"),
-                block,
-                "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
-            ));
-        }
+        address_block(peer, &place.child("ipBlock"), wrong);
         if given > 1 {
             wrong.push(FieldError::forbidden(
                 place.clone(),
@@ -229,19 +323,83 @@ fn policy_peer(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
+/// A range, and ranges within it that are left out.
+fn address_block(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let text = peer.text(&["ipBlock", "cidr"]);
+    if !required(text, place.child("cidr"), wrong) {
+        return;
+    }
+    let Some((address, length)) = cidr(text) else {
+        return wrong.push(FieldError::invalid(place.child("cidr"), text, CIDR));
+    };
+    for (index, entry) in peer.list(&["ipBlock", "except"]).iter().enumerate() {
+        let place = place.child("except").index(index);
+        let text = entry.as_str().unwrap_or("");
+        match cidr(text) {
+            None => wrong.push(FieldError::invalid(place, text, CIDR)),
+            Some((inner, longer)) if longer > length && within(inner, address, length) => {}
+            Some(_) => {
+                let detail = "must be a strict subset of `cidr`";
+                wrong.push(FieldError::invalid(place, text, detail));
+            }
+        }
+    }
+}
+
+fn within(inner: std::net::IpAddr, outer: std::net::IpAddr, length: u8) -> bool {
+    use std::net::IpAddr::{V4, V6};
+    let same = |a: u128, b: u128, width: u32| {
+        let host = width - u32::from(length);
+        host >= 128 || a >> host == b >> host
+    };
+    match (inner, outer) {
+        (V4(a), V4(b)) => same(u32::from(a).into(), u32::from(b).into(), 32),
+        (V6(a), V6(b)) => same(a.into(), b.into(), 128),
+        _ => false,
+    }
+}
+
 /// What IP addresses do: they are named after themselves.
 pub(crate) fn ip_address() -> Rules {
     Rules::validating(|object, wrong| {
-        ip(object.name(), path(&["metadata", "name"]), wrong);
+        let own = object.name();
+        ip(own, path(&["metadata", "name"]), wrong);
+        if let Ok(address) = own.parse::<std::net::IpAddr>()
+            && address.to_string() != own
+        {
+            let detail = format!("must be in canonical form (\"{address}\")");
+            wrong.push(FieldError::invalid(
+                path(&["metadata", "name"]),
+                own,
+                detail,
+            ));
+        }
         let place = path(&["spec", "parentRef"]);
         if !object.value().has(&["spec", "parentRef"]) {
             wrong.push(FieldError::required(place, ""));
             return;
         }
+        let parent = |member| object.value().text(&["spec", "parentRef", member]);
+        let group = parent("group");
+        if !group.is_empty() {
+            name(group, names::dns1123_subdomain, place.child("group"), wrong);
+        }
         for member in ["resource", "name"] {
-            required(
-                object.value().text(&["spec", "parentRef", member]),
-                place.child(member),
+            if required(parent(member), place.child(member), wrong) {
+                name(
+                    parent(member),
+                    names::path_segment,
+                    place.child(member),
+                    wrong,
+                );
+            }
+        }
+        let namespace = parent("namespace");
+        if !namespace.is_empty() {
+            name(
+                namespace,
+                names::path_segment,
+                place.child("namespace"),
                 wrong,
             );
         }
@@ -267,27 +425,42 @@ pub(crate) fn service_cidr() -> Rules {
                 "at least one CIDR required",
             ));
         }
+        if given.len() > 2 {
+            let detail = "may only hold up to 2 values";
+            let spec = object.get("spec").cloned().unwrap_or_default();
+            return wrong.push(FieldError::invalid(place, spec, detail));
+        }
+        let mut families = Vec::new();
         for (index, entry) in given.iter().enumerate() {
             let text = entry.as_str().unwrap_or("");
-            if cidr(text).is_none() {
-                wrong.push(FieldError::invalid(
-                    place.index(index),
-                    text,
-                    "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
-                ));
+            match cidr(text) {
+                None => wrong.push(FieldError::invalid(place.index(index), text, CIDR)),
+                Some((address, length)) => {
+                    families.push(address.is_ipv4());
+                    if !starts_at_its_address(address, length) {
+                        let detail = "must not have bits set beyond the prefix length";
+                        wrong.push(FieldError::invalid(place.index(index), text, detail));
+                    }
+                }
             }
+        }
+        if families.len() == 2 && families[0] == families[1] {
+            let detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+            wrong.push(FieldError::invalid(place, given.to_vec(), detail));
         }
     })
     .updating(|new, old, wrong| {
         let list = |object: &Object| object.value().list(&["spec", "cidrs"]).to_vec();
         let (after, before) = (list(new), list(old));
         // A second family may join later; nothing else changes.
-        if !(after.starts_with(&before) && (after.len() == before.len() || before.len() == 1)) {
-            wrong.push(FieldError::invalid(
-                path(&["spec", "cidrs"]),
-                after,
-                "field is immutable",
-            ));
+        let place = path(&["spec", "cidrs"]);
+        if after.len() < before.len() {
+            return wrong.push(FieldError::invalid(place, after, IMMUTABLE));
+        }
+        for (index, (now, was)) in after.iter().zip(&before).enumerate() {
+            if now != was {
+                wrong.push(FieldError::invalid(place.index(index), now.clone(), IMMUTABLE));
+            }
         }
     })
 }
@@ -309,11 +482,15 @@ pub(crate) fn lease() -> Rules {
             place.child("leaseTransitions"),
             wrong,
         );
-        if !spec.text(&["preferredHolder"]).is_empty() && spec.text(&["strategy"]).is_empty() {
-            wrong.push(FieldError::forbidden(
-                place.child("preferredHolder"),
-                "may only be specified if `strategy` is defined",
-            ));
-        }
     })
+    .creating(|lease, _| without_coordination(lease))
+    .changing(|lease, _, _| without_coordination(lease))
+}
+
+/// Election by strategy is behind a gate that is shut by default.
+fn without_coordination(lease: &mut Object) {
+    let spec = lease.map_mut().object_mut("spec");
+    for member in ["strategy", "preferredHolder"] {
+        spec.remove(member);
+    }
 }

@@ -1,25 +1,82 @@
 //! Nodes: some of their facts are told once.
 
 use super::Rules;
-use super::check::{Errors, one_of, path, required};
+use super::amounts::amount_of;
+use super::check::{CIDR, Errors, cidr, name, path, required_one_of};
 use crate::reach::Reach;
-use bareboat_api::{FieldError, Object, Value};
+use bareboat_api::{FieldError, Map, Object, Value, names};
+use std::collections::HashSet;
 
 /// What nodes do.
 pub(crate) fn node() -> Rules {
-    Rules::validating(validate).updating(validate_update)
+    Rules::validating(validate)
+        .creating(|node, _| without_source(node))
+        .changing(|node, _, _| without_source(node))
+        .updating(validate_update)
+        .statuses(|new, _, wrong| resources(new, wrong))
+        .warning(|new, _| {
+            let old = new.value().has(&["spec", "externalID"]);
+            let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+            old.then(|| text.to_owned()).into_iter().collect()
+        })
+}
+
+/// Nodes are no longer configured through their objects.
+fn without_source(node: &mut Object) {
+    node.map_mut().object_mut("spec").remove("configSource");
 }
 
 fn validate(node: &Object, wrong: &mut Errors) {
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
     for (index, taint) in node.value().list(&["spec", "taints"]).iter().enumerate() {
-        let place = path(&["spec", "taints"]).index(index);
-        required(taint.text(&["key"]), place.child("key"), wrong);
-        one_of(
-            taint.text(&["effect"]),
+        // Upstream names taints as if they were metadata.
+        let place = path(&["metadata", "taints"]).index(index);
+        let (key, effect) = (taint.text(&["key"]), taint.text(&["effect"]));
+        name(key, names::qualified_name, place.child("key"), wrong);
+        let value = taint.text(&["value"]);
+        name(value, names::label_value, place.child("value"), wrong);
+        required_one_of(
+            effect,
             &["NoSchedule", "PreferNoSchedule", "NoExecute"],
             place.child("effect"),
             wrong,
         );
+        if !seen.insert((key, effect)) {
+            let mut error = FieldError::duplicate(place, taint.clone());
+            error.detail = "taints must be unique by key and effect pair".to_owned();
+            wrong.push(error);
+        }
+    }
+    ranges(node, wrong);
+    resources(node, wrong);
+}
+
+/// A node has at most one range of addresses of each family.
+fn ranges(node: &Object, wrong: &mut Errors) {
+    let given = node.value().list(&["spec", "podCIDRs"]);
+    let place = path(&["spec", "podCIDRs"]);
+    let mut families = Vec::new();
+    for (index, range) in given.iter().enumerate() {
+        let text = range.as_str().unwrap_or("");
+        match cidr(text) {
+            Some((address, _)) => families.push(address.is_ipv4()),
+            None => wrong.push(FieldError::invalid(place.index(index), text, CIDR)),
+        }
+    }
+    let twice = |four: bool| families.iter().filter(|family| **family == four).count() > 1;
+    if twice(true) || twice(false) {
+        let detail = "may specify no more than one CIDR for each IP family";
+        wrong.push(FieldError::invalid(place, given.to_vec(), detail));
+    }
+}
+
+fn resources(node: &Object, wrong: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        let amounts = node.value().members(&["status", list]);
+        for (resource, value) in amounts.into_iter().flat_map(Map::iter) {
+            let place = path(&["status", list]).child(resource);
+            amount_of(resource, value, &place, wrong);
+        }
     }
 }
 

@@ -1,10 +1,13 @@
-//! Pods, pod templates and nodes.
+//! Pods and pod templates.
+
+mod birth;
+mod status;
 
 use super::Rules;
 use super::check::{Errors, between, path};
 use super::pod_spec;
 use super::warnings;
-use crate::reach::{Reach, copy_member};
+use crate::reach::{Fill, Reach, copy_member};
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Map, Object, Value};
 use std::collections::HashSet;
@@ -18,12 +21,20 @@ pub(crate) fn pod() -> Rules {
         prepare_part: Some(prepare_part),
         validate: Some(|pod, wrong| {
             pod_spec::validate(spec_of(pod), &path(&["spec"]), wrong);
+            birth::validate(pod, wrong);
         }),
+        validate_new: Some(birth::validate_new),
         validate_update: Some(validate_update),
-        validate_part: Some(|new, _, part, wrong| {
-            if part == "ephemeralcontainers" {
+        validate_part: Some(|new, old, part, wrong| match part {
+            "ephemeralcontainers" => {
                 pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
             }
+            "status" => status::validate(new, old, wrong),
+            "resize" => {
+                pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
+                status::validate_resize(new, old, wrong);
+            }
+            _ => {}
         }),
         warnings: Some(warnings::pod),
         ..Rules::default()
@@ -44,51 +55,95 @@ fn spec_of(pod: &Object) -> &Value {
     pod.get("spec").unwrap_or(&Value::Null)
 }
 
-fn prepare_create(pod: &mut Object, _ctx: &WriteContext<'_>) {
+fn prepare_create(pod: &mut Object, ctx: &WriteContext<'_>) {
     let class = quality(pod.value());
-    let map = pod.map_mut();
-    // Ephemeral containers are added to pods that run.
-    map.object_mut("spec").remove("ephemeralContainers");
+    birth::select_by_own_labels(pod);
+    let gated = birth::gated(spec_of(pod), ctx.now);
+    // What ends at once still takes a second.
+    if spec_of(pod)
+        .int(&["terminationGracePeriodSeconds"])
+        .is_some_and(|seconds| seconds < 0)
+    {
+        let spec = pod.map_mut().object_mut("spec");
+        spec.insert("terminationGracePeriodSeconds", Value::Int(1));
+    }
     let mut status = Map::new();
     status.insert("phase", "Pending".into());
     status.insert("qosClass", class.into());
-    map.insert("status", status.into());
+    if let Some(conditions) = gated {
+        status.insert("conditions", conditions);
+    }
+    pod.map_mut().insert("status", status.into());
 }
 
 /// Each part of a pod that has a URL of its own changes nothing else.
 fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
-    let part = match ctx.subresource {
+    match ctx.subresource {
         Some("status") => {
-            // What a pod was promised does not change.
+            // Somebody who says nothing of what the pod was promised does not take it back.
             if let Some(class) = old.at(&["status", "qosClass"]).cloned() {
-                new.map_mut().object_mut("status").insert("qosClass", class);
+                let status = new.map_mut().object_mut("status");
+                if status.get_str("qosClass").unwrap_or("").is_empty() {
+                    status.insert("qosClass", class);
+                }
             }
-            return;
         }
-        Some("ephemeralcontainers") => "ephemeralContainers",
-        Some("resize") => "containers",
-        _ => return,
-    };
-    let wanted = new.at(&["spec", part]).cloned();
+        Some("ephemeralcontainers") => {
+            let wanted = new.at(&["spec", "ephemeralContainers"]).cloned();
+            restore(new, old);
+            let spec = new.map_mut().object_mut("spec");
+            match wanted {
+                Some(wanted) => spec.insert("ephemeralContainers", wanted),
+                None => spec.remove("ephemeralContainers"),
+            };
+        }
+        Some("resize") => {
+            let wanted = ["containers", "initContainers"].map(|list| {
+                let entries = new.value().list(&["spec", list]).iter();
+                let named = entries.map(|entry| (entry.text(&["name"]).to_owned(), entry.clone()));
+                (list, named.collect::<Vec<_>>())
+            });
+            restore(new, old);
+            for (list, wanted) in wanted {
+                for container in new.map_mut().object_mut("spec").each(list) {
+                    let name = container.get_str("name").unwrap_or("");
+                    let Some((_, wanted)) = wanted.iter().find(|(wanted, _)| wanted == name) else {
+                        continue;
+                    };
+                    for member in ["resources", "resizePolicy"] {
+                        if let Some(wanted) = wanted.as_object() {
+                            copy_member(container, wanted, member);
+                        }
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn restore(new: &mut Object, old: &Object) {
     copy_member(new.map_mut(), old.map(), "spec");
     copy_member(new.map_mut(), old.map(), "status");
-    let spec = new.map_mut().object_mut("spec");
-    match wanted {
-        Some(wanted) => {
-            spec.insert(part, wanted);
-        }
-        None => {
-            spec.remove(part);
-        }
-    }
 }
 
 /// How certain a pod can be of its share of a node, from what its containers ask for.
 // Upstream: pkg/apis/core/helper/qos, ComputePodQOS.
 pub(crate) fn quality(pod: &Value) -> &'static str {
-    let containers = ["containers", "initContainers"]
-        .into_iter()
-        .flat_map(|list| pod.list(&["spec", list]));
+    let of_pod = pod.at(&["spec"]).filter(|spec| {
+        let given = |list| {
+            spec.members(&["resources", list])
+                .is_some_and(|map| !map.is_empty())
+        };
+        given("limits") || given("requests")
+    });
+    // What the pod asks for as a whole decides, if it does.
+    let lists = match of_pod {
+        Some(_) => &[][..],
+        None => &["containers", "initContainers"][..],
+    };
+    let containers = lists.iter().flat_map(|list| pod.list(&["spec", list]));
+    let containers = of_pod.into_iter().chain(containers);
     let (mut any, mut guaranteed) = (false, true);
     for container in containers {
         for resource in ["cpu", "memory"] {
@@ -145,11 +200,13 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
         .iter()
         .map(gate_name)
         .collect();
-    for gate in after.list(&["schedulingGates"]) {
+    for (index, gate) in after.list(&["schedulingGates"]).iter().enumerate() {
         let name = gate.text(&["name"]);
         if !gates.contains(name) {
             wrong.push(FieldError::forbidden(
-                path(&["spec", "schedulingGates"]),
+                path(&["spec", "schedulingGates"])
+                    .index(index)
+                    .child("name"),
                 format!("only deletion is allowed, but found new scheduling gate '{name}'"),
             ));
         }

@@ -1,29 +1,41 @@
 //! What the spec of a pod or of a pod template may look like.
 
-use super::check::{
-    Errors, amount, between, ip, name, one_of, required, required_label, required_one_of,
-};
+mod host;
+
+use super::affinity;
+use super::amounts::{Receiver, amount_of, container_resource_name, requirements};
+use super::check::{Errors, between, name, one_of, required, required_label, required_one_of};
 use super::container::{self, Role, Surroundings};
+use super::volume_source;
+use super::volumes::validate_claim;
 use crate::reach::Reach;
 use bareboat_api::metadata::{validate_annotations, validate_labels};
-use bareboat_api::{FieldError, FieldPath, Value, names};
-use std::collections::HashSet;
+use bareboat_api::{FieldError, FieldPath, Map, Value, names};
+use std::collections::{HashMap, HashSet};
 
 /// Checks the spec of a pod.
 pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     let volumes = volumes(spec, &path.child("volumes"), wrong);
-    let around = Surroundings { volumes };
+    let claims = spec.list(&["resourceClaims"]).iter();
+    let around = Surroundings {
+        volumes,
+        claims: claims
+            .map(|claim| claim.text(&["name"]))
+            .filter(|name| !name.is_empty())
+            .collect(),
+        grace: spec.int(&["terminationGracePeriodSeconds"]).unwrap_or(0),
+        restarts: spec.text(&["restartPolicy"]),
+    };
+    device_claims(spec, &path.child("resourceClaims"), wrong);
     containers(spec, &around, path, wrong);
+    if let Some(resources) = spec.at(&["resources"]).filter(|value| !value.is_null()) {
+        let place = path.child("resources");
+        requirements(resources, Receiver::Pod, &around.claims, &place, wrong);
+    }
     required_one_of(
         spec.text(&["restartPolicy"]),
         &["Always", "OnFailure", "Never"],
         path.child("restartPolicy"),
-        wrong,
-    );
-    one_of(
-        spec.text(&["dnsPolicy"]),
-        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
-        path.child("dnsPolicy"),
         wrong,
     );
     validate_labels(
@@ -31,6 +43,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
         &path.child("nodeSelector"),
         wrong.list(),
     );
+    host::validate(spec, path, wrong);
     for member in [
         "serviceAccountName",
         "nodeName",
@@ -42,51 +55,96 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
             name(text, names::dns1123_subdomain, path.child(member), wrong);
         }
     }
-    for member in ["hostname", "subdomain"] {
-        let text = spec.text(&[member]);
-        if !text.is_empty() {
-            name(text, names::dns1123_label, path.child(member), wrong);
-        }
-    }
     between(
         spec.int(&["activeDeadlineSeconds"]),
         (1, i64::from(i32::MAX)),
         path.child("activeDeadlineSeconds"),
         wrong,
     );
-    for (index, secret) in spec.list(&["imagePullSecrets"]).iter().enumerate() {
-        let path = path.child("imagePullSecrets").index(index).child("name");
-        required(secret.text(&["name"]), path, wrong);
+    if let Some(wishes) = spec.at(&["affinity"]).filter(|value| !value.is_null()) {
+        affinity::affinity(wishes, &path.child("affinity"), wrong);
     }
-    for (index, alias) in spec.list(&["hostAliases"]).iter().enumerate() {
-        let path = path.child("hostAliases").index(index);
-        ip(alias.text(&["ip"]), path.child("ip"), wrong);
-        for host in alias.list(&["hostnames"]).iter().filter_map(Value::as_str) {
-            name(
-                host,
-                names::dns1123_subdomain,
-                path.child("hostnames"),
-                wrong,
-            );
-        }
-    }
-    tolerations(spec, &path.child("tolerations"), wrong);
-    spread(spec, &path.child("topologySpreadConstraints"), wrong);
-    for (resource, value) in spec
-        .members(&["overhead"])
-        .into_iter()
-        .flat_map(|map| map.iter())
-    {
-        amount(value, path.child("overhead").key(resource), wrong);
+    tolerations(
+        spec.list(&["tolerations"]),
+        &path.child("tolerations"),
+        wrong,
+    );
+    affinity::spread(spec, &path.child("topologySpreadConstraints"), wrong);
+    gates(spec, path, wrong);
+    // Upstream checks what a pod costs beyond its containers as if it were limits.
+    let overhead = spec.members(&["overhead"]).into_iter().flat_map(Map::iter);
+    for (resource, value) in overhead {
+        let place = path.child("overhead").child("limits").key(resource);
+        container_resource_name(resource, &place, wrong);
+        amount_of(resource, value, &place, wrong);
     }
     let preemption = spec.text(&["preemptionPolicy"]);
     if !preemption.is_empty() {
         one_of(
             preemption,
-            &["Never", "PreemptLowerPriority"],
+            &["PreemptLowerPriority", "Never"],
             path.child("preemptionPolicy"),
             wrong,
         );
+    }
+}
+
+/// What must be so before a pod counts as ready, or is scheduled at all.
+fn gates(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
+    for (index, gate) in spec.list(&["readinessGates"]).iter().enumerate() {
+        let place = path.child("readinessGates").index(index);
+        let condition = gate.text(&["conditionType"]);
+        let place = place.child("conditionType");
+        name(condition, names::qualified_name, place, wrong);
+    }
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (index, gate) in spec.list(&["schedulingGates"]).iter().enumerate() {
+        let place = path.child("schedulingGates").index(index);
+        let text = gate.text(&["name"]);
+        name(text, names::qualified_name, place.clone(), wrong);
+        if !seen.insert(text) {
+            wrong.push(FieldError::duplicate(place, text));
+        }
+    }
+}
+
+/// Devices a pod claims, each under a name of its own.
+fn device_claims(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
+    const SOURCES: [&str; 2] = ["resourceClaimName", "resourceClaimTemplateName"];
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (index, claim) in spec.list(&["resourceClaims"]).iter().enumerate() {
+        let path = path.index(index);
+        let text = claim.text(&["name"]);
+        if required(text, path.child("name"), wrong) {
+            if seen.insert(text) {
+                name(text, names::dns1123_label, path.child("name"), wrong);
+            } else {
+                wrong.push(FieldError::duplicate(path.child("name"), text));
+            }
+        }
+        let given: Vec<&str> = SOURCES
+            .into_iter()
+            .filter(|member| claim.has(&[member]))
+            .collect();
+        let complaint = match given.len() {
+            0 => Some("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"),
+            1 => None,
+            _ => Some(
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
+            ),
+        };
+        if let Some(complaint) = complaint {
+            wrong.push(FieldError::invalid(path.clone(), claim.clone(), complaint));
+        }
+        for member in given {
+            let place = path.child(member);
+            name(
+                claim.text(&[member]),
+                names::dns1123_subdomain,
+                place,
+                wrong,
+            );
+        }
     }
 }
 
@@ -103,6 +161,7 @@ pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut 
         &path.child("annotations"),
         wrong.list(),
     );
+    seccomp_annotations(template, &path.child("annotations"), wrong);
     let empty = Value::object();
     let spec = template.at(&["spec"]).unwrap_or(&empty);
     validate(spec, &path.child("spec"), wrong);
@@ -111,6 +170,29 @@ pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut 
             path.child("spec").child("ephemeralContainers"),
             "ephemeral containers not allowed in pod template",
         ));
+    }
+}
+
+/// Checks profiles of system calls that are told in annotations, as they once were.
+pub(super) fn seccomp_annotations(pod: &Value, path: &FieldPath, wrong: &mut Errors) {
+    const OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+    const OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+    let all = pod.members(&["metadata", "annotations"]);
+    for (key, profile) in all.into_iter().flat_map(Map::iter) {
+        if key != OF_POD && !key.starts_with(OF_CONTAINER) {
+            continue;
+        }
+        let path = path.child(key);
+        match profile.as_str().unwrap_or("") {
+            "runtime/default" | "docker/default" | "unconfined" => {}
+            text => match text.strip_prefix("localhost/") {
+                Some(rest) => container::descending(rest, &path, wrong),
+                None => {
+                    let detail = "must be a valid seccomp profile";
+                    wrong.push(FieldError::invalid(path, text, detail));
+                }
+            },
+        }
     }
 }
 
@@ -128,6 +210,9 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
         for (index, entry) in spec.list(&[list]).iter().enumerate() {
             let path = path.child(list).index(index);
             container::container(entry, role, around, &path, wrong);
+            if role == Role::Ephemeral {
+                ephemeral(spec, entry, &path, wrong);
+            }
             let text = entry.text(&["name"]);
             if seen.contains(&text) {
                 wrong.push(FieldError::duplicate(path.child("name"), text));
@@ -138,62 +223,69 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     }
 }
 
-/// Checks volumes and gives the names of the good ones.
-fn volumes<'a>(spec: &'a Value, path: &FieldPath, wrong: &mut Errors) -> HashSet<&'a str> {
-    let mut good: HashSet<&str> = HashSet::new();
+/// A container that is added to look at others has no life of its own.
+fn ephemeral(spec: &Value, entry: &Value, path: &FieldPath, wrong: &mut Errors) {
+    let target = entry.text(&["targetContainerName"]);
+    let known = ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| spec.list(&[list]))
+        .any(|container| container.text(&["name"]) == target);
+    if !target.is_empty() && !known {
+        let place = path.child("targetContainerName");
+        wrong.push(FieldError::not_found(place, target));
+    }
+    for member in ["ports", "resizePolicy", "restartPolicy"] {
+        if entry.has(&[member]) {
+            let detail = "cannot be set for an Ephemeral Container";
+            wrong.push(FieldError::forbidden(path.child(member), detail));
+        }
+    }
+    let resources = entry.members(&["resources"]);
+    if resources.is_some_and(|resources| !resources.is_empty()) {
+        let detail = "cannot be set for an Ephemeral Container";
+        wrong.push(FieldError::forbidden(path.child("resources"), detail));
+    }
+}
+
+/// Checks volumes and gives the good ones by their names.
+fn volumes<'a>(
+    spec: &'a Value,
+    path: &FieldPath,
+    wrong: &mut Errors,
+) -> HashMap<&'a str, &'a Value> {
+    let mut good: HashMap<&str, &Value> = HashMap::new();
+    let empty = Map::new();
     for (index, volume) in spec.list(&["volumes"]).iter().enumerate() {
         let path = path.index(index);
         let mut found = Errors::default();
-        let sources = volume
-            .as_object()
-            .into_iter()
-            .flat_map(|map| map.iter())
-            .filter(|(member, source)| *member != "name" && !source.is_null());
-        let mut count = 0;
-        for (member, source) in sources {
-            count += 1;
-            let path = path.child(member);
-            if count > 1 {
-                found.push(FieldError::forbidden(
-                    path,
-                    "may not specify more than 1 volume type",
-                ));
-                continue;
-            }
-            let needed = match member {
-                "secret" => Some("secretName"),
-                "configMap" => Some("name"),
-                "persistentVolumeClaim" => Some("claimName"),
-                "hostPath" => Some("path"),
-                "nfs" => Some("server"),
-                "csi" => Some("driver"),
-                _ => None,
-            };
-            if let Some(key) = needed {
-                required(source.text(&[key]), path.child(key), &mut found);
-            }
-        }
-        if count == 0 {
-            found.push(FieldError::required(
-                path.clone(),
-                "must specify a volume type",
-            ));
+        volume_source::source(volume.as_object().unwrap_or(&empty), &path, &mut found);
+        if let Some(claim) = volume.at(&["ephemeral", "volumeClaimTemplate"]) {
+            let place = path
+                .child("ephemeral")
+                .child("volumeClaimTemplate")
+                .child("spec");
+            validate_claim(
+                claim.at(&["spec"]).unwrap_or(&Value::Null),
+                &place,
+                &mut found,
+            );
         }
         let text = volume.text(&["name"]);
         required_label(text, path.child("name"), &mut found);
-        if good.contains(&text) {
+        if good.contains_key(text) {
             found.push(FieldError::duplicate(path.child("name"), text));
         }
         if found.is_empty() {
-            good.insert(text);
+            good.insert(text, volume);
         }
         wrong.extend(found.into_list());
     }
     good
 }
 
-fn tolerations(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
-    for (index, toleration) in spec.list(&["tolerations"]).iter().enumerate() {
+/// Checks which taints are tolerated.
+pub(super) fn tolerations(list: &[Value], path: &FieldPath, wrong: &mut Errors) {
+    for (index, toleration) in list.iter().enumerate() {
         let path = path.index(index);
         let key = toleration.text(&["key"]);
         let operator = toleration.text(&["operator"]);
@@ -222,11 +314,17 @@ fn tolerations(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
                 if !value.is_empty() {
                     wrong.push(FieldError::invalid(
                         path.child("operator"),
-                        toleration.clone(),
+                        value,
                         "value must be empty when `operator` is 'Exists'",
                     ));
                 }
             }
+            // Known, and not to be had.
+            "Lt" | "Gt" => wrong.push(FieldError::not_supported(
+                path.child("operator"),
+                operator,
+                ["Equal", "Exists", "Lt", "Gt"],
+            )),
             other => one_of(other, &["Equal", "Exists"], path.child("operator"), wrong),
         }
         let effect = toleration.text(&["effect"]);
@@ -238,31 +336,5 @@ fn tolerations(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
                 wrong,
             );
         }
-    }
-}
-
-fn spread(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
-    for (index, constraint) in spec.list(&["topologySpreadConstraints"]).iter().enumerate() {
-        let path = path.index(index);
-        let skew = constraint.int(&["maxSkew"]).unwrap_or(0);
-        if skew <= 0 {
-            wrong.push(FieldError::invalid(
-                path.child("maxSkew"),
-                skew,
-                "must be greater than zero",
-            ));
-        }
-        if constraint.text(&["topologyKey"]).is_empty() {
-            wrong.push(FieldError::required(
-                path.child("topologyKey"),
-                "can not be empty",
-            ));
-        }
-        one_of(
-            constraint.text(&["whenUnsatisfiable"]),
-            &["DoNotSchedule", "ScheduleAnyway"],
-            path.child("whenUnsatisfiable"),
-            wrong,
-        );
     }
 }

@@ -1,48 +1,19 @@
 //! Quotas and limit ranges.
 
 use super::Rules;
-use super::check::{Errors, amount, immutable, name, path};
+use super::amounts::{
+    amount_of, container_resource_name, fits_scope, quantity, quota_resource_name, resource_name,
+};
+use super::check::{Errors, immutable, name, path};
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
-use bareboat_api::{FieldError, Object, Value, names};
+use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 use std::collections::HashSet;
 
 /// What quotas do.
 pub(crate) fn resource_quota() -> Rules {
     Rules::validating(|quota, wrong| {
-        for (resource, value) in quota
-            .value()
-            .members(&["spec", "hard"])
-            .into_iter()
-            .flat_map(|map| map.iter())
-        {
-            let place = path(&["spec", "hard"]).key(resource);
-            name(resource, names::qualified_name, place.clone(), wrong);
-            amount(value, place.clone(), wrong);
-            let counted = matches!(
-                resource,
-                "pods"
-                    | "services"
-                    | "secrets"
-                    | "configmaps"
-                    | "persistentvolumeclaims"
-                    | "replicationcontrollers"
-                    | "resourcequotas"
-                    | "services.nodeports"
-                    | "services.loadbalancers"
-            );
-            let whole = value
-                .as_str()
-                .and_then(|text| Quantity::parse(text).ok())
-                .is_some_and(|amount| amount.as_i64().is_some());
-            if counted && !whole {
-                wrong.push(FieldError::invalid(
-                    place,
-                    value.clone(),
-                    "must be an integer",
-                ));
-            }
-        }
+        amounts(quota, "spec", "hard", wrong);
         scopes(quota.value(), wrong);
     })
     .updating(|new, old, wrong| {
@@ -53,36 +24,115 @@ pub(crate) fn resource_quota() -> Rules {
             wrong,
         );
     })
+    .statuses(|new, _, wrong| {
+        for list in ["hard", "used"] {
+            amounts(new, "status", list, wrong);
+        }
+    })
 }
 
-fn scopes(quota: &Value, wrong: &mut Errors) {
-    const KNOWN: [&str; 7] = [
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-    ];
-    let given = quota.list(&["spec", "scopes"]);
-    let mut complain = |detail: &str| {
-        wrong.push(FieldError::invalid(
-            path(&["spec", "scopes"]),
-            given.to_vec(),
-            detail,
-        ));
-    };
-    let has = |scope: &str| given.iter().any(|found| found.as_str() == Some(scope));
-    if !given
-        .iter()
-        .all(|scope| scope.as_str().is_some_and(|scope| KNOWN.contains(&scope)))
-    {
-        complain("unsupported scope");
+fn amounts(quota: &Object, part: &str, list: &str, wrong: &mut Errors) {
+    let given = quota.value().members(&[part, list]);
+    for (resource, value) in given.into_iter().flat_map(Map::iter) {
+        let place = path(&[part, list]).key(resource);
+        quota_resource_name(resource, &place, wrong);
+        amount_of(resource, value, &place, wrong);
     }
-    if (has("BestEffort") && has("NotBestEffort")) || (has("Terminating") && has("NotTerminating"))
-    {
+}
+
+const SCOPES: [&str; 7] = [
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
+    "VolumeAttributesClass",
+];
+
+fn scopes(quota: &Value, wrong: &mut Errors) {
+    let limited: Vec<&str> = quota
+        .members(&["spec", "hard"])
+        .into_iter()
+        .flat_map(Map::keys)
+        .collect();
+    let given = quota.list(&["spec", "scopes"]);
+    let place = path(&["spec", "scopes"]);
+    let mut complain = |detail: &str| {
+        wrong.push(FieldError::invalid(place.clone(), given.to_vec(), detail));
+    };
+    let all: Vec<&str> = given.iter().filter_map(Value::as_str).collect();
+    for scope in &all {
+        if !SCOPES.contains(scope) {
+            complain("unsupported scope");
+        }
+        for _ in limited
+            .iter()
+            .filter(|resource| !fits_scope(scope, resource))
+        {
+            complain("unsupported scope applied to resource");
+        }
+    }
+    if conflict(&all) {
         complain("conflicting scopes");
+    }
+    selector(quota, &limited, wrong);
+}
+
+fn conflict(scopes: &[&str]) -> bool {
+    let has = |scope| scopes.contains(&scope);
+    has("BestEffort") && has("NotBestEffort") || has("Terminating") && has("NotTerminating")
+}
+
+/// Scopes that are told by expressions.
+fn selector(quota: &Value, limited: &[&str], wrong: &mut Errors) {
+    const PLAIN: &str = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+    let place = path(&["spec", "scopeSelector", "matchExpressions"]);
+    let terms = quota.list(&["spec", "scopeSelector", "matchExpressions"]);
+    let mut scopes = Vec::new();
+    for term in terms {
+        let scope = term.text(&["scopeName"]);
+        let operator = term.text(&["operator"]);
+        let values = term.list(&["values"]);
+        scopes.push(scope);
+        let mut complain = |member: &str, value: Value, detail: &str| {
+            wrong.push(FieldError::invalid(place.child(member), value, detail));
+        };
+        if !SCOPES.contains(&scope) {
+            complain("scopeName", scope.into(), "unsupported scope");
+        }
+        let whole = !matches!(scope, "PriorityClass" | "VolumeAttributesClass");
+        if whole && SCOPES.contains(&scope) && operator != "Exists" {
+            complain("operator", operator.into(), PLAIN);
+        }
+        match operator {
+            "In" | "NotIn" if values.is_empty() => {
+                let detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+                wrong.push(FieldError::required(place.child("values"), detail));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+                complain("values", values.to_vec().into(), detail);
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            _ => complain("operator", operator.into(), "not a valid selector operator"),
+        }
+        for _ in limited
+            .iter()
+            .filter(|resource| !fits_scope(scope, resource))
+        {
+            let shown = quota.at(&["spec", "scopeSelector"]).cloned();
+            let detail = "unsupported scope applied to resource";
+            wrong.push(FieldError::invalid(
+                place.clone(),
+                shown.unwrap_or_default(),
+                detail,
+            ));
+        }
+    }
+    if conflict(&scopes) {
+        let shown = quota.list(&["spec", "scopes"]).to_vec();
+        wrong.push(FieldError::invalid(place, shown, "conflicting scopes"));
     }
 }
 
@@ -96,7 +146,33 @@ fn validate_limit_range(range: &Object, wrong: &mut Errors) {
     for (index, limit) in range.value().list(&["spec", "limits"]).iter().enumerate() {
         let place = path(&["spec", "limits"]).index(index);
         let ty = limit.text(&["type"]);
+        let complaints = names::qualified_name(ty);
         name(ty, names::qualified_name, place.child("type"), wrong);
+        let known = ["Pod", "Container", "PersistentVolumeClaim"];
+        if complaints.is_empty() && !ty.contains('/') && !known.contains(&ty) {
+            let detail = "must be a standard limit type or fully qualified";
+            wrong.push(FieldError::invalid(place.child("type"), ty, detail));
+        }
+        for list in [
+            "max",
+            "min",
+            "default",
+            "defaultRequest",
+            "maxLimitRequestRatio",
+        ] {
+            if ty == "Pod" && list.starts_with("default") {
+                continue;
+            }
+            for resource in limit.members(&[list]).into_iter().flat_map(Map::keys) {
+                let place = place.child(list).key(resource);
+                match ty {
+                    "Pod" | "Container" => container_resource_name(resource, &place, wrong),
+                    _ => {
+                        resource_name(resource, &place, wrong);
+                    }
+                }
+            }
+        }
         if seen.contains(&ty) {
             wrong.push(FieldError::duplicate(place.child("type"), ty));
         }
@@ -119,11 +195,36 @@ fn validate_limit_range(range: &Object, wrong: &mut Errors) {
             ));
         }
         order(limit, &place, wrong);
+        ratios(limit, &place, wrong);
+    }
+}
+
+/// How much more than it asks for somebody may use.
+fn ratios(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let given = limit.members(&["maxLimitRequestRatio"]);
+    for (resource, value) in given.into_iter().flat_map(Map::iter) {
+        let Some(ratio) = quantity(value) else {
+            continue;
+        };
+        let mut complain = |detail: String| {
+            let place = place.child("maxLimitRequestRatio").key(resource);
+            wrong.push(FieldError::invalid(place, value.clone(), detail));
+        };
+        if ratio.millis() < 1000 {
+            complain(format!("ratio {ratio} is less than 1"));
+        }
+        let bound = |list| limit.at(&[list, resource]).and_then(quantity);
+        if let (Some(low), Some(high)) = (bound("min"), bound("max")) {
+            let most = high.as_f64() / low.as_f64();
+            if ratio.as_f64() > most {
+                complain(format!("ratio {ratio} is greater than max/min = {most:.6}"));
+            }
+        }
     }
 }
 
 /// What is less and what is more must be so.
-fn order(limit: &Value, place: &bareboat_api::FieldPath, wrong: &mut Errors) {
+fn order(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
     // The smaller list, the greater one, which of them is blamed and how they are called.
     const PAIRS: [(&str, &str, &str, &str, &str); 6] = [
         ("min", "max", "min", "min", "max"),
@@ -165,7 +266,13 @@ fn order(limit: &Value, place: &bareboat_api::FieldPath, wrong: &mut Errors) {
                     "{less_name} value {} is greater than {more_name} value {}",
                     a, b
                 );
-                let shown = limit.at(&[blamed, resource]).cloned().unwrap_or_default();
+                // Defaults are blamed, and the other value is shown.
+                let shown = match (less, more) {
+                    ("min", "default") => less,
+                    ("default", "max") => more,
+                    _ => blamed,
+                };
+                let shown = limit.at(&[shown, resource]).cloned().unwrap_or_default();
                 wrong.push(FieldError::invalid(
                     place.child(blamed).key(resource),
                     shown,

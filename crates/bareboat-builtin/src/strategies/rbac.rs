@@ -33,7 +33,12 @@ pub(crate) fn cluster_role() -> Rules {
             ));
         }
         for (index, selector) in selectors.iter().enumerate() {
-            wrong.extend(validate_selector(selector, &place.index(index)));
+            let complaints = validate_selector(selector, &place.index(index));
+            if !complaints.is_empty() {
+                let detail = "invalid label selector.";
+                wrong.push(FieldError::invalid(place.index(index), Value::Null, detail));
+            }
+            wrong.extend(complaints);
         }
     })
 }

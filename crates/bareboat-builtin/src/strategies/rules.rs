@@ -1,8 +1,9 @@
 //! A strategy made of functions, for kinds that need only some of them.
 
-use super::check::Errors;
+use super::check::{Errors, path};
+use crate::reach::Reach as _;
 use bareboat_api::kind::{Strategy, WriteContext};
-use bareboat_api::{FieldError, Object};
+use bareboat_api::{FieldError, Object, Value};
 
 /// Says what is wrong with an object by itself.
 pub(crate) type Validate = fn(&Object, &mut Errors);
@@ -25,10 +26,14 @@ pub(crate) struct Rules {
     pub(crate) prepare_part: Option<fn(&mut Object, &Object, &WriteContext<'_>)>,
     /// Checks new and changed objects; not called for subresources.
     pub(crate) validate: Option<Validate>,
+    /// Checks new objects on top.
+    pub(crate) validate_new: Option<Validate>,
     /// Checks changes on top; not called for subresources.
     pub(crate) validate_update: Option<ValidateUpdate>,
     /// Checks changes through a subresource.
     pub(crate) validate_part: Option<ValidatePart>,
+    /// Checks changes of the status.
+    pub(crate) validate_status: Option<ValidateUpdate>,
     /// Warns.
     pub(crate) warnings: Option<Warn>,
     /// Kinds whose objects of the same name go with an object.
@@ -47,6 +52,18 @@ impl Rules {
     /// The same rules with checks of changes.
     pub(crate) fn updating(mut self, validate: ValidateUpdate) -> Rules {
         self.validate_update = Some(validate);
+        self
+    }
+
+    /// The same rules with checks of new objects.
+    pub(crate) fn at_first(mut self, validate: Validate) -> Rules {
+        self.validate_new = Some(validate);
+        self
+    }
+
+    /// The same rules with checks of changes of the status.
+    pub(crate) fn statuses(mut self, validate: ValidateUpdate) -> Rules {
+        self.validate_status = Some(validate);
         self
     }
 
@@ -87,6 +104,19 @@ impl Rules {
     }
 }
 
+/// Finalizers without a domain are those this API knows.
+fn finalizers(new: &Object, wrong: &mut Errors) {
+    const KNOWN: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    let given = new.value().list(&["metadata", "finalizers"]);
+    for (index, name) in given.iter().filter_map(Value::as_str).enumerate() {
+        if !name.contains('/') && !KNOWN.contains(&name) {
+            let place = path(&["metadata", "finalizers"]).index(index);
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            wrong.push(FieldError::invalid(place, name, detail));
+        }
+    }
+}
+
 impl Strategy for Rules {
     fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
         if let Some(prepare) = self.prepare_create {
@@ -106,7 +136,8 @@ impl Strategy for Rules {
 
     fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
         let mut wrong = Errors::default();
-        if let Some(validate) = self.validate {
+        finalizers(new, &mut wrong);
+        for validate in [self.validate, self.validate_new].into_iter().flatten() {
             validate(new, &mut wrong);
         }
         wrong.into_list()
@@ -131,6 +162,9 @@ impl Strategy for Rules {
             Some(part) => {
                 if let Some(validate) = self.validate_part {
                     validate(new, old, part, &mut wrong);
+                }
+                if let Some(validate) = self.validate_status.filter(|_| part == "status") {
+                    validate(new, old, &mut wrong);
                 }
             }
         }

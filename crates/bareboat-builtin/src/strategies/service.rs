@@ -5,8 +5,10 @@
 mod external;
 
 use super::Rules;
-use super::check::{Errors, between, ip, name, path, port, port_or_name, required_one_of};
+use super::check::{Errors, ip, name, one_of, path, port, port_or_name, required_one_of};
 use super::container::PROTOCOLS;
+use super::ingress::balancer;
+use super::network::app_protocol;
 use super::warnings;
 use crate::reach::{Fill, Reach};
 use bareboat_api::kind::WriteContext;
@@ -21,8 +23,28 @@ pub(crate) fn service() -> Rules {
     Rules::validating(validate)
         .changing(prepare_update)
         .updating(validate_update)
+        .statuses(|new, _, wrong| balancers(new, wrong))
         .warning(warnings::service)
         .with_companions(&[("", "endpoints")])
+}
+
+/// Under which addresses a balancer can be reached, and how.
+fn balancers(service: &Object, wrong: &mut Errors) {
+    let entries = service.value().list(&["status", "loadBalancer", "ingress"]);
+    for (index, entry) in entries.iter().enumerate() {
+        let place = path(&["status", "loadBalancer", "ingress"]).index(index);
+        balancer(entry, &place, wrong);
+        let Some(mode) = entry.at(&["ipMode"]).and_then(Value::as_str) else {
+            continue;
+        };
+        let place = place.child("ipMode");
+        if entry.text(&["ip"]).is_empty() {
+            let detail = "may not be specified when `ip` is not set";
+            wrong.push(FieldError::forbidden(place, detail));
+        } else {
+            one_of(mode, &["Proxy", "VIP"], place, wrong);
+        }
+    }
 }
 
 fn is_name(spec: &Value) -> bool {
@@ -123,15 +145,21 @@ fn validate(service: &Object, wrong: &mut Errors) {
         place.child("sessionAffinity"),
         wrong,
     );
-    between(
-        spec.int(&["sessionAffinityConfig", "clientIP", "timeoutSeconds"]),
-        (1, 86400),
-        place
-            .child("sessionAffinityConfig")
-            .child("clientIP")
-            .child("timeoutSeconds"),
-        wrong,
-    );
+    let timeout = spec.int(&["sessionAffinityConfig", "clientIP", "timeoutSeconds"]);
+    if let Some(seconds) = timeout.filter(|seconds| !(1..=86400).contains(seconds)) {
+        let place = place.child("sessionAffinityConfig").child("clientIP");
+        let detail = "must be greater than 0 and less than 86400";
+        wrong.push(FieldError::invalid(
+            place.child("timeoutSeconds"),
+            seconds,
+            detail,
+        ));
+    }
+    if headless && ty == "LoadBalancer" {
+        let detail = "may not be set to 'None' for LoadBalancer services";
+        let place = place.child("clusterIPs").index(0);
+        wrong.push(FieldError::invalid(place, "None", detail));
+    }
     wrong.extend(crate::services::check_addresses(spec));
     external::validate(spec, wrong);
     required_one_of(ty, &TYPES, place.child("type"), wrong);
@@ -140,6 +168,8 @@ fn validate(service: &Object, wrong: &mut Errors) {
         if external.is_empty() {
             wrong.push(FieldError::required(place.child("externalName"), ""));
         } else {
+            // The dot at the end of a full name is no part of it.
+            let external = external.strip_suffix('.').unwrap_or(external);
             name(
                 external,
                 names::dns1123_subdomain,
@@ -181,6 +211,7 @@ fn validate_ports(ports: &[Value], ty: &str, wrong: &mut Errors) {
         let protocol = entry.text(&["protocol"]);
         required_one_of(protocol, &PROTOCOLS, place.child("protocol"), wrong);
         port_or_name(entry.at(&["targetPort"]), place.child("targetPort"), wrong);
+        app_protocol(entry, &place, wrong);
         if let Some(node) = entry.int(&["nodePort"]).filter(|node| *node != 0) {
             if ty == "ClusterIP" {
                 let why = "may not be used when `type` is 'ClusterIP'";

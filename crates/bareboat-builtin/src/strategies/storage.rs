@@ -1,9 +1,15 @@
 //! Storage classes and drivers, priorities and runtimes, claims of devices.
 
 use super::Rules;
-use super::check::{Errors, immutable, name, one_of, path, required};
+use super::amounts::{amount_of, container_resource_name, quantity};
+use super::check::{Errors, NOT_NEGATIVE, immutable, name, not_negative, one_of, path, required};
+use super::pod_spec::tolerations;
+use super::volume_source::{driver_name, source};
 use crate::reach::Reach;
-use bareboat_api::{FieldError, Object, names};
+use bareboat_api::labels::validate_selector;
+use bareboat_api::metadata::validate_labels;
+use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Members that may not change.
 fn frozen(new: &Object, old: &Object, members: &[&str], wrong: &mut Errors) {
@@ -39,6 +45,8 @@ pub(crate) fn storage_class() -> Rules {
             path(&["volumeBindingMode"]),
             wrong,
         );
+        parameters(class, false, wrong);
+        topologies(class, wrong);
     })
     .updating(|new, old, wrong| {
         frozen(
@@ -55,9 +63,85 @@ pub(crate) fn storage_class() -> Rules {
     })
 }
 
+/// Parameters of a driver: few, short, and each with a name.
+fn parameters(class: &Object, needed: bool, wrong: &mut Errors) {
+    const MOST: usize = 512;
+    const LONGEST: usize = 256 * 1024;
+    let place = path(&["parameters"]);
+    let empty = Map::new();
+    let given = class.value().members(&["parameters"]).unwrap_or(&empty);
+    if needed && given.is_empty() {
+        let detail = "must contain at least one key/value pair";
+        return wrong.push(FieldError::required(place, detail));
+    }
+    if given.len() > MOST {
+        let detail = format!("cannot be more than {MOST}");
+        return wrong.push(FieldError::invalid(place, given.len() as i64, detail));
+    }
+    let mut length = 0;
+    for (key, value) in given.iter() {
+        if key.is_empty() {
+            let detail = "field can not be empty.";
+            wrong.push(FieldError::invalid(place.clone(), key, detail));
+        }
+        length += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if length > LONGEST {
+        wrong.push(FieldError::too_long(place, LONGEST));
+    }
+}
+
+/// Where volumes of a class can be: terms, each different from the others.
+fn topologies(class: &Object, wrong: &mut Errors) {
+    let terms = class.value().list(&["allowedTopologies"]);
+    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    for (index, term) in terms.iter().enumerate() {
+        let place = path(&["allowedTopologies"])
+            .index(index)
+            .child("matchLabelExpressions");
+        let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (index, needed) in term.list(&["matchLabelExpressions"]).iter().enumerate() {
+            let place = place.index(index);
+            let values = needed.list(&["values"]);
+            if values.is_empty() {
+                wrong.push(FieldError::required(place.child("values"), ""));
+            }
+            let mut known = BTreeSet::new();
+            for (index, value) in values.iter().enumerate() {
+                let value = value.as_str().unwrap_or("");
+                if !known.insert(value) {
+                    let place = place.child("values").index(index);
+                    wrong.push(FieldError::duplicate(place, value));
+                }
+            }
+            let key = needed.text(&["key"]);
+            name(key, names::qualified_name, place.child("key"), wrong);
+            if found.insert(key, known).is_some() {
+                wrong.push(FieldError::duplicate(place.child("key"), key));
+            }
+        }
+        if seen.contains(&found) {
+            wrong.push(FieldError::duplicate(place, ""));
+        }
+        seen.push(found);
+    }
+}
+
 /// What CSI drivers do.
 pub(crate) fn csi_driver() -> Rules {
-    Rules::default().updating(|new, old, wrong| {
+    Rules::validating(validate_driver)
+        .warning(|new, old| {
+            let asks = !new.value().list(&["spec", "tokenRequests"]).is_empty();
+            let unsaid = !new.value().has(&["spec", "serviceAccountTokenInSecrets"]);
+            let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes";
+            (old.is_none() && asks && unsaid).then(|| text.to_owned()).into_iter().collect()
+        })
+        .changing(|new, old, _| {
+            if new.get("spec") != old.get("spec") {
+                new.set_meta("generation", Value::Int(old.generation() + 1));
+            }
+        })
+        .updating(|new, old, wrong| {
         for (member, shown) in [
             ("attachRequired", "attachedRequired"),
             ("volumeLifecycleModes", "volumeLifecycleModes"),
@@ -72,13 +156,103 @@ pub(crate) fn csi_driver() -> Rules {
     })
 }
 
+fn validate_driver(driver: &Object, wrong: &mut Errors) {
+    let spec = driver.get("spec").unwrap_or(&Value::Null);
+    let place = path(&["spec"]);
+    driver_name(driver.name(), &path(&["metadata", "name"]), wrong);
+    for mode in spec
+        .list(&["volumeLifecycleModes"])
+        .iter()
+        .filter_map(Value::as_str)
+    {
+        let known = ["Persistent", "Ephemeral"];
+        one_of(mode, &known, place.child("volumeLifecycleModes"), wrong);
+    }
+    if spec.has(&["fsGroupPolicy"]) {
+        let policy = spec.text(&["fsGroupPolicy"]);
+        let known = ["File", "None", "ReadWriteOnceWithFSType"];
+        one_of(policy, &known, place.child("fsGroupPolicy"), wrong);
+    }
+    let mut audiences: HashSet<&str> = HashSet::new();
+    for (index, request) in spec.list(&["tokenRequests"]).iter().enumerate() {
+        let place = place.child("tokenRequests").index(index);
+        let audience = request.text(&["audience"]);
+        if !audiences.insert(audience) {
+            wrong.push(FieldError::duplicate(place.child("audience"), audience));
+        }
+        let at = place.child("expirationSeconds");
+        match request.int(&["expirationSeconds"]) {
+            Some(seconds) if seconds < 600 => {
+                let detail = "may not specify a duration less than 10 minutes";
+                wrong.push(FieldError::invalid(at, seconds, detail));
+            }
+            Some(seconds) if seconds > 1 << 32 => {
+                let detail = "may not specify a duration larger than 2^32 seconds";
+                wrong.push(FieldError::invalid(at, seconds, detail));
+            }
+            _ => {}
+        }
+    }
+    let period = spec.int(&["nodeAllocatableUpdatePeriodSeconds"]);
+    if let Some(seconds) = period.filter(|seconds| *seconds < 10) {
+        wrong.push(FieldError::invalid(
+            place.child("nodeAllocatableUpdatePeriodSeconds"),
+            seconds,
+            "must be greater than or equal to 10 seconds",
+        ));
+    }
+    if spec.has(&["serviceAccountTokenInSecrets"]) && spec.list(&["tokenRequests"]).is_empty() {
+        wrong.push(FieldError::invalid(
+            place.child("serviceAccountTokenInSecrets"),
+            spec.flag(&["serviceAccountTokenInSecrets"]),
+            "serviceAccountTokenInSecrets is set but no tokenRequests are specified",
+        ));
+    }
+}
+
 /// What CSI nodes do.
 pub(crate) fn csi_node() -> Rules {
     Rules::validating(|node, wrong| {
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, driver) in node.value().list(&["spec", "drivers"]).iter().enumerate() {
             let place = path(&["spec", "drivers"]).index(index);
-            required(driver.text(&["name"]), place.child("name"), wrong);
+            let text = driver.text(&["name"]);
+            required(text, place.child("name"), wrong);
+            driver_name(text, &place.child("name"), wrong);
+            if !seen.insert(text) {
+                wrong.push(FieldError::duplicate(place.child("name"), text));
+            }
             required(driver.text(&["nodeID"]), place.child("nodeID"), wrong);
+            let count = driver.int(&["allocatable", "count"]);
+            not_negative(count, place.child("allocatable").child("count"), wrong);
+            let mut keys: HashSet<&str> = HashSet::new();
+            for key in driver
+                .list(&["topologyKeys"])
+                .iter()
+                .filter_map(Value::as_str)
+            {
+                required(key, place.clone(), wrong);
+                name(key, names::qualified_name, place.clone(), wrong);
+                if !keys.insert(key) {
+                    wrong.push(FieldError::duplicate(place.clone(), key));
+                }
+            }
+        }
+    })
+    .updating(|new, old, wrong| {
+        for driver in new.value().list(&["spec", "drivers"]) {
+            let before = old.value().list(&["spec", "drivers"]).iter();
+            let before = before
+                .filter(|known| known.text(&["name"]) == driver.text(&["name"]))
+                .any(|known| known != driver);
+            if before {
+                let place = path(&["spec", "drivers"]);
+                wrong.push(FieldError::invalid(
+                    place,
+                    driver.clone(),
+                    "field is immutable",
+                ));
+            }
         }
     })
 }
@@ -93,6 +267,22 @@ pub(crate) fn csi_storage_capacity() -> Rules {
             path(&["storageClassName"]),
             wrong,
         );
+        for member in ["capacity", "maximumVolumeSize"] {
+            let Some(value) = capacity.get(member) else {
+                continue;
+            };
+            if quantity(value).is_some_and(|amount| amount.sign() < 0) {
+                // Upstream blames the capacity for both.
+                let place = path(&["capacity"]);
+                wrong.push(FieldError::invalid(place, value.clone(), NOT_NEGATIVE));
+            }
+        }
+        if let Some(topology) = capacity
+            .get("nodeTopology")
+            .filter(|value| !value.is_null())
+        {
+            wrong.extend(validate_selector(topology, &path(&["nodeTopology"])));
+        }
     })
     .updating(|new, old, wrong| frozen(new, old, &["nodeTopology", "storageClassName"], wrong))
 }
@@ -101,11 +291,9 @@ pub(crate) fn csi_storage_capacity() -> Rules {
 pub(crate) fn volume_attachment() -> Rules {
     Rules::validating(|attachment, wrong| {
         let value = attachment.value();
-        required(
-            value.text(&["spec", "attacher"]),
-            path(&["spec", "attacher"]),
-            wrong,
-        );
+        let attacher = value.text(&["spec", "attacher"]);
+        required(attacher, path(&["spec", "attacher"]), wrong);
+        driver_name(attacher, &path(&["spec", "attacher"]), wrong);
         let inline = value.has(&["spec", "source", "inlineVolumeSpec"]);
         let named = value.has(&["spec", "source", "persistentVolumeName"]);
         let place = path(&["spec", "source"]);
@@ -120,6 +308,19 @@ pub(crate) fn volume_attachment() -> Rules {
                 "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
             ));
         }
+        let place = path(&["spec", "source"]);
+        let volume = value.at(&["spec", "source", "persistentVolumeName"]);
+        if let Some(volume) = volume.and_then(Value::as_str) {
+            let place = place.child("persistentVolumeName");
+            if volume.is_empty() {
+                let detail = "must specify non empty persistentVolumeName";
+                wrong.push(FieldError::required(place.clone(), detail));
+            }
+            name(volume, names::dns1123_subdomain, place, wrong);
+        }
+        if let Some(volume) = value.members(&["spec", "source", "inlineVolumeSpec"]) {
+            inline_volume(volume, &place.child("inlineVolumeSpec"), wrong);
+        }
         name(
             value.text(&["spec", "nodeName"]),
             names::dns1123_subdomain,
@@ -130,14 +331,30 @@ pub(crate) fn volume_attachment() -> Rules {
     .updating(|new, old, wrong| frozen(new, old, &["spec"], wrong))
 }
 
+/// A volume that no object describes: only drivers know it.
+fn inline_volume(volume: &Map, place: &FieldPath, wrong: &mut Errors) {
+    for member in ["capacity", "claimRef", "storageClassName", "volumeMode"] {
+        if volume.get(member).is_some_and(|value| !value.is_null()) {
+            let detail = "may not be specified in the context of inline volumes";
+            wrong.push(FieldError::forbidden(place.child(member), detail));
+        }
+    }
+    if !volume.contains_key("csi") {
+        let detail = "has to be specified in the context of inline volumes";
+        wrong.push(FieldError::required(place.child("csi"), detail));
+    }
+    source(volume, place, wrong);
+}
+
 /// What volume attributes classes do.
 pub(crate) fn volume_attributes_class() -> Rules {
     Rules::validating(|class, wrong| {
-        required(
-            class.value().text(&["driverName"]),
-            path(&["driverName"]),
-            wrong,
-        );
+        let driver = class.value().text(&["driverName"]);
+        if required(driver, path(&["driverName"]), wrong) {
+            let lower = driver.to_lowercase();
+            name(&lower, names::qualified_name, path(&["driverName"]), wrong);
+        }
+        parameters(class, true, wrong);
     })
     .updating(|new, old, wrong| {
         for member in ["driverName", "parameters"] {
@@ -191,12 +408,14 @@ pub(crate) fn priority_class() -> Rules {
         if !policy.is_empty() {
             one_of(
                 policy,
-                &["Never", "PreemptLowerPriority"],
+                &["PreemptLowerPriority", "Never"],
                 path(&["preemptionPolicy"]),
                 wrong,
             );
         }
     })
+    // Their generation is one for ever.
+    .creating(|class, _| class.set_meta("generation", Value::Int(1)))
     .updating(|new, old, wrong| {
         if new.get("value") != old.get("value") {
             wrong.push(FieldError::forbidden(
@@ -215,16 +434,27 @@ pub(crate) fn runtime_class() -> Rules {
         if required(handler, path(&["handler"]), wrong) {
             name(handler, names::dns1123_label, path(&["handler"]), wrong);
         }
+        let overhead = class.value().members(&["overhead", "podFixed"]);
+        for (resource, value) in overhead.into_iter().flat_map(Map::iter) {
+            let place = path(&["overhead", "limits"]).key(resource);
+            container_resource_name(resource, &place, wrong);
+            amount_of(resource, value, &place, wrong);
+        }
+        let place = path(&["scheduling"]);
+        validate_labels(
+            class.at(&["scheduling", "nodeSelector"]),
+            &place.child("nodeSelector"),
+            wrong.list(),
+        );
+        let place = place.child("tolerations");
+        let given = class.value().list(&["scheduling", "tolerations"]);
+        tolerations(given, &place, wrong);
+        for (index, toleration) in given.iter().enumerate() {
+            if given[..index].contains(toleration) {
+                let place = place.index(index);
+                wrong.push(FieldError::duplicate(place, toleration.clone()));
+            }
+        }
     })
     .updating(|new, old, wrong| frozen(new, old, &["handler"], wrong))
-}
-
-/// What resource claims do.
-pub(crate) fn resource_claim() -> Rules {
-    Rules::default().updating(|new, old, wrong| frozen(new, old, &["spec"], wrong))
-}
-
-/// What templates of resource claims do.
-pub(crate) fn resource_claim_template() -> Rules {
-    resource_claim()
 }

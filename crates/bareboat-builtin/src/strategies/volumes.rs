@@ -1,7 +1,10 @@
 //! Persistent volumes and claims.
 
 use super::Rules;
-use super::check::{Errors, immutable, name, one_of, path};
+use super::affinity::node_selector;
+use super::amounts::quantity;
+use super::check::{Errors, immutable, name, one_of, path, required};
+use super::volume_source::source;
 use super::warnings;
 use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
@@ -50,6 +53,13 @@ pub(crate) fn persistent_volume() -> Rules {
                 path(&["volumeMode"]),
                 wrong,
             );
+            let affinity = ["spec", "nodeAffinity"];
+            let before = old.at(&affinity).filter(|value| !value.is_null());
+            if before.is_some() && new.at(&affinity) != before {
+                let shown = new.at(&affinity).cloned().unwrap_or_default();
+                let detail = "field is immutable, except for updating from beta label to GA";
+                wrong.push(FieldError::invalid(path(&["nodeAffinity"]), shown, detail));
+            }
         })
         .phases(phase_time)
         .warning(warnings::persistent_volume)
@@ -60,7 +70,9 @@ fn phase_time(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     let phase = |object: &Object| object.value().text(&["status", "phase"]).to_owned();
     let status = new.map_mut().object_mut("status");
     let given = status.contains_key("lastPhaseTransitionTime");
-    if phase(old) != status.get_str("phase").unwrap_or("") {
+    let told =
+        status.get("lastPhaseTransitionTime") != old.at(&["status", "lastPhaseTransitionTime"]);
+    if phase(old) != status.get_str("phase").unwrap_or("") && !(given && told) {
         status.insert("lastPhaseTransitionTime", ctx.now.into());
     } else if !given && let Some(old) = old.value().members(&["status"]) {
         copy_member(status, old, "lastPhaseTransitionTime");
@@ -81,8 +93,79 @@ pub(crate) fn persistent_volume_claim() -> Rules {
             .map_mut()
             .object_mut("status")
             .insert("phase", "Pending".into());
+        sources_of_data(claim, None);
     })
+    .changing(|claim, old, _| sources_of_data(claim, Some(old)))
     .updating(claim_update)
+    .statuses(|new, _, wrong| claim_status(new, wrong))
+    .warning(warnings::persistent_volume_claim)
+}
+
+/// What a claim starts with can be told in two ways; both say the same.
+fn sources_of_data(claim: &mut Object, old: Option<&Object>) {
+    let kept = old.and_then(|old| old.at(&["spec", "dataSource"])).cloned();
+    let spec = claim.map_mut().object_mut("spec");
+    let given =
+        |spec: &Map, member: &str| spec.get(member).filter(|value| !value.is_null()).cloned();
+    let elsewhere = |reference: &Value| !reference.text(&["namespace"]).is_empty();
+    if given(spec, "dataSourceRef").is_some_and(|reference| elsewhere(&reference)) {
+        // Data of other namespaces is behind a gate that is shut by default.
+        spec.remove("dataSourceRef");
+    }
+    if let Some(source) = given(spec, "dataSource")
+        && given(spec, "dataSourceRef").is_none()
+        && !is_known_source(&source)
+        && kept.as_ref() != Some(&source)
+    {
+        spec.remove("dataSource");
+    }
+    match (given(spec, "dataSource"), given(spec, "dataSourceRef")) {
+        (Some(source), None) => {
+            spec.insert("dataSourceRef", source);
+        }
+        (None, Some(reference)) => {
+            spec.insert("dataSource", reference);
+        }
+        _ => {}
+    }
+}
+
+/// Claims and snapshots can be cloned; anything else needs the newer field.
+fn is_known_source(source: &Value) -> bool {
+    match source.text(&["apiGroup"]) {
+        "" => source.text(&["kind"]) == "PersistentVolumeClaim",
+        "snapshot.storage.k8s.io" => source.text(&["kind"]) == "VolumeSnapshot",
+        _ => false,
+    }
+}
+
+fn claim_status(claim: &Object, wrong: &mut Errors) {
+    const RESIZES: [&str; 5] = [
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    for list in ["capacity", "allocatedResources"] {
+        let amounts = claim.value().members(&["status", list]);
+        for (resource, value) in amounts.into_iter().flat_map(Map::iter) {
+            if let Some(number) = quantity(value).filter(|number| number.sign() < 0) {
+                let place = path(&["status", list]).key(resource);
+                let detail = "must be a valid resource quantity";
+                wrong.push(FieldError::invalid(place, number.units(), detail));
+            }
+        }
+    }
+    let resizes = claim
+        .value()
+        .members(&["status", "allocatedResourceStatuses"]);
+    for (resource, state) in resizes.into_iter().flat_map(Map::iter) {
+        if !state.as_str().is_some_and(|state| RESIZES.contains(&state)) {
+            let place = path(&["status", "allocatedResourceStatuses"]);
+            wrong.push(FieldError::not_supported(place, resource, RESIZES));
+        }
+    }
 }
 
 fn sources(volume: &Object) -> Map {
@@ -148,6 +231,11 @@ fn validate_volume(volume: &Object, wrong: &mut Errors) {
         ));
     }
     for (resource, amount) in capacity.into_iter().flat_map(Map::iter) {
+        if let Some(number) = quantity(amount).filter(|number| number.sign() < 0) {
+            let place = place.child("capacity").key(resource);
+            let detail = "must be a valid resource quantity";
+            wrong.push(FieldError::invalid(place, number.units(), detail));
+        }
         positive(amount, place.child("capacity").key(resource), wrong);
     }
     one_of(
@@ -157,17 +245,46 @@ fn validate_volume(volume: &Object, wrong: &mut Errors) {
         wrong,
     );
     let given = sources(volume);
-    if given.is_empty() {
-        wrong.push(FieldError::required(
-            place.clone(),
-            "must specify a volume type",
+    source(&given, &place, wrong);
+    if let Some(driver) = given.get("csi") {
+        let place = place.child("csi").child("volumeHandle");
+        required(driver.text(&["volumeHandle"]), place, wrong);
+    }
+    let root = given
+        .get("hostPath")
+        .is_some_and(|host| host.text(&["path"]) == "/");
+    if root && spec.text(&["persistentVolumeReclaimPolicy"]) == "Recycle" {
+        wrong.push(FieldError::forbidden(
+            place.child("persistentVolumeReclaimPolicy"),
+            "may not be 'recycle' for a hostPath mount of '/'",
         ));
     }
-    for source in given.keys().skip(1) {
-        wrong.push(FieldError::forbidden(
-            place.child(source),
-            "may not specify more than 1 volume type",
-        ));
+    options_in_annotations(volume, &given, wrong);
+    if let Some(affinity) = spec.at(&["nodeAffinity"]).filter(|value| !value.is_null()) {
+        let place = place.child("nodeAffinity").child("required");
+        match affinity.at(&["required"]).filter(|value| !value.is_null()) {
+            Some(selector) => node_selector(selector, &place, wrong),
+            None => {
+                let detail = "must specify required node constraints";
+                wrong.push(FieldError::required(place, detail));
+            }
+        }
+    }
+    if let Some(class) = spec
+        .at(&["volumeAttributesClassName"])
+        .and_then(Value::as_str)
+    {
+        let at = place.child("volumeAttributesClassName");
+        if class.is_empty() {
+            let detail = "an empty string is disallowed";
+            wrong.push(FieldError::required(at, detail));
+        } else {
+            name(class, names::dns1123_subdomain, at, wrong);
+        }
+        if !given.contains_key("csi") {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            wrong.push(FieldError::required(place.child("csi"), detail));
+        }
     }
     if given.contains_key("local") && !spec.has(&["nodeAffinity"]) {
         wrong.push(FieldError::required(
@@ -177,6 +294,33 @@ fn validate_volume(volume: &Object, wrong: &mut Errors) {
     }
     volume_mode(spec, &place, wrong);
     class_name(spec, &place, wrong);
+}
+
+/// Options of mounts were once told in an annotation, to sources that know mounts.
+fn options_in_annotations(volume: &Object, given: &Map, wrong: &mut Errors) {
+    const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+    const MOUNTED: [&str; 11] = [
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "glusterfs",
+        "nfs",
+        "rbd",
+        "quobyte",
+        "iscsi",
+        "cephfs",
+        "cinder",
+        "azureFile",
+        "storageos",
+    ];
+    const DISKS: [&str; 3] = ["vsphereVolume", "photonPersistentDisk", "azureDisk"];
+    let mounted = given
+        .keys()
+        .any(|kind| MOUNTED.contains(&kind) || DISKS.contains(&kind));
+    if volume.annotation(OPTIONS).is_some() && !mounted {
+        let place = path(&["metadata", "annotations"]).child(OPTIONS);
+        let detail = "may not specify mount options for this volume type";
+        wrong.push(FieldError::forbidden(place, detail));
+    }
 }
 
 fn volume_mode(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
@@ -202,7 +346,7 @@ fn class_name(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-fn validate_claim(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+pub(super) fn validate_claim(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     if spec.list(&["accessModes"]).is_empty() {
         wrong.push(FieldError::required(
             place.child("accessModes"),
@@ -220,6 +364,46 @@ fn validate_claim(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
     class_name(spec, place, wrong);
     volume_mode(spec, place, wrong);
+    data_sources(spec, place, wrong);
+    let class = spec.text(&["volumeAttributesClassName"]);
+    if !class.is_empty() {
+        let place = place.child("volumeAttributesClassName");
+        name(class, names::dns1123_subdomain, place, wrong);
+    }
+}
+
+fn data_sources(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    let given = |member| spec.at(&[member]).filter(|value: &&Value| !value.is_null());
+    for member in ["dataSource", "dataSourceRef"] {
+        let Some(source) = given(member) else {
+            continue;
+        };
+        let place = place.child(member);
+        required(source.text(&["name"]), place.child("name"), wrong);
+        required(source.text(&["kind"]), place.child("kind"), wrong);
+        let (group, kind) = (source.text(&["apiGroup"]), source.text(&["kind"]));
+        if group.is_empty() && kind != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            wrong.push(FieldError::invalid(place.clone(), kind, detail));
+        }
+        if !group.is_empty() {
+            name(
+                group,
+                names::dns1123_subdomain,
+                place.child("apiGroup"),
+                wrong,
+            );
+        }
+    }
+    if let (Some(source), Some(reference)) = (given("dataSource"), given("dataSourceRef")) {
+        let same = ["apiGroup", "kind", "name"]
+            .iter()
+            .all(|member| source.text(&[member]) == reference.text(&[member]));
+        if !same {
+            let detail = "must match dataSourceRef";
+            wrong.push(FieldError::invalid(place.clone(), Value::object(), detail));
+        }
+    }
 }
 
 /// A claim is a promise: only a bound one may grow.

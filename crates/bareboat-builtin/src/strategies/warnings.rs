@@ -3,7 +3,7 @@
 use super::check::path;
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
-use bareboat_api::{FieldPath, Object, Value, names};
+use bareboat_api::{FieldPath, Map, Object, Value, names};
 use std::collections::HashSet;
 
 /// Warns about the template of a workload at `spec.template`, and about a name that pods inherit.
@@ -16,6 +16,21 @@ pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
         ));
     }
     found.extend(template(new, old, &["spec", "template"]));
+    found
+}
+
+/// Warns about a job: its template, and more indexes than its status can name.
+pub(super) fn job(new: &Object, old: Option<&Object>) -> Vec<String> {
+    let mut found = Vec::new();
+    let spec = new.get("spec").unwrap_or(&Value::Null);
+    let above = |member, limit| spec.int(&[member]).is_some_and(|number| number > limit);
+    if spec.text(&["completionMode"]) == "Indexed"
+        && above("completions", 100_000)
+        && above("parallelism", 10_000)
+    {
+        found.push("spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail".to_owned());
+    }
+    found.extend(workload(new, old));
     found
 }
 
@@ -65,6 +80,15 @@ const MAX_WARNINGS: usize = 100;
 /// Warns about anything with the metadata and spec of a pod.
 fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
     let spec_path = at.child("spec");
+    let annotations = pod.members(&["metadata", "annotations"]);
+    for key in annotations.into_iter().flat_map(Map::keys) {
+        if key.starts_with("container.apparmor.security.beta.kubernetes.io/") {
+            let place = at.child("metadata").child("annotations").key(key);
+            found.push(format!(
+                "{place}: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+            ));
+        }
+    }
     let Some(spec) = pod.at(&["spec"]) else {
         return;
     };
@@ -76,6 +100,18 @@ fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
                 .child("labelSelector");
             found.push(format!(
                 "{place}: a null labelSelector results in matching no pod"
+            ));
+        }
+    }
+    for (key, _) in spec
+        .members(&["nodeSelector"])
+        .into_iter()
+        .flat_map(Map::iter)
+    {
+        if let Some((_, since, newer)) = OLD_LABELS.iter().find(|(old, ..)| *old == key) {
+            let place = spec_path.child("nodeSelector").key(key);
+            found.push(format!(
+                "{place}: deprecated since {since}; use \"{newer}\" instead"
             ));
         }
     }
@@ -98,12 +134,68 @@ fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
             }
         }
     }
+    for (index, secret) in spec.list(&["imagePullSecrets"]).iter().enumerate() {
+        if secret.text(&["name"]).is_empty() {
+            let place = spec_path
+                .child("imagePullSecrets")
+                .index(index)
+                .child("name");
+            found.push(format!("{place}: invalid empty name \"\""));
+        }
+    }
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         for (index, container) in spec.list(&[list]).iter().enumerate() {
             let place = spec_path.child(list).index(index);
             fractions(container, &place, found);
             hidden_variables(container, &place, found);
+            repeated_ports(container, &place, found);
             found.truncate(MAX_WARNINGS);
+        }
+    }
+}
+
+/// Labels of nodes that have other names now.
+const OLD_LABELS: [(&str, &str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "v1.17",
+        "topology.kubernetes.io/region",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "v1.17",
+        "topology.kubernetes.io/zone",
+    ),
+    (
+        "beta.kubernetes.io/instance-type",
+        "v1.17",
+        "node.kubernetes.io/instance-type",
+    ),
+];
+
+/// A port that is defined twice is one port.
+fn repeated_ports(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
+    let ports = container.list(&["ports"]);
+    let key = |port: &Value| {
+        let number = port.int(&["containerPort"]);
+        (
+            number,
+            port.text(&["protocol"]).to_owned(),
+            port.int(&["hostPort"]),
+        )
+    };
+    for (index, port) in ports.iter().enumerate() {
+        if let Some(first) = ports[..index]
+            .iter()
+            .position(|other| key(other) == key(port))
+        {
+            let (again, first) = (
+                place.child("ports").index(index),
+                place.child("ports").index(first),
+            );
+            found.push(format!("{again}: duplicate port definition with {first}"));
         }
     }
 }
@@ -222,14 +314,38 @@ pub(super) fn ingress(new: &Object, old: Option<&Object>) -> Vec<String> {
     Vec::new()
 }
 
+/// A class that is told in an annotation, as it once was.
+fn old_class(new: &Object) -> Option<String> {
+    const OLD: &str = "volume.beta.kubernetes.io/storage-class";
+    new.annotation(OLD).map(|_| {
+        format!("metadata.annotations[{OLD}]: deprecated since v1.8; use \"storageClassName\" attribute instead")
+    })
+}
+
+/// Warns about a claim.
+pub(super) fn persistent_volume_claim(new: &Object, _old: Option<&Object>) -> Vec<String> {
+    let mut found: Vec<String> = old_class(new).into_iter().collect();
+    for list in ["requests", "limits"] {
+        let text = new.value().text(&["spec", "resources", list, "storage"]);
+        if Quantity::parse(text).is_ok_and(|amount| amount.as_i64().is_none()) {
+            let place = path(&["spec", "resources", list]).key("storage");
+            found.push(format!(
+                "{place}: fractional byte value {text:?} is invalid, must be an integer"
+            ));
+        }
+    }
+    found
+}
+
 /// Warns about a volume whose source is no longer provided.
 pub(super) fn persistent_volume(new: &Object, _old: Option<&Object>) -> Vec<String> {
     let spec = new.get("spec").unwrap_or(&Value::Null);
-    let mut found: Vec<String> = DEAD_VOLUMES
+    let mut found: Vec<String> = old_class(new).into_iter().collect();
+    let dead = DEAD_VOLUMES
         .iter()
         .filter(|(source, _)| spec.has(&[source]))
-        .map(|(source, fate)| format!("spec.{source}: {fate}"))
-        .collect();
+        .map(|(source, fate)| format!("spec.{source}: {fate}"));
+    found.extend(dead);
     if spec.text(&["persistentVolumeReclaimPolicy"]) == "Recycle" {
         found.push(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."

@@ -348,7 +348,7 @@ fn a_certificate_is_asked_for_by_whoever_asks() {
     let mut approved = object.value().clone();
     approved.make_object().insert(
         "status",
-        value!({"conditions": [{"type": "Approved", "status": "True"}], "certificate": "AA=="}),
+        value!({"conditions": [{"type": "Approved", "status": "True"}], "certificate": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="}),
     );
     let (by_status, wrong) = updated(&kind, &object, &approved, Some("status"));
     assert_eq!(

@@ -116,7 +116,7 @@ pub(super) fn drop_duplicate_owners(object: &mut Object) -> Option<String> {
     object.set_meta("ownerReferences", Value::Array(kept));
     let uids: Vec<String> = twice.into_iter().collect();
     Some(format!(
-        ".metadata.ownerReferences contains duplicate entries; please fix your requests; duplicate UID(s) observed: {}",
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
         uids.join(", ")
     ))
 }

@@ -1,4 +1,4 @@
-//! The table of known differences: `docs/differences.md`.
+//! Tables of known differences in documents, such as `docs/differences.md`.
 
 use crate::vectors::workspace;
 
@@ -11,17 +11,18 @@ struct Row {
 }
 
 /// The rows about one file, and what was found that they do not cover.
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
+    document: &'static str,
     file: String,
     rows: Vec<Row>,
     unlisted: Vec<String>,
 }
 
 impl Ledger {
-    /// Reads the rows `| file | step | where | reason |` of a file.
-    pub(super) fn read(file: &str) -> Ledger {
-        let path = workspace().join("docs/differences.md");
-        let text = std::fs::read_to_string(path).expect("docs/differences.md can be read");
+    /// Reads the rows `| file | step | where | reason |` of a file in a document.
+    pub(crate) fn read(document: &'static str, file: &str) -> Ledger {
+        let path = workspace().join(document);
+        let text = std::fs::read_to_string(path).expect("the table of differences can be read");
         let mut rows = Vec::new();
         for line in text.lines().filter(|line| line.starts_with("| ")) {
             let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -40,6 +41,7 @@ impl Ledger {
             });
         }
         Ledger {
+            document,
             file: file.to_owned(),
             rows,
             unlisted: Vec::new(),
@@ -47,7 +49,7 @@ impl Ledger {
     }
 
     /// Compares what a step showed with what is listed for it.
-    pub(super) fn check(&mut self, step: &str, found: Vec<(String, String)>) {
+    pub(crate) fn check(&mut self, step: &str, found: Vec<(String, String)>) {
         let mut rest = Vec::new();
         for (path, what) in found {
             let mut listed = false;
@@ -75,7 +77,19 @@ impl Ledger {
     }
 
     /// Fails if anything is unlisted, or listed but gone.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
+        let document = self.document;
+        let problems = self.problems();
+        assert!(
+            problems.is_empty(),
+            "{} differences are not in {document}, or no longer are:\n{}",
+            problems.len(),
+            problems.join("\n")
+        );
+    }
+
+    /// What is unlisted, or listed but gone.
+    pub(crate) fn problems(self) -> Vec<String> {
         let mut problems = self.unlisted;
         for row in &self.rows {
             for (path, used) in row.paths.iter().zip(&row.used) {
@@ -87,21 +101,20 @@ impl Ledger {
                 }
             }
         }
-        assert!(
-            problems.is_empty(),
-            "{} differences are not in docs/differences.md, or no longer are:\n{}",
-            problems.len(),
-            problems.join("\n")
-        );
+        problems
     }
 }
 
-/// Whether a row is about a step; a star at the end stands for anything.
+/// Whether a row is about a step; a star stands for anything.
 fn matches(pattern: &str, step: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => step.starts_with(start),
-        None => pattern == step,
-    }
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == step;
+    };
+    let Some(left) = step.strip_prefix(start) else {
+        return false;
+    };
+    rest.is_empty()
+        || (0..=left.len()).any(|at| left.is_char_boundary(at) && matches(rest, &left[at..]))
 }
 
 /// Whether a listed path covers a found one: itself and everything below, indices aside.

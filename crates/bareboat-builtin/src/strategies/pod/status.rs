@@ -1,0 +1,78 @@
+//! What a kubelet may say of a pod, and how a pod may be given other resources.
+
+use super::super::check::{Errors, IMMUTABLE, ip, name, path};
+use super::quality;
+use crate::reach::Reach;
+use bareboat_api::{FieldError, Object, Value, names};
+
+/// Checks a change of a pod's status.
+pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
+    let place = path(&["status"]);
+    let status = new.get("status").unwrap_or(&Value::Null);
+    let nominated = status.text(&["nominatedNodeName"]);
+    if !nominated.is_empty() {
+        let place = place.child("nominatedNodeName");
+        name(nominated, names::dns1123_subdomain, place.clone(), wrong);
+        if !new.value().text(&["spec", "nodeName"]).is_empty()
+            && nominated != old.value().text(&["status", "nominatedNodeName"])
+        {
+            let detail = "may not be set on pods that are already bound to a node";
+            wrong.push(FieldError::forbidden(place, detail));
+        }
+    }
+    let class = old.value().text(&["status", "qosClass"]);
+    let given = status.text(&["qosClass"]);
+    if !class.is_empty() && given != class {
+        let place = place.child("qosClass");
+        wrong.push(FieldError::invalid(place, given, IMMUTABLE));
+    }
+    for (member, inner) in [("podIPs", "ip"), ("hostIPs", "ip")] {
+        for (index, address) in status.list(&[member]).iter().enumerate() {
+            ip(
+                address.text(&[inner]),
+                place.child(member).index(index),
+                wrong,
+            );
+        }
+    }
+    let policy = new.value().text(&["spec", "restartPolicy"]);
+    for (list, ends) in [
+        ("containerStatuses", policy != "Always"),
+        ("initContainerStatuses", policy == "Never"),
+    ] {
+        if ends {
+            stays_ended(new, old, list, policy, wrong);
+        }
+    }
+}
+
+/// What ended in a pod that is not started again stays ended.
+fn stays_ended(new: &Object, old: &Object, list: &str, policy: &str, wrong: &mut Errors) {
+    let before = old.value().list(&["status", list]);
+    for (index, now) in new.value().list(&["status", list]).iter().enumerate() {
+        let was = before
+            .iter()
+            .find(|was| was.text(&["name"]) == now.text(&["name"]));
+        let Some(ended) = was.and_then(|was| was.at(&["state", "terminated"])) else {
+            continue;
+        };
+        let failed = ended.int(&["exitCode"]).unwrap_or(0) != 0;
+        if ended.is_null() || policy == "OnFailure" && failed {
+            continue;
+        }
+        if !now.has(&["state", "terminated"]) {
+            let place = path(&["status", list]).index(index).child("state");
+            let detail = "may not be transitioned to non-terminated state";
+            wrong.push(FieldError::forbidden(place, detail));
+        }
+    }
+}
+
+/// Other resources must not change what the pod was promised.
+pub(super) fn validate_resize(new: &Object, old: &Object, wrong: &mut Errors) {
+    let class = quality(old.value());
+    if quality(new.value()) != class {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        wrong.push(FieldError::invalid(path(&["spec"]), class, detail));
+    }
+}

@@ -1,0 +1,292 @@
+//! Admission policies and their bindings.
+//!
+//! Expressions are compiled by the server, which knows the variables they may use.
+
+use super::Rules;
+use super::check::{Errors, name, one_of, path, required, required_one_of};
+use super::extension::{match_conditions, operations_rule, selectors};
+use crate::reach::Reach;
+use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use std::collections::HashSet;
+
+/// What validating admission policies do.
+pub(crate) fn validating_policy() -> Rules {
+    Rules::validating(|policy, wrong| {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let place = path(&["spec"]);
+        policy_spec(spec, &place, wrong);
+        let validations = spec.list(&["validations"]);
+        if validations.is_empty() && spec.list(&["auditAnnotations"]).is_empty() {
+            const DETAIL: &str = "validations or auditAnnotations must contain at least one item";
+            for member in ["validations", "auditAnnotations"] {
+                wrong.push(FieldError::required(place.child(member), DETAIL));
+            }
+        }
+        for (index, entry) in validations.iter().enumerate() {
+            validation(entry, &place.child("validations").index(index), wrong);
+        }
+        audits(policy, &place.child("auditAnnotations"), wrong);
+    })
+}
+
+/// One check, and what is said when it fails.
+fn validation(validation: &Value, place: &FieldPath, wrong: &mut Errors) {
+    const REASONS: [&str; 4] = [
+        "Unauthorized",
+        "Forbidden",
+        "Invalid",
+        "RequestEntityTooLarge",
+    ];
+    if validation.text(&["expression"]).trim().is_empty() {
+        let detail = "expression is not specified";
+        wrong.push(FieldError::required(place.child("expression"), detail));
+    }
+    let message = validation.text(&["message"]);
+    let at = place.child("message");
+    if !message.is_empty() && message.trim().is_empty() {
+        let detail = "must be non-empty if specified";
+        wrong.push(FieldError::invalid(at, message, detail));
+    } else if message.trim().contains(['\n', '\r']) {
+        let detail = "must not contain line breaks";
+        wrong.push(FieldError::invalid(at, message, detail));
+    }
+    let reason = validation.text(&["reason"]);
+    if !reason.is_empty() && !REASONS.contains(&reason) {
+        let at = place.child("reason");
+        wrong.push(FieldError::not_supported(at, reason, &REASONS[1..]));
+    }
+}
+
+/// What is written into the audit log, under keys that begin with the policy's name.
+fn audits(policy: &Object, place: &FieldPath, wrong: &mut Errors) {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let given = policy.value().list(&["spec", "auditAnnotations"]);
+    for (index, annotation) in given.iter().enumerate() {
+        let place = place.index(index);
+        let key = annotation.text(&["key"]);
+        let full = format!("{}/{key}", policy.name());
+        name(&full, names::qualified_name, place.child("key"), wrong);
+        if !seen.insert(key) {
+            wrong.push(FieldError::duplicate(place.child("key"), key));
+        }
+        if annotation.text(&["valueExpression"]).trim().is_empty() {
+            let detail = "valueExpression is not specified";
+            wrong.push(FieldError::required(place.child("valueExpression"), detail));
+        }
+    }
+}
+
+/// Values that expressions share.
+fn variables(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    for (index, variable) in spec.list(&["variables"]).iter().enumerate() {
+        let place = place.index(index);
+        let own = variable.text(&["name"]);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if own.is_empty() {
+            let detail = "name is not specified";
+            wrong.push(FieldError::required(place.child("name"), detail));
+        } else if own.starts_with(|first: char| first.is_ascii_digit()) || !own.bytes().all(plain) {
+            let detail = "must be a valid CEL identifier";
+            wrong.push(FieldError::invalid(place.child("name"), own, detail));
+        }
+        if variable.text(&["expression"]).trim().is_empty() {
+            let detail = "expression is not specified";
+            wrong.push(FieldError::required(place.child("expression"), detail));
+        }
+    }
+}
+
+/// One way to change an object, of two.
+fn mutation(mutation: &Value, place: &FieldPath, wrong: &mut Errors) {
+    const WAYS: [(&str, &str); 2] = [
+        ("ApplyConfiguration", "applyConfiguration"),
+        ("JSONPatch", "jsonPatch"),
+    ];
+    let ty = mutation.text(&["patchType"]);
+    let known = WAYS.map(|(ty, _)| ty);
+    required_one_of(ty, &known, place.child("patchType"), wrong);
+    if !known.contains(&ty) {
+        return;
+    }
+    for (way, member) in WAYS {
+        let place = place.child(member);
+        match (way == ty, mutation.has(&[member])) {
+            (true, false) => {
+                let detail = format!("must be specified when patchType is {ty}");
+                wrong.push(FieldError::required(place, detail));
+            }
+            (true, true) => {
+                let expression = mutation.text(&[member, "expression"]).trim();
+                required(expression, place.child("expression"), wrong);
+            }
+            (false, true) => {
+                let detail = format!("must not be specified when patchType is {ty}");
+                let shown = format!("{{{member}}}");
+                wrong.push(FieldError::invalid(place, shown, detail));
+            }
+            (false, false) => {}
+        }
+    }
+}
+
+/// What mutating admission policies do.
+pub(crate) fn mutating_policy() -> Rules {
+    Rules::validating(|policy, wrong| {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let place = path(&["spec"]);
+        policy_spec(spec, &place, wrong);
+        for (index, entry) in spec.list(&["mutations"]).iter().enumerate() {
+            mutation(entry, &place.child("mutations").index(index), wrong);
+        }
+        // Nothing is left to change in what is deleted.
+        for rule in spec.list(&["matchConstraints", "resourceRules"]) {
+            let deletes = rule
+                .list(&["operations"])
+                .iter()
+                .any(|operation| operation.as_str() == Some("DELETE"));
+            if deletes {
+                let place = place.child("matchConstraints").child("resourceRules");
+                let known = ["*", "CONNECT", "CREATE", "UPDATE"];
+                let place = place.child("operations");
+                wrong.push(FieldError::not_supported(place, "DELETE", known));
+            }
+        }
+        if spec.list(&["mutations"]).is_empty() {
+            wrong.push(FieldError::required(
+                place.child("mutations"),
+                "mutations must contain at least one item",
+            ));
+        }
+        required_one_of(
+            spec.text(&["reinvocationPolicy"]),
+            &["IfNeeded", "Never"],
+            place.child("reinvocationPolicy"),
+            wrong,
+        );
+    })
+}
+
+fn policy_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+    required_one_of(
+        spec.text(&["failurePolicy"]),
+        &["Fail", "Ignore"],
+        place.child("failurePolicy"),
+        wrong,
+    );
+    if spec.has(&["paramKind"]) {
+        let place = place.child("paramKind");
+        let version = spec.text(&["paramKind", "apiVersion"]);
+        if required(version, place.child("apiVersion"), wrong) && version.matches('/').count() > 1 {
+            let detail = format!("unexpected GroupVersion string: {version}");
+            let place = place.child("apiVersion");
+            wrong.push(FieldError::invalid(place, version, detail));
+        }
+        let kind = spec.text(&["paramKind", "kind"]);
+        required(kind, place.child("kind"), wrong);
+    }
+    match_conditions(spec, &place.child("matchConditions"), wrong);
+    variables(spec, &place.child("variables"), wrong);
+    let place = place.child("matchConstraints");
+    let Some(constraints) = spec.at(&["matchConstraints"]).filter(|v| !v.is_null()) else {
+        wrong.push(FieldError::required(place, ""));
+        return;
+    };
+    match_resources(constraints, &place, wrong);
+    if constraints.list(&["resourceRules"]).is_empty() {
+        wrong.push(FieldError::required(place.child("resourceRules"), ""));
+    }
+}
+
+fn match_resources(resources: &Value, place: &FieldPath, wrong: &mut Errors) {
+    selectors(resources, place, wrong);
+    for list in ["resourceRules", "excludeResourceRules"] {
+        for (index, rule) in resources.list(&[list]).iter().enumerate() {
+            operations_rule(rule, &place.child(list).index(index), wrong);
+        }
+    }
+    one_of(
+        resources.text(&["matchPolicy"]),
+        &["Equivalent", "Exact"],
+        place.child("matchPolicy"),
+        wrong,
+    );
+}
+
+/// What bindings of mutating admission policies do.
+pub(crate) fn policy_binding() -> Rules {
+    Rules::validating(binding)
+}
+
+/// What bindings of validating admission policies do.
+pub(crate) fn validating_policy_binding() -> Rules {
+    Rules::validating(|object, wrong| {
+        binding(object, wrong);
+        let place = path(&["spec", "validationActions"]);
+        let actions = object.value().list(&["spec", "validationActions"]);
+        if actions.is_empty() {
+            wrong.push(FieldError::required(
+                place.clone(),
+                "at least one validation action is required",
+            ));
+        }
+        let mut seen: HashSet<&str> = HashSet::new();
+        for (index, action) in actions.iter().enumerate() {
+            let text = action.as_str().unwrap_or("");
+            one_of(text, &["Audit", "Deny", "Warn"], place.index(index), wrong);
+            if !seen.insert(text) {
+                wrong.push(FieldError::duplicate(place.index(index), text));
+            }
+        }
+        let has = |action: &str| actions.iter().any(|found| found.as_str() == Some(action));
+        if has("Deny") && has("Warn") {
+            wrong.push(FieldError::invalid(
+                place,
+                actions.to_vec(),
+                "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)",
+            ));
+        }
+    })
+}
+
+fn binding(object: &Object, wrong: &mut Errors) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let place = path(&["spec"]);
+    let policy = spec.text(&["policyName"]);
+    if required(policy, place.child("policyName"), wrong) {
+        name(
+            policy,
+            names::dns1123_subdomain,
+            place.child("policyName"),
+            wrong,
+        );
+    }
+    if let Some(reference) = spec.at(&["paramRef"]).filter(|value| !value.is_null()) {
+        let place = place.child("paramRef");
+        let named = !reference.text(&["name"]).is_empty();
+        match (named, reference.has(&["selector"])) {
+            (false, false) => wrong.push(FieldError::required(
+                place.clone(),
+                "one of name or selector must be specified",
+            )),
+            (true, true) => {
+                for member in ["name", "selector"] {
+                    let detail = "name and selector are mutually exclusive";
+                    wrong.push(FieldError::forbidden(place.child(member), detail));
+                }
+            }
+            _ => {}
+        }
+        required_one_of(
+            reference.text(&["parameterNotFoundAction"]),
+            &["Deny", "Allow"],
+            place.child("parameterNotFoundAction"),
+            wrong,
+        );
+    }
+    if let Some(resources) = spec
+        .at(&["matchResources"])
+        .filter(|value| !value.is_null())
+    {
+        match_resources(resources, &place.child("matchResources"), wrong);
+    }
+}

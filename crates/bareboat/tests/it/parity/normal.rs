@@ -1,0 +1,93 @@
+//! Replaces values that are never the same twice by their form.
+
+use crate::support::{Answer, Value, json};
+use regex::Regex;
+use std::sync::LazyLock;
+
+static UID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("a pattern")
+});
+/// Times of the corpus are of another century, or of years long gone.
+static NOW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"20[2-9]\d-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z").expect("a pattern")
+});
+/// The range the recorded server gives service addresses from.
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^10\.0\.0\.\d{1,3}$").expect("a pattern"));
+
+static QUOTED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#""10\.0\.0\.\d{1,3}""#).expect("a pattern"));
+/// Ports of nodes, as tables show them.
+static PORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r":3[0-2]\d{3}/").expect("a pattern"));
+
+/// An answer as it is recorded: code, warnings, body.
+pub(super) fn recorded(answer: &Answer) -> Value {
+    let mut body: Value =
+        serde_json::from_slice(&answer.bytes).unwrap_or_else(|_| answer.text().into());
+    normalise(&mut body);
+    // The message lists the causes, in an order of no meaning.
+    if body["details"]["causes"]
+        .as_array()
+        .is_some_and(|causes| causes.len() > 1)
+    {
+        body["message"] = "<all causes>".into();
+    }
+    let mut recorded = json!({"code": answer.code, "body": body});
+    let warnings = answer.headers("warning");
+    if !warnings.is_empty() {
+        recorded["warning"] = warnings.into();
+    }
+    recorded
+}
+
+/// Replaces what is volatile in a body.
+fn normalise(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let made = map.get("generateName").and_then(Value::as_str);
+            if let Some(made) = made.map(|prefix| format!("{prefix}<random>")) {
+                map.insert("name".to_owned(), made.into());
+            }
+            for (key, member) in map.iter_mut() {
+                match (key.as_str(), &*member) {
+                    ("resourceVersion", Value::String(text))
+                        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) =>
+                    {
+                        *member = "<rv>".into();
+                    }
+                    ("nodePort" | "healthCheckNodePort", Value::Number(_)) => {
+                        *member = "<port>".into();
+                    }
+                    _ => normalise(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::String(text) => *text = plain(text),
+        _ => {}
+    }
+}
+
+/// A text without uids, present times and addresses.
+fn plain(text: &str) -> String {
+    let mut plain = text.to_owned();
+    // Most texts have none of these, and patterns are slow without optimization.
+    if text.len() >= 36 && text.contains('-') {
+        plain = UID.replace_all(&plain, "<uid>").into_owned();
+    }
+    if text.len() >= 20 && text.contains("Z") && text.contains("20") {
+        let form = |found: &regex::Captures<'_>| match found.get(1) {
+            Some(_) => "<microtime>",
+            None => "<time>",
+        };
+        plain = NOW.replace_all(&plain, form).into_owned();
+    }
+    if text.contains("10.") {
+        plain = ADDRESS.replace_all(&plain, "<address>").into_owned();
+        plain = QUOTED.replace_all(&plain, "\"<address>\"").into_owned();
+    }
+    if text.ends_with("P") && text.contains(":3") {
+        plain = PORT.replace_all(&plain, ":<port>/").into_owned();
+    }
+    plain
+}

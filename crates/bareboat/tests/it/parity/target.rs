@@ -1,0 +1,88 @@
+//! The two servers a corpus is sent to.
+
+use crate::support::{Answer, read, request};
+use bareboat_api::kind::User;
+use bareboat_testing::TestServer;
+use bytes::Bytes;
+use kube::client::Body;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use std::time::Duration;
+
+/// Everybody asks under this name, so that what is derived from it is the same.
+const USER: &str = "parity";
+
+/// A server to ask.
+pub(super) enum Target {
+    /// Bareboat, in this process.
+    Ours(Box<TestServer>),
+    /// Another server, over its socket.
+    Theirs(kube::Client),
+}
+
+impl Target {
+    /// A Bareboat with nothing in it but what is there from the start.
+    pub(super) async fn ours() -> Target {
+        let server = TestServer::builder().without_controllers().start().await;
+        Target::Ours(Box::new(server))
+    }
+
+    /// The server whose kubeconfig `BAREBOAT_PARITY_PEER` names, if it names one.
+    pub(super) async fn theirs() -> Option<Target> {
+        let path = std::env::var("BAREBOAT_PARITY_PEER").ok()?;
+        let kubeconfig = Kubeconfig::read_from(path).expect("the peer's kubeconfig can be read");
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let config = config.expect("the peer's kubeconfig can be used");
+        let client = kube::Client::try_from(config);
+        Some(Target::Theirs(client.expect("the peer can be asked")))
+    }
+
+    /// Waits until controllers inside a server have seen a new object of a group they look after.
+    pub(super) async fn settle(&self, group: &str) {
+        let looked_after = [
+            "apiextensions.k8s.io",
+            "apiregistration.k8s.io",
+            "flowcontrol.apiserver.k8s.io",
+        ];
+        if matches!(self, Target::Theirs(_)) && looked_after.contains(&group) {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
+        let mut all = vec![("user-agent", USER)];
+        all.extend(headers);
+        match self {
+            Target::Ours(server) => {
+                let user = User {
+                    name: USER.into(),
+                    groups: ["system:masters", "system:authenticated"]
+                        .map(Into::into)
+                        .to_vec(),
+                    ..User::default()
+                };
+                read(
+                    server
+                        .call_as(user, request(method, path, &all, body))
+                        .await,
+                )
+                .await
+            }
+            Target::Theirs(client) => {
+                all.push(("impersonate-user", USER));
+                all.push(("impersonate-group", "system:masters"));
+                let asked = request(method, path, &all, body);
+                let asked = asked.map(|body: Bytes| Body::from(body));
+                let answer = client.send(asked).await.expect("the peer answers");
+                read(answer).await
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Records what a kube-apiserver 1.36 answers to the corpus in crates/bareboat/tests/parity, then compares.
+#
+#   scripts/parity.sh [FILE]        only the files of the corpus whose names contain FILE
+#
+# Exit codes: 0 nothing differs but what docs/parity.md lists, 1 something does, 2 no kube-apiserver.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+export BAREBOAT_PARITY_ONLY=${1:-}
+
+# Plug-ins Bareboat has no counterpart of, or which would judge the corpus by other objects in it.
+without=LimitRanger,ResourceQuota,PodSecurity,RuntimeClass,DefaultStorageClass,DefaultIngressClass
+without+=,CertificateApproval,CertificateSigning,CertificateSubjectRestriction,ClusterTrustBundleAttest
+without+=,PersistentVolumeClaimResize,StorageObjectInUseProtection,MutatingAdmissionWebhook,ValidatingAdmissionWebhook
+without+=,ValidatingAdmissionPolicy,MutatingAdmissionPolicy,PodTopologyLabels,NodeDeclaredFeatureValidator
+
+dir=$(mktemp -d)
+cargo build --package bareboat-bench
+"${CARGO_TARGET_DIR:-target}/debug/bareboat-bench" --hold --work-dir "$dir" -- \
+    --allow-privileged --disable-admission-plugins=$without >"$dir/held" &
+held=$!
+trap 'kill $held 2>/dev/null; wait $held 2>/dev/null; rm -rf "$dir"' EXIT
+until [ -s "$dir/held" ]; do
+    kill -0 $held 2>/dev/null || exit 2
+    sleep 0.2
+done
+BAREBOAT_PARITY_PEER=$(cat "$dir/held") cargo test --package bareboat --test it parity:: -- --nocapture
