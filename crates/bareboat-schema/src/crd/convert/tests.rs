@@ -515,7 +515,7 @@ fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
         ),
         ("spec..a", "a name is missing"),
         ("spec[0]", "expected single quoted string but got 0"),
-        ("", "a name is missing"),
+        ("", "unexpected end of JSON path"),
     ] {
         let found = problems(&set(place, "'a'"));
         assert!(found.len() == 1 && found[0].contains(problem), "{found:?}");
