@@ -41,7 +41,7 @@ bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for
 	cargo run --release --package bareboat-bench -- $(ARGS)
 
 parity: ## Record afresh what a kube-apiserver 1.36 answers to every kind of object, and compare (builds it)
-	@scripts/peers.sh kubernetes
+	@scripts/peers.sh kubernetes servers
 	@scripts/parity.sh $(ARGS)
 
 golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
