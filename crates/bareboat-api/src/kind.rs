@@ -129,6 +129,8 @@ pub struct Policy {
     pub status_on_create: bool,
     /// Fields that writes through some door do not touch, beyond `status` of the object and `spec` of its status.
     pub resets: &'static [Fields],
+    /// Fields that writes through some doors may touch without owning them.
+    pub unowned: &'static [Fields],
     /// The only fields that writes through some doors touch.
     pub touches: &'static [Fields],
     /// Objects can be deleted gracefully (pods).
@@ -155,6 +157,7 @@ impl Default for Policy {
             status_keeps_metadata: true,
             status_on_create: false,
             resets: &[],
+            unowned: &[],
             touches: &[],
             graceful_deletion: false,
             ttl_seconds: None,

@@ -75,7 +75,7 @@ fn oddity() -> impl Strategy<Value = Value> {
         Just(Value::string("[[:nope:]]{1000}{1000}")),
         Just(Value::string(".spec['replicas'][*]..a")),
         (1..300_usize).prop_map(abyss),
-        "\\PC{0,12}".prop_map(|text| Value::string(&text)),
+        "\\PC{0,12}".prop_map(Value::string),
     ]
 }
 

@@ -119,8 +119,10 @@ impl<'a> Known<'a> {
             _ => {}
         }
         let policy = &served.kind.policy;
-        for path in Fields::at(policy.resets, subresource) {
-            reset.insert_names(path);
+        for list in [policy.resets, policy.unowned] {
+            for path in Fields::at(list, subresource) {
+                reset.insert_names(path);
+            }
         }
         let mut kept = FieldSet::new();
         for path in Fields::at(policy.touches, subresource) {

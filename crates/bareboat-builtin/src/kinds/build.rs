@@ -193,6 +193,12 @@ impl Build {
         self
     }
 
+    /// Fields that writes through some doors may touch without owning them.
+    pub(super) fn unowned(mut self, fields: &'static [Fields]) -> Build {
+        self.kind.policy.unowned = fields;
+        self
+    }
+
     /// The only fields that writes through some doors touch.
     pub(super) fn touches(mut self, fields: &'static [Fields]) -> Build {
         self.kind.policy.touches = fields;

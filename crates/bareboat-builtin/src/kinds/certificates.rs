@@ -22,14 +22,14 @@ pub(super) fn kinds() -> Vec<Kind> {
                 paths: &[&["spec"]],
             },
             Fields {
-                subresource: "status",
-                paths: &[&["status", "conditions"]],
-            },
-            Fields {
                 subresource: "approval",
                 paths: &[&["spec"], &["status", "certificate"]],
             },
         ])
+        .unowned(&[Fields {
+            subresource: "status",
+            paths: &[&["status", "conditions"]],
+        }])
         .columns(columns::signing_requests())
         .selectable(&["spec.signerName"])
         .rules(strategies::signing_request())

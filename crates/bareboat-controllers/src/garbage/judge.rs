@@ -69,21 +69,22 @@ pub(super) fn standing(table: &Table, namespace: Option<&str>, owner: &Owner) ->
     let Some(Serving::Stored(served)) = table.find_kind(group, &owner.kind) else {
         return Standing::Unknown;
     };
-    if served.version_index(version).is_none() {
-        return Standing::Unknown;
-    }
     let kind: &Arc<Kind> = &served.kind;
+    let resolved = served.version_index(version).is_some();
     let found = match (kind.namespaced(), namespace) {
-        (true, None) => return Standing::Invalid,
+        (true, None) if resolved => return Standing::Invalid,
+        (true, None) => return Standing::Unknown,
         (true, Some(namespace)) => served.resource().get(&served.key(namespace, &owner.name)),
         (false, _) => served.resource().get(&owner.name),
     };
     match found {
+        // That it is there is certain, even if the version it was named by is served no longer.
         Some(entry) if entry.facets().uid == owner.uid => match is_leaving(&entry) {
             true => Standing::Leaving,
             false => Standing::Alive,
         },
-        _ => Standing::Absent,
+        _ if resolved => Standing::Absent,
+        _ => Standing::Unknown,
     }
 }
 

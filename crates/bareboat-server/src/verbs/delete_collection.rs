@@ -9,9 +9,16 @@ use super::selection::Selection;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
 use crate::request::options::ListOptions;
-use bareboat_api::{Map, Status, Value};
+use bareboat_api::{Map, Object, Status, Value};
+use bareboat_storage::Entry;
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
 use http::StatusCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many deletions are under way at once: enough for the sequencer to commit them in groups.
+const AT_ONCE: usize = 64;
 
 /// Deletes what a list would show, and answers with that list.
 pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response, Status> {
@@ -21,9 +28,9 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     let selection = Selection::parse(&call.served, call.version, &list)?;
     let snapshot = call.served.resource().snapshot();
     let prefix = call.served.prefix(&call.ask.info.namespace);
-    let mut items = Vec::new();
+    let mut chosen = Vec::new();
     for entry in snapshot.range(&prefix, None) {
-        if list.limit > 0 && items.len() == list.limit {
+        if list.limit > 0 && chosen.len() == list.limit {
             break;
         }
         if !selection.matches_entry(entry) {
@@ -35,20 +42,9 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
                 continue;
             }
         }
-        match delete_key(call, entry.key(), &options).await {
-            Ok(Deleted::Gone(shown, _) | Deleted::Waiting(shown)) => {
-                items.push(match shown {
-                    Shown::Object(object) => object,
-                    Shown::Entry(entry) | Shown::Written(entry, _) => {
-                        call.served.object(&entry, call.version).await?
-                    }
-                });
-            }
-            // Gone by itself in the meantime: just as well.
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
-        }
+        chosen.push(entry.clone());
     }
+    let items = delete_all(call, chosen, &options).await?;
     let meta = ListMeta {
         resource_version: snapshot.revision(),
         ..ListMeta::default()
@@ -74,6 +70,46 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         return protobuf(call, &Value::Object(map), &meta);
     }
     Ok(reply::value(StatusCode::OK, agreed, &Value::Object(map)))
+}
+
+/// Deletes entries, many at once; after a failure no further ones.
+async fn delete_all(
+    call: &Call,
+    chosen: Vec<Arc<Entry>>,
+    options: &DeleteOptions,
+) -> Result<Vec<Object>, Status> {
+    let failed = &AtomicBool::new(false);
+    let deletions = chosen.into_iter().map(|entry| async move {
+        if failed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let deleted = delete_entry(call, &entry, options).await;
+        failed.fetch_or(deleted.is_err(), Ordering::Relaxed);
+        deleted
+    });
+    // What has begun is seen to its end, so nothing is given up halfway.
+    let deleted: Vec<Result<Option<Object>, Status>> =
+        stream::iter(deletions).buffered(AT_ONCE).collect().await;
+    deleted.into_iter().filter_map(Result::transpose).collect()
+}
+
+/// Deletes an entry and shows what became of it; nothing if it went by itself in the meantime.
+async fn delete_entry(
+    call: &Call,
+    entry: &Entry,
+    options: &DeleteOptions,
+) -> Result<Option<Object>, Status> {
+    let shown = match delete_key(call, entry.key(), options).await {
+        Ok(Deleted::Gone(shown, _) | Deleted::Waiting(shown)) => shown,
+        Err(status) if status.code == 404 => return Ok(None),
+        Err(status) => return Err(status),
+    };
+    Ok(Some(match shown {
+        Shown::Object(object) => object,
+        Shown::Entry(entry) | Shown::Written(entry, _) => {
+            call.served.object(&entry, call.version).await?
+        }
+    }))
 }
 
 fn protobuf(call: &Call, list: &Value, meta: &ListMeta) -> Result<Response, Status> {

@@ -144,6 +144,15 @@ async fn garbage_is_collected_whatever_became_of_its_version() {
         let options = json!({"propagationPolicy": "Foreground"});
         server.delete_with(&path, &options).await.expect(200);
         lose(&server, loss).await;
+        // That the owner is there, and leaving, can be seen whatever became of the version it is named by.
+        let mut late = config_map("late");
+        late["metadata"]["ownerReferences"] = young["metadata"]["ownerReferences"].clone();
+        server.post(MAPS, &late).await.expect(201);
+        until(
+            &format!("{loss:?}: who came late is collected"),
+            async || server.get(&format!("{MAPS}/late")).await.code == 404,
+        )
+        .await;
 
         for (name, policy) in [("b", "Background"), ("f", "Foreground"), ("o", "Orphan")] {
             let options = json!({"propagationPolicy": policy});
