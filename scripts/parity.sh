@@ -21,7 +21,7 @@ cargo build --package bareboat-bench
 "${CARGO_TARGET_DIR:-target}/debug/bareboat-bench" --hold --work-dir "$dir" -- \
     --allow-privileged --disable-admission-plugins=$without >"$dir/held" &
 held=$!
-trap 'kill $held 2>/dev/null; wait $held 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill $held 2>/dev/null || true; wait $held 2>/dev/null || true; rm -rf "$dir"' EXIT
 until [ -s "$dir/held" ]; do
     kill -0 $held 2>/dev/null || exit 2
     sleep 0.2
