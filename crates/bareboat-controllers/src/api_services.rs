@@ -54,7 +54,7 @@ impl Ear {
             // A version may have lost its last kind.
             let lost = |name: &Arc<str>| {
                 let (version, of) = name.split_once('.').unwrap_or_default();
-                of == group && !table.serves(group, version)
+                of == group && table.any_of(group, version).is_none()
             };
             let lost: Vec<Arc<str>> = self
                 .noted
@@ -197,13 +197,12 @@ fn wanted(table: &Table, name: &str) -> Option<Value> {
     if group == OWN_GROUP {
         return None;
     }
-    let (label, (of_group, of_version)) = if table.has_built_in(group, version) {
-        ("onstart", priorities::built_in(group, version)?)
-    } else if table.serves(group, version) {
-        ("true", priorities::CUSTOM)
-    } else {
-        return None;
+    let kind = table.any_of(group, version)?;
+    let (label, of_version) = match kind.custom {
+        false => ("onstart", priorities::built_in(group, version)),
+        true => ("true", priorities::CUSTOM),
     };
+    let of_group = i64::from(kind.group_priority);
     let mut spec = value!({
         "version": version,
         "groupPriorityMinimum": of_group,

@@ -51,13 +51,10 @@ impl Table {
         })
     }
 
-    /// Whether a version of a group has any kind.
-    pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.groups.get(group).is_some_and(|kinds| {
-            let kinds = kinds.values().map(Serving::kind);
-            let mut versions = kinds.filter_map(|kind| kind.version(version));
-            versions.any(|version| version.served)
-        })
+    /// Any kind that a version of a group has.
+    pub fn any_of(&self, group: &str, version: &str) -> Option<&Arc<Kind>> {
+        let mut kinds = self.groups.get(group)?.values().map(Serving::kind);
+        kinds.find(|kind| kind.version(version).is_some_and(|version| version.served))
     }
 
     /// All kinds, sorted by group and plural.

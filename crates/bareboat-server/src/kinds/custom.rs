@@ -7,6 +7,7 @@ mod columns;
 mod conversion;
 mod declared;
 mod kind;
+mod names;
 mod shape;
 mod strategy;
 mod subresources;
@@ -18,11 +19,12 @@ use super::catalog::{Catalog, Serving};
 use super::served::{Served, parse_entry};
 use crate::outbound::Outbound;
 use bareboat_api::{Map, Value};
-use bareboat_schema::crd::{Definition, Taken};
+use bareboat_schema::crd::Definition;
 use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot, Store};
+use names::HeldNames;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use strategy::DefinitionStrategy;
 use warm::Warm;
@@ -43,8 +45,8 @@ pub(crate) struct CustomKinds {
     said: Mutex<HashMap<String, u64>>,
 }
 
-/// The names definitions hold, by group and by the name of the definition.
-type Names = Arc<Mutex<HashMap<String, BTreeMap<String, Value>>>>;
+/// The names definitions hold, shared with the strategy that gives them out.
+type Names = Arc<Mutex<HeldNames>>;
 
 impl CustomKinds {
     pub(crate) fn new(
@@ -74,9 +76,8 @@ impl CustomKinds {
         let value = Value::from(object);
         let definition = Definition::parse(&value);
         if let Some(names) = value.at(&["status", "acceptedNames"]) {
-            let mut all = self.names.lock();
-            let group = all.entry(definition.group.to_string()).or_default();
-            group.insert(definition.name.to_string(), names.clone());
+            let mut held = self.names.lock();
+            held.hold(&definition.group, &definition.name, names);
         }
         let Some(catalog) = self.catalog.upgrade() else {
             return;
@@ -108,9 +109,7 @@ impl CustomKinds {
             return;
         };
         self.said.lock().remove(entry.key());
-        if let Some(names) = self.names.lock().get_mut(group) {
-            names.remove(entry.key());
-        }
+        self.names.lock().release(group, entry.key());
         if let Some(catalog) = self.catalog.upgrade()
             && catalog
                 .table()
@@ -147,17 +146,6 @@ fn substance(crd: &Value, definition: &Definition) -> u64 {
     let digest = digest.finalize();
     let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
     u64::from_le_bytes(first)
-}
-
-/// The names others of a group hold.
-fn taken(names: &Names, group: &str, but: &str) -> Taken {
-    let mut taken = Taken::default();
-    if let Some(group) = names.lock().get(group) {
-        for (_, held) in group.iter().filter(|(definition, _)| *definition != but) {
-            taken.add(held);
-        }
-    }
-    taken
 }
 
 impl Observer for CustomKinds {

@@ -1,6 +1,6 @@
 //! What the kind CustomResourceDefinition does: defaults, validation, and conditions set in the write itself.
 
-use super::{Names, subresources, taken};
+use super::{Names, subresources};
 use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::{FieldError, Object, Str, Value};
 use bareboat_schema::crd::{self, Condition, reconcile, set_condition};
@@ -24,7 +24,8 @@ impl DefinitionStrategy {
             .at(&["spec", "group"])
             .and_then(Value::as_str)
             .unwrap_or("");
-        let taken = taken(&self.names, group, new.name());
+        let wanted = new.at(&["spec", "names"]).unwrap_or(&Value::Null);
+        let taken = self.names.lock().taken(group, new.name(), wanted);
         if let Some(status) = reconcile(new.value(), &taken, ctx.now) {
             new.map_mut().insert("status", status);
         }
