@@ -3,7 +3,7 @@
 #
 #   scripts/peers.sh [clients] [client130] [kubernetes] [servers]     (nothing named: all but servers)
 #
-#   clients     peers                      informer, typed, leaderelect, stress, manager, flux (newest client-go)
+#   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux (newest client-go)
 #   client130   informer130                an informer of the 1.30 days
 #   kubernetes  kubectl, kube-controller-manager, sample-controller
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
@@ -82,7 +82,7 @@ need_go
 mkdir -p "$out"
 for set in "$@"; do
     case $set in
-    clients) build clients clients k8s.io/client-go peers=. ;;
+    clients) build clients clients k8s.io/client-go peers=. helm=helm.sh/helm/v4/cmd/helm ;;
     client130) build client130 client130 k8s.io/client-go informer130=. ;;
     # One module for all of them: what they share is compiled once.
     kubernetes)

@@ -1,54 +1,60 @@
 //! Objects of kinds that do not last: each is deleted when its time is over, counted from its last change.
+//!
+//! All objects of a kind last equally long, so they end in the order in which they were last changed: there is a line of
+//! them for each kind (`line`). A change puts an object at the end once more; where it stood before, it is passed over.
+
+mod line;
 
 use crate::Client;
 use crate::feed::Listener;
 use crate::kinds::{entry_path, of_store};
 use crate::queue::{Queue, Verdict};
-use bareboat_api::{Value, value};
+use bareboat_api::kind::Kind;
+use bareboat_api::{Status, value};
 use bareboat_server::Server;
 use bareboat_server::kinds::catalog::{Serving, Table};
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
-use memchr::memmem;
+use line::{Line, age};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
-/// An object in the state it had when its time began.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Mortal {
-    store: Arc<str>,
-    key: Arc<str>,
-    revision: u64,
-}
+/// How many are deleted at once: enough for the sequencer to commit them in groups.
+const AT_ONCE: usize = 64;
+
+/// The lines, by where their objects are stored.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<HashMap<Arc<str>, Line>>);
 
 /// Notes when objects end.
 pub(crate) struct Ear {
-    queue: Arc<Queue<Mortal>>,
+    queue: Arc<Queue<Arc<str>>>,
+    lines: Arc<Lines>,
     server: Server,
-    /// How long objects last, by where they are stored. Kinds that come later are custom kinds, whose objects stay.
-    lasting: HashMap<Arc<str>, Duration>,
 }
 
 impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Mortal>>, server: Server) -> Ear {
+    pub(crate) fn new(queue: Arc<Queue<Arc<str>>>, lines: Arc<Lines>, server: Server) -> Ear {
         Ear {
             queue,
+            lines,
             server,
-            lasting: HashMap::new(),
         }
     }
 }
 
 impl Listener for Ear {
     fn reset(&mut self, store: &Store) {
-        self.lasting = lasting(&self.server.catalog().table());
-        for (name, lasts) in &self.lasting {
-            for entry in store.resource(name).snapshot().range("", None) {
-                // Changes since then are looked for when this time is over.
-                let age = creation(entry).map_or(Duration::ZERO, age);
-                let due = Instant::now() + lasts.saturating_sub(age);
-                self.queue.add_at(mortal(name, entry), due);
-            }
+        // Kinds that come later are custom kinds, whose objects stay.
+        let lasting = lasting(&self.server.catalog().table());
+        let mut lines = self.lines.0.lock();
+        lines.clear();
+        for (name, lasts) in lasting {
+            let resource = store.resource(&name);
+            lines.insert(name.clone(), Line::of_all(resource, lasts, age));
+            self.queue.add(name);
         }
     }
 
@@ -56,9 +62,11 @@ impl Listener for Ear {
         if event.kind == EventKind::Deleted {
             return;
         }
-        if let Some((name, lasts)) = self.lasting.get_key_value(resource.name()) {
-            self.queue
-                .add_at(mortal(name, &event.entry), Instant::now() + *lasts);
+        let mut lines = self.lines.0.lock();
+        if let Some(line) = lines.get_mut(resource.name())
+            && let Some(due) = line.join(&event.entry, Instant::now())
+        {
+            self.queue.add_at(resource.name().into(), due);
         }
     }
 }
@@ -76,94 +84,80 @@ fn lasting(table: &Table) -> HashMap<Arc<str>, Duration> {
         .collect()
 }
 
-fn mortal(store: &Arc<str>, entry: &Entry) -> Mortal {
-    Mortal {
-        store: store.clone(),
-        key: entry.key().into(),
-        revision: entry.revision(),
-    }
-}
-
 /// Deletes what is over.
 pub(crate) struct Worker {
     client: Client,
+    lines: Arc<Lines>,
 }
 
 impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
+    pub(crate) fn new(client: &Client, lines: Arc<Lines>) -> Worker {
         Worker {
             client: client.named("expiry-controller"),
+            lines,
         }
     }
 
-    pub(crate) async fn look(&self, mortal: Mortal) -> Verdict {
-        let server = self.client.server();
-        let Some(entry) = server.store().resource(&mortal.store).get(&mortal.key) else {
+    /// Deletes the objects of a kind whose time is over.
+    pub(crate) async fn look(&self, store: Arc<str>) -> Verdict {
+        let kind = {
+            let table = self.client.server().catalog().table();
+            of_store(&table, &store).cloned()
+        };
+        let Some(kind) = kind else {
             return Verdict::Done;
         };
-        // It changed meanwhile, and its time began anew.
-        if entry.revision() != mortal.revision {
-            return Verdict::Done;
-        }
-        let (path, lasts) = {
-            let table = server.catalog().table();
-            let Some(kind) = of_store(&table, &mortal.store) else {
-                return Verdict::Done;
+        loop {
+            let over = {
+                let mut lines = self.lines.0.lock();
+                let Some(line) = lines.get_mut(&store) else {
+                    return Verdict::Done;
+                };
+                let over = line.leave(Instant::now(), AT_ONCE);
+                if over.is_empty() {
+                    return match line.next() {
+                        Some(due) => Verdict::After(due.saturating_duration_since(Instant::now())),
+                        None => Verdict::Done,
+                    };
+                }
+                over
             };
-            let lasts = kind.policy.ttl_seconds.map(Duration::from_secs);
-            (entry_path(kind, &entry), lasts)
-        };
-        let (Some(path), Some(lasts)) = (path, lasts) else {
-            return Verdict::Done;
-        };
-        if let Some(left) = last_change(&entry).and_then(|age| lasts.checked_sub(age))
-            && !left.is_zero()
-        {
-            return Verdict::After(left);
-        }
-        let options = value!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {
-                "uid": (&*entry.facets().uid),
-                "resourceVersion": (entry.revision().to_string()),
-            },
-        });
-        match self.client.remove(&path, &options).await {
-            Ok(()) => Verdict::Done,
-            Err(status) if status.code == 409 => Verdict::Done,
-            Err(status) => {
-                tracing::debug!(%path, %status, "an object could not be expired");
-                Verdict::Retry
+            let mut running = JoinSet::new();
+            for entry in over {
+                let (client, kind) = (self.client.clone(), kind.clone());
+                running.spawn(async move {
+                    let outcome = delete(&client, &kind, &entry).await;
+                    (entry, outcome)
+                });
+            }
+            while let Some(ended) = running.join_next().await {
+                if let Ok((entry, Err(status))) = ended {
+                    tracing::debug!(key = entry.key(), %status, "an object could not be expired");
+                    // Once more when everybody else had a turn.
+                    if let Some(line) = self.lines.0.lock().get_mut(&store) {
+                        line.join(&entry, Instant::now());
+                    }
+                }
             }
         }
     }
 }
 
-/// When an object was created, without reading all of it.
-fn creation(entry: &Entry) -> Option<&str> {
-    const MEMBER: &[u8] = br#""creationTimestamp":""#;
-    let json = entry.json();
-    let from = memmem::find(json, MEMBER)? + MEMBER.len();
-    let length = json[from..].iter().position(|byte| *byte == b'"')?;
-    std::str::from_utf8(&json[from..from + length]).ok()
-}
-
-/// How long ago an object was last changed, as far as its managed fields tell.
-fn last_change(entry: &Entry) -> Option<Duration> {
-    let object = bareboat_wire::json::parse(entry.json()).ok()?.value;
-    let managed = object.at(&["metadata", "managedFields"]);
-    let times = managed.and_then(Value::as_array).unwrap_or(&[]).iter();
-    let times = times.filter_map(|manager| manager.get("time")?.as_str());
-    times.chain(creation(entry)).map(age).min()
-}
-
-fn age(time: &str) -> Duration {
-    match time.parse::<jiff::Timestamp>() {
-        Ok(time) => {
-            let passed = jiff::Timestamp::now().duration_since(time);
-            Duration::try_from(passed).unwrap_or(Duration::ZERO)
-        }
-        Err(_) => Duration::ZERO,
+/// Deletes an object in the state it is known to have; one that changed has new time.
+async fn delete(client: &Client, kind: &Kind, entry: &Entry) -> Result<(), Status> {
+    let Some(path) = entry_path(kind, entry) else {
+        return Ok(());
+    };
+    let options = value!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {
+            "uid": (&*entry.facets().uid),
+            "resourceVersion": (entry.revision().to_string()),
+        },
+    });
+    match client.remove(&path, &options).await {
+        Err(status) if status.code != 409 => Err(status),
+        _ => Ok(()),
     }
 }

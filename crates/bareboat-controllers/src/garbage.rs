@@ -17,6 +17,7 @@ use crate::queue::Queue;
 use bareboat_server::Server;
 use bareboat_storage::{Entry, Event, EventKind, Owner, Resource, Store};
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The finalizer of an owner whose dependents are to stay.
@@ -68,8 +69,8 @@ impl Ear {
     }
 
     /// Looks at an object that is there.
-    fn present(&self, graph: &mut Graph, node: &Node, entry: &Entry, fresh: bool) {
-        if fresh && !owners(entry).is_empty() {
+    fn present(&self, graph: &mut Graph, node: &Node, entry: &Entry, judged: bool) {
+        if judged {
             self.shared.queue.add(Job::Judge(node.clone()));
         }
         if !is_deleting(entry) {
@@ -81,13 +82,16 @@ impl Ear {
         }
         if facets.has_finalizer(FOREGROUND) {
             graph.wait(&facets.uid, node.clone());
+            for dependent in graph.dependents(&facets.uid) {
+                self.shared.queue.add(Job::Judge(dependent));
+            }
             self.shared.queue.add(Job::Foreground(node.clone()));
         }
     }
 
-    /// Owners that wait for a dependent learn that it changed.
+    /// Owners that waited for a dependent learn that it is gone or names others now.
     fn tell_waiting(&self, graph: &Graph, owners: &[Owner]) {
-        for owner in owners {
+        for owner in owners.iter().filter(|owner| owner.block_owner_deletion) {
             if let Some(node) = graph.waiting(&owner.uid) {
                 self.shared.queue.add(Job::Foreground(node.clone()));
             }
@@ -96,18 +100,23 @@ impl Ear {
 
     /// Kinds came or went: what could not be resolved may be resolved now.
     fn kinds_changed(&self) {
-        for node in self.shared.graph.lock().take_unresolved() {
-            self.shared.queue.add(Job::Judge(node));
+        let mut graph = self.shared.graph.lock();
+        for node in graph.take_unresolved() {
+            if let Some(entry) = node.entry() {
+                self.present(&mut graph, &node, &entry, may_have_owners(&entry));
+            }
         }
     }
 }
 
 /// The owners of an object, without reading the metadata of one that has none.
-fn owners(entry: &Entry) -> &[Owner] {
-    if may_have_owners(entry) {
-        &entry.facets().owners
-    } else {
-        &[]
+fn owners(entry: &Entry) -> Cow<'_, [Owner]> {
+    if !may_have_owners(entry) {
+        return Cow::Borrowed(&[]);
+    }
+    match entry.glance() {
+        Cow::Borrowed(facets) => Cow::Borrowed(&facets.owners),
+        Cow::Owned(facets) => Cow::Owned(facets.owners.into_vec()),
     }
 }
 
@@ -116,6 +125,7 @@ impl Listener for Ear {
         let shared = self.shared.clone();
         let mut graph = shared.graph.lock();
         *graph = Graph::default();
+        let mut found = Vec::new();
         for resource in store.resources() {
             if self.is_ignored(&resource) {
                 continue;
@@ -125,10 +135,16 @@ impl Listener for Ear {
                 if owners.is_empty() && !is_deleting(entry) {
                     continue;
                 }
-                let node = Node::new(&resource, entry.key());
-                graph.link(&node, owners);
-                self.present(&mut graph, &node, entry, true);
+                let node = Node::new(&resource, entry);
+                graph.link(&node, &owners);
+                let owned = !owners.is_empty();
+                drop(owners);
+                found.push((node, entry.clone(), owned));
             }
+        }
+        // Not before everybody is known who depends on somebody.
+        for (node, entry, owned) in found {
+            self.present(&mut graph, &node, &entry, owned);
         }
     }
 
@@ -138,8 +154,9 @@ impl Listener for Ear {
         }
         let entry = &event.entry;
         let gone = event.kind == EventKind::Deleted;
-        let before = event.prev.as_deref().map_or(&[][..], owners);
-        let after = if gone { &[][..] } else { owners(entry) };
+        let none = || Cow::Borrowed(&[][..]);
+        let before = event.prev.as_deref().map_or_else(none, owners);
+        let after = if gone { none() } else { owners(entry) };
         let linked = !before.is_empty() || !after.is_empty();
         if !linked && !gone && !is_deleting(entry) {
             return;
@@ -151,27 +168,26 @@ impl Listener for Ear {
         if linked && self.is_ignored(resource) {
             return;
         }
-        let node = Node::new(resource, entry.key());
+        let node = Node::new(resource, entry);
         let mut graph = shared.graph.lock();
         let changed = before != after;
         if changed {
-            graph.unlink(&node, before);
-            graph.link(&node, after);
+            graph.unlink(&node, &before);
+            graph.link(&node, &after);
         }
         // An incarnation under the same key is another object.
         let fresh = changed || event.kind == EventKind::Added;
         if gone {
-            let uid = &entry.facets().uid;
-            graph.gone(uid, &node);
-            for dependent in graph.dependents(uid) {
+            graph.gone(entry, &node);
+            for dependent in graph.dependents(&entry.facets().uid) {
                 self.shared.queue.add(Job::Judge(dependent));
             }
         } else {
-            self.present(&mut graph, &node, entry, fresh);
+            let judged = fresh && !after.is_empty();
+            self.present(&mut graph, &node, entry, judged);
         }
-        if linked {
-            self.tell_waiting(&graph, before);
-            self.tell_waiting(&graph, after);
+        if changed {
+            self.tell_waiting(&graph, &before);
         }
     }
 }

@@ -119,8 +119,9 @@ impl Controllers {
         }
         if options.expiry {
             let queue = Queue::new();
-            let ear = expiry::Ear::new(queue.clone(), server.clone());
-            crew.enlist(ear, queue, 16, by!(expiry::Worker::new(&client)));
+            let lines = Arc::new(expiry::Lines::default());
+            let ear = expiry::Ear::new(queue.clone(), lines.clone(), server.clone());
+            crew.enlist(ear, queue, 4, by!(expiry::Worker::new(&client, lines)));
         }
         if options.pods && pods::has_work(&server) {
             let queue = Queue::new();

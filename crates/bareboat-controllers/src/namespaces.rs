@@ -48,11 +48,11 @@ impl Ear {
     fn namespace(&mut self, event: &Event) {
         let name = event.key();
         if event.kind == EventKind::Deleted {
-            if let Some(name) = self.terminating.take(name) {
-                self.departed.retain(|_, since| since.elapsed() < LATE);
-                self.departed.insert(name.clone(), Instant::now());
-                self.queue.add(name);
-            }
+            // Whether or not it was emptied: somebody may have taken the finalizer away.
+            let name = self.terminating.take(name).unwrap_or(name.into());
+            self.departed.retain(|_, since| since.elapsed() < LATE);
+            self.departed.insert(name.clone(), Instant::now());
+            self.queue.add(name);
         } else if is_deleting(&event.entry) {
             let name: Arc<str> = name.into();
             self.terminating.insert(name.clone());

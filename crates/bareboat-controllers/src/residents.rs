@@ -64,15 +64,14 @@ impl Worker {
     }
 
     pub(crate) async fn look(&self, namespace: Arc<str>) -> Verdict {
-        let store = self.client.server().store();
-        let live = store.resource(NAMESPACES).get(&namespace);
-        if live.is_none_or(|entry| is_deleting(&entry)) {
+        if !self.is_active(&namespace) {
             return Verdict::Done;
         }
         match self.complete(&namespace).await {
             Ok(()) => Verdict::Done,
-            // The namespace ended meanwhile, or somebody else was faster; whatever follows will be heard of.
-            Err(status) if matches!(status.code, 403 | 404 | 409) => Verdict::Done,
+            Err(_) if !self.is_active(&namespace) => Verdict::Done,
+            // Somebody else was faster.
+            Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
             Err(status) => {
                 tracing::warn!(%namespace, %status, "a namespace could not be completed");
                 Verdict::Retry
@@ -119,6 +118,12 @@ impl Worker {
         config.make_object().insert("data", wanted);
         let path = format!("{place}/configmaps/{CERTIFICATES}");
         self.client.update(&path, &config).await.map(|_| ())
+    }
+
+    fn is_active(&self, namespace: &str) -> bool {
+        let store = self.client.server().store();
+        let live = store.resource(NAMESPACES).get(namespace);
+        live.is_some_and(|entry| !is_deleting(&entry))
     }
 
     fn serves(&self, plural: &str) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Bytes and revisions only. What the bytes mean beyond the metadata is the server's knowledge.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -95,7 +96,8 @@ impl Entry {
         &self.key
     }
 
-    pub(crate) fn shared_key(&self) -> &Arc<str> {
+    /// The key, to be kept by others.
+    pub fn shared_key(&self) -> &Arc<str> {
         &self.key
     }
 
@@ -165,10 +167,21 @@ impl Entry {
         self.shape.store(shape, Ordering::Relaxed);
     }
 
-    /// What the metadata says, parsed when first asked for.
+    /// What the metadata says, parsed when first asked for and then kept.
     pub fn facets(&self) -> &Facets {
-        self.facets
-            .get_or_init(|| Box::new(Facets::parse(&self.json[self.metadata_at as usize - 1..])))
+        self.facets.get_or_init(|| Box::new(self.parse_facets()))
+    }
+
+    /// The same for those who look once: what nobody kept is not kept for them either. It is some hundred bytes.
+    pub fn glance(&self) -> Cow<'_, Facets> {
+        match self.facets.get() {
+            Some(facets) => Cow::Borrowed(facets),
+            None => Cow::Owned(self.parse_facets()),
+        }
+    }
+
+    fn parse_facets(&self) -> Facets {
+        Facets::parse(&self.json[self.metadata_at as usize - 1..])
     }
 
     /// Whether this entry may carry all labels of a signature; false is certain.

@@ -8,7 +8,6 @@ use crate::kinds::{entry_path, of_store, read};
 use crate::queue::Verdict;
 use bareboat_api::kind::Kind;
 use bareboat_api::{Status, Value, value};
-use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Owner};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,26 +81,18 @@ impl Worker {
         let Some(found) = self.find(node) else {
             return Ok(());
         };
-        let facets = found.entry.facets();
+        // Most that are judged stay, and are not looked at again.
+        let facets = found.entry.glance();
         // Whoever is going is left alone, be it that it waits for its own dependents: another job looks after that.
         if facets.deletion_timestamp.is_some() || found.kind.policy.ttl_seconds.is_some() {
             return Ok(());
         }
         let dependents = self.shared.graph.lock().dependents(&facets.uid);
-        let (decision, strays) = {
-            let table = self.client.server().catalog().table();
-            let standings: Vec<Standing> = facets
-                .owners
-                .iter()
-                .map(|owner| standing(&table, found.entry.namespace(), owner))
-                .collect();
-            let strays = self.strays(&table, &found.entry, &standings);
-            (decide(&standings, !dependents.is_empty()), strays)
-        };
+        let (standings, strays) = self.owners_of(&found.entry, &facets.owners);
         for owner in strays {
             report(&self.client, &found.kind, &found.entry, owner).await;
         }
-        match decision {
+        match decide(&standings, !dependents.is_empty()) {
             Decision::Keep => Ok(()),
             Decision::Undecided => {
                 self.shared.graph.lock().unresolved(node.clone());
@@ -124,22 +115,29 @@ impl Worker {
         }
     }
 
-    /// The owners of an object that are in another namespace.
-    fn strays<'e>(
-        &self,
-        table: &Table,
-        entry: &'e Entry,
-        standings: &[Standing],
-    ) -> Vec<&'e Owner> {
+    /// How the owners of an object stand, and which of them are in another namespace.
+    fn owners_of<'o>(&self, entry: &Entry, owners: &'o [Owner]) -> (Vec<Standing>, Vec<&'o Owner>) {
+        let namespace = entry.namespace();
+        let departed: Vec<bool> = {
+            let graph = self.shared.graph.lock();
+            let departed = |owner: &Owner| graph.has_departed(&owner.uid, namespace);
+            owners.iter().map(departed).collect()
+        };
         let store = self.client.server().store();
-        let owners = entry.facets().owners.iter().zip(standings);
-        let strays = owners.filter(|(owner, standing)| {
-            // Most owners that are absent were seen to go a moment ago.
-            matches!(standing, Standing::Absent | Standing::Invalid)
-                && !self.shared.graph.lock().has_departed(&owner.uid)
-                && is_elsewhere(table, store, entry, owner, **standing)
-        });
-        strays.map(|(owner, _)| owner).collect()
+        let table = self.client.server().catalog().table();
+        let (mut standings, mut strays) = (Vec::new(), Vec::new());
+        for (owner, departed) in owners.iter().zip(departed) {
+            if departed {
+                standings.push(Standing::Absent);
+                continue;
+            }
+            let standing = standing(&table, namespace, owner);
+            if is_elsewhere(&table, store, entry, owner, standing) {
+                strays.push(owner);
+            }
+            standings.push(standing);
+        }
+        (standings, strays)
     }
 
     /// Deletes an object after its dependents.
@@ -185,28 +183,12 @@ impl Worker {
         client.remove(&found.path, &options).await
     }
 
-    /// Lets an owner go whose dependents are gone, or makes them go.
+    /// Lets an owner go whose dependents are gone.
     async fn foreground(&self, node: &Node) -> Result<(), Status> {
         let Some(found) = self.find(node).filter(|found| is_leaving(&found.entry)) else {
             return Ok(());
         };
-        let uid = &found.entry.facets().uid;
-        let dependents = self.shared.graph.lock().dependents(uid);
-        let mut blocked = false;
-        for dependent in dependents {
-            let Some(entry) = dependent.entry() else {
-                continue;
-            };
-            let facets = entry.facets();
-            let Some(reference) = facets.owners.iter().find(|owner| owner.uid == *uid) else {
-                continue;
-            };
-            blocked |= reference.block_owner_deletion;
-            if facets.deletion_timestamp.is_none() {
-                self.shared.queue.add(Job::Judge(dependent));
-            }
-        }
-        if blocked {
+        if self.shared.graph.lock().is_blocked(&found.entry) {
             return Ok(());
         }
         self.drop_finalizer(&found, FOREGROUND).await

@@ -98,3 +98,47 @@ async fn a_definition_that_was_never_established_goes_as_well() {
     world.until_gone(&path).await;
     assert!(world.exists(GADGETS).await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instances_that_come_while_their_definition_goes_do_not_outlive_it() {
+    let world = World::new().await;
+    for round in 0..10 {
+        world
+            .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
+            .await;
+        let mut writers = tokio::task::JoinSet::new();
+        for writer in 0..8 {
+            let client = world.client.clone();
+            writers.spawn(async move {
+                for index in 0..10_000 {
+                    let object = value!({
+                        "apiVersion": "example.com/v1",
+                        "kind": "Gadget",
+                        "metadata": {"name": (format!("g{writer}-{index}"))},
+                    });
+                    if client.create(&gadgets("default"), &object).await.is_err() {
+                        return index;
+                    }
+                }
+                panic!("the definition never went");
+            });
+        }
+        world
+            .until("there are instances", async || {
+                world
+                    .client
+                    .server()
+                    .store()
+                    .resource("example.com/gadgets")
+                    .len()
+                    > 20
+            })
+            .await;
+        world.delete(GADGETS, "Background").await;
+        let written: usize = writers.join_all().await.into_iter().sum();
+        world.until_gone(GADGETS).await;
+        let store = world.client.server().store();
+        let left = store.resource("example.com/gadgets").len();
+        assert_eq!(left, 0, "of {written} in round {round}");
+    }
+}

@@ -264,3 +264,78 @@ async fn owners_in_other_namespaces_are_told_in_events() {
     }
     assert!(world.exists("/api/v1/nodes/node").await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_of_the_same_name_is_not_the_same_owner() {
+    let world = World::new().await;
+    let first = world.config("root", vec![], &[]).await;
+    world.delete(&config("root"), "Background").await;
+    let second = world.config("root", vec![], &[]).await;
+    world.config("stale", vec![owner(&first)], &[]).await;
+    world.config("true", vec![owner(&second)], &[]).await;
+    world.until_gone(&config("stale")).await;
+    world.settle().await;
+    assert!(world.exists(&config("true")).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_does_not_wait_for_what_it_cannot_own() {
+    let world = World::new().await;
+    let root = world.config("root", vec![], &[]).await;
+    let node = value!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "node", "ownerReferences": [(blocking(&root))]},
+    });
+    world.create("/api/v1/nodes", node).await;
+    world.delete(&config("root"), "Foreground").await;
+    world.until_gone(&config("root")).await;
+    world.settle().await;
+    assert!(world.exists("/api/v1/nodes/node").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dependents_follow_an_owner_that_goes_together_with_its_kind() {
+    let world = World::new().await;
+    let gadgets = definition("gadgets", "Gadget", "Namespaced");
+    world.create(DEFINITIONS, gadgets).await;
+    let gadget =
+        value!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}});
+    let gadget = world
+        .create("/apis/example.com/v1/namespaces/default/gadgets", gadget)
+        .await;
+    for index in 0..300 {
+        let name = format!("child{index}");
+        world.config(&name, vec![owner(&gadget)], &[]).await;
+    }
+    let gadgets = format!("{DEFINITIONS}/gadgets.example.com");
+    world.delete(&gadgets, "Background").await;
+    world.until_gone(&gadgets).await;
+    let configs = world.client.server().store().resource("core/configmaps");
+    world
+        .until("no dependent is left", async || configs.is_empty())
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dependents_that_come_while_their_owner_goes_do_not_stay() {
+    let world = World::new().await;
+    let root = world.config("root", vec![], &[]).await;
+    for index in 0..50 {
+        let name = format!("child{index}");
+        world.config(&name, vec![blocking(&root)], &[]).await;
+    }
+    let root_path = config("root");
+    let deleted = world.delete(&root_path, "Foreground");
+    let more = async {
+        for index in 0..100 {
+            let name = format!("late{index}");
+            world.config(&name, vec![blocking(&root)], &[]).await;
+        }
+    };
+    tokio::join!(deleted, more);
+    world.until_gone(&config("root")).await;
+    let configs = world.client.server().store().resource("core/configmaps");
+    world
+        .until("no dependent is left", async || configs.is_empty())
+        .await;
+}

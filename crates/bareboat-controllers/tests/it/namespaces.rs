@@ -159,3 +159,20 @@ async fn two_thousand_objects_go_quickly() {
         0
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_was_let_go_by_force_leaves_nothing() {
+    let world = World::new().await;
+    world.namespace("space").await;
+    world.config_in("space", "left", vec![], &[]).await;
+    let mut space = world.get(SPACE).await.unwrap();
+    let spec = space.map_mut().object_mut("spec");
+    spec.insert("finalizers", Value::Array(Vec::new()));
+    let finalize = format!("{SPACE}/finalize");
+    world.client.update(&finalize, space.value()).await.unwrap();
+    world.delete(SPACE, "Background").await;
+    world.until_gone(SPACE).await;
+    world
+        .until_gone(&format!("{}/left", configs("space")))
+        .await;
+}

@@ -63,3 +63,23 @@ async fn a_namespace_that_goes_gets_nothing_new() {
             .await
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_quota_refused_comes_when_there_is_room() {
+    let world = world().await;
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    world.until_it(account, |_| true).await;
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let quota = value!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none"},
+        "spec": {"hard": {"count/serviceaccounts": "0"}},
+    });
+    world.create(quotas, quota).await;
+    world.delete(account, "Background").await;
+    world.settle().await;
+    assert!(!world.exists(account).await);
+    world.delete(&format!("{quotas}/none"), "Background").await;
+    world.until_it(account, |_| true).await;
+}
