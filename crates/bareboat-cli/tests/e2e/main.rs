@@ -8,6 +8,7 @@ mod clients;
 mod controller_manager;
 mod conversion;
 mod crash;
+mod helm;
 mod informers;
 mod kube_rs;
 mod kubectl;
