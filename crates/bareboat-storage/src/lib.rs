@@ -55,7 +55,7 @@ pub use options::StoreOptions;
 pub use recent::{Feed, FeedError};
 pub use resource::{Observer, Resource, ResourceStats};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use store::{OpenError, Store, StoreStats};
+pub use store::{OpenError, Store, StoreStats, WeakStore};
 pub use value::Value;
 pub use variants::{VariantKey, Variants};
 pub use watch::{Scope, WatchError, WatchSpec, Watcher};

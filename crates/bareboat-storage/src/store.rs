@@ -2,7 +2,7 @@
 //!
 //! The way of a write is in `sequencer`, that of an event in `resource` and `watch`; this room only holds the doors.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -31,6 +31,23 @@ pub struct Store {
     shared: Arc<Shared>,
     // Held for its Drop: the sequencer keeps `shared` alive, so the doors must know when nobody is outside.
     _door: Arc<Door>,
+}
+
+/// A store that is not held open, for those whom the store itself holds, such as its [`Observer`]s.
+#[derive(Clone)]
+pub struct WeakStore {
+    shared: Weak<Shared>,
+    door: Weak<Door>,
+}
+
+impl WeakStore {
+    /// The store, if somebody else holds it open.
+    pub fn upgrade(&self) -> Option<Store> {
+        Some(Store {
+            shared: self.shared.upgrade()?,
+            _door: self.door.upgrade()?,
+        })
+    }
 }
 
 struct Door(Arc<Shared>);
@@ -100,6 +117,14 @@ impl Store {
             _door: Arc::new(Door(shared.clone())),
             shared,
         })
+    }
+
+    /// The same store, not held open.
+    pub fn downgrade(&self) -> WeakStore {
+        WeakStore {
+            shared: Arc::downgrade(&self.shared),
+            door: Arc::downgrade(&self._door),
+        }
     }
 
     /// The resource of that name, created if it is new.

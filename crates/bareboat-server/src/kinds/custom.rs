@@ -20,7 +20,7 @@ use super::served::{Served, parse_entry};
 use crate::outbound::Outbound;
 use bareboat_api::{Map, Value};
 use bareboat_schema::crd::Definition;
-use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot, Store};
+use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot, Store, WeakStore};
 use names::HeldNames;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -34,15 +34,30 @@ pub const STORE: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// Keeps the catalog in step with the definitions in the store.
 pub(crate) struct CustomKinds {
-    /// Weak: the catalog belongs to the server, which holds this.
-    catalog: Weak<Catalog>,
-    store: Store,
+    server: Parts,
     warm: Arc<Warm>,
-    /// Calls converters.
-    outbound: Arc<Outbound>,
     names: Names,
     /// What each definition that is served said when it was last looked at.
     said: Mutex<HashMap<String, u64>>,
+}
+
+/// Parts of the server. They are its own: the store holds whoever observes it, and would hold itself open by them.
+struct Parts {
+    catalog: Weak<Catalog>,
+    store: WeakStore,
+    /// Calls converters.
+    outbound: Weak<Outbound>,
+}
+
+impl Parts {
+    /// The parts, unless the server is gone.
+    fn upgrade(&self) -> Option<(Arc<Catalog>, Store, Arc<Outbound>)> {
+        Some((
+            self.catalog.upgrade()?,
+            self.store.upgrade()?,
+            self.outbound.upgrade()?,
+        ))
+    }
 }
 
 /// The names definitions hold, shared with the strategy that gives them out.
@@ -55,10 +70,12 @@ impl CustomKinds {
         outbound: &Arc<Outbound>,
     ) -> CustomKinds {
         CustomKinds {
-            catalog: Arc::downgrade(catalog),
-            store: store.clone(),
+            server: Parts {
+                catalog: Arc::downgrade(catalog),
+                store: store.downgrade(),
+                outbound: Arc::downgrade(outbound),
+            },
             warm: Warm::new(),
-            outbound: outbound.clone(),
             names: Names::default(),
             said: Mutex::default(),
         }
@@ -79,7 +96,7 @@ impl CustomKinds {
             let mut held = self.names.lock();
             held.hold(&definition.group, &definition.name, names);
         }
-        let Some(catalog) = self.catalog.upgrade() else {
+        let Some((catalog, store, outbound)) = self.server.upgrade() else {
             return;
         };
         if !definition.established {
@@ -92,14 +109,14 @@ impl CustomKinds {
             // Watches go on, and what was compiled and converted stays.
             return;
         }
-        let mut kind = kind::of(&definition, &value, entry, &self.warm, &self.outbound);
+        let mut kind = kind::of(&definition, &value, entry, &self.warm, &outbound);
         let connections = subresources::add(&mut kind, &value);
         let taken_by_built_in = catalog
             .table()
             .find(&definition.group, &kind.names.plural)
             .is_some_and(|serving| !serving.kind().custom);
         if !taken_by_built_in {
-            let served = Served::new(kind, &self.store).with_connections(connections);
+            let served = Served::new(kind, &store).with_connections(connections);
             catalog.insert(Serving::Stored(Arc::new(served)));
         }
     }
@@ -110,7 +127,7 @@ impl CustomKinds {
         };
         self.said.lock().remove(entry.key());
         self.names.lock().release(group, entry.key());
-        if let Some(catalog) = self.catalog.upgrade()
+        if let Some(catalog) = self.server.catalog.upgrade()
             && catalog
                 .table()
                 .find(group, plural)

@@ -4,6 +4,7 @@
 mod actions;
 mod auth;
 mod bad_input;
+mod closing;
 mod compare;
 mod conversion;
 mod custom;
