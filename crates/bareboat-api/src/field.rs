@@ -301,6 +301,27 @@ pub fn go_float(value: f64) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
+/// Data as Go's `%v` prints it: `map[a:1 b:[x y]]`. Recursion follows the value, whose depth its reader has bounded.
+pub fn go_value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.to_string(),
+        Value::Float(number) => go_float(*number),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let members = map.iter();
+            let members: Vec<String> = members
+                .map(|(key, value)| format!("{key}:{}", go_value(value)))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// A string in double quotes as Go's `%q` prints it.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

@@ -142,6 +142,22 @@ pub struct Policy {
     pub orphan_by_default: bool,
     /// What is told to whoever lets dependents be orphaned by not saying anything.
     pub orphan_warning: Option<&'static str>,
+    /// How a field selector that names an unknown field is refused.
+    pub unknown_field: UnknownField,
+    /// What a row of a table says beside its cells.
+    pub row_conditions: Option<fn(&crate::Value) -> Option<crate::Value>>,
+}
+
+/// The words for a field that selectors may not name; clients of old match on some of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownField {
+    /// Those of most kinds.
+    #[default]
+    Plain,
+    /// With the kind.
+    OfKind,
+    /// With the whole type.
+    OfType,
 }
 
 impl Default for Policy {
@@ -163,6 +179,8 @@ impl Default for Policy {
             ttl_seconds: None,
             orphan_by_default: false,
             orphan_warning: None,
+            unknown_field: UnknownField::Plain,
+            row_conditions: None,
         }
     }
 }

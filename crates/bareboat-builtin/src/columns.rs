@@ -17,7 +17,7 @@ pub(crate) use events::events;
 pub(crate) use extension::*;
 pub(crate) use network::*;
 pub(crate) use nodes::nodes;
-pub(crate) use pods::pods;
+pub(crate) use pods::{pod_is_done, pods};
 pub(crate) use services::services;
 pub(crate) use volumes::*;
 pub(crate) use workloads::*;

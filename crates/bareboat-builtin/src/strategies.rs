@@ -14,6 +14,7 @@ mod config;
 mod container;
 mod devices;
 mod event;
+mod expressions;
 mod extension;
 mod flow;
 mod ingress;
@@ -35,7 +36,9 @@ mod warnings;
 pub(crate) use apps::{
     controller_revision, daemon_set, deployment, replica_set, replication_controller, stateful_set,
 };
-pub(crate) use autoscaling::{autoscaler, convert as convert_autoscaler, disruption_budget};
+pub(crate) use autoscaling::{
+    autoscaler, convert as convert_autoscaler, disruption_budget, normal as normal_autoscaler,
+};
 pub(crate) use batch::{cron_job, job};
 pub(crate) use complete::Complete;
 pub(crate) use config::{config_map, secret, service_account};

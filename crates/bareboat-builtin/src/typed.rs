@@ -212,8 +212,8 @@ impl Walk<'_> {
             Type::Message(message) => self.message(message.get(), value, place),
             Type::SchemaUnion(union, schema) => self.union(union, schema, value, place),
             Type::Strings => self.list(Type::String, value, place),
-            Type::Json => Ok(()),
-            Type::RawExtension | Type::FieldsV1 => match value {
+            Type::Json | Type::RawExtension => Ok(()),
+            Type::FieldsV1 => match value {
                 Value::Object(_) => Ok(()),
                 other => Err(mismatch(place, "an object", other)),
             },

@@ -92,6 +92,15 @@ impl Field {
         })
     }
 
+    /// A field that has the same name in expressions and in data, whatever it is.
+    pub fn exact(name: &str, decl: Arc<DeclType>) -> Field {
+        Field {
+            name: name.into(),
+            property: None,
+            decl,
+        }
+    }
+
     /// The name of the JSON property.
     pub fn property(&self) -> &str {
         self.property.as_ref().unwrap_or(&self.name)
@@ -173,6 +182,11 @@ impl DeclType {
     /// Anything, read as the JSON says.
     pub fn dynamic() -> Arc<DeclType> {
         DeclType::simple(Shape::Dyn, Type::Dyn, 0, 1)
+    }
+
+    /// Anything of at most that `size()`.
+    pub fn dynamic_up_to(max_elements: u64) -> Arc<DeclType> {
+        DeclType::simple(Shape::Dyn, Type::Dyn, max_elements, 1)
     }
 
     /// `bool`.
@@ -269,6 +283,11 @@ impl DeclType {
     /// The type as the checker sees it.
     pub fn ty(&self) -> &Type {
         &self.ty
+    }
+
+    /// The greatest `size()` a value can have.
+    pub(crate) fn max_elements(&self) -> u64 {
+        self.max_elements
     }
 
     /// The fewest bytes a value takes as JSON.

@@ -3,10 +3,12 @@
 //! The functions are shared by all environments of a kind, so that an environment with variables of
 //! its own costs next to nothing.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use bareboat_api::Str;
 
+use crate::admission::{JSON_PATCH, OBJECT};
 use crate::check::{self, Checked};
 use crate::decl::{DeclType, ObjectType};
 use crate::error::EvalError;
@@ -23,7 +25,17 @@ pub struct Env {
     variables: Vec<(Str, Type)>,
     types: Vec<Arc<ObjectType>>,
     container: Str,
+    /// Whether expressions may build objects nobody declared: `Object{}`, `Object.spec{}`, `JSONPatch{}`.
+    open_objects: bool,
+    /// Variables that are also fields of `variables`; shared, because there may be many of them.
+    composed: Option<Arc<Composed>>,
 }
+
+/// The variables a policy defines, by name.
+pub(crate) type Composed = HashMap<Str, Type>;
+
+/// The name of the type of `variables`.
+const COMPOSED: &str = "kubernetes.variables";
 
 struct Base {
     functions: Functions,
@@ -88,6 +100,20 @@ static MUTATING_BASE: LazyLock<Arc<Base>> = LazyLock::new(|| {
     })
 });
 
+static VARIABLES: LazyLock<Arc<ObjectType>> =
+    LazyLock::new(|| Arc::new(ObjectType::new(COMPOSED, Vec::new())));
+
+static DEVICES_BASE: LazyLock<Arc<Base>> = LazyLock::new(|| {
+    let mut syntax = KUBERNETES_BASE.syntax;
+    syntax.macros.bind = true;
+    Arc::new(Base {
+        functions: functions(KUBERNETES),
+        syntax,
+        validates_literals: true,
+        unique_keys: false,
+    })
+});
+
 static PERMISSIVE_BASE: LazyLock<Arc<Base>> = LazyLock::new(|| {
     Arc::new(Base {
         functions: functions(&[
@@ -139,6 +165,11 @@ impl Env {
         Env::of(&MUTATING_BASE)
     }
 
+    /// The language as selectors of devices have it: with `cel.bind` besides.
+    pub fn devices() -> Env {
+        Env::of(&DEVICES_BASE)
+    }
+
     /// The language as its own conformance tests want it: all extensions, nothing of Kubernetes.
     pub fn permissive() -> Env {
         Env::of(&PERMISSIVE_BASE)
@@ -150,6 +181,8 @@ impl Env {
             variables: Vec::new(),
             types: Vec::new(),
             container: Str::default(),
+            open_objects: false,
+            composed: None,
         }
     }
 
@@ -169,6 +202,34 @@ impl Env {
     pub fn object_type(mut self, object: Arc<ObjectType>) -> Env {
         self.types.push(object);
         self
+    }
+
+    /// Lets expressions build objects without knowing their types: `Object{}`, `Object.spec{}` and
+    /// whatever is below, and `JSONPatch{}`.
+    pub fn open_objects(mut self) -> Env {
+        self.open_objects = true;
+        self
+    }
+
+    /// Declares `variables` with those fields; each of them is a variable by its dotted name, too.
+    pub(crate) fn compose(mut self, variables: Arc<Composed>) -> Env {
+        self.composed = Some(variables);
+        self
+    }
+
+    /// The type of a field that an object type does not know itself.
+    pub(crate) fn composed_field(&self, object: &ObjectType, field: &str) -> Option<Type> {
+        let variables = self.composed.as_ref()?;
+        let found = variables.get(field)?;
+        (object.name() == COMPOSED).then(|| found.clone())
+    }
+
+    fn composed_variable(&self, name: &str) -> Option<Type> {
+        let variables = self.composed.as_ref()?;
+        match name.strip_prefix("variables")? {
+            "" => Some(Type::Object(VARIABLES.clone())),
+            dotted => variables.get(dotted.strip_prefix('.')?).cloned(),
+        }
     }
 
     /// Sets the namespace in which names are looked up first.
@@ -229,8 +290,24 @@ impl Env {
         if let Some((_, ty)) = self.variables.iter().find(|(known, _)| known == name) {
             return Some(Named::Variable(ty.clone()));
         }
+        if let Some(ty) = self.composed_variable(name) {
+            return Some(Named::Variable(ty));
+        }
         if let Some(object) = self.types.iter().find(|object| object.name() == name) {
             return Some(Named::Type(Type::Object(object.clone())));
+        }
+        if self.open_objects {
+            let open = match name {
+                "JSONPatch" => Some(JSON_PATCH.clone()),
+                "Object" => Some(OBJECT.clone()),
+                name if name.starts_with("Object.") => {
+                    Some(Arc::new(ObjectType::open(name, Vec::new())))
+                }
+                _ => None,
+            };
+            if let Some(object) = open {
+                return Some(Named::Type(Type::Object(object)));
+            }
         }
         Some(Named::Type(match name {
             "bool" => Type::Bool,

@@ -27,10 +27,12 @@
 //! assert_eq!(budget.last_cost(), 5);
 //! ```
 
+mod admission;
 mod budget;
 mod check;
 mod cost;
 mod decl;
+mod devices;
 mod env;
 mod error;
 mod escape;
@@ -42,10 +44,12 @@ mod syntax;
 mod types;
 mod value;
 
+pub use admission::{AdmissionEnv, Purpose, Refused};
 pub use budget::{Budget, PER_CALL_LIMIT};
 pub use check::Checked;
 pub use cost::{CostEstimate, NoHints, SizeHints, estimate_cost};
 pub use decl::{DeclType, Field, ObjectType, SchemaView};
+pub use devices::{DeviceSelector, SELECTOR_COST, compile_device_selector};
 pub use env::Env;
 pub use error::EvalError;
 pub use escape::escape;

@@ -158,6 +158,23 @@ impl Type {
         }
     }
 
+    /// The type with its parameters by the names that `type()` shows: `list(google.protobuf.Duration)`.
+    pub(crate) fn full_name(&self) -> String {
+        let with = |name: &str, params: &[&Type]| {
+            let params: Vec<String> = params.iter().map(|param| param.full_name()).collect();
+            format!("{name}({})", params.join(", "))
+        };
+        match self {
+            Type::List(items) => with("list", &[items]),
+            Type::Map(entry) => with("map", &[&entry.0, &entry.1]),
+            Type::Type(Some(of)) => with("type", &[of]),
+            Type::Opaque(opaque) if !opaque.params.is_empty() => {
+                with(&opaque.name, &opaque.params.iter().collect::<Vec<_>>())
+            }
+            other => other.name().to_owned(),
+        }
+    }
+
     /// Whether both are the same type, parameters included.
     pub(crate) fn is_exactly(&self, other: &Type) -> bool {
         match (self, other) {

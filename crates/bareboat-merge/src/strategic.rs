@@ -25,6 +25,9 @@ pub enum StrategicError {
     /// The patch asks for something that does not exist, such as merging lists of lists: unprocessable.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// An element of a list does not say which one it is.
+    #[error("{0}")]
+    NoMergeKey(String),
     /// The patch does not fit the object.
     #[error("{0}")]
     Inapplicable(String),

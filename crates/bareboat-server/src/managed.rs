@@ -17,10 +17,14 @@ use std::sync::OnceLock;
 /// Records the creator of an object as manager of its fields.
 pub(crate) async fn on_create(
     call: &Call,
-    object: Object,
+    mut object: Object,
     manager: &str,
     now: &str,
 ) -> Result<Object, Status> {
+    // What a client says of managers that cannot be read is nothing.
+    if bareboat_merge::managed::validate_managed_fields(object.value()).is_err() {
+        object.remove_meta("managedFields");
+    }
     // An apply that creates has recorded its manager already.
     if object
         .meta("managedFields")

@@ -2,7 +2,7 @@
 //!
 //! Never cached, because ages move.
 
-use bareboat_api::kind::{Column, Now};
+use bareboat_api::kind::{Column, Kind, Now};
 use bareboat_api::{Map, Object, Status, Value};
 
 /// What a row carries beside its cells.
@@ -72,6 +72,7 @@ fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i
 
 /// The row of an object.
 pub(crate) fn row(
+    kind: &Kind,
     columns: &[Column],
     object: Object,
     include: Include,
@@ -89,6 +90,10 @@ pub(crate) fn row(
     );
     let mut row = Map::new();
     row.insert("cells", Value::Array(cells));
+    let conditions = kind.policy.row_conditions;
+    if let Some(conditions) = conditions.and_then(|tell| tell(object.value())) {
+        row.insert("conditions", conditions);
+    }
     let shown = match include {
         Include::Nothing => Value::Null,
         Include::Metadata => partial(&object, beta),

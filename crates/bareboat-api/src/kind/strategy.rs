@@ -131,6 +131,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether the beginning of a deletion is stored and seen even if nothing holds it up.
+    fn shows_its_end(&self) -> bool {
+        false
+    }
+
     /// Kinds (group and plural) whose objects of the same name and namespace go when an object of this kind is gone.
     fn companions(&self) -> &'static [(&'static str, &'static str)] {
         &[]

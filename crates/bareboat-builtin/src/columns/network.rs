@@ -168,24 +168,21 @@ pub(crate) fn service_cidrs() -> Vec<Column> {
 
 /// The columns of IP addresses.
 pub(crate) fn ip_addresses() -> Vec<Column> {
-    vec![
-        Column::string("ParentRef", |object, _| {
-            let Some(parent) = object.at(&["spec", "parentRef"]) else {
-                return NONE.into();
-            };
-            let mut path = parent.text(&["resource"]).to_lowercase();
-            let group = parent.text(&["group"]);
-            if !group.is_empty() {
-                path = format!("{path}.{}", group.to_lowercase());
-            }
-            let namespace = parent.text(&["namespace"]);
-            if !namespace.is_empty() {
-                path = format!("{path}/{namespace}");
-            }
-            format!("{path}/{}", parent.text(&["name"])).into()
-        }),
-        age(),
-    ]
+    vec![Column::string("ParentRef", |object, _| {
+        let Some(parent) = object.at(&["spec", "parentRef"]) else {
+            return NONE.into();
+        };
+        let mut path = parent.text(&["resource"]).to_lowercase();
+        let group = parent.text(&["group"]);
+        if !group.is_empty() {
+            path = format!("{path}.{}", group.to_lowercase());
+        }
+        let namespace = parent.text(&["namespace"]);
+        if !namespace.is_empty() {
+            path = format!("{path}/{namespace}");
+        }
+        format!("{path}/{}", parent.text(&["name"])).into()
+    })]
 }
 
 /// The columns of leases.

@@ -2,8 +2,8 @@
 
 use super::{NONE, age, condition_is_true, or, since, text_or};
 use crate::reach::Reach;
-use bareboat_api::Value;
 use bareboat_api::kind::{Column, Now};
+use bareboat_api::{Value, value};
 use std::collections::HashSet;
 
 /// The columns of pods.
@@ -25,6 +25,17 @@ pub(crate) fn pods() -> Vec<Column> {
         text_or("Nominated Node", &["status", "nominatedNodeName"], NONE).wide(),
         Column::string("Readiness Gates", |pod, _| readiness_gates(pod)).wide(),
     ]
+}
+
+/// Tells of a pod that has ended, so that tables may leave it out or gray.
+pub(crate) fn pod_is_done(pod: &Value) -> Option<Value> {
+    let phase = pod.text(&["status", "phase"]);
+    let message = match phase {
+        "Succeeded" => "The pod has completed successfully.",
+        "Failed" => "The pod failed.",
+        _ => return None,
+    };
+    Some(value!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
 }
 
 /// What a table says of a pod.

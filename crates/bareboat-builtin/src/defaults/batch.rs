@@ -75,17 +75,26 @@ pub(crate) fn autoscaler_v2(object: &mut Value) {
     let up = behavior.object_mut("scaleUp");
     up.fill("stabilizationWindowSeconds", 0);
     up.fill("selectPolicy", "Max");
-    up.fill(
+    unset(
+        up,
         "policies",
         value!([{"type": "Pods", "value": 4, "periodSeconds": 15},
                 {"type": "Percent", "value": 100, "periodSeconds": 15}]),
     );
     let down = behavior.object_mut("scaleDown");
     down.fill("selectPolicy", "Max");
-    down.fill(
+    unset(
+        down,
         "policies",
         value!([{"type": "Percent", "value": 100, "periodSeconds": 15}]),
     );
+}
+
+/// An empty list was said, and is judged as it is.
+fn unset(rules: &mut Map, member: &str, value: Value) {
+    if rules.get(member).is_none_or(Value::is_null) {
+        rules.insert(member, value);
+    }
 }
 
 /// The defaults of an autoscaler of version 1, which knows one metric only.
@@ -97,4 +106,7 @@ pub(crate) fn autoscaler_v1(object: &mut Value) {
     if !told {
         spec.fill("targetCPUUtilizationPercentage", 80);
     }
+    // What it says in the words of version 2 is what it says: the notes about it follow.
+    let said = std::mem::take(object);
+    *object = crate::strategies::normal_autoscaler(said);
 }

@@ -90,6 +90,13 @@ fn pod_spec(spec: &mut Map) {
 }
 
 fn container(container: &mut Map) {
+    // Signals to stop with are behind a gate that is shut by default.
+    if let Some(lifecycle) = container.sub("lifecycle")
+        && lifecycle.remove("stopSignal").is_some()
+        && lifecycle.is_empty()
+    {
+        container.remove("lifecycle");
+    }
     let image = container.get_str("image").unwrap_or("");
     let policy = pull_policy(image);
     container.fill("imagePullPolicy", policy);

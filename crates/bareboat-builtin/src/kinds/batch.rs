@@ -4,7 +4,7 @@ use super::build::namespaced;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
 use bareboat_api::Str;
-use bareboat_api::kind::SelectableField;
+use bareboat_api::kind::{SelectableField, UnknownField};
 
 const GROUP: &str = "batch";
 
@@ -18,6 +18,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .categories(&["all"])
             .status()
             .columns(columns::jobs())
+            .unknown_field(UnknownField::OfKind)
             .selectable_by(SelectableField::computed("status.successful", |job| {
                 let succeeded = job
                     .at(&["status", "succeeded"])

@@ -4,11 +4,11 @@ use crate::facts;
 use crate::shape::{BuiltinShape, Defaults};
 use crate::strategies::{Complete, Rules};
 use crate::typed::Empties;
-use bareboat_api::Str;
 use bareboat_api::kind::{
     Action, Column, Fields, Generation, Kind, NameRule, Names, ScalePaths, Scope, SelectableField,
-    Strategy, Subresource, SubresourceRole, Verb, Verbs, Version,
+    Strategy, Subresource, SubresourceRole, UnknownField, Verb, Verbs, Version,
 };
+use bareboat_api::{Str, Value};
 use std::sync::Arc;
 
 /// A kind in the making: every method changes one thing from what is usual.
@@ -208,6 +208,18 @@ impl Build {
 
     pub(super) fn selectable_by(mut self, field: SelectableField) -> Build {
         self.selectable.push(field);
+        self
+    }
+
+    /// The words for a field that selectors may not name.
+    pub(super) fn unknown_field(mut self, words: UnknownField) -> Build {
+        self.kind.policy.unknown_field = words;
+        self
+    }
+
+    /// What rows of tables say beside their cells.
+    pub(super) fn row_conditions(mut self, tell: fn(&Value) -> Option<Value>) -> Build {
+        self.kind.policy.row_conditions = Some(tell);
         self
     }
 

@@ -165,6 +165,7 @@ fn workloads() -> Vec<Kind> {
                 },
             ])
             .columns(columns::pods())
+            .row_conditions(columns::pod_is_done)
             .selectable(&[
                 "spec.nodeName",
                 "spec.restartPolicy",

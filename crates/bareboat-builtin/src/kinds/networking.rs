@@ -34,7 +34,6 @@ pub(super) fn kinds() -> Vec<Kind> {
             .version("v1", defaults::none)
             .short(&["ip"])
             .columns(columns::ip_addresses())
-            .selectable(&["spec.parentRef.resource"])
             .names_are(NameRule::PathSegment)
             .rules(strategies::ip_address())
             .done(),

@@ -3,6 +3,7 @@
 use super::build::{cluster, namespaced};
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
+use bareboat_api::kind::UnknownField;
 
 const GROUP: &str = "resource.k8s.io";
 
@@ -33,6 +34,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .version("v1", defaults::none)
             .columns(columns::resource_slices())
             .selectable(&["spec.nodeName", "spec.driver"])
+            .unknown_field(UnknownField::OfType)
             .generation()
             .delete_returns_object()
             .rules(strategies::resource_slice())

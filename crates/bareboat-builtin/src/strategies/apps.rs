@@ -177,9 +177,12 @@ pub(crate) fn controller_revision() -> Rules {
             path(&["revision"]),
             wrong,
         );
-        if !object.value().has(&["data"]) {
-            wrong.push(FieldError::required(path(&["data"]), "data is mandatory"));
-        }
+        let complaint = match object.get("data") {
+            None | Some(Value::Null) => "data is mandatory",
+            Some(Value::Object(_)) => return,
+            Some(_) => "data must be a valid JSON object",
+        };
+        wrong.push(FieldError::required(path(&["data"]), complaint));
     })
     .updating(|new, old, wrong| {
         immutable(new.get("data"), old.get("data"), path(&["data"]), wrong);

@@ -1,17 +1,39 @@
-//! Autoscalers, disruption budgets, and how the two versions of autoscalers become each other.
+//! Autoscalers and disruption budgets.
 
 mod metrics;
+mod versions;
+
+pub(crate) use versions::{convert, normal};
 
 use super::Rules;
 use super::check::{Errors, condition, not_negative, number_or_percent, one_of, path, percent};
 use crate::reach::Reach;
-use bareboat_api::kind::ConvertError;
+use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, Map, Object, Value, value};
+use bareboat_api::{FieldError, Map, Object, Value};
 
 /// What autoscalers do.
 pub(crate) fn autoscaler() -> Rules {
     Rules::validating(validate_autoscaler)
+        .creating(|new, ctx| {
+            if ctx.version == "v2" {
+                versions::drop_annotations(new.map_mut());
+            } else {
+                // A new object has no status, and nothing to note of it.
+                versions::keep_notes(new.map_mut(), &Map::new(), None);
+            }
+        })
+        .changing(kept_notes)
+        .phases(kept_notes)
+}
+
+/// The notes of version 1 mean nothing in version 2; in version 1 those about the other half stay.
+fn kept_notes(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+    if ctx.version == "v2" {
+        versions::drop_annotations(new.map_mut());
+    } else {
+        versions::keep_notes(new.map_mut(), old.map(), ctx.subresource);
+    }
 }
 
 /// What disruption budgets do.
@@ -121,170 +143,4 @@ fn validate_autoscaler(object: &Object, wrong: &mut Errors) {
     }
     metrics::metrics(spec, &place.child("metrics"), wrong);
     metrics::behavior(spec, &place.child("behavior"), wrong);
-}
-
-/// The annotations under which version 1 keeps what only version 2 can say.
-const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
-const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
-const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
-
-/// Turns an autoscaler of one version into one of the other.
-pub(crate) fn convert(
-    mut object: Value,
-    to: &str,
-    _stored: Option<&Value>,
-) -> Result<Value, ConvertError> {
-    let map = object.make_object();
-    if map.get_str("apiVersion") == Some(to) {
-        return Ok(object);
-    }
-    match to {
-        "autoscaling/v1" => to_v1(map),
-        "autoscaling/v2" => to_v2(map),
-        other => {
-            return Err(ConvertError(format!("autoscalers have no version {other}")));
-        }
-    }
-    map.insert("apiVersion", to.into());
-    Ok(object)
-}
-
-fn is_plain_cpu(metric: &Value) -> bool {
-    metric.text(&["type"]) == "Resource"
-        && metric.text(&["resource", "name"]) == "cpu"
-        && metric.has(&["resource", "target", "averageUtilization"])
-}
-
-fn to_v1(map: &mut Map) {
-    let spec = map.object_mut("spec");
-    let mut kept = Vec::new();
-    if let Some(Value::Array(metrics)) = spec.remove("metrics") {
-        let mut percentage = None;
-        for metric in metrics {
-            if percentage.is_none() && is_plain_cpu(&metric) {
-                percentage = metric
-                    .at(&["resource", "target", "averageUtilization"])
-                    .cloned();
-            } else {
-                kept.push(metric);
-            }
-        }
-        if let Some(percentage) = percentage {
-            spec.insert("targetCPUUtilizationPercentage", percentage);
-        }
-    }
-    let behavior = spec.remove("behavior").filter(|value| !value.is_null());
-    let status = map.object_mut("status");
-    let current = match status.remove("currentMetrics") {
-        Some(Value::Array(metrics)) => metrics,
-        _ => Vec::new(),
-    };
-    let (cpu, others): (Vec<Value>, Vec<Value>) = current.into_iter().partition(|metric| {
-        metric.text(&["type"]) == "Resource" && metric.text(&["resource", "name"]) == "cpu"
-    });
-    let percentage = cpu
-        .first()
-        .and_then(|metric| metric.at(&["resource", "current", "averageUtilization"]))
-        .cloned();
-    if let Some(percentage) = percentage {
-        status.insert("currentCPUUtilizationPercentage", percentage);
-    }
-    let conditions = match status.remove("conditions") {
-        Some(Value::Array(conditions)) => conditions,
-        _ => Vec::new(),
-    };
-    if !status.contains_key("currentReplicas") {
-        status.insert("currentReplicas", Value::Int(0));
-    }
-    let mut notes = Vec::new();
-    for (key, list) in [(METRICS, kept), (CURRENT, others), (CONDITIONS, conditions)] {
-        if !list.is_empty() {
-            notes.push((key, Value::Array(list)));
-        }
-    }
-    if let Some(behavior) = behavior {
-        notes.push((BEHAVIOR, behavior));
-    }
-    if !notes.is_empty() {
-        let annotations = map.object_mut("metadata").object_mut("annotations");
-        for (key, value) in notes {
-            annotations.insert(key, value.to_string().into());
-        }
-    }
-}
-
-fn to_v2(map: &mut Map) {
-    let mut taken = |key: &str| -> Option<Value> {
-        let metadata = map.object_mut("metadata");
-        let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
-        let text = annotations.remove(key);
-        if annotations.is_empty() {
-            metadata.remove("annotations");
-        }
-        serde_json::from_str(text?.as_str()?).ok()
-    };
-    let list = |value: Option<Value>| match value {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
-    };
-    let kept = list(taken(METRICS));
-    let others = list(taken(CURRENT));
-    let conditions = taken(CONDITIONS);
-    let behavior = taken(BEHAVIOR);
-    let spec = map.object_mut("spec");
-    let mut metrics = Vec::new();
-    if let Some(percentage) = spec.remove("targetCPUUtilizationPercentage") {
-        metrics.push(value!({"type": "Resource", "resource": {"name": "cpu",
-            "target": {"type": "Utilization", "averageUtilization": (percentage)}}}));
-    }
-    metrics.extend(kept);
-    if !metrics.is_empty() {
-        spec.insert("metrics", Value::Array(metrics));
-    }
-    if let Some(behavior) = behavior {
-        spec.insert("behavior", behavior);
-    }
-    let status = map.object_mut("status");
-    let mut current = Vec::new();
-    if let Some(percentage) = status.remove("currentCPUUtilizationPercentage") {
-        current.push(value!({"type": "Resource", "resource": {"name": "cpu",
-            "current": {"averageUtilization": (percentage)}}}));
-    }
-    current.extend(others);
-    let current = if current.is_empty() {
-        Value::Null
-    } else {
-        Value::Array(current)
-    };
-    status.insert("currentMetrics", current);
-    if status.get("currentReplicas") == Some(&Value::Int(0)) {
-        status.remove("currentReplicas");
-    }
-    if let Some(conditions) = conditions {
-        status.insert("conditions", conditions);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_become_each_other_without_loss() {
-        let newer = value!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
-            "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "D", "name": "x"}, "behavior": {"scaleUp": {"selectPolicy": "Max"}},
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}},
-                            {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1"}}}]},
-            "status": {"desiredReplicas": 0, "currentMetrics": null}});
-        let older = convert(newer.clone(), "autoscaling/v1", None).expect("version 1");
-        assert_eq!(
-            older.int(&["spec", "targetCPUUtilizationPercentage"]),
-            Some(80)
-        );
-        assert!(older.has(&["metadata", "annotations", METRICS]));
-        let back = convert(older, "autoscaling/v2", None).expect("version 2");
-        assert_eq!(back, newer);
-        assert!(convert(newer, "autoscaling/v9", None).is_err());
-    }
 }

@@ -10,8 +10,8 @@ use super::pod_spec;
 use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
-use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
+use bareboat_api::labels::{Selector, validate_selector};
+use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 
 /// The labels of a job's pods: the present names and those of old.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -21,7 +21,6 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 pub(crate) fn job() -> Rules {
     Rules::validating(validate_job)
         .creating(generate_selector)
-        .at_first(validate_generated)
         .updating(job_update)
         .statuses(status::validate)
         .warning(warnings::job)
@@ -48,15 +47,19 @@ fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
         .object_mut("template")
         .object_mut("metadata")
         .object_mut("labels");
-    for key in UID_LABELS {
-        labels.insert(key, uid.as_str().into());
-    }
-    for key in NAME_LABELS {
-        labels.insert(key, name.as_str().into());
+    // What contradicts them is refused, not replaced.
+    for (keys, value) in [(UID_LABELS, &uid), (NAME_LABELS, &name)] {
+        for key in keys {
+            if !labels.contains_key(key) {
+                labels.insert(key, value.as_str().into());
+            }
+        }
     }
     let labels = labels.clone();
     let selector = spec.object_mut("selector").object_mut("matchLabels");
-    selector.insert(UID_LABELS[0], uid.as_str().into());
+    if !selector.contains_key(UID_LABELS[0]) {
+        selector.insert(UID_LABELS[0], uid.as_str().into());
+    }
     // A job without labels of its own shares those of its template.
     if !had_labels {
         job.set_meta("labels", labels.into());
@@ -66,6 +69,7 @@ fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
 fn validate_job(job: &Object, wrong: &mut Errors) {
     let spec = spec_of(job);
     let place = path(&["spec"]);
+    validate_generated(job, wrong);
     validate_job_spec(spec, &place, wrong);
     match spec.at(&["selector"]).filter(|value| !value.is_null()) {
         None => wrong.push(FieldError::required(place.child("selector"), "")),
@@ -222,14 +226,32 @@ fn indexed_limits(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// A selector that was not asked for must be the one that was made.
+/// What was not asked for must be what was made: the labels of the template, and the selector.
 fn validate_generated(job: &Object, wrong: &mut Errors) {
-    if job.value().flag(&["spec", "manualSelector"]) {
+    let selector = job.at(&["spec", "selector"]).unwrap_or(&Value::Null);
+    if job.value().flag(&["spec", "manualSelector"]) || selector.is_null() {
         return;
     }
-    let selector = job.at(&["spec", "selector"]).unwrap_or(&Value::Null);
-    let expected = value!({"matchLabels": {(UID_LABELS[0]): (job.uid())}});
-    if !selector.is_null() && *selector != expected {
+    let place = path(&["spec", "template", "metadata", "labels"]);
+    let given = job.at(&["spec", "template", "metadata", "labels"]);
+    let given = given.unwrap_or(&Value::Null);
+    let mut generated = Map::new();
+    for (keys, value) in [(UID_LABELS, job.uid()), (NAME_LABELS, job.name())] {
+        for key in keys {
+            generated.insert(key, value.into());
+            let found = given.at(&[key]).and_then(Value::as_str);
+            if found.is_none() {
+                let detail = format!("must be '{value}'");
+                wrong.push(FieldError::required(place.key(key), detail));
+            } else if found != Some(value) {
+                let detail = format!("must be '{value}'");
+                wrong.push(FieldError::invalid(place.key(key), given.clone(), detail));
+            }
+        }
+    }
+    let matches = Selector::from_object(selector)
+        .is_ok_and(|selector| selector.matches_map(Some(&generated)));
+    if !matches {
         let place = path(&["spec", "selector"]);
         let detail = "`selector` not auto-generated";
         wrong.push(FieldError::invalid(place, selector.clone(), detail));
@@ -368,7 +390,7 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
         if job.flag(&["manualSelector"]) {
             wrong.push(FieldError::not_supported(
                 template.child("manualSelector"),
-                value!(true),
+                true,
                 ["nil", "false"],
             ));
         }

@@ -226,6 +226,35 @@ pub(super) fn ip(text: &str, path: FieldPath, wrong: &mut Errors) {
     }
 }
 
+/// Traffic may not be led to the server itself or to everybody.
+pub(super) fn reachable(
+    address: std::net::IpAddr,
+    text: &str,
+    place: &FieldPath,
+    wrong: &mut Errors,
+) {
+    let link_local = match address {
+        std::net::IpAddr::V4(address) => address.is_link_local(),
+        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    let multicast = match address {
+        std::net::IpAddr::V4(address) => address.octets()[..3] == [224, 0, 0],
+        std::net::IpAddr::V6(address) => address.segments()[0] & 0xff0f == 0xff02,
+    };
+    let detail = if address.is_unspecified() {
+        format!("may not be unspecified ({text})")
+    } else if address.is_loopback() {
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()
+    } else if link_local {
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()
+    } else if multicast {
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
+    } else {
+        return;
+    };
+    wrong.push(FieldError::invalid(place.clone(), text, detail));
+}
+
 /// What a range of addresses looks like.
 pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 

@@ -80,6 +80,10 @@ impl Strategy for Complete {
         self.inner.holds_back_deletion(object)
     }
 
+    fn shows_its_end(&self) -> bool {
+        self.inner.shows_its_end()
+    }
+
     fn keeps_generation_on_delete(&self) -> bool {
         self.inner.keeps_generation_on_delete()
     }

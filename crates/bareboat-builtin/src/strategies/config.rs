@@ -1,5 +1,7 @@
 //! Config maps, secrets and service accounts.
 
+mod certificates;
+
 use super::Rules;
 use super::check::{Errors, immutable, path};
 use crate::reach::{Fill, Reach};
@@ -22,6 +24,7 @@ pub(crate) fn config_map() -> Rules {
 /// What secrets do.
 pub(crate) fn secret() -> Rules {
     Rules::validating(validate_secret)
+        .warning(|new, _| certificates::warnings(new))
         .changing(prepare_secret_update)
         .updating(|new, old, wrong| {
             immutable(new.get("type"), old.get("type"), path(&["type"]), wrong);

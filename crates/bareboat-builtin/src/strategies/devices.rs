@@ -2,10 +2,12 @@
 
 use super::Rules;
 use super::check::{Errors, immutable, name, one_of, path, required};
+use super::expressions::judge;
 use super::volume_source::driver_name;
 use crate::reach::Reach;
 use bareboat_api::metadata::{validate_annotations, validate_labels};
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use bareboat_cel::{SELECTOR_COST, compile_device_selector};
 use std::collections::HashSet;
 
 /// What device classes do.
@@ -22,11 +24,12 @@ pub(crate) fn device_class() -> Rules {
 
 /// What resource claims do.
 pub(crate) fn resource_claim() -> Rules {
-    Rules::validating(|claim, wrong| {
-        let spec = claim.get("spec").unwrap_or(&Value::Null);
-        devices(spec, &path(&["spec", "devices"]), wrong);
-    })
-    .updating(spec_is_immutable)
+    Rules::default()
+        .at_first(|claim, wrong| {
+            let spec = claim.get("spec").unwrap_or(&Value::Null);
+            devices(spec, &path(&["spec", "devices"]), wrong);
+        })
+        .updating(spec_is_immutable)
 }
 
 /// What templates of resource claims do.
@@ -66,7 +69,10 @@ pub(crate) fn resource_slice() -> Rules {
     })
 }
 
-/// Expressions that choose devices; they are compiled where devices are.
+/// The longest expression that chooses devices.
+const MAX_SELECTOR: usize = 10 * 1024;
+
+/// Expressions that choose devices.
 fn selectors(owner: &Value, place: &FieldPath, wrong: &mut Errors) {
     for (index, selector) in owner.list(&["selectors"]).iter().enumerate() {
         let place = place.index(index).child("cel");
@@ -75,7 +81,18 @@ fn selectors(owner: &Value, place: &FieldPath, wrong: &mut Errors) {
             continue;
         }
         let expression = selector.text(&["cel", "expression"]);
-        required(expression, place.child("expression"), wrong);
+        let place = place.child("expression");
+        if expression.len() > MAX_SELECTOR {
+            wrong.push(FieldError::too_long(place, MAX_SELECTOR));
+            continue;
+        }
+        match compile_device_selector(expression) {
+            Ok(compiled) if compiled.max_cost > SELECTOR_COST => {
+                let detail = "too complex, exceeds cost limit";
+                wrong.push(FieldError::forbidden(place, detail));
+            }
+            compiled => judge(compiled, expression, place, wrong),
+        }
     }
 }
 

@@ -1,18 +1,29 @@
 //! Webhooks and API services.
-//!
-//! Expressions are compiled by the server, which knows the variables they may use.
 
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required};
+use super::expressions;
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
-use bareboat_api::{FieldError, FieldPath, Value, names, value};
+use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
+use bareboat_cel::{AdmissionEnv, Purpose};
 use std::collections::HashSet;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
 /// What webhook configurations do.
 pub(crate) fn webhooks() -> Rules {
+    fn conditions(object: &Object, wrong: &mut Errors) {
+        for (index, hook) in object.value().list(&["webhooks"]).iter().enumerate() {
+            let place = path(&["webhooks"]).index(index).child("matchConditions");
+            match_conditions(hook, &AdmissionEnv::new(false), &place, wrong);
+        }
+    }
+    /// The conditions of all webhooks, in order.
+    fn all(object: &Object) -> Vec<&[Value]> {
+        let hooks = object.value().list(&["webhooks"]).iter();
+        hooks.map(|hook| hook.list(&["matchConditions"])).collect()
+    }
     Rules::validating(|object, wrong| {
         let mut seen: HashSet<&str> = HashSet::new();
         for (index, hook) in object.value().list(&["webhooks"]).iter().enumerate() {
@@ -23,6 +34,12 @@ pub(crate) fn webhooks() -> Rules {
                 wrong.push(FieldError::duplicate(place.child("name"), text));
             }
             seen.insert(text);
+        }
+    })
+    .at_first(conditions)
+    .updating(|new, old, wrong| {
+        if all(new) != all(old) {
+            conditions(new, wrong);
         }
     })
 }
@@ -91,16 +108,31 @@ fn webhook(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
         );
     }
     client_config(hook, &place.child("clientConfig"), wrong);
-    match_conditions(hook, &place.child("matchConditions"), wrong);
 }
 
-/// Conditions under which something is asked at all; their expressions are compiled elsewhere.
-pub(super) fn match_conditions(parent: &Value, place: &FieldPath, wrong: &mut Errors) {
+/// The most conditions one webhook or policy may have.
+const MAX_CONDITIONS: usize = 64;
+
+/// Conditions under which something is asked at all.
+pub(super) fn match_conditions(
+    parent: &Value,
+    env: &AdmissionEnv,
+    place: &FieldPath,
+    wrong: &mut Errors,
+) {
     let mut seen: HashSet<&str> = HashSet::new();
+    let count = parent.list(&["matchConditions"]).len();
+    if count > MAX_CONDITIONS {
+        wrong.push(FieldError::too_many(place.clone(), count, MAX_CONDITIONS));
+    }
     for (index, condition) in parent.list(&["matchConditions"]).iter().enumerate() {
         let place = place.index(index);
         let expression = condition.text(&["expression"]).trim();
-        required(expression, place.child("expression"), wrong);
+        let at = place.child("expression");
+        if required(expression, at.clone(), wrong) {
+            let compiled = env.compile(expression, Purpose::MatchCondition);
+            expressions::judge(compiled, expression, at, wrong);
+        }
         let own = condition.text(&["name"]);
         if required(own, place.child("name"), wrong) {
             name(own, names::qualified_name, place.child("name"), wrong);

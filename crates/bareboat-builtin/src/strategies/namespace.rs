@@ -76,6 +76,14 @@ impl Strategy for NamespaceStrategy {
         self.holds_back_deletion(object)
     }
 
+    fn keeps_generation_on_delete(&self) -> bool {
+        true
+    }
+
+    fn shows_its_end(&self) -> bool {
+        true
+    }
+
     fn holds_back_deletion(&self, object: &Object) -> bool {
         !object.value().list(&["spec", "finalizers"]).is_empty()
     }

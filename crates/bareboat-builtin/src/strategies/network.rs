@@ -2,8 +2,8 @@
 
 use super::Rules;
 use super::check::{
-    CIDR, Errors, IMMUTABLE, cidr, immutable, ip, name, one_of, path, port, port_or_name, required,
-    required_one_of, starts_at_its_address,
+    CIDR, Errors, IMMUTABLE, cidr, immutable, ip, name, one_of, path, port, port_or_name,
+    reachable, required, required_one_of, starts_at_its_address,
 };
 use super::container::PROTOCOLS;
 use crate::reach::{Fill, Reach};
@@ -77,33 +77,22 @@ pub(super) fn app_protocol(entry: &Value, place: &FieldPath, wrong: &mut Errors)
     }
 }
 
-/// Traffic may not be led to the server itself or to everybody.
+/// An address of an endpoint of the old kind, which is judged twice.
 fn endpoint_ip(text: &str, place: FieldPath, wrong: &mut Errors) {
-    let Ok(address) = text.parse::<std::net::IpAddr>() else {
-        ip(text, place, wrong);
-        return;
-    };
-    let link_local = match address {
-        std::net::IpAddr::V4(address) => address.is_link_local(),
-        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
-    let detail = if address.is_unspecified() {
-        format!("may not be unspecified ({text})")
-    } else if address.is_loopback() {
-        "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()
-    } else if link_local {
-        "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()
-    } else if address.is_multicast() {
-        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
-    } else {
-        return;
-    };
-    wrong.push(FieldError::invalid(place, text, detail));
+    match text.parse() {
+        Ok(address) => reachable(address, text, &place, wrong),
+        Err(_) => {
+            ip(text, place.clone(), wrong);
+            let detail = "must be a valid IP address";
+            wrong.push(FieldError::invalid(place, text, detail));
+        }
+    }
 }
 
 /// What endpoint slices do.
 pub(crate) fn endpoint_slice() -> Rules {
     Rules::validating(validate_slice)
+        .at_first(validate_endpoints)
         .creating(|slice, _| without_topology(slice))
         .changing(|slice, _, _| without_topology(slice))
         .warning(|new, _| {
@@ -118,6 +107,10 @@ pub(crate) fn endpoint_slice() -> Rules {
                 path(&["addressType"]),
                 wrong,
             );
+            // What was accepted once stays so.
+            if new.get("endpoints") != old.get("endpoints") {
+                validate_endpoints(new, wrong);
+            }
         })
 }
 
@@ -129,8 +122,6 @@ fn without_topology(slice: &mut Object) {
 }
 
 fn validate_slice(slice: &Object, wrong: &mut Errors) {
-    const MAX_ENDPOINTS: usize = 1000;
-    const MAX_ADDRESSES: usize = 100;
     const MAX_PORTS: usize = 20000;
     let value = slice.value();
     let ty = value.text(&["addressType"]);
@@ -162,7 +153,13 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
         );
         app_protocol(entry, &place, wrong);
     }
-    let endpoints = value.list(&["endpoints"]);
+}
+
+fn validate_endpoints(slice: &Object, wrong: &mut Errors) {
+    const MAX_ENDPOINTS: usize = 1000;
+    const MAX_ADDRESSES: usize = 100;
+    let ty = slice.value().text(&["addressType"]);
+    let endpoints = slice.value().list(&["endpoints"]);
     if endpoints.len() > MAX_ENDPOINTS {
         wrong.push(FieldError::too_many(
             path(&["endpoints"]),
@@ -193,9 +190,12 @@ fn validate_slice(slice: &Object, wrong: &mut Errors) {
                 name(text, names::dns1123_subdomain, place.index(index), wrong);
                 continue;
             }
-            endpoint_ip(text, place.index(index), wrong);
-            let sixth = text.contains(':');
-            if text.parse::<std::net::IpAddr>().is_ok() && sixth != (ty == "IPv6") {
+            let Ok(known) = text.parse::<std::net::IpAddr>() else {
+                ip(text, place.index(index), wrong);
+                continue;
+            };
+            reachable(known, text, &place.index(index), wrong);
+            if known.is_ipv6() != (ty == "IPv6") {
                 let detail = format!("must be an {ty} address");
                 wrong.push(FieldError::invalid(place.clone(), text, detail));
             }

@@ -49,6 +49,36 @@ fn validate(node: &Object, wrong: &mut Errors) {
     }
     ranges(node, wrong);
     resources(node, wrong);
+    avoided_pods(node, wrong);
+}
+
+/// Which pods would better run elsewhere, as an annotation tells.
+fn avoided_pods(node: &Object, wrong: &mut Errors) {
+    const KEY: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+    let Some(text) = node.annotation(KEY).filter(|text| !text.is_empty()) else {
+        return;
+    };
+    let place = path(&["metadata", "annotations"]);
+    let avoided: Value = match serde_json::from_str(text) {
+        Ok(avoided) => avoided,
+        Err(error) => {
+            let place = place.child("AvoidPods");
+            return wrong.push(FieldError::invalid(place, KEY, error.to_string()));
+        }
+    };
+    for (index, entry) in avoided.list(&["preferAvoidPods"]).iter().enumerate() {
+        let place = place.child(KEY).index(index).child("PodSignature");
+        let controller = entry.at(&["podSignature", "podController"]);
+        match controller.filter(|controller| !controller.is_null()) {
+            None => wrong.push(FieldError::required(place, "")),
+            Some(controller) if !controller.flag(&["controller"]) => {
+                let place = place.child("PodController").child("Controller");
+                let detail = "must point to a controller";
+                wrong.push(FieldError::invalid(place, false, detail));
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 /// A node has at most one range of addresses of each family.

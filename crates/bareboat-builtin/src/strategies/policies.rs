@@ -1,20 +1,32 @@
 //! Admission policies and their bindings.
 //!
-//! Expressions are compiled by the server, which knows the variables they may use.
+//! Expressions are compiled as they are when a policy is put to work: variables first, in order, then
+//! everything that may use them.
 
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required, required_one_of};
+use super::expressions::judge;
 use super::extension::{match_conditions, operations_rule, selectors};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
+use bareboat_cel::{AdmissionEnv, Purpose};
 use std::collections::HashSet;
+
+/// The most annotations of the audit log one policy may give.
+const MAX_AUDIT_ANNOTATIONS: usize = 20;
+/// The longest expression of such an annotation.
+const MAX_AUDIT_EXPRESSION: usize = 5 * 1024;
 
 /// What validating admission policies do.
 pub(crate) fn validating_policy() -> Rules {
     Rules::validating(|policy, wrong| {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let place = path(&["spec"]);
-        policy_spec(spec, &place, wrong);
+        let mut env = AdmissionEnv::new(spec.has(&["paramKind"]));
+        if !spec.list(&["variables"]).is_empty() {
+            env = env.composed();
+        }
+        policy_spec(spec, &mut env, &place, wrong);
         let validations = spec.list(&["validations"]);
         if validations.is_empty() && spec.list(&["auditAnnotations"]).is_empty() {
             const DETAIL: &str = "validations or auditAnnotations must contain at least one item";
@@ -23,23 +35,56 @@ pub(crate) fn validating_policy() -> Rules {
             }
         }
         for (index, entry) in validations.iter().enumerate() {
-            validation(entry, &place.child("validations").index(index), wrong);
+            let place = place.child("validations").index(index);
+            validation(entry, &env, &place, wrong);
         }
-        audits(policy, &place.child("auditAnnotations"), wrong);
+        audits(policy, &env, &place.child("auditAnnotations"), wrong);
     })
+    .at_first(conditions)
+    .updating(changed_conditions)
+}
+
+/// The conditions under which a policy is asked.
+fn conditions(policy: &Object, wrong: &mut Errors) {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let env = AdmissionEnv::new(spec.has(&["paramKind"]));
+    match_conditions(spec, &env, &path(&["spec", "matchConditions"]), wrong);
+}
+
+/// Conditions that were accepted once stay so as long as nothing they depend on changes.
+fn changed_conditions(new: &Object, old: &Object, wrong: &mut Errors) {
+    let same = [["spec", "paramKind"], ["spec", "matchConditions"]]
+        .iter()
+        .all(|member| new.at(member) == old.at(member));
+    if !same {
+        conditions(new, wrong);
+    }
 }
 
 /// One check, and what is said when it fails.
-fn validation(validation: &Value, place: &FieldPath, wrong: &mut Errors) {
+fn validation(validation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     const REASONS: [&str; 4] = [
         "Unauthorized",
         "Forbidden",
         "Invalid",
         "RequestEntityTooLarge",
     ];
-    if validation.text(&["expression"]).trim().is_empty() {
-        let detail = "expression is not specified";
-        wrong.push(FieldError::required(place.child("expression"), detail));
+    let expression = validation.text(&["expression"]);
+    let at = place.child("expression");
+    if expression.trim().is_empty() {
+        wrong.push(FieldError::required(at, "expression is not specified"));
+    } else {
+        let compiled = env.compile(expression, Purpose::Validation);
+        judge(compiled, expression, at, wrong);
+    }
+    let expression = validation.text(&["messageExpression"]);
+    let at = place.child("messageExpression");
+    if !expression.trim().is_empty() {
+        let compiled = env.compile(expression, Purpose::Message);
+        judge(compiled, expression, at, wrong);
+    } else if !expression.is_empty() {
+        let detail = "must be non-empty if specified";
+        wrong.push(FieldError::invalid(at, expression, detail));
     }
     let message = validation.text(&["message"]);
     let at = place.child("message");
@@ -58,9 +103,13 @@ fn validation(validation: &Value, place: &FieldPath, wrong: &mut Errors) {
 }
 
 /// What is written into the audit log, under keys that begin with the policy's name.
-fn audits(policy: &Object, place: &FieldPath, wrong: &mut Errors) {
+fn audits(policy: &Object, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     let mut seen: HashSet<&str> = HashSet::new();
     let given = policy.value().list(&["spec", "auditAnnotations"]);
+    if given.len() > MAX_AUDIT_ANNOTATIONS {
+        let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
+        wrong.push(FieldError::invalid(place.clone(), given.to_vec(), detail));
+    }
     for (index, annotation) in given.iter().enumerate() {
         let place = place.index(index);
         let key = annotation.text(&["key"]);
@@ -69,46 +118,95 @@ fn audits(policy: &Object, place: &FieldPath, wrong: &mut Errors) {
         if !seen.insert(key) {
             wrong.push(FieldError::duplicate(place.child("key"), key));
         }
-        if annotation.text(&["valueExpression"]).trim().is_empty() {
-            let detail = "valueExpression is not specified";
-            wrong.push(FieldError::required(place.child("valueExpression"), detail));
+        let expression = annotation.text(&["valueExpression"]);
+        let at = place.child("valueExpression");
+        match expression.trim() {
+            "" => {
+                let detail = "valueExpression is not specified";
+                wrong.push(FieldError::required(at, detail));
+            }
+            long if long.len() > MAX_AUDIT_EXPRESSION => {
+                let detail = format!("must not exceed {MAX_AUDIT_EXPRESSION} bytes in length");
+                wrong.push(FieldError::required(at, detail));
+            }
+            trimmed => {
+                let compiled = env.compile(trimmed, Purpose::AuditAnnotation);
+                judge(compiled, expression, at, wrong);
+            }
         }
     }
 }
 
 /// Values that expressions share.
-fn variables(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+fn variables(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     for (index, variable) in spec.list(&["variables"]).iter().enumerate() {
         let place = place.index(index);
         let own = variable.text(&["name"]);
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if own.is_empty() {
+        if own.trim().is_empty() {
             let detail = "name is not specified";
             wrong.push(FieldError::required(place.child("name"), detail));
-        } else if own.starts_with(|first: char| first.is_ascii_digit()) || !own.bytes().all(plain) {
+        } else if !is_identifier(own) {
             let detail = "must be a valid CEL identifier";
             wrong.push(FieldError::invalid(place.child("name"), own, detail));
         }
-        if variable.text(&["expression"]).trim().is_empty() {
-            let detail = "expression is not specified";
-            wrong.push(FieldError::required(place.child("expression"), detail));
+        let expression = variable.text(&["expression"]);
+        let at = place.child("expression");
+        if expression.trim().is_empty() {
+            wrong.push(FieldError::required(at, "expression is not specified"));
+        } else {
+            judge(env.define(own, expression), expression, at, wrong);
         }
     }
 }
 
+/// Whether a text can be the name of a variable.
+fn is_identifier(text: &str) -> bool {
+    const RESERVED: [&str; 21] = [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "namespace",
+        "null",
+        "package",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ];
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(plain)
+        && !RESERVED.contains(&text)
+}
+
 /// One way to change an object, of two.
-fn mutation(mutation: &Value, place: &FieldPath, wrong: &mut Errors) {
-    const WAYS: [(&str, &str); 2] = [
-        ("ApplyConfiguration", "applyConfiguration"),
-        ("JSONPatch", "jsonPatch"),
+fn mutation(mutation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
+    const WAYS: [(&str, &str, Purpose); 2] = [
+        (
+            "ApplyConfiguration",
+            "applyConfiguration",
+            Purpose::ApplyConfiguration,
+        ),
+        ("JSONPatch", "jsonPatch", Purpose::JsonPatch),
     ];
     let ty = mutation.text(&["patchType"]);
-    let known = WAYS.map(|(ty, _)| ty);
+    let known = WAYS.map(|(ty, ..)| ty);
     required_one_of(ty, &known, place.child("patchType"), wrong);
     if !known.contains(&ty) {
         return;
     }
-    for (way, member) in WAYS {
+    for (way, member, purpose) in WAYS {
         let place = place.child(member);
         match (way == ty, mutation.has(&[member])) {
             (true, false) => {
@@ -117,7 +215,10 @@ fn mutation(mutation: &Value, place: &FieldPath, wrong: &mut Errors) {
             }
             (true, true) => {
                 let expression = mutation.text(&[member, "expression"]).trim();
-                required(expression, place.child("expression"), wrong);
+                let at = place.child("expression");
+                if required(expression, at.clone(), wrong) {
+                    judge(env.compile(expression, purpose), expression, at, wrong);
+                }
             }
             (false, true) => {
                 let detail = format!("must not be specified when patchType is {ty}");
@@ -134,9 +235,11 @@ pub(crate) fn mutating_policy() -> Rules {
     Rules::validating(|policy, wrong| {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let place = path(&["spec"]);
-        policy_spec(spec, &place, wrong);
+        let mut env = AdmissionEnv::new(spec.has(&["paramKind"])).composed();
+        policy_spec(spec, &mut env, &place, wrong);
         for (index, entry) in spec.list(&["mutations"]).iter().enumerate() {
-            mutation(entry, &place.child("mutations").index(index), wrong);
+            let place = place.child("mutations").index(index);
+            mutation(entry, &env, &place, wrong);
         }
         // Nothing is left to change in what is deleted.
         for rule in spec.list(&["matchConstraints", "resourceRules"]) {
@@ -164,9 +267,11 @@ pub(crate) fn mutating_policy() -> Rules {
             wrong,
         );
     })
+    .at_first(conditions)
+    .updating(changed_conditions)
 }
 
-fn policy_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
+fn policy_spec(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     required_one_of(
         spec.text(&["failurePolicy"]),
         &["Fail", "Ignore"],
@@ -184,8 +289,7 @@ fn policy_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
         let kind = spec.text(&["paramKind", "kind"]);
         required(kind, place.child("kind"), wrong);
     }
-    match_conditions(spec, &place.child("matchConditions"), wrong);
-    variables(spec, &place.child("variables"), wrong);
+    variables(spec, env, &place.child("variables"), wrong);
     let place = place.child("matchConstraints");
     let Some(constraints) = spec.at(&["matchConstraints"]).filter(|v| !v.is_null()) else {
         wrong.push(FieldError::required(place, ""));

@@ -5,7 +5,9 @@
 mod external;
 
 use super::Rules;
-use super::check::{Errors, ip, name, one_of, path, port, port_or_name, required_one_of};
+use super::check::{
+    Errors, ip, name, one_of, path, port, port_or_name, reachable, required_one_of,
+};
 use super::container::PROTOCOLS;
 use super::ingress::balancer;
 use super::network::app_protocol;
@@ -88,7 +90,11 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
             spec.remove("clusterIP");
             spec.remove("clusterIPs");
         }
-        drop_members(spec, &["ipFamilies", "ipFamilyPolicy"], same);
+        drop_members(
+            spec,
+            &["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"],
+            same,
+        );
     }
     let ports = |spec: &Value| -> Vec<Option<i64>> {
         let ports = spec.list(&["ports"]).iter();
@@ -179,12 +185,14 @@ fn validate(service: &Object, wrong: &mut Errors) {
         }
     }
     for (index, address) in spec.list(&["externalIPs"]).iter().enumerate() {
-        ip(
-            address.as_str().unwrap_or(""),
-            place.child("externalIPs").index(index),
-            wrong,
-        );
+        let address = address.as_str().unwrap_or("");
+        let place = place.child("externalIPs").index(index);
+        match address.parse() {
+            Ok(known) => reachable(known, address, &place, wrong),
+            Err(_) => ip(address, place, wrong),
+        }
     }
+    external::source_ranges(service, wrong);
 }
 
 fn validate_ports(ports: &[Value], ty: &str, wrong: &mut Errors) {

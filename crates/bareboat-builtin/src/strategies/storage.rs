@@ -120,7 +120,8 @@ fn topologies(class: &Object, wrong: &mut Errors) {
                 wrong.push(FieldError::duplicate(place.child("key"), key));
             }
         }
-        if seen.contains(&found) {
+        // A term that asks for nothing is like the nothing that is there before the first one.
+        if found.is_empty() || seen.contains(&found) {
             wrong.push(FieldError::duplicate(place, ""));
         }
         seen.push(found);

@@ -304,9 +304,10 @@ fn iscsi(source: &Value, place: &FieldPath, wrong: &mut Errors) {
             let known = ["iqn", "eui", "naa"]
                 .iter()
                 .any(|start| name.starts_with(start));
-            let detail = match known {
-                true => "must be valid format",
-                false => "must be valid format starting with iqn, eui, or naa",
+            let of_pod = place.as_str().contains("volumes[");
+            let detail = match of_pod && !known {
+                true => "must be valid format starting with iqn, eui, or naa",
+                false => "must be valid format",
             };
             wrong.push(FieldError::invalid(place.child(shown), name, detail));
         }

@@ -257,10 +257,8 @@ fn hidden_variables(container: &Value, place: &FieldPath, found: &mut Vec<String
 }
 
 /// Warns about a service.
-pub(super) fn service(new: &Object, old: Option<&Object>) -> Vec<String> {
-    if old.is_some_and(|old| old.get("spec") == new.get("spec")) {
-        return Vec::new();
-    }
+pub(super) fn service(new: &Object, _old: Option<&Object>) -> Vec<String> {
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
     let spec = new.get("spec").unwrap_or(&Value::Null);
     let ty = spec.text(&["type"]);
     let headless = spec.text(&["clusterIP"]) == "None";
@@ -271,6 +269,10 @@ pub(super) fn service(new: &Object, old: Option<&Object>) -> Vec<String> {
             found.push(text.to_owned());
         }
     };
+    warn(
+        new.annotation(HINTS).is_some(),
+        "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead",
+    );
     warn(
         headless && !spec.text(&["loadBalancerIP"]).is_empty(),
         "spec.loadBalancerIP is ignored for headless services",

@@ -150,6 +150,9 @@ impl Checker<'_> {
             Some(found) => found.decl.ty.clone(),
             None if object.is_open() => Type::Dyn,
             None => {
+                if let Some(ty) = self.env.composed_field(object, field) {
+                    return ty;
+                }
                 self.report(id, format!("undefined field '{field}'"));
                 Type::Error
             }

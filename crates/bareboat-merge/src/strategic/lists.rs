@@ -5,6 +5,7 @@ use super::{
     order::{Identity, Ranks, arrange},
     strip_members, unknown_directive,
 };
+use bareboat_api::field::go_value;
 use bareboat_api::{Map, Value};
 use std::collections::HashSet;
 
@@ -201,8 +202,8 @@ pub(super) fn delete_from(
 }
 
 pub(super) fn no_merge_key(members: &Map, key: &str) -> StrategicError {
-    let shown = Value::Object(members.clone());
-    StrategicError::Inapplicable(format!(
+    let shown = go_value(&Value::Object(members.clone()));
+    StrategicError::NoMergeKey(format!(
         "map: {shown} does not contain declared merge key: {key}"
     ))
 }

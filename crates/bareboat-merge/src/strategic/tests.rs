@@ -242,7 +242,7 @@ fn malformed_patches_are_told_why() {
     assert_eq!(error(value!([])), "invalid JSON document");
     assert_eq!(
         error(value!({"spec": {"containers": [{"image": "x"}]}})),
-        "map: {\"image\":\"x\"} does not contain declared merge key: name"
+        "map: map[image:x] does not contain declared merge key: name"
     );
     assert_eq!(
         error(value!({"spec": {"containers": ["x"]}})),

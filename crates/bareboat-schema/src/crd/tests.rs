@@ -115,15 +115,22 @@ fn names_groups_scopes_and_versions_are_checked() {
         &[r#"spec.names.listKind: Invalid value: "Gadget": kind and listKind may not be the same"#],
     );
     check(
-        &[("spec.versions.0.storage", "false")],
-        &["spec.versions: Invalid value: must have exactly one version marked as storage version"],
+        &[(
+            "spec.versions",
+            "[{name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}]",
+        )],
+        &[
+            r#"spec.versions: Invalid value: [{"name":"v1","schema":{"openAPIV3Schema":{"type":"object"}},"served":true,"storage":false}]: must have exactly one version marked as storage version"#,
+        ],
     );
     check(
         &[(
-            "spec.versions.1",
-            "{name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}",
+            "spec.versions",
+            "[{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}, {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}]",
         )],
-        &["spec.versions: Invalid value: must contain unique version names"],
+        &[
+            r#"spec.versions: Invalid value: [{"name":"v1","schema":{"openAPIV3Schema":{"type":"object"}},"served":true,"storage":true},{"name":"v1","schema":{"openAPIV3Schema":{"type":"object"}},"served":true,"storage":false}]: must contain unique version names"#,
+        ],
     );
     check(
         &[(&format!("{V}schema"), "-")],

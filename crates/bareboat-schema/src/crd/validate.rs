@@ -143,9 +143,15 @@ impl<'a> Validator<'a> {
                 errors.push(FieldError::required(path.child("names").child(key), ""));
             }
         }
+        let before = errors.len();
         check_names(spec.get("names"), &path.child("names"), errors);
+        let named_well = errors.len() == before;
         self.check_conversion(spec, preserve, &path.child("conversion"), errors);
-        errors.append(&mut validate_status(self.crd));
+        // Names that were accepted are those of the spec, and are not judged a second time.
+        let told = validate_status(self.crd).into_iter();
+        let about_names =
+            |error: &FieldError| error.path.as_str().starts_with("status.acceptedNames");
+        errors.extend(told.filter(|error| named_well || !about_names(error)));
         self.check_stored_versions(errors);
         approval::check(self.crd, self.old, errors);
         let kept = self.old.is_some_and(|old| {
@@ -229,13 +235,17 @@ impl<'a> Validator<'a> {
             check_deprecation(version, &at, errors);
         }
         self.check_parts(versions, structural, path, errors);
+        let given = || {
+            let versions = self.crd.at(&["spec", "versions"]);
+            versions.cloned().unwrap_or_default()
+        };
         if !unique {
             let detail = "must contain unique version names";
-            errors.push(FieldError::invalid_whole(at.clone(), detail));
+            errors.push(FieldError::invalid(at.clone(), given(), detail));
         }
         if stored != 1 {
             let detail = "must have exactly one version marked as storage version";
-            errors.push(FieldError::invalid_whole(at, detail));
+            errors.push(FieldError::invalid(at, given(), detail));
         }
     }
 

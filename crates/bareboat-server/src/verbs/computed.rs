@@ -147,7 +147,7 @@ fn table(
     let now = tables::now();
     let rows = objects
         .into_iter()
-        .map(|object| tables::row(columns, object, include, beta, now))
+        .map(|object| tables::row(computed.kind(), columns, object, include, beta, now))
         .collect();
     Ok(tables::table(
         Some(tables::definitions(columns)),

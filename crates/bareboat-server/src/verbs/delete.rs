@@ -160,13 +160,9 @@ async fn attempt(
         0
     };
     let waits = stays || grace > 0 || object.finalizers().next().is_some();
-    if !waits {
-        let mut last = live;
-        if kind.policy.graceful_deletion && !already {
-            // Its deletion began and ended in one moment, and the answer shows both.
-            begin(&mut last, &pipeline.now, 0);
-        }
-        return remove(call, entry, last, options).await;
+    let shows_its_end = kind.policy.graceful_deletion || kind.strategy.shows_its_end();
+    if !waits && (already || !shows_its_end) {
+        return remove(call, entry, live, options).await;
     }
     if !already {
         if kind.strategy.keeps_generation_on_delete() {
@@ -189,7 +185,20 @@ async fn attempt(
         }
     }
     if options.dry_run {
-        return Ok(Ok(Deleted::Waiting(Shown::Object(object))));
+        let uid = object.uid().to_owned();
+        let shown = Shown::Object(object);
+        return Ok(Ok(match waits {
+            true => Deleted::Waiting(shown),
+            false => Deleted::Gone(shown, uid),
+        }));
+    }
+    if !waits {
+        // Its deletion begins and ends in one moment. Watchers see both, and the last state of it is
+        // that of an object whose deletion began.
+        return match begun(call, entry, object.clone()).await? {
+            Ok(entry) => remove(call, &entry, object, options).await,
+            Err(error) => Ok(Err(error)),
+        };
     }
     let stored = call.stored(entry, object).await?;
     if entry.stored_eq(&stored.bytes) {
@@ -198,6 +207,18 @@ async fn attempt(
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
     let committed = served.store().commit(write).await;
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
+}
+
+/// Stores that the deletion of an object began.
+async fn begun(
+    call: &Call,
+    entry: &Arc<Entry>,
+    object: Object,
+) -> Result<Result<Arc<Entry>, CommitError>, Status> {
+    let stored = call.stored(entry, object).await?;
+    let write = Write::replace(call.served.resource(), entry, stored.bytes).shaped(stored.shape);
+    let committed = call.served.store().commit(write).await;
+    Ok(committed.map(|committed| committed.entry))
 }
 
 /// Marks an object as being deleted.

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::create::create_object;
-use super::write::change::{Edit, Edited, change};
+use super::write::change::{Edit, Edited, change, nameless};
 use super::write::{decode, now};
 use crate::managed;
 use crate::reply::Response;
@@ -130,6 +130,8 @@ impl Patch {
                 strategic_merge(&mut value, patch.clone(), &*shape.typing()).map_err(|error| {
                     match error {
                         StrategicError::Malformed(_) => Status::bad_request(error.to_string()),
+                        // Not the server's fault, but clients know it by this code.
+                        StrategicError::NoMergeKey(why) => Status::new(500, "", why),
                         other => inapplicable(&other),
                     }
                 })?;
@@ -139,7 +141,16 @@ impl Patch {
             Object::try_from(value).map_err(|_| inapplicable(&"the result is no object"))?;
         self.check_type(call, &object)?;
         let mut findings = self.duplicates.clone();
-        decode::conform(decode::Wanted::of(call), &mut object, &mut findings)?;
+        let shown = match &self.change {
+            Change::Strategic(patch) => patch.to_string(),
+            Change::Json(_) | Change::Merge(_) => object.value().to_string(),
+        };
+        decode::conform(decode::Wanted::of(call), &mut object, &mut findings).map_err(
+            |status| match status.reason {
+                "BadRequest" => unfit(&shown, status.message),
+                _ => status,
+            },
+        )?;
         judge(call, &self.text, self.validation, findings)?;
         call.version().shape.default(object.value_mut());
         Ok(object)
@@ -153,6 +164,10 @@ impl Patch {
         );
         if object.api_version() == api_version && object.kind() == kind {
             return Ok(());
+        }
+        // Nothing is left of it, and with its type its name is gone: that is what is told.
+        if matches!(self.change, Change::Strategic(_)) && object.map().is_empty() {
+            return Err(nameless(&call.ask.info.name));
         }
         if call.served.kind.custom && object.api_version() == api_version {
             let (own, name) = (object.kind(), object.name());
@@ -193,6 +208,16 @@ pub(super) fn judge(
             Err(Status::invalid(nobody, &call.ask.info.name, &[error]))
         }
     }
+}
+
+/// 422 for a patch that leaves an object of another form.
+fn unfit(shown: &str, why: impl Into<String>) -> Status {
+    let error = FieldError::invalid(FieldPath::new("patch"), shown, why);
+    let nobody = GroupResource {
+        group: "",
+        resource: "",
+    };
+    Status::invalid(nobody, "", &[error])
 }
 
 /// 422 for a patch that does not apply, in the sentence clients match; what is wrong goes to the log.

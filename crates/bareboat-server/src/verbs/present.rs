@@ -81,7 +81,8 @@ impl Call {
         let include = Include::parse(self.ask.query.get("includeObject"))?;
         let columns = &self.version().columns;
         let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
-        let row = tables::row(columns, object, include, beta, tables::now());
+        let kind = &self.served.kind;
+        let row = tables::row(kind, columns, object, include, beta, tables::now());
         Ok(tables::table(
             Some(tables::definitions(columns)),
             vec![row],

@@ -2,7 +2,7 @@
 
 use crate::kinds::served::Served;
 use crate::request::options::ListOptions;
-use bareboat_api::kind::SelectableField;
+use bareboat_api::kind::{SelectableField, UnknownField};
 use bareboat_api::{Object, Status, fields, labels};
 use bareboat_storage::{Entry, LabelSignature};
 
@@ -170,10 +170,18 @@ impl Selection {
 
 fn unknown_field(served: &Served, version: usize, field: &str) -> Status {
     let plain = served.version(version).selectable.is_empty();
-    if served.kind.custom || !plain {
-        return Status::bad_request(format!("field label not supported: {field}"));
-    }
     let shown = bareboat_api::field::go_quote(field);
+    let kind = &served.kind.names.kind;
+    if served.kind.custom || !plain {
+        return Status::bad_request(match served.kind.policy.unknown_field {
+            UnknownField::Plain => format!("field label not supported: {field}"),
+            UnknownField::OfKind => format!("field label {shown} not supported for {kind}"),
+            UnknownField::OfType => {
+                let of = served.api_version(version);
+                format!("field label not supported for {of}, Kind={kind}: {field}")
+            }
+        });
+    }
     Status::bad_request(format!(
         "{shown} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
     ))

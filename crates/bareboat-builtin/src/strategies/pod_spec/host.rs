@@ -41,6 +41,48 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
         }
     }
     system(spec, path, wrong);
+    host_processes(spec, path, wrong);
+}
+
+/// Containers that are processes of the host, on Windows: all of a pod's or none, in its network.
+fn host_processes(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
+    const FLAG: [&str; 3] = ["securityContext", "windowsOptions", "hostProcess"];
+    let flag = |owner: &Value| owner.at(&FLAG).and_then(Value::as_bool);
+    let own = flag(spec);
+    let (mut all, mut processes) = (0, 0);
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (index, entry) in spec.list(&[list]).iter().enumerate() {
+            all += 1;
+            let told = flag(entry);
+            if let (Some(own), Some(told)) = (own, told)
+                && own != told
+            {
+                let place = FLAG
+                    .iter()
+                    .fold(path.child(list).index(index), |at, name| at.child(name));
+                let detail = format!(
+                    "pod hostProcess value must be identical if both are specified, was {own}"
+                );
+                wrong.push(FieldError::invalid(place, told, detail));
+            }
+            processes += usize::from(told.or(own) == Some(true));
+        }
+    }
+    if processes == 0 {
+        return;
+    }
+    if processes != all {
+        let detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+        wrong.push(FieldError::invalid(path.clone(), "", detail));
+    }
+    if !spec.flag(&["hostNetwork"]) {
+        let detail = "hostNetwork must be true if pod contains any hostProcess containers";
+        wrong.push(FieldError::invalid(
+            path.child("hostNetwork"),
+            false,
+            detail,
+        ));
+    }
 }
 
 fn dns(spec: &Value, path: &FieldPath, wrong: &mut Errors) {

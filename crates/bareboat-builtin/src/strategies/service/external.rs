@@ -1,9 +1,9 @@
 //! How a service is reached, and which fields that leaves a meaning.
 
-use super::super::check::{Errors, cidr, one_of, path};
+use super::super::check::{CIDR, Errors, cidr, one_of, path};
 use super::{is_balanced, is_external, is_name};
 use crate::reach::Reach;
-use bareboat_api::{FieldError, Value, names};
+use bareboat_api::{FieldError, Object, Value, names};
 
 const POLICIES: [&str; 2] = ["Cluster", "Local"];
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
@@ -74,6 +74,28 @@ fn policies(spec: &Value, wrong: &mut Errors) {
     }
 }
 
+/// The annotation that was there before the field, with ranges between commas.
+pub(super) fn source_ranges(service: &Object, wrong: &mut Errors) {
+    const KEY: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    let Some(given) = service.annotation(KEY) else {
+        return;
+    };
+    if !spec.list(&["loadBalancerSourceRanges"]).is_empty() {
+        return;
+    }
+    let place = path(&["metadata", "annotations"]).key(KEY);
+    if !is_balanced(spec) {
+        return wrong.push(FieldError::forbidden(place, BALANCED));
+    }
+    let trimmed = given.trim();
+    for range in trimmed.split(',').map(str::trim) {
+        if !trimmed.is_empty() && cidr(range).is_none() {
+            wrong.push(FieldError::invalid(place.clone(), range, CIDR));
+        }
+    }
+}
+
 fn balancer(spec: &Value, wrong: &mut Errors) {
     let balanced = is_balanced(spec);
     let place = path(&["spec", "allocateLoadBalancerNodePorts"]);
@@ -103,8 +125,7 @@ fn balancer(spec: &Value, wrong: &mut Errors) {
     for (index, range) in ranges.iter().enumerate() {
         let text = range.as_str().unwrap_or("");
         if cidr(text.trim()).is_none() {
-            let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-            wrong.push(FieldError::invalid(place.index(index), text, why));
+            wrong.push(FieldError::invalid(place.index(index), text, CIDR));
         }
     }
 }

@@ -223,8 +223,10 @@ impl Items {
                 out.extend_from_slice(&bytes[prefix + 1..]);
             }
             Style::Row { include, beta, now } => {
+                let kind = &self.served().kind;
                 let columns = &self.call.version().columns;
-                tables::row(columns, reread_object(bytes)?, include, beta, now).write_json(out);
+                let object = reread_object(bytes)?;
+                tables::row(kind, columns, object, include, beta, now).write_json(out);
             }
             Style::Metadata { beta } => {
                 tables::partial(&reread_object(bytes)?, beta).write_json(out)

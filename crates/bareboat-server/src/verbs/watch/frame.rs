@@ -276,7 +276,8 @@ impl Frames {
         let object = reread_object(bytes)?;
         let columns = &self.served.version(self.version).columns;
         let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
-        let row = tables::row(columns, object, self.include, beta, tables::now());
+        let kind = &self.served.kind;
+        let row = tables::row(kind, columns, object, self.include, beta, tables::now());
         let definitions = with_columns.then(|| tables::definitions(columns));
         let table = tables::table(definitions, vec![row], metadata, beta);
         Ok(json_event(told, &table.to_json()))

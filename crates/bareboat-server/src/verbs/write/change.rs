@@ -137,18 +137,32 @@ pub(crate) fn is_finished(call: &Call, object: &Object) -> bool {
         && !call.served.kind.strategy.holds_back_deletion(object)
 }
 
+/// 400 for an object that does not say which one it is.
+pub(crate) fn nameless(name: &str) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
 /// The new object must be the one the URL names, in the incarnation and version the client means.
 fn check_identity(call: &Call, object: &Object, live: &Object) -> Result<(), Status> {
     let (own, name) = (object.name(), &call.ask.info.name);
     if own != name {
-        return Err(Status::bad_request(if own.is_empty() {
-            "name must be provided".to_owned()
-        } else {
-            format!("the name of the object ({own}) does not match the name on the URL ({name})")
-        }));
+        if own.is_empty() {
+            return Err(nameless(name));
+        }
+        return Err(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
     }
     let kind = &call.served.kind;
     if !object.uid().is_empty() && object.uid() != live.uid() {
+        // Who replaces an object means another one; who patches it tries to make it another one.
+        if call.ask.method == http::Method::PATCH {
+            let path = FieldPath::new("metadata.uid");
+            let error = FieldError::invalid(path, object.uid(), "field is immutable");
+            return Err(Status::invalid(kind.group_kind(), name, &[error]));
+        }
         let why = format!(
             "Precondition failed: UID in precondition: {}, UID in object meta: {}",
             object.uid(),

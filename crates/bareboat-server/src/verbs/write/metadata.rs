@@ -38,6 +38,7 @@ pub(crate) fn generate_name(prefix: &str) -> String {
 pub(super) fn for_create(
     object: &mut Object,
     namespace: Option<&str>,
+    counts: bool,
     now: &str,
 ) -> Result<(), Status> {
     let version = object.resource_version();
@@ -50,7 +51,10 @@ pub(super) fn for_create(
     }
     place(object, namespace)?;
     for key in SERVERS_OWN {
-        object.remove_meta(key);
+        // Where nobody counts, what a client says stays.
+        if key != "generation" || counts {
+            object.remove_meta(key);
+        }
     }
     object.remove_meta("resourceVersion");
     object.set_meta("uid", Value::from(uuid::Uuid::new_v4().to_string()));

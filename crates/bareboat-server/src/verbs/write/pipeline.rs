@@ -96,7 +96,8 @@ impl<'a> Pipeline<'a> {
     /// Takes a decoded object all the way to what may be created.
     pub(crate) async fn create(&self, mut object: Object) -> Result<Ready, Status> {
         let kind = &self.call.served.kind;
-        metadata::for_create(&mut object, self.namespace(), &self.now)?;
+        let counts = kind.policy.generation != Generation::Untracked;
+        metadata::for_create(&mut object, self.namespace(), counts, &self.now)?;
         metadata::tidy(&mut object);
         self.warn(metadata::drop_duplicate_owners(&mut object));
         self.admit(Operation::Create, Some(&mut object), None)
@@ -105,7 +106,7 @@ impl<'a> Pipeline<'a> {
         if self.call.version().has_status() && !kind.policy.status_on_create {
             self.set_status(&mut object, None);
         }
-        if kind.policy.generation != Generation::Untracked {
+        if counts {
             object.set_meta("generation", Value::Int(1));
         }
         let context = self.context();

@@ -1,0 +1,555 @@
+//! How the two versions of autoscalers become each other.
+//!
+//! Version 1 knows one metric, the use of the CPU. What only version 2 can say it keeps in annotations,
+//! in the words and in the order of members that clients of version 1 know: metrics in a form of
+//! their own, behavior with capital letters.
+
+use crate::reach::Reach;
+use bareboat_api::kind::ConvertError;
+use bareboat_api::{Map, Value, value};
+
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
+const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
+const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+
+/// The annotations that are never stored: they are how version 1 shows what version 2 says.
+pub(super) const ANNOTATIONS: [&str; 6] = [
+    METRICS,
+    CURRENT,
+    CONDITIONS,
+    BEHAVIOR,
+    "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+    "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+];
+
+/// Turns an autoscaler of one version into one of the other.
+pub(crate) fn convert(
+    mut object: Value,
+    to: &str,
+    _stored: Option<&Value>,
+) -> Result<Value, ConvertError> {
+    let map = object.make_object();
+    if map.get_str("apiVersion") == Some(to) {
+        return Ok(object);
+    }
+    match to {
+        "autoscaling/v1" => to_v1(map),
+        "autoscaling/v2" => to_v2(map),
+        other => {
+            return Err(ConvertError(format!("autoscalers have no version {other}")));
+        }
+    }
+    map.insert("apiVersion", to.into());
+    Ok(object)
+}
+
+/// An autoscaler of version 1 as it comes back from version 2.
+pub(crate) fn normal(mut object: Value) -> Value {
+    let map = object.make_object();
+    to_v2(map);
+    to_v1(map);
+    object
+}
+
+/// Keeps what the notes of another state say of the spec or of the status, whichever is not written.
+pub(super) fn keep_notes(new: &mut Map, old: &Map, written: Option<&str>) {
+    let kept: &[&str] = match written {
+        None => &[CURRENT, CONDITIONS],
+        Some(_) => &[METRICS, BEHAVIOR],
+    };
+    for key in kept {
+        let live = old
+            .get("metadata")
+            .and_then(|metadata| metadata.at(&["annotations", key]));
+        let metadata = new.object_mut("metadata");
+        match live {
+            Some(note) => {
+                metadata
+                    .object_mut("annotations")
+                    .insert(*key, note.clone());
+            }
+            None => {
+                let annotations = metadata.get_mut("annotations");
+                if let Some(annotations) = annotations.and_then(Value::as_object_mut)
+                    && annotations.remove(key).is_some()
+                    && annotations.is_empty()
+                {
+                    metadata.remove("annotations");
+                }
+            }
+        }
+    }
+}
+
+fn is_cpu(metric: &Value) -> bool {
+    metric.text(&["type"]) == "Resource" && metric.text(&["resource", "name"]) == "cpu"
+}
+
+fn taken(map: &mut Map, member: &str) -> Vec<Value> {
+    match map.remove(member) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn to_v1(map: &mut Map) {
+    drop_annotations(map);
+    let spec = map.object_mut("spec");
+    let utilization = ["resource", "target", "averageUtilization"];
+    let (plain, others): (Vec<Value>, Vec<Value>) = taken(spec, "metrics")
+        .into_iter()
+        .partition(|metric| is_cpu(metric) && metric.has(&utilization));
+    if let Some(percentage) = plain.first().and_then(|metric| metric.at(&utilization)) {
+        spec.insert("targetCPUUtilizationPercentage", percentage.clone());
+    }
+    let behavior = spec.remove("behavior").filter(|value| !value.is_null());
+    let status = map.object_mut("status");
+    let current = taken(status, "currentMetrics");
+    let used = current
+        .iter()
+        .filter(|metric| is_cpu(metric))
+        .filter_map(|metric| metric.at(&["resource", "current", "averageUtilization"]))
+        .next_back();
+    if let Some(percentage) = used {
+        status.insert("currentCPUUtilizationPercentage", percentage.clone());
+    }
+    let conditions = taken(status, "conditions");
+    if !status.contains_key("currentReplicas") {
+        status.insert("currentReplicas", Value::Int(0));
+    }
+    let mut notes: Vec<(&str, String)> = Vec::new();
+    for (key, items, print) in [
+        (METRICS, others, target_text as fn(&Value) -> String),
+        (CURRENT, current, current_text),
+        (CONDITIONS, conditions, condition_text),
+    ] {
+        if !items.is_empty() {
+            notes.push((key, list_text(&items, print)));
+        }
+    }
+    notes.extend(behavior.map(|behavior| (BEHAVIOR, behavior_text(&behavior))));
+    if !notes.is_empty() {
+        let annotations = map.object_mut("metadata").object_mut("annotations");
+        for (key, text) in notes {
+            annotations.insert(key, text.into());
+        }
+    }
+}
+
+fn to_v2(map: &mut Map) {
+    let noted = |key: &str| -> Option<Value> {
+        let annotations = map.get("metadata")?.at(&["annotations"])?;
+        serde_json::from_str(annotations.at(&[key])?.as_str()?).ok()
+    };
+    let list = |key: &str, read: fn(&Value) -> Option<Value>| -> Option<Vec<Value>> {
+        noted(key)?.as_array()?.iter().map(read).collect()
+    };
+    let others = list(METRICS, target_value);
+    let current = list(CURRENT, current_value);
+    let conditions = list(CONDITIONS, |condition| {
+        condition.as_object().map(|_| condition.clone())
+    });
+    let behavior = noted(BEHAVIOR).and_then(|behavior| behavior_value(&behavior));
+    drop_annotations(map);
+    let spec = map.object_mut("spec");
+    let mut metrics = others.unwrap_or_default();
+    if let Some(percentage) = spec.remove("targetCPUUtilizationPercentage") {
+        metrics.push(value!({"type": "Resource", "resource": {"name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": (percentage)}}}));
+    }
+    if !metrics.is_empty() {
+        spec.insert("metrics", Value::Array(metrics));
+    }
+    if let Some(behavior) = behavior {
+        spec.insert("behavior", behavior);
+    }
+    let status = map.object_mut("status");
+    let percentage = status.remove("currentCPUUtilizationPercentage");
+    let told = percentage.map(|percentage| {
+        vec![value!({"type": "Resource", "resource": {"name": "cpu",
+            "current": {"averageUtilization": (percentage)}}})]
+    });
+    // What is noted says more than the percentage does.
+    let current = current.or(told).map_or(Value::Null, Value::Array);
+    status.insert("currentMetrics", current);
+    if status.get("currentReplicas") == Some(&Value::Int(0)) {
+        status.remove("currentReplicas");
+    }
+    if let Some(conditions) = conditions {
+        status.insert("conditions", Value::Array(conditions));
+    }
+}
+
+/// Removes the annotations of version 1.
+pub(super) fn drop_annotations(map: &mut Map) {
+    let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let Some(annotations) = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    let mut found = false;
+    for key in ANNOTATIONS {
+        found |= annotations.remove(key).is_some();
+    }
+    if found && annotations.is_empty() {
+        metadata.remove("annotations");
+    }
+}
+
+/// How a metric is written: the member of version 1, where version 2 has it, and whether it is always
+/// there (amounts are then 0).
+type Member = (&'static str, &'static [&'static str], Presence);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Presence {
+    Optional,
+    Text,
+    Amount,
+    Reference,
+}
+
+use Presence::{Amount, Optional, Reference, Text};
+
+/// Where numbers come from, in the order version 1 writes them, and what it says about the target.
+const TARGETS: [(&str, &[Member]); 5] = [
+    (
+        "object",
+        &[
+            ("target", &["describedObject"], Reference),
+            ("metricName", &["metric", "name"], Text),
+            ("targetValue", &["target", "value"], Amount),
+            ("selector", &["metric", "selector"], Optional),
+            ("averageValue", &["target", "averageValue"], Optional),
+        ],
+    ),
+    (
+        "pods",
+        &[
+            ("metricName", &["metric", "name"], Text),
+            ("targetAverageValue", &["target", "averageValue"], Amount),
+            ("selector", &["metric", "selector"], Optional),
+        ],
+    ),
+    (
+        "resource",
+        &[
+            ("name", &["name"], Text),
+            (
+                "targetAverageUtilization",
+                &["target", "averageUtilization"],
+                Optional,
+            ),
+            ("targetAverageValue", &["target", "averageValue"], Optional),
+        ],
+    ),
+    (
+        "containerResource",
+        &[
+            ("name", &["name"], Text),
+            (
+                "targetAverageUtilization",
+                &["target", "averageUtilization"],
+                Optional,
+            ),
+            ("targetAverageValue", &["target", "averageValue"], Optional),
+            ("container", &["container"], Text),
+        ],
+    ),
+    (
+        "external",
+        &[
+            ("metricName", &["metric", "name"], Text),
+            ("metricSelector", &["metric", "selector"], Optional),
+            ("targetValue", &["target", "value"], Optional),
+            ("targetAverageValue", &["target", "averageValue"], Optional),
+        ],
+    ),
+];
+
+/// The same about what was measured.
+const MEASURED: [(&str, &[Member]); 5] = [
+    (
+        "object",
+        &[
+            ("target", &["describedObject"], Reference),
+            ("metricName", &["metric", "name"], Text),
+            ("currentValue", &["current", "value"], Amount),
+            ("selector", &["metric", "selector"], Optional),
+            ("averageValue", &["current", "averageValue"], Optional),
+        ],
+    ),
+    (
+        "pods",
+        &[
+            ("metricName", &["metric", "name"], Text),
+            ("currentAverageValue", &["current", "averageValue"], Amount),
+            ("selector", &["metric", "selector"], Optional),
+        ],
+    ),
+    (
+        "resource",
+        &[
+            ("name", &["name"], Text),
+            (
+                "currentAverageUtilization",
+                &["current", "averageUtilization"],
+                Optional,
+            ),
+            ("currentAverageValue", &["current", "averageValue"], Amount),
+        ],
+    ),
+    (
+        "containerResource",
+        &[
+            ("name", &["name"], Text),
+            (
+                "currentAverageUtilization",
+                &["current", "averageUtilization"],
+                Optional,
+            ),
+            ("currentAverageValue", &["current", "averageValue"], Amount),
+            ("container", &["container"], Text),
+        ],
+    ),
+    (
+        "external",
+        &[
+            ("metricName", &["metric", "name"], Text),
+            ("metricSelector", &["metric", "selector"], Optional),
+            ("currentValue", &["current", "value"], Amount),
+            (
+                "currentAverageValue",
+                &["current", "averageValue"],
+                Optional,
+            ),
+        ],
+    ),
+];
+
+/// JSON with its members in a given order.
+fn object_text(members: &[(&str, String)]) -> String {
+    let members: Vec<String> = members
+        .iter()
+        .map(|(name, text)| format!("\"{name}\":{text}"))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn list_text(items: &[Value], print: fn(&Value) -> String) -> String {
+    let items: Vec<String> = items.iter().map(print).collect();
+    format!("[{}]", items.join(","))
+}
+
+/// Members of an object in an order, those that are there.
+fn ordered(value: &Value, order: &[&str]) -> String {
+    let members: Vec<(&str, String)> = order
+        .iter()
+        .filter_map(|name| {
+            let value = value.at(&[name]).filter(|value| !value.is_null())?;
+            Some((*name, value.to_string()))
+        })
+        .collect();
+    object_text(&members)
+}
+
+fn target_text(metric: &Value) -> String {
+    metric_text(metric, &TARGETS)
+}
+
+fn current_text(metric: &Value) -> String {
+    metric_text(metric, &MEASURED)
+}
+
+fn metric_text(metric: &Value, forms: &[(&'static str, &[Member])]) -> String {
+    let mut parts = vec![("type", Value::string(metric.text(&["type"])).to_string())];
+    for (source, members) in forms {
+        let Some(given) = metric.at(&[source]).filter(|given| !given.is_null()) else {
+            continue;
+        };
+        let members: Vec<(&str, String)> = members
+            .iter()
+            .filter_map(|(name, path, presence)| {
+                let found = given.at(path).filter(|value| !value.is_null());
+                let text = match (found, presence) {
+                    (Some(value), Reference) => ordered(value, &["kind", "name", "apiVersion"]),
+                    (Some(value), _) if value.as_object().is_some() => {
+                        ordered(value, &["matchLabels", "matchExpressions"])
+                    }
+                    (Some(value), _) => value.to_string(),
+                    (None, Optional) => return None,
+                    (None, Text) => "\"\"".to_owned(),
+                    (None, Amount) => "\"0\"".to_owned(),
+                    (None, Reference) => "{\"kind\":\"\",\"name\":\"\"}".to_owned(),
+                };
+                Some((*name, text))
+            })
+            .collect();
+        parts.push((source, object_text(&members)));
+    }
+    object_text(&parts)
+}
+
+fn condition_text(condition: &Value) -> String {
+    ordered(
+        condition,
+        &["type", "status", "lastTransitionTime", "reason", "message"],
+    )
+}
+
+const RULES: [(&str, &str); 4] = [
+    ("StabilizationWindowSeconds", "stabilizationWindowSeconds"),
+    ("SelectPolicy", "selectPolicy"),
+    ("Policies", "policies"),
+    ("Tolerance", "tolerance"),
+];
+const DIRECTIONS: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
+
+fn behavior_text(behavior: &Value) -> String {
+    let rules_text = |rules: &Value| {
+        let members = RULES.map(|(name, member)| {
+            let text = match rules.at(&[member]) {
+                Some(Value::Array(policies)) => list_text(policies, |policy| {
+                    let number = |member: &str| policy.int(&[member]).unwrap_or(0).to_string();
+                    object_text(&[
+                        ("Type", Value::string(policy.text(&["type"])).to_string()),
+                        ("Value", number("value")),
+                        ("PeriodSeconds", number("periodSeconds")),
+                    ])
+                }),
+                Some(value) => value.to_string(),
+                None => "null".to_owned(),
+            };
+            (name, text)
+        });
+        object_text(&members)
+    };
+    let members = DIRECTIONS.map(|(name, member)| {
+        let rules = behavior.at(&[member]).filter(|rules| !rules.is_null());
+        (name, rules.map_or("null".to_owned(), rules_text))
+    });
+    object_text(&members)
+}
+
+/// A member by its name, in whatever letters it is written.
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let map = value.as_object()?;
+    let found = map.get(name).or_else(|| {
+        let mut members = map.iter();
+        members
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    });
+    found.filter(|value| !value.is_null())
+}
+
+fn target_value(metric: &Value) -> Option<Value> {
+    let mut read = metric_value(metric, &TARGETS)?;
+    for (source, _) in TARGETS {
+        let Some(given) = read.at_mut(&[source]).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        let target = given.object_mut("target");
+        let (value, average) = (
+            target.contains_key("value"),
+            target.contains_key("averageValue"),
+        );
+        let ty = match source {
+            "resource" | "containerResource" if target.contains_key("averageUtilization") => {
+                "Utilization"
+            }
+            "object" if !average => "Value",
+            "external" if value => "Value",
+            _ => "AverageValue",
+        };
+        // Version 1 cannot leave the value of an object out; none is told as 0.
+        let nothing = matches!(target.get_str("value"), Some("0" | ""));
+        if source == "object" && average && nothing {
+            target.remove("value");
+        }
+        target.insert("type", ty.into());
+    }
+    Some(read)
+}
+
+fn current_value(metric: &Value) -> Option<Value> {
+    metric_value(metric, &MEASURED)
+}
+
+/// Reads a metric as version 1 writes it.
+fn metric_value(metric: &Value, forms: &[(&'static str, &[Member])]) -> Option<Value> {
+    metric.as_object()?;
+    let mut read = Map::new();
+    let ty = member(metric, "type").cloned();
+    read.insert("type", ty.unwrap_or_else(|| Value::string("")));
+    for (source, members) in forms {
+        let Some(given) = member(metric, source) else {
+            continue;
+        };
+        given.as_object()?;
+        let out = read.object_mut(source);
+        for (name, path, presence) in *members {
+            let found = member(given, name).cloned();
+            let value = match (found, presence) {
+                (Some(value), _) => value,
+                (None, Optional) => continue,
+                (None, Text) => Value::string(""),
+                (None, Amount) => Value::string("0"),
+                (None, Reference) => Value::object(),
+            };
+            match path {
+                [outer, inner] => out.object_mut(outer).insert(*inner, value),
+                [only] => out.insert(*only, value),
+                _ => None,
+            };
+        }
+    }
+    Some(Value::Object(read))
+}
+
+fn behavior_value(behavior: &Value) -> Option<Value> {
+    behavior.as_object()?;
+    let mut read = Map::new();
+    for (_, direction) in DIRECTIONS {
+        let Some(rules) = member(behavior, direction) else {
+            continue;
+        };
+        rules.as_object()?;
+        let out = read.object_mut(direction);
+        for (_, name) in RULES {
+            let Some(value) = member(rules, name) else {
+                continue;
+            };
+            let value = match value {
+                Value::Array(policies) => {
+                    let policies: Option<Vec<Value>> = policies.iter().map(policy_value).collect();
+                    Value::Array(policies?)
+                }
+                other => other.clone(),
+            };
+            out.insert(name, value);
+        }
+    }
+    (!read.is_empty()).then_some(Value::Object(read))
+}
+
+fn policy_value(policy: &Value) -> Option<Value> {
+    policy.as_object()?;
+    let mut read = Map::new();
+    for name in ["type", "value", "periodSeconds"] {
+        let missing = || match name {
+            "type" => Value::string(""),
+            _ => Value::Int(0),
+        };
+        let value = member(policy, name).cloned().unwrap_or_else(missing);
+        read.insert(name, value);
+    }
+    Some(Value::Object(read))
+}
+
+#[cfg(test)]
+mod tests;
