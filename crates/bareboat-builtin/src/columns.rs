@@ -25,7 +25,6 @@ pub(crate) use workloads::*;
 use crate::reach::Reach;
 use bareboat_api::kind::{Column, Now};
 use bareboat_api::labels::Selector;
-use bareboat_api::time::{Timestamp, human_duration};
 use bareboat_api::{Map, Str, Value};
 
 /// What stands where there is nothing.
@@ -45,16 +44,9 @@ pub(crate) fn created_at() -> Vec<Column> {
     ]
 }
 
-/// How long ago an object was created.
-fn age() -> Column {
-    Column::string("Age", |object, now| {
-        since(object.text(&["metadata", "creationTimestamp"]), now).into()
-    })
-}
-
 /// Only the age.
 pub(crate) fn only_age() -> Vec<Column> {
-    vec![age()]
+    vec![Column::age()]
 }
 
 /// The text at a path, or nothing.
@@ -99,10 +91,7 @@ fn or(text: &str, otherwise: &'static str) -> Value {
 
 /// The time that passed since a time of the API, as people say it.
 fn since(stamp: &str, now: Now) -> Str {
-    match Timestamp::parse(stamp) {
-        Ok(stamp) => human_duration(now.0.saturating_sub(stamp.seconds)).into(),
-        Err(_) => Str::const_new(UNKNOWN),
-    }
+    now.since(stamp).unwrap_or(Str::const_new(UNKNOWN))
 }
 
 /// Names and images of the containers of a pod template, for wide output.

@@ -3,6 +3,7 @@
 //! Messages of protobuf join by concatenation: the bytes of two documents, one after the other,
 //! are the document with the paths and schemas of both. Building documents is the server's work.
 
+mod common;
 mod shape;
 mod v2;
 mod v3;

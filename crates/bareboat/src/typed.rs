@@ -9,7 +9,6 @@ use bareboat_api::kind::{
     Column, Conversion, ConvertError, Generation, Kind, Names, Now, Policy, Scope, SelectableField,
     Strategy, Subresource, Version,
 };
-use bareboat_api::time::{Timestamp, human_duration};
 use bareboat_api::value::{from_value, to_value};
 use bareboat_api::{Str, Value};
 use carry::carry;
@@ -88,7 +87,7 @@ impl TypedKind {
             served: true,
             deprecation: None,
             shape: Arc::new(TypedShape::new(schema)),
-            columns: Arc::new([age()]),
+            columns: Arc::new([Column::age().typed("date")]),
             subresources: if has_status {
                 vec![Subresource::status()]
             } else {
@@ -259,19 +258,6 @@ fn drop_nulls(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(drop_nulls),
         _ => {}
     }
-}
-
-fn age() -> Column {
-    let cell = |object: &Value, now: Now| {
-        let created = object
-            .at(&["metadata", "creationTimestamp"])
-            .and_then(Value::as_str);
-        match created.map(Timestamp::parse) {
-            Some(Ok(time)) => Value::from(human_duration(now.0 - time.seconds)),
-            _ => Value::string("<unknown>"),
-        }
-    };
-    Column::string("Age", cell).typed("date")
 }
 
 #[cfg(test)]

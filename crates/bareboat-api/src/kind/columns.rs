@@ -1,5 +1,6 @@
 //! The columns of a table and how their cells are filled.
 
+use crate::time::{Timestamp, human_duration};
 use crate::{Str, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +8,14 @@ use std::sync::Arc;
 /// The moment a table is printed at, for ages: seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now(pub i64);
+
+impl Now {
+    /// How long ago a time of the API was, as people say it; nothing if it is none.
+    pub fn since(self, time: &str) -> Option<Str> {
+        let time = Timestamp::parse(time).ok()?;
+        Some(human_duration(self.0.saturating_sub(time.seconds)).into())
+    }
+}
 
 /// Computes a cell from an object.
 pub type Cell = Arc<dyn Fn(&Value, Now) -> Value + Send + Sync>;
@@ -42,6 +51,17 @@ impl Column {
             priority: 0,
             cell: Arc::new(cell),
         }
+    }
+
+    /// How long ago an object was created.
+    pub fn age() -> Column {
+        Column::string("Age", |object, now| {
+            let created = object.at(&["metadata", "creationTimestamp"]);
+            let age = created
+                .and_then(Value::as_str)
+                .and_then(|time| now.since(time));
+            age.map_or_else(|| Value::string("<unknown>"), Value::from)
+        })
     }
 
     /// The same column with another type.

@@ -1,6 +1,6 @@
 //! What keeps a cluster in order: namespaces, settings, quotas, roles, certificates, flow control.
 
-use super::{NONE, age, count, since, text, text_or};
+use super::{NONE, count, text, text_or};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
@@ -8,7 +8,7 @@ use bareboat_api::time::human_duration;
 
 /// The columns of namespaces.
 pub(crate) fn namespaces() -> Vec<Column> {
-    vec![text("Status", &["status", "phase"]), age()]
+    vec![text("Status", &["status", "phase"]), Column::age()]
 }
 
 /// The columns of config maps.
@@ -18,13 +18,17 @@ pub(crate) fn config_maps() -> Vec<Column> {
             let size = |member| map.members(&[member]).map_or(0, bareboat_api::Map::len);
             Value::Int((size("data") + size("binaryData")) as i64)
         }),
-        age(),
+        Column::age(),
     ]
 }
 
 /// The columns of secrets.
 pub(crate) fn secrets() -> Vec<Column> {
-    vec![text("Type", &["type"]), count("Data", &["data"]), age()]
+    vec![
+        text("Type", &["type"]),
+        count("Data", &["data"]),
+        Column::age(),
+    ]
 }
 
 /// The columns of role bindings of both scopes.
@@ -55,7 +59,7 @@ pub(crate) fn role_bindings() -> Vec<Column> {
             let role = |member| binding.text(&["roleRef", member]);
             format!("{}/{}", role("kind"), role("name")).into()
         }),
-        age(),
+        Column::age(),
         subjects("Users", "User"),
         subjects("Groups", "Group"),
         subjects("ServiceAccounts", "ServiceAccount"),
@@ -65,9 +69,7 @@ pub(crate) fn role_bindings() -> Vec<Column> {
 /// The columns of certificate signing requests.
 pub(crate) fn signing_requests() -> Vec<Column> {
     vec![
-        Column::string("Age", |request, now| {
-            since(request.text(&["metadata", "creationTimestamp"]), now).into()
-        }),
+        Column::age(),
         text_or("SignerName", &["spec", "signerName"], NONE),
         text("Requestor", &["spec", "username"]),
         Column::string("RequestedDuration", |request, _| {
@@ -132,7 +134,7 @@ pub(crate) fn priority_levels() -> Vec<Column> {
                 "queueLengthLimit",
             ],
         ),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -156,7 +158,7 @@ pub(crate) fn resource_quotas() -> Vec<Column> {
     vec![
         Column::string("Request", move |quota, _| listed(quota, false)),
         Column::string("Limit", move |quota, _| listed(quota, true)),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -178,7 +180,7 @@ pub(crate) fn flow_schemas() -> Vec<Column> {
             &["spec", "distinguisherMethod", "type"],
             NONE,
         ),
-        age(),
+        Column::age(),
         Column::string("MissingPL", |schema, _| {
             match super::condition(schema, "Dangling") {
                 Some(found) => found.text(&["status"]).into(),

@@ -1,6 +1,6 @@
 //! What extends the API: webhooks, admission policies, API services.
 
-use super::{UNSET, age, condition, text};
+use super::{UNSET, condition, text};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
@@ -9,7 +9,7 @@ use bareboat_api::kind::Column;
 pub(crate) fn webhooks() -> Vec<Column> {
     vec![
         super::count("Webhooks", &["webhooks"]).typed("integer"),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn validating_policies() -> Vec<Column> {
     vec![
         super::count("Validations", &["spec", "validations"]).typed("integer"),
         param_kind(),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn mutating_policies() -> Vec<Column> {
     vec![
         super::count("Mutations", &["spec", "mutations"]).typed("integer"),
         param_kind(),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn policy_bindings() -> Vec<Column> {
                 (namespace, name) => format!("{namespace}/{name}").into(),
             }
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn api_services() -> Vec<Column> {
             format!("{}/{}", target("namespace"), target("name")).into()
         }),
         Column::string("Available", |service, _| available(service)),
-        age(),
+        Column::age(),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints, ingresses, policies, addresses.
 
 use super::services::balancers;
-use super::{NONE, age, first_of, or, selector_text, text, text_or, with_more};
+use super::{NONE, first_of, or, selector_text, text, text_or, with_more};
 use crate::reach::Reach;
 use bareboat_api::Str;
 use bareboat_api::Value;
@@ -14,7 +14,7 @@ const SHOWN: usize = 3;
 pub(crate) fn endpoints() -> Vec<Column> {
     vec![
         Column::string("Endpoints", |object, _| endpoint_addresses(object)),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn endpoint_slices() -> Vec<Column> {
                 .collect();
             first_of(&addresses, SHOWN)
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn ingresses() -> Vec<Column> {
             let secured = !ingress.list(&["spec", "tls"]).is_empty();
             if secured { "80, 443" } else { "80" }.into()
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn ingress_classes() -> Vec<Column> {
                 group => format!("{kind}.{group}/{name}").into(),
             }
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn network_policies() -> Vec<Column> {
         Column::string("Pod-Selector", |policy, _| {
             selector_text(policy.at(&["spec", "podSelector"]))
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn service_cidrs() -> Vec<Column> {
                 .collect();
             cidrs.join(",").into()
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -187,12 +187,12 @@ pub(crate) fn ip_addresses() -> Vec<Column> {
 
 /// The columns of leases.
 pub(crate) fn leases() -> Vec<Column> {
-    vec![text("Holder", &["spec", "holderIdentity"]), age()]
+    vec![text("Holder", &["spec", "holderIdentity"]), Column::age()]
 }
 
 /// The columns of runtime classes.
 pub(crate) fn runtime_classes() -> Vec<Column> {
-    vec![text("Handler", &["handler"]), age()]
+    vec![text("Handler", &["handler"]), Column::age()]
 }
 
 /// The columns of resource claims.
@@ -213,7 +213,7 @@ pub(crate) fn resource_claims() -> Vec<Column> {
             }
             states.join(",").into()
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -223,6 +223,6 @@ pub(crate) fn resource_slices() -> Vec<Column> {
         text_or("Node", &["spec", "nodeName"], ""),
         text("Driver", &["spec", "driver"]),
         text("Pool", &["spec", "pool", "name"]),
-        age(),
+        Column::age(),
     ]
 }

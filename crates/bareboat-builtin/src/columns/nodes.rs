@@ -1,6 +1,6 @@
 //! Nodes: whether they are ready, and what runs there.
 
-use super::{NONE, UNKNOWN, age, condition, text, text_or};
+use super::{NONE, UNKNOWN, condition, text, text_or};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
@@ -10,7 +10,7 @@ pub(crate) fn nodes() -> Vec<Column> {
     vec![
         Column::string("Status", |node, _| status(node)),
         Column::string("Roles", |node, _| roles(node)),
-        age(),
+        Column::age(),
         text("Version", &["status", "nodeInfo", "kubeletVersion"]),
         address("Internal-IP", "InternalIP"),
         address("External-IP", "ExternalIP"),

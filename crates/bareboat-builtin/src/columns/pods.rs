@@ -1,6 +1,6 @@
 //! Pods: how many containers are ready, and one word for what the pod is up to.
 
-use super::{NONE, age, condition_is_true, or, since, text_or};
+use super::{NONE, condition_is_true, or, since, text_or};
 use crate::reach::Reach;
 use bareboat_api::kind::{Column, Now};
 use bareboat_api::{Value, value};
@@ -15,7 +15,7 @@ pub(crate) fn pods() -> Vec<Column> {
         }),
         Column::string("Status", |pod, _| Summary::of(pod).reason.into()),
         Column::string("Restarts", |pod, now| Summary::of(pod).restarts(now)),
-        age(),
+        Column::age(),
         Column::string("IP", |pod, _| {
             let first = pod.list(&["status", "podIPs"]).first();
             or(first.map_or("", |ip| ip.text(&["ip"])), NONE)

@@ -1,6 +1,6 @@
 //! Services and where they can be reached.
 
-use super::{NONE, age, labels_text, or, text};
+use super::{NONE, labels_text, or, text};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
@@ -15,7 +15,7 @@ pub(crate) fn services() -> Vec<Column> {
         }),
         Column::string("External-IP", |service, _| external_ip(service)),
         Column::string("Port(s)", |service, _| ports(service)),
-        age(),
+        Column::age(),
         Column::string("Selector", |service, _| {
             labels_text(service.members(&["spec", "selector"]))
         })

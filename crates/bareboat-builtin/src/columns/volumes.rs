@@ -1,6 +1,6 @@
 //! Volumes, claims and what provides them.
 
-use super::{UNSET, age, boolean, text, text_or};
+use super::{UNSET, boolean, text, text_or};
 use crate::reach::Reach;
 use bareboat_api::kind::Column;
 use bareboat_api::{Str, Value};
@@ -73,7 +73,7 @@ pub(crate) fn persistent_volumes() -> Vec<Column> {
             UNSET,
         ),
         text("Reason", &["status", "reason"]),
-        age(),
+        Column::age(),
         volume_mode(),
     ]
 }
@@ -104,7 +104,7 @@ pub(crate) fn persistent_volume_claims() -> Vec<Column> {
             &["spec", "volumeAttributesClassName"],
             UNSET,
         ),
-        age(),
+        Column::age(),
         volume_mode(),
     ]
 }
@@ -136,7 +136,7 @@ pub(crate) fn storage_classes() -> Vec<Column> {
         Column::string("AllowVolumeExpansion", |class, _| {
             class.flag(&["allowVolumeExpansion"]).into()
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn volume_attachments() -> Vec<Column> {
         text("PV", &["spec", "source", "persistentVolumeName"]),
         text("Node", &["spec", "nodeName"]),
         boolean("Attached", &["status", "attached"]),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn csi_drivers() -> Vec<Column> {
                 .collect();
             super::or(&modes.join(","), super::NONE)
         }),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -192,11 +192,11 @@ pub(crate) fn csi_drivers() -> Vec<Column> {
 pub(crate) fn csi_nodes() -> Vec<Column> {
     vec![
         super::count("Drivers", &["spec", "drivers"]).typed("integer"),
-        age(),
+        Column::age(),
     ]
 }
 
 /// The columns of volume attributes classes.
 pub(crate) fn volume_attributes_classes() -> Vec<Column> {
-    vec![text("DriverName", &["driverName"]), age()]
+    vec![text("DriverName", &["driverName"]), Column::age()]
 }

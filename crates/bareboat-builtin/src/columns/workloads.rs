@@ -1,8 +1,8 @@
 //! Workloads: how many there should be, how many there are.
 
 use super::{
-    NONE, age, boolean, condition_is_true, containers, integer, labels_text, number, or,
-    selector_text, since, text, with_more,
+    NONE, boolean, condition_is_true, containers, integer, labels_text, number, or, selector_text,
+    since, text, with_more,
 };
 use crate::reach::Reach;
 use bareboat_api::Value;
@@ -41,7 +41,7 @@ pub(crate) fn deployments() -> Vec<Column> {
         ready_of_desired(),
         number("Up-to-date", &["status", "updatedReplicas"]),
         number("Available", &["status", "availableReplicas"]),
-        age(),
+        Column::age(),
     ];
     wide(columns, TEMPLATE, Some(selector()))
 }
@@ -51,7 +51,7 @@ fn desired_current_ready() -> Vec<Column> {
         integer("Desired", &["spec", "replicas"]),
         integer("Current", &["status", "replicas"]),
         integer("Ready", &["status", "readyReplicas"]),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn replication_controllers() -> Vec<Column> {
 
 /// The columns of stateful sets.
 pub(crate) fn stateful_sets() -> Vec<Column> {
-    wide(vec![ready_of_desired(), age()], TEMPLATE, None)
+    wide(vec![ready_of_desired(), Column::age()], TEMPLATE, None)
 }
 
 /// The columns of daemon sets.
@@ -84,7 +84,7 @@ pub(crate) fn daemon_sets() -> Vec<Column> {
         Column::string("Node Selector", |object, _| {
             labels_text(object.members(&["spec", "template", "spec", "nodeSelector"]))
         }),
-        age(),
+        Column::age(),
     ];
     wide(columns, TEMPLATE, Some(selector()))
 }
@@ -94,7 +94,7 @@ pub(crate) fn controller_revisions() -> Vec<Column> {
     vec![
         Column::string("Controller", |object, _| controller(object)),
         number("Revision", &["revision"]),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn jobs() -> Vec<Column> {
         Column::string("Status", |job, _| job_status(job).into()),
         Column::string("Completions", |job, _| completions(job)),
         Column::string("Duration", job_duration),
-        age(),
+        Column::age(),
     ];
     wide(columns, TEMPLATE, Some(selector()))
 }
@@ -186,7 +186,7 @@ pub(crate) fn cron_jobs() -> Vec<Column> {
                 stamp => since(stamp, now).into(),
             }
         }),
-        age(),
+        Column::age(),
     ];
     let selector = Column::string("Selector", |job, _| {
         selector_text(job.at(&["spec", "jobTemplate", "spec", "selector"]))
@@ -218,7 +218,7 @@ pub(crate) fn autoscalers() -> Vec<Column> {
         }),
         number("MaxPods", &["spec", "maxReplicas"]),
         number("Replicas", &["status", "currentReplicas"]),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -305,7 +305,7 @@ pub(crate) fn disruption_budgets() -> Vec<Column> {
         amount("Min Available", "minAvailable"),
         amount("Max Unavailable", "maxUnavailable"),
         integer("Allowed Disruptions", &["status", "disruptionsAllowed"]),
-        age(),
+        Column::age(),
     ]
 }
 
@@ -314,7 +314,7 @@ pub(crate) fn priority_classes() -> Vec<Column> {
     vec![
         integer("Value", &["value"]),
         boolean("Global-Default", &["globalDefault"]),
-        age(),
+        Column::age(),
         text("PreemptionPolicy", &["preemptionPolicy"]),
     ]
 }

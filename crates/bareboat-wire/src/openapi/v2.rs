@@ -1,7 +1,10 @@
 //! The messages of `openapi.v2`, with the numbers of gnostic's OpenAPIv2.proto.
 
+use super::common::{
+    CONTACT, EXTERNAL_DOCS, LICENSE, SECURITY_REQUIREMENT, TAG, TEXTS, XML, named,
+};
 use super::shape::Shape::{Any, Anys, ChosenFlag, Flag, Float, Many, One, Text, Texts, Whole};
-use super::shape::{NamedMembers, Node, Shape, member as m};
+use super::shape::{NamedMembers, Node, member as m};
 use bareboat_api::Value;
 
 pub(super) static DOCUMENT: Node = Node::Object(
@@ -36,29 +39,6 @@ static INFO: Node = Node::Object(
     ],
     7,
 );
-static CONTACT: Node = Node::Object(
-    &[m("name", 1, Text), m("url", 2, Text), m("email", 3, Text)],
-    4,
-);
-static LICENSE: Node = Node::Object(&[m("name", 1, Text), m("url", 2, Text)], 3);
-static EXTERNAL_DOCS: Node = Node::Object(&[m("description", 1, Text), m("url", 2, Text)], 3);
-static TAG: Node = Node::Object(
-    &[
-        m("name", 1, Text),
-        m("description", 2, Text),
-        m("externalDocs", 3, One(&EXTERNAL_DOCS)),
-    ],
-    4,
-);
-
-const fn named(value: Shape) -> NamedMembers {
-    NamedMembers {
-        number: 1,
-        value,
-        extensions: None,
-        apart: None,
-    }
-}
 
 static PATHS: Node = Node::Map(&NamedMembers {
     number: 2,
@@ -283,19 +263,7 @@ static ADDITIONAL_PROPERTIES: Node = Node::Choice(|value| match value {
     Value::Object(_) => Some((1, One(&SCHEMA))),
     _ => None,
 });
-static XML: Node = Node::Object(
-    &[
-        m("name", 1, Text),
-        m("namespace", 2, Text),
-        m("prefix", 3, Text),
-        m("attribute", 4, Flag),
-        m("wrapped", 5, Flag),
-    ],
-    6,
-);
 
-static SECURITY_REQUIREMENT: Node = Node::Map(&named(One(&STRINGS)));
-static STRINGS: Node = Node::List(1, Texts);
 static SECURITY_DEFINITIONS: Node = Node::Map(&named(One(&SECURITY_DEFINITION)));
 static SECURITY_DEFINITION: Node = Node::Choice(|value| {
     let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("");
@@ -319,12 +287,11 @@ static API_KEY: Node = Node::Object(
     ],
     5,
 );
-static SCOPES: Node = Node::TextMap(1);
 static OAUTH_IMPLICIT: Node = Node::Object(
     &[
         m("type", 1, Text),
         m("flow", 2, Text),
-        m("scopes", 3, One(&SCOPES)),
+        m("scopes", 3, One(&TEXTS)),
         m("authorizationUrl", 4, Text),
         m("description", 5, Text),
     ],
@@ -334,7 +301,7 @@ static OAUTH_TOKEN: Node = Node::Object(
     &[
         m("type", 1, Text),
         m("flow", 2, Text),
-        m("scopes", 3, One(&SCOPES)),
+        m("scopes", 3, One(&TEXTS)),
         m("tokenUrl", 4, Text),
         m("description", 5, Text),
     ],
@@ -344,7 +311,7 @@ static OAUTH_CODE: Node = Node::Object(
     &[
         m("type", 1, Text),
         m("flow", 2, Text),
-        m("scopes", 3, One(&SCOPES)),
+        m("scopes", 3, One(&TEXTS)),
         m("authorizationUrl", 4, Text),
         m("tokenUrl", 5, Text),
         m("description", 6, Text),

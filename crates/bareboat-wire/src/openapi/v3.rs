@@ -1,5 +1,8 @@
 //! The messages of `openapi.v3`, with the numbers of gnostic's OpenAPIv3.proto.
 
+use super::common::{
+    CONTACT, EXTERNAL_DOCS, LICENSE, SECURITY_REQUIREMENT, TAG, TEXTS, XML, named,
+};
 use super::shape::Shape::{
     Any, Anys, ChosenFlag, ChosenFloat, ChosenText, Flag, Float, Many, One, Text, Texts, Whole,
 };
@@ -32,20 +35,6 @@ static INFO: Node = Node::Object(
     ],
     7,
 );
-static CONTACT: Node = Node::Object(
-    &[m("name", 1, Text), m("url", 2, Text), m("email", 3, Text)],
-    4,
-);
-static LICENSE: Node = Node::Object(&[m("name", 1, Text), m("url", 2, Text)], 3);
-static EXTERNAL_DOCS: Node = Node::Object(&[m("description", 1, Text), m("url", 2, Text)], 3);
-static TAG: Node = Node::Object(
-    &[
-        m("name", 1, Text),
-        m("description", 2, Text),
-        m("externalDocs", 3, One(&EXTERNAL_DOCS)),
-    ],
-    4,
-);
 static SERVER: Node = Node::Object(
     &[
         m("url", 1, Text),
@@ -63,17 +52,6 @@ static SERVER_VARIABLE: Node = Node::Object(
     ],
     4,
 );
-static SECURITY_REQUIREMENT: Node = Node::Map(&named(One(&STRINGS)));
-static STRINGS: Node = Node::List(1, Texts);
-
-const fn named(value: Shape) -> NamedMembers {
-    NamedMembers {
-        number: 1,
-        value,
-        extensions: None,
-        apart: None,
-    }
-}
 
 static REFERENCE: Node = Node::Object(
     &[
@@ -295,7 +273,6 @@ static OAUTH_FLOW: Node = Node::Object(
     ],
     5,
 );
-static TEXTS: Node = Node::TextMap(1);
 
 static SCHEMAS: Node = Node::Map(&named(One(&SCHEMA)));
 static SCHEMA: Node = Node::Choice(|value| or_reference(value, &SCHEMA_ITSELF));
@@ -355,14 +332,4 @@ static DEFAULT: Node = Node::Choice(|value| match value {
 static DISCRIMINATOR: Node = Node::Object(
     &[m("propertyName", 1, Text), m("mapping", 2, One(&TEXTS))],
     3,
-);
-static XML: Node = Node::Object(
-    &[
-        m("name", 1, Text),
-        m("namespace", 2, Text),
-        m("prefix", 3, Text),
-        m("attribute", 4, Flag),
-        m("wrapped", 5, Flag),
-    ],
-    6,
 );

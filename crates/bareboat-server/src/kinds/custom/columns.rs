@@ -2,7 +2,6 @@
 
 use bareboat_api::jsonpath::JsonPath;
 use bareboat_api::kind::{Column, Now};
-use bareboat_api::time::{Timestamp, human_duration};
 use bareboat_api::{Str, Value};
 use bareboat_schema::crd::{PrinterColumn, Version};
 use std::sync::{Arc, OnceLock};
@@ -16,13 +15,7 @@ pub(super) fn of(version: &Version) -> Arc<[Column]> {
 }
 
 fn age() -> Column {
-    let cell = |object: &Value, now: Now| {
-        let created = object
-            .at(&["metadata", "creationTimestamp"])
-            .and_then(Value::as_str);
-        created.map_or_else(|| Value::string("<unknown>"), |time| age_since(time, now))
-    };
-    Column::string("Age", cell).typed("date").described(
+    Column::age().typed("date").described(
         "CreationTimestamp is a timestamp representing the server time when this object was created.",
     )
 }
@@ -54,15 +47,10 @@ fn cell(ty: &Str, value: &Value, now: Now) -> Value {
         ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => value.clone(),
         ("string", Value::String(_)) => value.clone(),
         ("string", other) => Value::from(bareboat_api::jsonpath::print(other)),
-        ("date", Value::String(time)) => age_since(time, now),
-        ("date", _) => Value::string("<invalid>"),
+        ("date", time) => {
+            let since = time.as_str().and_then(|time| now.since(time));
+            since.map_or_else(|| Value::string("<invalid>"), Value::from)
+        }
         _ => Value::Null,
-    }
-}
-
-fn age_since(time: &str, now: Now) -> Value {
-    match Timestamp::parse(time) {
-        Ok(time) => Value::from(human_duration(now.0 - time.seconds)),
-        Err(_) => Value::string("<invalid>"),
     }
 }
