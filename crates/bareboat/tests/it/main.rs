@@ -9,6 +9,7 @@ mod compare;
 mod conversion;
 mod custom;
 mod definitions;
+mod deletes;
 mod discovery;
 mod errors;
 mod flow;
