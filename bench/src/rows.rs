@@ -217,7 +217,7 @@ pub(crate) fn cel<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
             objects::ruled(),
         );
         let request = |at: usize| bench.request("POST", &collection, &ruled.render(&name(at), at));
-        let outcome = bench.load(64, 5_000).run(&bench.server, request).await?;
+        let outcome = bench.load(64, 20_000).run(&bench.server, request).await?;
         bench.note("cel", &outcome);
         Ok(())
     })
@@ -240,7 +240,7 @@ pub(crate) fn protobuf<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
                 &body,
             )
         };
-        let outcome = bench.load(64, 5_000).run(&bench.server, request).await?;
+        let outcome = bench.load(64, 20_000).run(&bench.server, request).await?;
         bench.note("protobuf", &outcome);
         Ok(())
     })

@@ -26,19 +26,29 @@ impl FieldPath {
         if self.0.is_empty() {
             return FieldPath(name.to_owned());
         }
-        FieldPath(format!("{}.{name}", self.0))
+        self.with([".", name, ""])
     }
 
     /// The element at an index of this list.
     #[must_use]
     pub fn index(&self, index: usize) -> FieldPath {
-        FieldPath(format!("{}[{index}]", self.0))
+        self.with(["[", &index.to_string(), "]"])
     }
 
     /// The value under a key of this map.
     #[must_use]
     pub fn key(&self, key: &str) -> FieldPath {
-        FieldPath(format!("{}[{key}]", self.0))
+        self.with(["[", key, "]"])
+    }
+
+    /// This path and a step more. Checks make paths by the dozen whether or not something is wrong, so this is no
+    /// place for formatting.
+    fn with(&self, step: [&str; 3]) -> FieldPath {
+        let length = self.0.len() + step.iter().map(|part| part.len()).sum::<usize>();
+        let mut path = String::with_capacity(length);
+        path.push_str(&self.0);
+        step.iter().for_each(|part| path.push_str(part));
+        FieldPath(path)
     }
 
     /// Whether this is the object itself.

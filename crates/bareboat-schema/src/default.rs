@@ -27,8 +27,9 @@ fn fill(value: &mut Value, node: &Node) {
                     }
                 }
             }
+            let mut declared = node.in_order();
             for (name, member) in map.iter_mut() {
-                if let Some(property) = node.property(name) {
+                if let Some(property) = declared.property(name) {
                     fill(member, property);
                 } else if let Some(schema) = node.additional() {
                     replace_null(member, schema);

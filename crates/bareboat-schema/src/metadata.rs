@@ -110,8 +110,9 @@ impl Coercer<'_> {
                 if node.has(Flags::EMBEDDED) {
                     self.resource(map, path)?;
                 }
+                let mut declared = node.in_order();
                 for (name, member) in map.iter_mut() {
-                    if let Some(property) = node.property(name) {
+                    if let Some(property) = declared.property(name) {
                         self.below(member, property, &path.child(name))?;
                     } else if let Some(schema) = node.additional() {
                         self.below(member, schema, &path.key(name))?;

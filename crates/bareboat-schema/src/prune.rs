@@ -74,11 +74,12 @@ impl Pruner<'_> {
         let resource = resource || node.has(Flags::EMBEDDED);
         let preserved = node.has(Flags::PRESERVE);
         let at_root = self.path.is_empty();
+        let mut declared = node.in_order();
         map.retain(|key, member| {
             if resource && is_meta(key) {
                 return true;
             }
-            if let Some(property) = node.property(key) {
+            if let Some(property) = declared.property(key) {
                 self.at_key(key, |this| this.prune(member, Some(property), false));
                 return true;
             }
@@ -171,17 +172,20 @@ pub(crate) fn is_meta(key: &str) -> bool {
 
 fn drop_nulls(value: &mut Value, node: &Node) {
     match value {
-        Value::Object(map) => map.retain(|key, member| {
-            let Some(schema) = node.member(key) else {
-                return true;
-            };
-            let unwanted =
-                member.is_null() && !schema.has(Flags::NULLABLE) && schema.default.is_none();
-            if !unwanted {
-                drop_nulls(member, schema);
-            }
-            !unwanted
-        }),
+        Value::Object(map) => {
+            let mut declared = node.in_order();
+            map.retain(|key, member| {
+                let Some(schema) = declared.property(key).or_else(|| node.additional()) else {
+                    return true;
+                };
+                let unwanted =
+                    member.is_null() && !schema.has(Flags::NULLABLE) && schema.default.is_none();
+                if !unwanted {
+                    drop_nulls(member, schema);
+                }
+                !unwanted
+            });
+        }
         Value::Array(list) => {
             if let Some(items) = &node.items {
                 list.iter_mut().for_each(|item| drop_nulls(item, items));

@@ -147,6 +147,33 @@ pub(crate) enum Additional {
     Node(Arc<Node>),
 }
 
+/// Declared members, walked along with the members of a map: the next one asked for is mostly the next declared.
+pub(crate) struct InOrder<'n> {
+    rest: &'n [(Box<str>, Arc<Node>)],
+}
+
+impl<'n> InOrder<'n> {
+    /// The declared member of a name that comes after all names asked for before.
+    pub(crate) fn property(&mut self, name: &str) -> Option<&'n Node> {
+        let (first, after) = self.rest.split_first()?;
+        if *first.0 == *name {
+            self.rest = after;
+            return Some(&first.1);
+        }
+        match self.rest.binary_search_by(|(key, _)| (**key).cmp(name)) {
+            Ok(index) => {
+                let found = &self.rest[index].1;
+                self.rest = &self.rest[index + 1..];
+                Some(found)
+            }
+            Err(index) => {
+                self.rest = &self.rest[index..];
+                None
+            }
+        }
+    }
+}
+
 /// One schema in the tree, also used for the value validations under `anyOf` and the like.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -178,6 +205,13 @@ impl Node {
             .binary_search_by(|(key, _)| (**key).cmp(name))
             .ok()
             .map(|index| &self.properties[index].1)
+    }
+
+    /// Finds declared members whose names are asked for in their order, as maps have them.
+    pub(crate) fn in_order(&self) -> InOrder<'_> {
+        InOrder {
+            rest: &self.properties,
+        }
     }
 
     /// The schema of every member that is not declared, if there is one.

@@ -73,10 +73,9 @@ async fn record(
     object: Object,
     writer: Writer<'_>,
 ) -> Result<Object, Status> {
-    let value = Value::from(object);
     let recorded = kind
-        .with_fields(live.is_none(), |fields| {
-            fields.update(live.map(Object::value), value.clone(), writer)
+        .with_fields(live.is_none(), Value::from(object), |fields, object| {
+            fields.update(live.map(Object::value), object, writer)
         })
         .await
         .map_err(apply_error)?;
@@ -147,35 +146,37 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Runs a pure computation, converting for it what it turns out to need.
-    async fn with_fields(
+    /// Runs a pure computation on something, converting for it what it turns out to need.
+    async fn with_fields<T: Clone>(
         &self,
         needs_empty: bool,
-        compute: impl Fn(FieldManager<'_>) -> Result<Value, ApplyError>,
+        given: T,
+        compute: impl Fn(FieldManager<'_>, T) -> Result<Value, ApplyError>,
     ) -> Result<Value, ApplyError> {
         let empty = if needs_empty {
             self.served.version(self.version).shape.empty()
         } else {
             None
         };
-        let fields = |converter: &dyn Converter| {
-            compute(FieldManager {
+        let fields = |converter: &dyn Converter, given: T| {
+            let fields = FieldManager {
                 api_version: self.served.api_version(self.version),
                 kind: &self.served.kind.names.kind,
                 versions: self,
                 converter,
                 empty: empty.as_ref(),
-            })
+            };
+            compute(fields, given)
         };
         if self.as_stored {
-            return fields(&NoConverter);
+            return fields(&NoConverter, given);
         }
         let Conversion::Remote(_) = &self.served.kind.conversion else {
-            return fields(&InProcess(self.served));
+            return fields(&InProcess(self.served), given);
         };
         let mut conversions = Conversions::default();
         loop {
-            match fields(&conversions) {
+            match fields(&conversions, given.clone()) {
                 Err(ApplyError::NeedsConversion) => {}
                 done => return done,
             }
@@ -188,12 +189,7 @@ impl<'a> Known<'a> {
     }
 
     async fn convert_remotely(&self, object: Value, to: &Str) -> Result<Value, ConvertError> {
-        let known = self
-            .served
-            .kind
-            .versions
-            .iter()
-            .position(|version| self.served.kind.api_version(&version.name) == to);
+        let known = (0..self.types.len()).find(|index| self.served.api_version(*index) == to);
         let version = known.ok_or(ConvertError::UnknownVersion)?;
         let object =
             Object::try_from(object).map_err(|_| ConvertError::Failed("no object".to_owned()))?;
@@ -208,12 +204,10 @@ impl<'a> Known<'a> {
 
 impl Versions for Known<'_> {
     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode> {
-        let kind = &self.served.kind;
-        let place = kind
-            .versions
-            .iter()
-            .position(|version| kind.api_version(&version.name) == api_version)?;
-        let typing = self.types[place].get_or_init(|| kind.versions[place].shape.typing());
+        let place =
+            (0..self.types.len()).find(|index| self.served.api_version(*index) == api_version)?;
+        let shape = &self.served.version(place).shape;
+        let typing = self.types[place].get_or_init(|| shape.typing());
         Some(&**typing)
     }
 
@@ -243,12 +237,8 @@ impl Converter for InProcess<'_> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
             return Ok(object.clone());
         }
-        let kind = &self.0.kind;
-        if !kind
-            .versions
-            .iter()
-            .any(|version| kind.api_version(&version.name) == to)
-        {
+        let Served { kind, .. } = self.0;
+        if !(0..kind.versions.len()).any(|index| self.0.api_version(index) == to) {
             return Err(ConvertError::UnknownVersion);
         }
         let mut converted = match &kind.conversion {
@@ -308,7 +298,7 @@ impl Apply {
         let known = Known::of(call);
         let writer = writer(call, &self.manager, &self.now);
         let applied = known
-            .with_fields(true, |fields| {
+            .with_fields(true, (), |fields, ()| {
                 fields.apply(live.map(Object::value), &self.config, self.force, writer)
             })
             .await

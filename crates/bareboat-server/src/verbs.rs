@@ -15,6 +15,7 @@ mod present;
 mod scale;
 mod selection;
 mod stored;
+mod unstoppable;
 mod update;
 mod watch;
 mod write;
@@ -35,6 +36,7 @@ use bareboat_api::Status;
 use bareboat_api::kind::{Kind, SubresourceRole, Verb};
 use http::StatusCode;
 use std::sync::Arc;
+use unstoppable::Unstoppable;
 
 /// Finds who serves a resource and lets them.
 pub(crate) async fn route(
@@ -156,7 +158,7 @@ async fn carry_out(
         Verb::Watch => watch::watch(call).await,
         other => {
             let (body, seat) = body.read().await?;
-            detached(async move {
+            Unstoppable::new(async move {
                 let _seat = seat;
                 if let Some(action) = call.action() {
                     return action::act(&call, action, body).await;
@@ -175,18 +177,6 @@ async fn carry_out(
             .await
         }
     }
-}
-
-/// A write that does not depend on its client: one that hangs up must not leave half of it done.
-async fn detached(
-    write: impl Future<Output = Result<Response, Status>> + Send + 'static,
-) -> Result<Response, Status> {
-    tokio::spawn(write).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a write ended unexpectedly");
-        Err(Status::internal(
-            "the write ended unexpectedly; the log of the server tells more",
-        ))
-    })
 }
 
 /// The verb of the request, if the kind or its subresource has it.

@@ -2,6 +2,9 @@
 
 use super::{Str, Value};
 
+/// How many members are looked through from the first to the last.
+const SCANNED: usize = 16;
+
 /// The members of a JSON object, sorted by the bytes of their keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(Str, Value)>);
@@ -33,32 +36,27 @@ impl Map {
         Map(members)
     }
 
-    fn find(&self, key: &str) -> Result<usize, usize> {
-        // Objects of the API mostly have a handful of members, where a scan beats bisection.
-        if self.0.len() <= 8 {
-            for (index, (name, _)) in self.0.iter().enumerate() {
-                match name.as_str().cmp(key) {
-                    std::cmp::Ordering::Less => {}
-                    std::cmp::Ordering::Equal => return Ok(index),
-                    std::cmp::Ordering::Greater => return Err(index),
-                }
-            }
-            return Err(self.0.len());
+    /// Where a member is.
+    fn position(&self, key: &str) -> Option<usize> {
+        // Objects of the API mostly have a handful of members, and keys of different length need no comparing.
+        if self.0.len() <= SCANNED {
+            return self.0.iter().position(|(name, _)| name.as_str() == key);
         }
+        self.bisect(key).ok()
+    }
+
+    fn bisect(&self, key: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
 
     /// The member of that name.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.find(key).ok().map(|index| &self.0[index].1)
+        self.position(key).map(|index| &self.0[index].1)
     }
 
     /// The member of that name, for changing.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        match self.find(key) {
-            Ok(index) => Some(&mut self.0[index].1),
-            Err(_) => None,
-        }
+        self.position(key).map(|index| &mut self.0[index].1)
     }
 
     /// The string member of that name.
@@ -68,12 +66,12 @@ impl Map {
 
     /// Whether there is a member of that name.
     pub fn contains_key(&self, key: &str) -> bool {
-        self.find(key).is_ok()
+        self.position(key).is_some()
     }
 
     /// Sets a member and gives back what was there.
     pub fn insert(&mut self, key: impl AsRef<str> + Into<Str>, value: Value) -> Option<Value> {
-        match self.find(key.as_ref()) {
+        match self.bisect(key.as_ref()) {
             Ok(index) => Some(std::mem::replace(&mut self.0[index].1, value)),
             Err(index) => {
                 self.0.insert(index, (key.into(), value));
@@ -88,7 +86,7 @@ impl Map {
         key: &str,
         default: impl FnOnce() -> Value,
     ) -> &mut Value {
-        let index = match self.find(key) {
+        let index = match self.bisect(key) {
             Ok(index) => index,
             Err(index) => {
                 self.0.insert(index, (Str::new(key), default()));
@@ -105,7 +103,7 @@ impl Map {
 
     /// Removes a member and gives it back.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.find(key).ok().map(|index| self.0.remove(index).1)
+        self.position(key).map(|index| self.0.remove(index).1)
     }
 
     /// Keeps the members the function approves of.

@@ -182,8 +182,9 @@ impl<'b> Run<'b> {
                 }
             }
             Value::Object(map) => {
+                let mut declared = node.in_order();
                 for (name, member) in map.iter() {
-                    let (schema, step) = match (node.property(name), node.additional()) {
+                    let (schema, step) = match (declared.property(name), node.additional()) {
                         (Some(schema), _) => (schema, Step::Member(name)),
                         (None, Some(schema)) => (schema, Step::Key(name)),
                         (None, None) => continue,

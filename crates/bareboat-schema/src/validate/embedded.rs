@@ -20,8 +20,9 @@ pub(crate) fn embedded_resources(
             if node.has(Flags::EMBEDDED) {
                 resource(map, path, errors);
             }
+            let mut declared = node.in_order();
             for (name, member) in map.iter() {
-                if let Some(property) = node.property(name) {
+                if let Some(property) = declared.property(name) {
                     embedded_resources(property, member, &path.child(name), errors);
                 } else if let Some(schema) = node.additional() {
                     embedded_resources(schema, member, &path.key(name), errors);

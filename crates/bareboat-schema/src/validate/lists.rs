@@ -12,13 +12,14 @@ pub(super) fn unique(node: &Node, value: &Value, path: &FieldPath, errors: &mut 
     }
     match value {
         Value::Object(map) => {
+            let mut declared = node.in_order();
             for (name, member) in map.iter() {
                 if let Some(schema) = node.additional()
                     && schema.has(Flags::UNIQUE_BELOW)
                 {
                     unique(schema, member, &path.key(name), errors);
                 }
-                if let Some(property) = node.property(name)
+                if let Some(property) = declared.property(name)
                     && property.has(Flags::UNIQUE_BELOW)
                 {
                     unique(property, member, &path.child(name), errors);

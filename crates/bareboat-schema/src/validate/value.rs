@@ -247,9 +247,9 @@ impl Checker<'_> {
         if let Some(checks) = node.checks.as_deref() {
             self.check_member_count(checks, map.len(), place);
         }
+        let mut declared = node.in_order();
         for (name, member) in map.iter() {
-            let declared = node.property(name);
-            let schema = match (declared, &node.additional) {
+            let schema = match (declared.property(name), &node.additional) {
                 (Some(schema), _) => schema,
                 (None, Additional::Node(schema)) => schema,
                 (None, Additional::Allowed(false)) => {

@@ -49,7 +49,7 @@ pub(super) async fn answer(
         verb @ ("patch" | "delete") => {
             let is_patch = verb == "patch";
             let (body, seat) = body.read().await?;
-            super::detached(async move {
+            super::Unstoppable::new(async move {
                 let _seat = seat;
                 match is_patch {
                     true => patch(&call, &body).await?,

@@ -50,14 +50,98 @@ struct Loader<'t> {
     duplicates: Vec<String>,
 }
 
+/// A collection whose end is still to come.
+struct Open {
+    kind: Collection,
+    anchor: usize,
+    /// Where it begins.
+    span: Span,
+}
+
+enum Collection {
+    Sequence(Vec<Value>),
+    Mapping(Mapping),
+}
+
+/// A mapping on its way.
+#[derive(Default)]
+struct Mapping {
+    members: Vec<(Str, Value)>,
+    seen: HashSet<Str>,
+    merged: Vec<Map>,
+    next: Next,
+}
+
+impl Mapping {
+    fn into_value(self) -> Value {
+        // Of equal keys the last stays: what was merged in first comes last, and what stands in
+        // the mapping itself comes after all of it.
+        let mut all: Vec<(Str, Value)> = self.merged.into_iter().rev().flatten().collect();
+        all.extend(self.members);
+        Value::Object(Map::from_unsorted(all))
+    }
+}
+
+/// What the next value in a mapping is.
+#[derive(Default)]
+enum Next {
+    #[default]
+    Key,
+    /// The value of a key; one that stands there twice is told of, where its value begins.
+    Value { key: Str, twice: Option<String> },
+    /// Something to merge in.
+    Merged,
+}
+
 impl<'t> Loader<'t> {
+    /// Collections that are open stand in a list and not on the stack of the thread, which may be a small one.
     fn document(&mut self) -> Result<Value, ParseError> {
+        let mut open: Vec<Open> = Vec::new();
         loop {
             let (event, span) = self.next()?;
-            match event {
-                Event::StreamStart | Event::DocumentStart(..) => {}
-                Event::StreamEnd | Event::DocumentEnd => return Ok(Value::Null),
-                event => return self.node(event, span, 0),
+            if let Some(Collection::Mapping(mapping)) = open.last_mut().map(|open| &mut open.kind) {
+                self.report_twice(mapping, span);
+                if matches!(mapping.next, Next::Key) && merges(&event) {
+                    mapping.next = Next::Merged;
+                    continue;
+                }
+            }
+            let (value, span) = match event {
+                Event::StreamStart | Event::DocumentStart(..) if open.is_empty() => continue,
+                Event::StreamEnd | Event::DocumentEnd if open.is_empty() => return Ok(Value::Null),
+                Event::SequenceStart(_, anchor, _) => {
+                    let kind = Collection::Sequence(Vec::new());
+                    self.begin(&mut open, kind, anchor, span)?;
+                    continue;
+                }
+                Event::MappingStart(_, anchor, _) => {
+                    let kind = Collection::Mapping(Mapping::default());
+                    self.begin(&mut open, kind, anchor, span)?;
+                    continue;
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let Some(ended) = open.pop() else {
+                        return Err(self.fault(span, "expected a value"));
+                    };
+                    let value = match ended.kind {
+                        Collection::Sequence(items) => Value::Array(items),
+                        Collection::Mapping(mapping) => mapping.into_value(),
+                    };
+                    self.remember(ended.anchor, &value);
+                    (value, ended.span)
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    let value = self.scalar(&text, style, tag.as_deref(), span)?;
+                    self.remember(anchor, &value);
+                    (value, span)
+                }
+                Event::Alias(anchor) => (self.alias(anchor, span, open.len())?, span),
+                _ => return Err(self.fault(span, "expected a value")),
+            };
+            match open.last_mut().map(|open| &mut open.kind) {
+                None => return Ok(value),
+                Some(Collection::Sequence(items)) => items.push(value),
+                Some(Collection::Mapping(mapping)) => self.take(mapping, value, span)?,
             }
         }
     }
@@ -70,82 +154,50 @@ impl<'t> Loader<'t> {
         }
     }
 
-    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Value, ParseError> {
-        match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                let value = self.scalar(&text, style, tag.as_deref(), span)?;
-                self.remember(anchor, &value);
-                Ok(value)
-            }
-            Event::SequenceStart(_, anchor, _) => {
-                self.check_depth(depth, span)?;
-                let value = self.sequence(depth + 1)?;
-                self.remember(anchor, &value);
-                Ok(value)
-            }
-            Event::MappingStart(_, anchor, _) => {
-                self.check_depth(depth, span)?;
-                let value = self.mapping(depth + 1)?;
-                self.remember(anchor, &value);
-                Ok(value)
-            }
-            Event::Alias(anchor) => self.alias(anchor, span, depth),
-            _ => Err(self.fault(span, "expected a value")),
-        }
-    }
-
-    /// Invariant: `depth` counts the collections around a node, aliases included.
-    fn check_depth(&self, depth: usize, span: Span) -> Result<(), ParseError> {
-        if depth >= MAX_DEPTH {
+    fn begin(
+        &self,
+        open: &mut Vec<Open>,
+        kind: Collection,
+        anchor: usize,
+        span: Span,
+    ) -> Result<(), ParseError> {
+        if open.len() >= MAX_DEPTH {
             return Err(self.fault(span, format!("nested deeper than {MAX_DEPTH} levels")));
         }
+        open.push(Open { kind, anchor, span });
         Ok(())
     }
 
-    fn sequence(&mut self, depth: usize) -> Result<Value, ParseError> {
-        let mut items = Vec::new();
-        loop {
-            match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Value::Array(items)),
-                (event, span) => items.push(self.node(event, span, depth)?),
-            }
+    /// Tells of a key that stands there twice.
+    fn report_twice(&mut self, mapping: &mut Mapping, span: Span) {
+        if let Next::Value { twice, .. } = &mut mapping.next
+            && let Some(shown) = twice.take()
+            && self.duplicates.len() < MAX_FINDINGS
+        {
+            let line = span.start.line();
+            self.duplicates
+                .push(format!("line {line}: key {shown} already set in map"));
         }
     }
 
-    fn mapping(&mut self, depth: usize) -> Result<Value, ParseError> {
-        let mut members: Vec<(Str, Value)> = Vec::new();
-        let mut seen: HashSet<Str> = HashSet::new();
-        let mut merged: Vec<Map> = Vec::new();
-        loop {
-            let (event, span) = self.next()?;
-            if matches!(event, Event::MappingEnd) {
-                break;
+    /// Puts a value where the mapping expects one.
+    fn take(&self, mapping: &mut Mapping, value: Value, span: Span) -> Result<(), ParseError> {
+        match std::mem::take(&mut mapping.next) {
+            Next::Key => {
+                let Some(key) = Key::from_value(&value) else {
+                    let message = format!("a key must be a scalar, not {}", value.type_name());
+                    return Err(self.fault(span, message));
+                };
+                let fresh = mapping.seen.insert(key.text.clone());
+                mapping.next = Next::Value {
+                    key: key.text,
+                    twice: (!fresh).then_some(key.shown),
+                };
             }
-            if merges(&event) {
-                let (event, span) = self.next()?;
-                let value = self.node(event, span, depth)?;
-                self.merge(value, span, &mut merged)?;
-                continue;
-            }
-            let key = self.node(event, span, depth)?;
-            let Some(key) = Key::from_value(&key) else {
-                let message = format!("a key must be a scalar, not {}", key.type_name());
-                return Err(self.fault(span, message));
-            };
-            let (event, span) = self.next()?;
-            if !seen.insert(key.text.clone()) && self.duplicates.len() < MAX_FINDINGS {
-                let line = span.start.line();
-                self.duplicates
-                    .push(format!("line {line}: key {} already set in map", key.shown));
-            }
-            let value = self.node(event, span, depth)?;
-            members.push((key.text, value));
+            Next::Value { key, .. } => mapping.members.push((key, value)),
+            Next::Merged => self.merge(value, span, &mut mapping.merged)?,
         }
-        // Of equal keys the last stays: what was merged in first comes last, and what stands in
-        // the mapping itself comes after all of it.
-        let mut all: Vec<(Str, Value)> = merged.into_iter().rev().flatten().collect();
-        all.extend(members);
-        Ok(Value::Object(Map::from_unsorted(all)))
+        Ok(())
     }
 
     fn merge(&self, value: Value, span: Span, merged: &mut Vec<Map>) -> Result<(), ParseError> {
