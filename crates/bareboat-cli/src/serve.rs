@@ -55,6 +55,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
             config.data_dir.display()
         )
     })?;
+    let _alone = lock(&config.data_dir)?;
     let store = open_store(config)?;
     let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
     let (chain, client_ca, tls) = tls(config, &certificates)?;
@@ -98,7 +99,9 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     }
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
     let open = async {
-        let address = server.listen(config.bind, Some(tls)).await?;
+        let listening = server.listen(config.bind, Some(tls)).await;
+        let address =
+            listening.context("nobody could reach the server; name another address with --bind")?;
         controllers.listens(advertised(address));
         let kubeconfig = config.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
@@ -114,6 +117,22 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     controllers.stop();
     server.shut_down().await;
     ended
+}
+
+/// Keeps other servers out of the directory: they would write certificates and a kubeconfig of their own there, even those
+/// that keep no objects in it. The kernel gives it back however the process ends.
+fn lock(directory: &Path) -> Result<fs::File> {
+    let path = directory.join("lock");
+    let unusable = || format!("{} cannot be taken", path.display());
+    let file = private_file(&path).with_context(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => bail!(
+            "the data directory {} is in use by another server; choose another with --data-dir",
+            directory.display()
+        ),
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(unusable),
+    }
 }
 
 fn open_store(config: &Config) -> Result<Store> {
@@ -140,16 +159,15 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
         .create(path)
 }
 
-/// Makes the empty file that the store grows in. SQLite gives the files beside it the same
+/// Makes an empty file that is its owner's alone. SQLite gives the files beside the one the store grows in the same
 /// permissions, and secrets are in all of them.
-fn private_file(path: &Path) -> std::io::Result<()> {
+fn private_file(path: &Path) -> std::io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     fs::OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(path)
-        .map(drop)
 }
 
 /// The chain to serve with, the CAs of clients, and all that goes with them.

@@ -144,12 +144,27 @@ fn flags_go_before_the_environment_and_the_environment_before_the_file() {
 }
 
 #[test]
-fn a_second_server_on_the_same_data_is_refused() {
+fn a_second_server_in_the_same_directory_is_refused() {
     let home = Home::new();
     let server = home.serve();
     let mut second = bareboat(["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
     second.arg(home.data());
-    refused(second, 1, &["in use by another server", "data"]);
+    refused(second, 1, &["in use by another server", "--data-dir"]);
+    // It would keep no objects there, but write a kubeconfig that leads to itself.
+    let kubeconfig = std::fs::read_to_string(home.kubeconfig()).unwrap();
+    let mut second = bareboat([
+        "serve",
+        "--in-memory",
+        "--bind",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    second.arg(home.data());
+    refused(second, 1, &["in use by another server", "--data-dir"]);
+    assert_eq!(
+        std::fs::read_to_string(home.kubeconfig()).unwrap(),
+        kubeconfig
+    );
     assert!(server.stop().0.success());
     home.serve();
 }

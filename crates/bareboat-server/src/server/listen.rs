@@ -39,7 +39,7 @@ impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot listen on {}", self.address)?;
         if self.source.kind() == std::io::ErrorKind::AddrInUse {
-            f.write_str(": something else does already; choose another port with --bind")?;
+            f.write_str(": something else does already")?;
         }
         Ok(())
     }
