@@ -3,7 +3,7 @@
 //! The table itself is data of `bareboat-builtin`; the protobuf codec, strict decoding, strategic
 //! merge and server-side apply all read it through these types.
 
-use crate::typing::{Form, ListKey, ListType, PatchStrategy, TypeNode};
+use crate::typing::{Form, ListKey, ListType, PatchStrategy, Scalar, TypeNode};
 use crate::{Str, Value};
 use std::fmt;
 use std::sync::OnceLock;
@@ -243,6 +243,16 @@ impl TypeNode for Element {
             _ => Form::Scalar,
         }
     }
+    fn scalar(&self) -> Scalar {
+        match self.0 {
+            Type::String | Type::Bytes | Type::Duration => Scalar::String,
+            Type::Int32 | Type::Int64 | Type::Double => Scalar::Number,
+            Type::Bool => Scalar::Boolean,
+            Type::Time | Type::MicroTime => Scalar::Any,
+            // Upstream publishes quantities and the like as one of several types.
+            _ => Scalar::Open,
+        }
+    }
     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
         match self.0 {
             Type::Message(message) => TypeNode::field(message.get(), name),
@@ -269,6 +279,9 @@ impl TypeNode for Field {
             Cardinality::List => Form::List(self.list),
             Cardinality::Map => Form::Map,
         }
+    }
+    fn scalar(&self) -> Scalar {
+        self.element.scalar()
     }
     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
         match self.cardinality {

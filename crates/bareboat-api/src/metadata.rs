@@ -76,6 +76,7 @@ pub fn validate_metadata(
 /// What is wrong with new metadata, given what an object's metadata is now.
 pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<FieldError> {
     let mut wrong = Vec::new();
+    finalizers(new, &path.child("finalizers"), &mut wrong);
     if old
         .get("deletionTimestamp")
         .is_some_and(|time| !time.is_null())

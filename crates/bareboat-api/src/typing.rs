@@ -20,6 +20,21 @@ pub enum Form {
     Untyped,
 }
 
+/// What a leaf takes in a configuration that is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// A string.
+    String,
+    /// An integer or a float.
+    Number,
+    /// A boolean.
+    Boolean,
+    /// Any of these.
+    Any,
+    /// Whatever comes: decoding and validation judge it.
+    Open,
+}
+
 /// How the elements of a list are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListType {
@@ -55,6 +70,11 @@ pub struct PatchStrategy<'a> {
 pub trait TypeNode: Send + Sync {
     /// How the value here is put together.
     fn form(&self) -> Form;
+
+    /// What a leaf takes.
+    fn scalar(&self) -> Scalar {
+        Scalar::Open
+    }
 
     /// The type of a declared member of a struct, or of the values of a map.
     fn field(&self, name: &str) -> Option<&dyn TypeNode>;

@@ -161,7 +161,7 @@ impl FieldManager<'_> {
             return Err(ApplyError::HasManagedFields);
         }
         typed::validate(config, node).map_err(|error| ApplyError::Untyped {
-            object: self.describe(config),
+            object: describe(self.api_version, self.kind, config),
             error,
         })?;
 
@@ -273,17 +273,6 @@ impl FieldManager<'_> {
         Err(ApplyError::WrongType(type_name(api_version, kind)))
     }
 
-    fn describe(&self, config: &Value) -> String {
-        let text = |name| {
-            config
-                .at(&["metadata", name])
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let kind = type_name(self.api_version, self.kind);
-        format!("{}/{}; {kind}", text("namespace"), text("name"))
-    }
-
     fn entry(&self, operation: Operation, writer: Writer<'_>) -> Entry {
         let manager = if writer.manager.is_empty() {
             "unknown"
@@ -299,6 +288,18 @@ impl FieldManager<'_> {
             fields: FieldSet::new(),
         }
     }
+}
+
+/// Namespace, name and type of a configuration, as Kubernetes prints them in errors.
+pub fn describe(api_version: &str, kind: &str, config: &Value) -> String {
+    let text = |name| {
+        config
+            .at(&["metadata", name])
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let kind = type_name(api_version, kind);
+    format!("{}/{}; {kind}", text("namespace"), text("name"))
 }
 
 fn put_own(object: &mut Value, mut managed: Managed, own: Entry) {

@@ -1,7 +1,8 @@
 //! Strategic merge patch: a partial object whose lists merge by the keys their type declares.
 //!
 //! Directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`) are
-//! obeyed and never stay in the result. Which types have merge keys is known to the caller's
+//! obeyed where something is merged. Where there is nothing to merge with they mean nothing, and all but
+//! `$patch` stay for decoding to report as unknown members, as Kubernetes has it. Which types have merge keys is known to the caller's
 //! [`TypeNode`]s; decoding and validation are left to the caller.
 
 mod lists;
@@ -25,10 +26,7 @@ pub enum StrategicError {
     /// The patch asks for something that does not exist, such as merging lists of lists: unprocessable.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// An element of a list does not say which one it is.
-    #[error("{0}")]
-    NoMergeKey(String),
-    /// The patch does not fit the object.
+    /// The patch does not fit the object; Kubernetes answers 500.
     #[error("{0}")]
     Inapplicable(String),
 }
@@ -64,7 +62,6 @@ fn merge_members(target: &mut Map, mut patch: Map, node: Node) -> Result<(), Str
         None => {}
         Some(directive) => match directive.as_str() {
             Some("replace") => {
-                strip_members(&mut patch);
                 *target = patch;
                 return Ok(());
             }
@@ -72,7 +69,6 @@ fn merge_members(target: &mut Map, mut patch: Map, node: Node) -> Result<(), Str
                 *target = Map::new();
                 return Ok(());
             }
-            Some("merge") => {}
             _ => return Err(unknown_directive(&directive, patch)),
         },
     }
@@ -113,7 +109,6 @@ fn merge_member(
         (Value::Object(old), Value::Object(new)) => {
             if field.is_some_and(TypeNode::patch_replaces) {
                 *old = new;
-                strip_members(old);
             } else {
                 merge_members(old, new, field)?;
             }
@@ -155,28 +150,19 @@ fn directed_field<'a>(key: &'a str, directive: &str) -> Option<&'a str> {
     key.strip_prefix(directive)?.strip_prefix('/')
 }
 
-fn is_directive(key: &str) -> bool {
-    key.starts_with('$')
-        && (key == RETAIN_KEYS || key.starts_with(DELETE_LIST) || key.starts_with(ELEMENT_ORDER))
-}
-
-/// Takes the directives out of something that is new as a whole; false if it is itself a directive.
+/// Takes objects with a `$patch` out of something that is new as a whole; false if it is one itself.
 fn strip_directives(value: &mut Value) -> bool {
     match value {
         Value::Object(members) => {
             if members.contains_key(DIRECTIVE) {
                 return false;
             }
-            strip_members(members);
+            members.retain(|_, value| strip_directives(value));
         }
         Value::Array(items) => items.retain_mut(strip_directives),
         _ => {}
     }
     true
-}
-
-fn strip_members(members: &mut Map) {
-    members.retain(|key, value| !is_directive(key) && strip_directives(value));
 }
 
 /// Takes out members that are `null`: they were meant to remove something that is not there.

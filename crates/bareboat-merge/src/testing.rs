@@ -2,7 +2,7 @@
 
 use bareboat_api::{
     Str, Value,
-    typing::{Form, ListKey, ListType, PatchStrategy, TypeNode},
+    typing::{Form, ListKey, ListType, PatchStrategy, Scalar, TypeNode},
 };
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub(crate) struct Node {
     merge: bool,
     merge_key: Option<String>,
     replaces: bool,
+    scalar: Scalar,
 }
 
 impl Node {
@@ -32,6 +33,7 @@ impl Node {
             merge: false,
             merge_key: None,
             replaces: false,
+            scalar: Scalar::Open,
         }
     }
 
@@ -47,6 +49,11 @@ impl Node {
         self
     }
 
+    pub(crate) fn taking(mut self, scalar: Scalar) -> Node {
+        self.scalar = scalar;
+        self
+    }
+
     pub(crate) fn replacing(mut self) -> Node {
         self.replaces = true;
         self
@@ -56,6 +63,9 @@ impl Node {
 impl TypeNode for Node {
     fn form(&self) -> Form {
         self.form
+    }
+    fn scalar(&self) -> Scalar {
+        self.scalar
     }
     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
         match self.form {

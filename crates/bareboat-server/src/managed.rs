@@ -3,13 +3,13 @@
 //! The rules are those of `bareboat-merge`; this room tells it what it must know of the kind.
 
 use crate::kinds::served::Served;
-use crate::request::options::WriteOptions;
+use crate::request::options::{FieldValidation, WriteOptions};
 use crate::verbs::{Call, Edit, Edited};
-use bareboat_api::kind::{BoxFuture, Conversion, Fields, SubresourceRole, Typing};
+use bareboat_api::kind::{BoxFuture, Conversion, Fields, Shape, SubresourceRole, Typing};
 use bareboat_api::typing::TypeNode;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_merge::apply::{
-    ApplyError, Conversions, ConvertError, Converter, FieldManager, Versions, Writer,
+    ApplyError, Conversions, ConvertError, Converter, FieldManager, Versions, Writer, describe,
 };
 use bareboat_merge::fields::FieldSet;
 use std::sync::OnceLock;
@@ -17,21 +17,10 @@ use std::sync::OnceLock;
 /// Records the creator of an object as manager of its fields.
 pub(crate) async fn on_create(
     call: &Call,
-    mut object: Object,
+    object: Object,
     manager: &str,
     now: &str,
 ) -> Result<Object, Status> {
-    // What a client says of managers that cannot be read is nothing.
-    if bareboat_merge::managed::validate_managed_fields(object.value()).is_err() {
-        object.remove_meta("managedFields");
-    }
-    // An apply that creates has recorded its manager already.
-    if object
-        .meta("managedFields")
-        .is_some_and(|list| list.as_array().is_some_and(|list| !list.is_empty()))
-    {
-        return Ok(object);
-    }
     record(&Known::of(call), None, object, writer(call, manager, now)).await
 }
 
@@ -237,16 +226,24 @@ impl Converter for InProcess<'_> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
             return Ok(object.clone());
         }
-        let Served { kind, .. } = self.0;
-        if !(0..kind.versions.len()).any(|index| self.0.api_version(index) == to) {
-            return Err(ConvertError::UnknownVersion);
-        }
-        let mut converted = match &kind.conversion {
-            Conversion::Pure(convert) => {
-                convert(object.clone(), to, None).map_err(|error| ConvertError::Failed(error.0))?
-            }
-            _ => object.clone(),
+        let kind = &self.0.kind;
+        let shape = |api_version: &str| {
+            let known = |index: &usize| self.0.api_version(*index) == api_version;
+            let index = (0..kind.versions.len()).find(known);
+            index.map(|index| &kind.versions[index].shape)
         };
+        let to_shape = shape(to).ok_or(ConvertError::UnknownVersion)?;
+        let mut converted = object.clone();
+        if let Conversion::Pure(convert) = &kind.conversion {
+            // What was merged may lack members that a typed object always has, and versions differ in them.
+            let from = object.get("apiVersion").and_then(Value::as_str);
+            if let Some(from) = from.and_then(shape) {
+                in_form(from.as_ref(), &mut converted)?;
+            }
+            converted =
+                convert(converted, to, None).map_err(|error| ConvertError::Failed(error.0))?;
+            in_form(to_shape.as_ref(), &mut converted)?;
+        }
         converted
             .make_object()
             .insert("apiVersion", Value::string(to));
@@ -254,9 +251,18 @@ impl Converter for InProcess<'_> {
     }
 }
 
+fn in_form(shape: &dyn Shape, object: &mut Value) -> Result<(), ConvertError> {
+    shape
+        .conform(object, &mut Vec::new())
+        .map_err(ConvertError::Failed)
+}
+
 /// A server-side apply on its way.
 pub(crate) struct Apply {
     config: Value,
+    /// Members of it that stand there twice, and what the client thinks of that.
+    duplicates: Vec<String>,
+    validation: FieldValidation,
     manager: String,
     force: bool,
     now: Str,
@@ -267,6 +273,7 @@ impl Apply {
     pub(crate) fn new(
         call: &Call,
         mut config: Object,
+        duplicates: Vec<String>,
         options: &WriteOptions,
         now: Str,
     ) -> Result<Apply, Status> {
@@ -280,6 +287,8 @@ impl Apply {
         config.set_meta("name", Value::from(call.ask.info.name.clone()));
         Ok(Apply {
             config: config.into(),
+            duplicates,
+            validation: options.field_validation,
             manager: call
                 .ask
                 .manager(options.field_manager.as_deref())
@@ -305,7 +314,17 @@ impl Apply {
             .map_err(apply_error)?;
         let mut object = Object::try_from(applied)
             .map_err(|_| Status::internal("an object was lost on the way"))?;
-        crate::verbs::conform(crate::verbs::Wanted::of(call), &mut object, &mut Vec::new())?;
+        let shape = &call.version().shape;
+        shape.conform_applied(object.value_mut()).map_err(|why| {
+            let what = describe(
+                call.served.api_version(call.version),
+                &call.served.kind.names.kind,
+                &self.config,
+            );
+            let text = format!("failed to convert new object ({what}) to proper version: {why}");
+            Status::new(500, "", text)
+        })?;
+        crate::verbs::judge_duplicates(call, &self.duplicates, self.validation)?;
         call.version().shape.default(object.value_mut());
         Ok(object)
     }

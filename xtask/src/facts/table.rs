@@ -272,7 +272,7 @@ impl Writer<'_> {
             return None;
         };
         if let Some(facts) = self.schema.get(&format!("{}.{name}", model(owner))) {
-            return meaningful(facts.fields.get(key)?.default.as_deref()?);
+            return literal(facts.fields.get(key)?.default.as_deref()?);
         }
         let package = if owner == import {
             package
@@ -289,7 +289,7 @@ impl Writer<'_> {
             .markers
             .iter()
             .find_map(|marker| marker.strip_prefix("default="))?;
-        meaningful(default)
+        literal(default)
     }
 
     fn resolve(
@@ -443,9 +443,20 @@ fn special(owner: &str, name: &str) -> Option<&'static str> {
 /// A default worth writing down, as JSON: zero values say nothing.
 fn meaningful(default: &str) -> Option<String> {
     match default {
-        "" | "\"\"" | "0" | "false" | "{}" | "null" => None,
+        "\"\"" | "0" | "false" => None,
+        other => literal(other),
+    }
+}
+
+/// A default as JSON. Of keys of lists zero values count, too: an element may leave such a key out.
+fn literal(default: &str) -> Option<String> {
+    match default {
+        "" | "{}" | "null" => None,
         text if text.starts_with("ref(") => None,
-        text if text.starts_with('"') || text.parse::<i64>().is_ok() || text == "true" => {
+        text if text.starts_with('"')
+            || text.parse::<i64>().is_ok()
+            || ["true", "false"].contains(&text) =>
+        {
             Some(text.to_owned())
         }
         text => Some(format!("{text:?}")),

@@ -55,6 +55,12 @@ pub trait Shape: Send + Sync {
     /// normalised. The error says, for the client, what does not fit the type at all.
     fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String>;
 
+    /// Brings what a configuration was merged into into form. It fits the type already, so that nothing is
+    /// unknown; custom kinds keep a null in it for validation to judge.
+    fn conform_applied(&self, object: &mut Value) -> Result<(), String> {
+        self.conform(object, &mut Vec::new())
+    }
+
     /// Fills in defaults.
     fn default(&self, object: &mut Value);
 

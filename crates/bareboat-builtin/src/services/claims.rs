@@ -147,9 +147,14 @@ impl Hold {
         &self.claims.ranges
     }
 
-    /// Takes something; false if somebody has it.
+    /// Takes something that was asked for; false if somebody else has it.
     pub(super) fn take(&mut self, claim: Claim) -> bool {
-        let own = self.stored.then_some(&*self.service);
+        self.take_unless(claim, self.stored)
+    }
+
+    /// Takes something nobody has; or, if so told, what the service itself has.
+    fn take_unless(&mut self, claim: Claim, own_is_free: bool) -> bool {
+        let own = own_is_free.then_some(&*self.service);
         let mut table = self.claims.table();
         if self.taken.contains(&claim) || !table.is_free(claim, own) {
             return false;
@@ -205,7 +210,8 @@ impl Hold {
         let start = u128::from(fingerprint(&self.service)) % size;
         (0..size)
             .map(|step| first + (start + step) % size)
-            .find(|number| self.take(claim(*number)))
+            // What the service has is in use, most likely by another of its ports.
+            .find(|number| self.take_unless(claim(*number), false))
     }
 }
 

@@ -246,6 +246,27 @@ fn balancers_that_keep_to_a_node_have_a_port_to_ask() {
 }
 
 #[test]
+fn a_port_that_is_added_gets_a_number_of_its_own() {
+    let claims = ranges("10.0.0.0/24");
+    let one = value!({"type": "NodePort", "ports": [{"name": "a", "port": 80, "protocol": "TCP"}]});
+    let old = create(&claims, service("a", one)).unwrap();
+    let three = value!({"type": "NodePort", "ports": [
+        {"name": "a", "port": 80, "protocol": "TCP"},
+        {"name": "b", "port": 90, "protocol": "TCP"},
+        {"name": "c", "port": 80, "protocol": "UDP"},
+    ]});
+    let new = update(&claims, service("a", three), &old).unwrap();
+    let ports = spec(&new, "ports");
+    let number = |index: usize| ports.as_array().unwrap()[index].get("nodePort").cloned();
+    let before = spec(&old, "ports").as_array().unwrap()[0]
+        .get("nodePort")
+        .cloned();
+    assert_eq!(number(0), before);
+    assert_ne!(number(1), before);
+    assert_eq!(number(2), before, "one number serves all protocols");
+}
+
+#[test]
 fn ranges_that_make_no_sense_are_refused() {
     for networks in [
         "",

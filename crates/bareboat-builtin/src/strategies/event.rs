@@ -72,6 +72,7 @@ pub(crate) fn core_event() -> Rules {
 pub(crate) fn newer_event() -> Rules {
     Rules {
         validate: Some(|event, wrong| legacy(event, &NEWER, wrong)),
+        validate_new: Some(|event, wrong| strict(event.value(), wrong)),
         validate_update: Some(strict_update),
         ..Rules::default()
     }
@@ -82,20 +83,17 @@ struct Form {
     object: &'static str,
     controller: &'static str,
     message: &'static str,
-    strict: bool,
 }
 
 const CORE: Form = Form {
     object: "involvedObject",
     controller: "reportingComponent",
     message: "message",
-    strict: false,
 };
 const NEWER: Form = Form {
     object: "regarding",
     controller: "reportingController",
     message: "note",
-    strict: true,
 };
 
 fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
@@ -130,9 +128,6 @@ fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
             namespace,
             message,
         ));
-    }
-    if form.strict {
-        strict(value, wrong);
     }
 }
 
@@ -218,17 +213,29 @@ fn series(event: &Value, wrong: &mut Errors) {
 
 /// An event of the newer group tells its story once; only the series goes on.
 fn strict_update(new: &Object, old: &Object, wrong: &mut Errors) {
-    for (member, shown) in [
-        ("regarding", "involvedObject"),
-        ("reason", "reason"),
-        ("note", "message"),
-        ("type", "type"),
-        ("eventTime", "eventTime"),
-        ("action", "action"),
-        ("related", "related"),
-        ("reportingController", "reportingController"),
-        ("reportingInstance", "reportingInstance"),
+    if new.get("series") != old.get("series") {
+        series(new.value(), wrong);
+    }
+    let text = || Value::string("");
+    for (member, shown, empty) in [
+        ("regarding", "involvedObject", Value::object()),
+        ("reason", "reason", text()),
+        ("note", "message", text()),
+        ("deprecatedSource", "source", Value::object()),
+        ("deprecatedFirstTimestamp", "firstTimestamp", Value::Null),
+        ("deprecatedLastTimestamp", "lastTimestamp", Value::Null),
+        ("deprecatedCount", "count", Value::Int(0)),
+        ("type", "type", text()),
+        ("eventTime", "eventTime", Value::Null),
+        ("action", "action", text()),
+        ("related", "related", Value::Null),
+        ("reportingController", "reportingController", text()),
+        ("reportingInstance", "reportingInstance", text()),
     ] {
-        immutable(new.get(member), old.get(member), path(&[shown]), wrong);
+        let (new, old) = (
+            new.get(member).unwrap_or(&empty),
+            old.get(member).unwrap_or(&empty),
+        );
+        immutable(Some(new), Some(old), path(&[shown]), wrong);
     }
 }

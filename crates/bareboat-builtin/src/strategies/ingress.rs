@@ -83,11 +83,11 @@ fn validate_ingress(ingress: &Object, wrong: &mut Errors) {
     for (index, tls) in spec.list(&["tls"]).iter().enumerate() {
         let place = place.child("tls").index(index);
         for (index, entry) in tls.list(&["hosts"]).iter().enumerate() {
-            host(
-                entry.as_str().unwrap_or(""),
-                place.child("hosts").index(index),
-                wrong,
-            );
+            let place = place.child("hosts").index(index);
+            match entry.as_str().unwrap_or("") {
+                "" => name("", names::dns1123_subdomain, place, wrong),
+                text => host(text, place, wrong),
+            }
         }
         let secret = tls.text(&["secretName"]);
         if !secret.is_empty() {
@@ -95,10 +95,9 @@ fn validate_ingress(ingress: &Object, wrong: &mut Errors) {
             name(secret, names::dns1123_subdomain, place, wrong);
         }
     }
-    let class = spec.text(&["ingressClassName"]);
-    if !class.is_empty() {
+    if spec.has(&["ingressClassName"]) {
         name(
-            class,
+            spec.text(&["ingressClassName"]),
             names::dns1123_subdomain,
             place.child("ingressClassName"),
             wrong,

@@ -150,6 +150,7 @@ impl Strategy for Rules {
         ctx: &WriteContext<'_>,
     ) -> Vec<FieldError> {
         let mut wrong = Errors::default();
+        finalizers(new, &mut wrong);
         match ctx.subresource {
             None => {
                 if let Some(validate) = self.validate {

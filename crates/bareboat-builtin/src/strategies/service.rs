@@ -33,6 +33,13 @@ pub(crate) fn service() -> Rules {
 /// Under which addresses a balancer can be reached, and how.
 fn balancers(service: &Object, wrong: &mut Errors) {
     let entries = service.value().list(&["status", "loadBalancer", "ingress"]);
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    if !entries.is_empty() && !is_balanced(spec) {
+        let place = path(&["status", "loadBalancer", "ingress"]);
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        wrong.push(FieldError::forbidden(place, detail));
+        return;
+    }
     for (index, entry) in entries.iter().enumerate() {
         let place = path(&["status", "loadBalancer", "ingress"]).index(index);
         balancer(entry, &place, wrong);

@@ -22,6 +22,9 @@ pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
 /// Warns about a job: its template, and more indexes than its status can name.
 pub(super) fn job(new: &Object, old: Option<&Object>) -> Vec<String> {
     let mut found = Vec::new();
+    if !changed(new, old) {
+        return found;
+    }
     let spec = new.get("spec").unwrap_or(&Value::Null);
     let above = |member, limit| spec.int(&[member]).is_some_and(|number| number > limit);
     if spec.text(&["completionMode"]) == "Indexed"
@@ -39,12 +42,12 @@ pub(super) fn cron_job(new: &Object, old: Option<&Object>) -> Vec<String> {
     template(new, old, &["spec", "jobTemplate", "spec", "template"])
 }
 
-/// Warns about a template that changed.
+/// Warns about the template of an object that changed, if in some other place.
 pub(super) fn template(new: &Object, old: Option<&Object>, at: &[&str]) -> Vec<String> {
     let Some(template) = new.at(at) else {
         return Vec::new();
     };
-    if old.is_some_and(|old| old.at(at) == Some(template)) {
+    if !changed(new, old) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -52,18 +55,21 @@ pub(super) fn template(new: &Object, old: Option<&Object>, at: &[&str]) -> Vec<S
     found
 }
 
-/// Warns about a pod.
+/// Whether there is something new to be warned about.
+fn changed(new: &Object, old: Option<&Object>) -> bool {
+    old.is_none_or(|old| old.generation() != new.generation())
+}
+
+/// Warns about a new pod; programs change pods, and often.
 pub(super) fn pod(new: &Object, old: Option<&Object>) -> Vec<String> {
     let mut found = Vec::new();
-    if old.is_some_and(|old| old.get("spec") == new.get("spec")) {
+    if old.is_some() {
         return found;
     }
-    if old.is_none() {
-        found.extend(name(
-            new,
-            "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended",
-        ));
-    }
+    found.extend(name(
+        new,
+        "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended",
+    ));
     pod_like(new.value(), &FieldPath::root(), &mut found);
     found
 }

@@ -1,9 +1,9 @@
 //! Merging the lists of a strategic merge patch: by merge key or, for primitives, by value.
 
 use super::{
-    BAD_DELETE_LIST, DIRECTIVE, Node, StrategicError, merge_members,
+    DIRECTIVE, Node, StrategicError, merge_members,
     order::{Identity, Ranks, arrange},
-    strip_members, unknown_directive,
+    unknown_directive,
 };
 use bareboat_api::field::go_value;
 use bareboat_api::{Map, Value};
@@ -118,8 +118,9 @@ fn merge_objects(
         }
     }
     if replace {
-        plain.iter_mut().for_each(strip_members);
-        return Ok(plain.into_iter().map(Value::Object).collect());
+        let plain = plain.into_iter().map(Value::Object).collect();
+        let identified = identified(plain, Some(key))?;
+        return Ok(identified.into_iter().map(|(_, value)| value).collect());
     }
     if !deleted.is_empty() {
         old.retain(|value| {
@@ -133,7 +134,7 @@ fn merge_objects(
     let mut patch = Ranks::default();
     let mut places = server.clone();
     let mut merged = old;
-    for mut members in plain {
+    for members in plain {
         let identity = match members.get(key) {
             Some(value) => Identity::of(value),
             None => return Err(no_merge_key(&members, key)),
@@ -145,7 +146,6 @@ fn merge_objects(
         {
             Some(Value::Object(target)) => merge_members(target, members, item)?,
             _ => {
-                strip_members(&mut members);
                 places.set(identity, merged.len());
                 merged.push(Value::Object(members));
             }
@@ -189,11 +189,13 @@ pub(super) fn delete_from(
             target.remove(name);
             return Ok(());
         }
-        _ => return Err(BAD_DELETE_LIST),
+        // What is no list names nothing.
+        _ => return Ok(()),
     };
     if let Some(Value::Array(old)) = target.get_mut(name) {
         if elements(&[old, &gone])? == Some(Elements::Objects) {
-            return Err(BAD_DELETE_LIST);
+            let text = format!("objects cannot be deleted from {name} by value");
+            return Err(StrategicError::Inapplicable(text));
         }
         let gone: HashSet<Identity> = gone.iter().map(Identity::of).collect();
         old.retain(|value| !gone.contains(&Identity::of(value)));
@@ -203,7 +205,7 @@ pub(super) fn delete_from(
 
 pub(super) fn no_merge_key(members: &Map, key: &str) -> StrategicError {
     let shown = go_value(&Value::Object(members.clone()));
-    StrategicError::NoMergeKey(format!(
+    StrategicError::Inapplicable(format!(
         "map: {shown} does not contain declared merge key: {key}"
     ))
 }

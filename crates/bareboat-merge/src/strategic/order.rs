@@ -5,7 +5,7 @@ use super::{
     lists::{self, Elements, identified, no_merge_key},
     strip_directives,
 };
-use bareboat_api::{Map, Str, Value};
+use bareboat_api::{Map, Str, Value, typing::Form};
 use std::collections::{HashMap, HashSet};
 
 /// What tells an element of a list from others: its merge key's value, or itself.
@@ -101,7 +101,7 @@ pub(super) fn merge_ordered_lists(
         .collect();
     for directive in directives {
         let Some(Value::Array(order)) = patch.remove(&directive) else {
-            return Err(BAD_ELEMENT_ORDER);
+            return Err(no_list(&directive));
         };
         let name = directed_field(&directive, ELEMENT_ORDER).ok_or(BAD_ELEMENT_ORDER)?;
         merge_ordered_list(target, patch, name, &order, node)?;
@@ -117,20 +117,20 @@ fn merge_ordered_list(
     node: Node,
 ) -> Result<(), StrategicError> {
     let field = node.and_then(|node| node.field(name));
+    if field.is_none() && node.is_some_and(|node| node.form() == Form::Struct) {
+        let text = format!("unable to find api field for the json field {name:?}");
+        return Err(StrategicError::Inapplicable(text));
+    }
     let key = field.and_then(|field| field.patch_strategy().merge_key);
     let new = match patch.remove(name) {
         None => None,
         Some(Value::Array(list)) => Some(list),
-        Some(Value::Null) => {
-            target.remove(name);
-            return Ok(());
-        }
-        Some(_) => return Err(BAD_ELEMENT_ORDER),
+        Some(_) => return Err(no_list(name)),
     };
     let old = match target.get_mut(name) {
         None => None,
         Some(Value::Array(list)) => Some(std::mem::take(list)),
-        Some(_) => return Err(BAD_ELEMENT_ORDER),
+        Some(_) => return Err(no_list(name)),
     };
     if let Some(new) = &new {
         check_order(new, order, key)?;
@@ -140,6 +140,15 @@ fn merge_ordered_list(
         (Some(old), _, key) => Ranks::of(old, key),
         (None, ..) => Ranks::default(),
     };
+    let nothing = Vec::new();
+    let (before, wanted) = (
+        old.as_ref().unwrap_or(&nothing),
+        new.as_ref().unwrap_or(&nothing),
+    );
+    if (old.is_some() || new.is_some()) && before.is_empty() && wanted.is_empty() {
+        let text = "no elements in any of the given slices";
+        return Err(StrategicError::Inapplicable(text.to_owned()));
+    }
     let merged = match (old, new) {
         (None, None) => return Ok(()),
         (Some(old), None) => old,
@@ -159,6 +168,10 @@ fn merge_ordered_list(
     let arranged = arrange(identified(merged, key)?, &ranks, &server);
     target.insert(name, Value::Array(arranged));
     Ok(())
+}
+
+fn no_list(name: &str) -> StrategicError {
+    StrategicError::Inapplicable(format!("expected a list in {name}"))
 }
 
 /// The old order without what the patch deletes; as many of its new elements as it deletes follow.
@@ -205,7 +218,10 @@ fn check_order(list: &[Value], order: &[Value], key: Option<&str>) -> Result<(),
             let id = members.get(key).ok_or_else(|| no_merge_key(members, key))?;
             Ok(Identity::of(id))
         }
-        (Some(_), _) => Err(BAD_ELEMENT_ORDER),
+        (Some(_), _) => Err(StrategicError::Inapplicable(format!(
+            "expected an object, but received a {}",
+            value.type_name()
+        ))),
     };
     let mut order = order.iter();
     let plain = |value: &&Value| value.get(DIRECTIVE).is_none();

@@ -120,11 +120,6 @@ fn elements_are_deleted_and_lists_replaced_by_directive() {
         value!({"nodeSelector": {"$patch": "delete"}}),
         value!({"nodeSelector": {}}),
     );
-    spec(
-        value!({"nodeSelector": {"a": "b"}}),
-        value!({"nodeSelector": {"$patch": "merge", "c": "d"}}),
-        value!({"nodeSelector": {"a": "b", "c": "d"}}),
-    );
 }
 
 #[test]
@@ -217,21 +212,28 @@ fn the_element_order_directive_orders_the_whole_list() {
 }
 
 #[test]
-fn directives_never_stay_in_the_result() {
+fn directives_without_anything_to_merge_with_are_left_to_decoding() {
     check(
-        value!({}),
+        value!({"spec": {}}),
         value!({"spec": {
-            "$retainKeys": ["containers"],
-            "$setElementOrder/containers": [{"name": "a"}],
-            "containers": [{"name": "a", "$retainKeys": ["name"]}, {"name": "b", "$patch": "delete"}],
-            "nodeSelector": {"$patch": "delete"}
+            "strategy": {"$retainKeys": ["type"], "type": "x"},
+            "nodeSelector": {"$patch": "delete"},
+            "containers": [{"name": "a"}, {"name": "b", "$patch": "delete"}]
         }}),
-        value!({"spec": {"containers": [{"name": "a"}]}}),
+        value!({"spec": {
+            "strategy": {"$retainKeys": ["type"], "type": "x"},
+            "containers": [{"name": "a"}]
+        }}),
     );
     containers(
         value!([{"name": "a"}]),
         value!([{"name": "n", "$setElementOrder/ports": [], "image": "i"}]),
-        value!([{"name": "n", "image": "i"}, {"name": "a"}]),
+        value!([{"name": "n", "$setElementOrder/ports": [], "image": "i"}, {"name": "a"}]),
+    );
+    spec(
+        value!({"containers": [{"name": "a"}]}),
+        value!({"$patch": "replace", "containers": [{"name": "b", "$patch": "delete"}]}),
+        value!({"containers": [{"name": "b", "$patch": "delete"}]}),
     );
 }
 
@@ -265,8 +267,24 @@ fn malformed_patches_are_told_why() {
         "merging lists cannot yet be specified in the patch"
     );
     assert_eq!(
+        error(value!({"spec": {"nodeSelector": {"$patch": "merge", "a": 1}}})),
+        "unknown patch type: merge in map: {\"a\":1}"
+    );
+    assert_eq!(
         error(value!({"spec": {"$setElementOrder/containers": 1}})),
+        "expected a list in $setElementOrder/containers"
+    );
+    assert_eq!(
+        error(value!({"spec": {"$setElementOrder/containers": [], "containers": null}})),
+        "expected a list in containers"
+    );
+    assert_eq!(
+        error(value!({"spec": {"$setElementOrdercontainers": []}})),
         "invalid patch format of setElementOrder list"
+    );
+    assert_eq!(
+        error(value!({"spec": {"$setElementOrder/nowhere": []}})),
+        "unable to find api field for the json field \"nowhere\""
     );
 }
 

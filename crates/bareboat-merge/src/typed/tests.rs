@@ -211,6 +211,44 @@ fn configurations_that_do_not_fit_are_told_why() {
 }
 
 #[test]
+fn leaves_take_what_their_type_says() {
+    use bareboat_api::typing::Scalar;
+    let node = crate::testing::structure(&[
+        ("text", crate::testing::scalar().taking(Scalar::String)),
+        ("number", crate::testing::scalar().taking(Scalar::Number)),
+        ("truth", crate::testing::scalar().taking(Scalar::Boolean)),
+        ("time", crate::testing::scalar().taking(Scalar::Any)),
+        ("open", crate::testing::scalar()),
+    ]);
+    let problem = |config: Value| match validate(&config, &node) {
+        Ok(()) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let fits = value!({"text": "a", "number": 1.5, "truth": true, "time": 1, "open": {"a": []}});
+    assert_eq!(problem(fits), "");
+    assert_eq!(
+        problem(value!({"text": null, "number": null, "time": null})),
+        ""
+    );
+    assert_eq!(
+        problem(value!({"text": 1})),
+        ".text: expected string, got 1"
+    );
+    assert_eq!(
+        problem(value!({"number": "1"})),
+        ".number: expected numeric (int or float), got string"
+    );
+    assert_eq!(
+        problem(value!({"truth": 0})),
+        ".truth: expected boolean, got 0"
+    );
+    assert_eq!(
+        problem(value!({"time": []})),
+        ".time: expected any scalar, got []"
+    );
+}
+
+#[test]
 fn an_element_without_any_key_is_refused() {
     let node = structure(&[("l", keyed(&[("a", None), ("b", None)], structure(&[])))]);
     assert_eq!(

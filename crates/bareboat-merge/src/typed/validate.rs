@@ -4,7 +4,7 @@ use super::{Shape, element, items::item_key, member, shape};
 use crate::fields::Element;
 use bareboat_api::{
     Value,
-    typing::{Form, TypeNode},
+    typing::{Form, Scalar, TypeNode},
 };
 use std::{collections::HashSet, fmt};
 
@@ -79,7 +79,8 @@ impl Check {
 
     fn value(&mut self, value: &Value, node: &dyn TypeNode) {
         match (node.form(), value) {
-            (_, Value::Null) | (Form::Untyped | Form::Scalar, _) => {}
+            (_, Value::Null) | (Form::Untyped, _) => {}
+            (Form::Scalar, value) => self.scalar(value, node.scalar()),
             (Form::Struct | Form::Map, Value::Object(members)) => {
                 for (name, value) in members.iter() {
                     let member = member(node, name);
@@ -98,6 +99,30 @@ impl Check {
             (Form::Struct | Form::Map, other) => self.problem(format!("expected map, got {other}")),
             (Form::List(_), other) => self.problem(format!("expected list, got {other}")),
         }
+    }
+
+    fn scalar(&mut self, value: &Value, wanted: Scalar) {
+        let wanted = match (wanted, value) {
+            (Scalar::Open, _)
+            | (Scalar::String, Value::String(_))
+            | (Scalar::Number, Value::Int(_) | Value::Float(_))
+            | (Scalar::Boolean, Value::Bool(_)) => return,
+            (Scalar::Any, Value::Object(_) | Value::Array(_)) => "any scalar",
+            (Scalar::Any, _) => return,
+            (Scalar::String, _) => "string",
+            (Scalar::Number, value) => {
+                // Upstream names the type it has for such a value.
+                let found = match value {
+                    Value::Object(_) => "map[string]interface {}",
+                    Value::Array(_) => "[]interface {}",
+                    Value::Bool(_) => "bool",
+                    _ => "string",
+                };
+                return self.problem(format!("expected numeric (int or float), got {found}"));
+            }
+            (Scalar::Boolean, _) => "boolean",
+        };
+        self.problem(format!("expected {wanted}, got {value}"));
     }
 
     fn member(&mut self, name: &str, check: impl FnOnce(&mut Check)) {

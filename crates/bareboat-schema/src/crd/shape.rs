@@ -71,6 +71,12 @@ impl Shape for CustomShape {
         Ok(())
     }
 
+    fn conform_applied(&self, object: &mut Value) -> Result<(), String> {
+        self.schema
+            .coerce_metadata(object, Source::Request, None)
+            .map_err(|error| error.to_string())
+    }
+
     fn default(&self, object: &mut Value) {
         self.schema.default(object);
     }

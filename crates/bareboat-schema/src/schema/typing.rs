@@ -2,7 +2,7 @@
 
 use super::{Flags, Kind, Node, Schema};
 use crate::metadata::object_meta;
-use bareboat_api::typing::{Form, ListKey, ListType, TypeNode};
+use bareboat_api::typing::{Form, ListKey, ListType, Scalar, TypeNode};
 
 impl TypeNode for Schema {
     fn form(&self) -> Form {
@@ -46,6 +46,24 @@ impl TypeNode for Node {
             Kind::Object => Form::Untyped,
             Kind::Array => Form::List(self.list.unwrap_or(ListType::Atomic)),
             _ => Form::Scalar,
+        }
+    }
+
+    fn scalar(&self) -> Scalar {
+        match self.kind {
+            _ if self.has(Flags::INT_OR_STRING) => Scalar::Open,
+            Kind::Integer | Kind::Number => Scalar::Number,
+            Kind::Boolean => Scalar::Boolean,
+            // Texts of a format may be written as anything there is no list or object in.
+            Kind::String => match self
+                .checks
+                .as_ref()
+                .and_then(|checks| checks.format.as_ref())
+            {
+                Some((_, name)) if **name != *"byte" => Scalar::Any,
+                _ => Scalar::String,
+            },
+            _ => Scalar::Open,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::present::Shown;
+use super::write::change::Edited;
 use super::write::{Pipeline, Ready, commit_error, decode, generate_name};
 use crate::managed;
 use crate::reply::Response;
@@ -18,27 +19,28 @@ const TRIES: usize = 8;
 pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response, Status> {
     let options = WriteOptions::parse(&call.ask.query, "CreateOptions")?;
     let object = decode::object(call, &body, options.field_validation)?;
-    let shown = create_object(call, object, &options).await?;
+    let shown = create_object(call, Edited::new(object), &options).await?;
     call.present(StatusCode::CREATED, shown).await
 }
 
 /// Creates a decoded object; also the way of an apply or update that finds nothing.
 pub(super) async fn create_object(
     call: &Call,
-    object: Object,
+    edited: Edited,
     options: &WriteOptions,
 ) -> Result<Shown, Status> {
+    let object = &edited.object;
     if !object.name().is_empty() || object.meta_str("generateName").is_empty() {
         let name = object.name().to_owned();
-        let created = attempt(call, object, options).await?;
+        let created = attempt(call, edited, options).await?;
         return created.map_err(|error| commit_error(call, &name, error));
     }
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut draft = object.clone();
-        let name = generate_name(draft.meta_str("generateName"));
-        draft.set_meta("name", Value::string(&name));
+        let mut draft = edited.clone();
+        let name = generate_name(draft.object.meta_str("generateName"));
+        draft.object.set_meta("name", Value::string(&name));
         match attempt(call, draft, options).await? {
             Ok(shown) => return Ok(shown),
             Err(CommitError::AlreadyExists { .. }) if tries < TRIES => {}
@@ -57,13 +59,19 @@ pub(super) async fn create_object(
 /// Takes a named object all the way into the store.
 async fn attempt(
     call: &Call,
-    object: Object,
+    edited: Edited,
     options: &WriteOptions,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
+    let Edited {
+        mut object,
+        managed: has_managers,
+    } = edited;
     let _turn = call.served.turn(&object).await;
-    let object = managed::on_create(call, object, manager, &pipeline.now).await?;
+    if !has_managers {
+        object = managed::on_create(call, object, manager, &pipeline.now).await?;
+    }
     // What is held is given back at the end, when the write is done.
     let Ready {
         object,

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::create::create_object;
-use super::write::change::{Edit, Edited, change, nameless};
+use super::write::change::{Edit, Edited, change};
 use super::write::{decode, now};
 use crate::managed;
 use crate::reply::Response;
@@ -47,7 +47,14 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
             .at(&["metadata", "resourceVersion"])
             .is_some_and(|version| !version.is_null()),
         text: parsed.value,
-        duplicates: parsed.duplicates,
+        duplicates: match kind.as_str() {
+            JSON => parsed
+                .duplicates
+                .iter()
+                .map(|text| format!("json patch {text}"))
+                .collect(),
+            _ => parsed.duplicates,
+        },
         validation: options.field_validation,
     };
     let shown = change(call, &patch, &options)
@@ -104,12 +111,8 @@ impl Edit for Patch {
         call: &'a Call,
         live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
-        Box::pin(std::future::ready(self.patched(call, live).map(|object| {
-            Edited {
-                object,
-                managed: false,
-            }
-        })))
+        let edited = self.patched(call, live).map(Edited::new);
+        Box::pin(std::future::ready(edited))
     }
 
     fn is_conditional(&self) -> bool {
@@ -130,16 +133,15 @@ impl Patch {
                 strategic_merge(&mut value, patch.clone(), &*shape.typing()).map_err(|error| {
                     match error {
                         StrategicError::Malformed(_) => Status::bad_request(error.to_string()),
-                        // Not the server's fault, but clients know it by this code.
-                        StrategicError::NoMergeKey(why) => Status::new(500, "", why),
-                        other => inapplicable(&other),
+                        StrategicError::Unsupported(_) => inapplicable(&error),
+                        other => Status::new(500, "", other.to_string()),
                     }
                 })?;
             }
         }
         let mut object =
             Object::try_from(value).map_err(|_| inapplicable(&"the result is no object"))?;
-        self.check_type(call, &object)?;
+        self.check_type(call, &mut object)?;
         let mut findings = self.duplicates.clone();
         let shown = match &self.change {
             Change::Strategic(patch) => patch.to_string(),
@@ -156,8 +158,8 @@ impl Patch {
         Ok(object)
     }
 
-    /// A patch may not turn an object into one of another type.
-    fn check_type(&self, call: &Call, object: &Object) -> Result<(), Status> {
+    /// A patch may not turn an object into one of another type; a strategic one has no say in it.
+    fn check_type(&self, call: &Call, object: &mut Object) -> Result<(), Status> {
         let (api_version, kind) = (
             call.served.api_version(call.version),
             &call.served.kind.names.kind,
@@ -165,20 +167,28 @@ impl Patch {
         if object.api_version() == api_version && object.kind() == kind {
             return Ok(());
         }
-        // Nothing is left of it, and with its type its name is gone: that is what is told.
-        if matches!(self.change, Change::Strategic(_)) && object.map().is_empty() {
-            return Err(nameless(&call.ask.info.name));
+        if matches!(self.change, Change::Strategic(_)) {
+            for member in ["apiVersion", "kind"] {
+                let given = object.get(member).filter(|given| !given.is_null());
+                if given.is_some_and(|given| given.as_str().is_none()) {
+                    let why = format!("{member} must be a string");
+                    return Err(unfit(&self.text.to_string(), why));
+                }
+            }
+            object.set_type(api_version, kind);
+            return Ok(());
         }
         if call.served.kind.custom && object.api_version() == api_version {
             let (own, name) = (object.kind(), object.name());
             return Err(decode::another_kind(api_version, own, name, kind));
         }
-        Err(Status::bad_request(format!(
+        let why = format!(
             "the patch would make this {} of {api_version} a {} of {}; apiVersion and kind cannot be patched",
             kind,
             object.kind(),
             object.api_version()
-        )))
+        );
+        Err(unfit(&self.text.to_string(), why))
     }
 }
 
@@ -200,12 +210,7 @@ pub(super) fn judge(
         }
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", findings.join(", "));
-            let error = FieldError::invalid(FieldPath::new("patch"), patch.to_string(), why);
-            let nobody = GroupResource {
-                group: "",
-                resource: "",
-            };
-            Err(Status::invalid(nobody, &call.ask.info.name, &[error]))
+            Err(unfit(&patch.to_string(), why))
         }
     }
 }
@@ -227,44 +232,62 @@ pub(super) fn inapplicable(why: &dyn std::fmt::Display) -> Status {
     Status::new(422, "Invalid", text).with_details(Default::default())
 }
 
-/// Reads what a manager wants applied.
-pub(super) fn configuration(
-    call: &Call,
-    body: &[u8],
-    options: &WriteOptions,
-) -> Result<Object, Status> {
+/// Reads what a manager wants applied, with the members that stand there twice.
+pub(super) fn configuration(call: &Call, body: &[u8]) -> Result<(Object, Vec<String>), Status> {
     let parsed = bareboat_wire::yaml::parse(body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
-    if !parsed.duplicates.is_empty() {
-        let listed = parsed.duplicates.join(", ");
-        match options.field_validation {
-            FieldValidation::Strict => {
-                return Err(Status::bad_request(format!(
-                    "error strict decoding YAML: {listed}"
-                )));
+    decode::refuse_with_advice(call, &parsed.value)?;
+    let config = Object::try_from(parsed.value)
+        .map_err(|_| Status::bad_request("an apply patch must be an object"))?;
+    Ok((config, parsed.duplicates))
+}
+
+/// Warns about members of a configuration that stand there twice, refuses them, or lets them pass. That comes after
+/// applying, so that what cannot be applied is told first.
+pub(crate) fn judge_duplicates(
+    call: &Call,
+    duplicates: &[String],
+    validation: FieldValidation,
+) -> Result<(), Status> {
+    match validation {
+        _ if duplicates.is_empty() => Ok(()),
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            for text in duplicates {
+                call.ask.warnings.add(text.clone());
             }
-            FieldValidation::Warn => parsed
-                .duplicates
-                .into_iter()
-                .for_each(|text| call.ask.warnings.add(text)),
-            FieldValidation::Ignore => {}
+            Ok(())
+        }
+        FieldValidation::Strict => {
+            let text = format!("error strict decoding YAML: {}", yaml_error(duplicates));
+            Err(Status::bad_request(text))
         }
     }
-    decode::refuse_with_advice(call, &parsed.value)?;
-    Object::try_from(parsed.value)
-        .map_err(|_| Status::bad_request("an apply patch must be an object"))
+}
+
+/// Members that stand there twice, in the sentence clients know.
+fn yaml_error(duplicates: &[String]) -> String {
+    let mut text = "error converting YAML to JSON: yaml: unmarshal errors:".to_owned();
+    for duplicate in duplicates {
+        text.push_str("\n  ");
+        text.push_str(duplicate);
+    }
+    text
 }
 
 /// Server-side apply: the body is what its manager wants, no more and no less.
 async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Response, Status> {
-    let config = configuration(call, body, options)?;
-    let apply = managed::Apply::new(call, config, options, now())?;
+    let (config, duplicates) = configuration(call, body)?;
+    let apply = managed::Apply::new(call, config, duplicates, options, now())?;
     loop {
         if let Some(shown) = change(call, &apply, options).await? {
             return call.present(StatusCode::OK, shown).await;
         }
-        let object = apply.create(call).await?;
-        match create_object(call, object, options).await {
+        let edited = Edited {
+            object: apply.create(call).await?,
+            managed: true,
+        };
+        match create_object(call, edited, options).await {
             Ok(shown) => return call.present(StatusCode::CREATED, shown).await,
             // Somebody created it in the meantime: then there is something to change.
             Err(status) if status.reason == "AlreadyExists" => {}

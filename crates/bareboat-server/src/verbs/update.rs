@@ -38,7 +38,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status>
     authz::also(&*call.state.authorizer, &call.ask.user, &creating).await?;
     let mut object = replace.0;
     object.remove_meta("resourceVersion");
-    let shown = create_object(call, object, &options).await?;
+    let shown = create_object(call, Edited::new(object), &options).await?;
     call.present(StatusCode::CREATED, shown).await
 }
 
@@ -47,20 +47,17 @@ struct Replace(Object);
 impl Edit for Replace {
     fn edit<'a>(
         &'a self,
-        call: &'a Call,
-        live: &'a Object,
+        _call: &'a Call,
+        _live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
-        let mut object = self.0.clone();
-        if object.name().is_empty() && !call.served.kind.custom {
-            object.set_meta("name", live.name().into());
-        }
-        Box::pin(std::future::ready(Ok(Edited {
-            object,
-            managed: false,
-        })))
+        Box::pin(std::future::ready(Ok(Edited::new(self.0.clone()))))
     }
 
     fn is_conditional(&self) -> bool {
         !matches!(self.0.resource_version(), "" | "0")
+    }
+
+    fn is_whole(&self) -> bool {
+        true
     }
 }

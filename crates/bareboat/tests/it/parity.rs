@@ -8,6 +8,7 @@
 
 mod corpus;
 mod edit;
+mod generated;
 mod normal;
 mod run;
 mod target;
@@ -18,7 +19,6 @@ use crate::support::{Value, json};
 use crate::vectors::workspace;
 use bareboat_builtin::kinds;
 use corpus::Corpus;
-use run::Recorded;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use target::Target;
@@ -96,7 +96,7 @@ async fn check(corpus: Corpus) -> Outcome {
             missing.push(format!("{}: not recorded: {}", corpus.file, step.name));
             continue;
         };
-        let found = differences(&line["answer"], step);
+        let found = differences(&line["answer"], &step.answer);
         same += usize::from(found.is_empty());
         ledger.check(&step.name, found);
     }
@@ -127,8 +127,7 @@ async fn check(corpus: Corpus) -> Outcome {
     }
 }
 
-fn differences(wanted: &Value, step: &Recorded) -> Vec<(String, String)> {
-    let given = &step.answer;
+fn differences(wanted: &Value, given: &Value) -> Vec<(String, String)> {
     if wanted["code"] != given["code"] {
         let what = format!("{wanted} became {given}");
         // What follows is about something else then.

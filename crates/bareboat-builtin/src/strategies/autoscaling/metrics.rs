@@ -144,10 +144,11 @@ fn amounts(target: &Value, place: &FieldPath, wrong: &mut Errors) {
     let at = place.child("type");
     if ty.is_empty() {
         wrong.push(FieldError::required(
-            at,
+            at.clone(),
             "must specify a metric target type",
         ));
-    } else if !matches!(ty, "Utilization" | "Value" | "AverageValue") {
+    }
+    if !matches!(ty, "Utilization" | "Value" | "AverageValue") {
         let detail = "must be either Utilization, Value, or AverageValue";
         wrong.push(FieldError::invalid(at, ty, detail));
     }

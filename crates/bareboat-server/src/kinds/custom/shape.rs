@@ -78,6 +78,9 @@ impl Shape for LazyShape {
     fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
         self.compiled().conform(object, findings)
     }
+    fn conform_applied(&self, object: &mut Value) -> Result<(), String> {
+        self.compiled().conform_applied(object)
+    }
     fn default(&self, object: &mut Value) {
         self.compiled().default(object);
     }

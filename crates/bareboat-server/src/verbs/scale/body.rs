@@ -36,8 +36,9 @@ impl Change {
         }
         options.check_patch(&call.ask.query, media == APPLY)?;
         if media == APPLY {
-            return patch::configuration(call, body, options)
-                .map(|config| Change::Apply(config.into()));
+            let (config, duplicates) = patch::configuration(call, body)?;
+            patch::judge_duplicates(call, &duplicates, options.field_validation)?;
+            return Ok(Change::Apply(config.into()));
         }
         let parsed = bareboat_wire::json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;

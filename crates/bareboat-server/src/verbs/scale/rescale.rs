@@ -109,6 +109,11 @@ impl Rescale<'_> {
         map.insert("apiVersion", API_VERSION.into());
         map.insert("kind", "Scale".into());
         map.object_mut("metadata");
+        // The type leaves a zero out, so that writing one where there was one changes nothing.
+        let spec = map.object_mut("spec");
+        if spec.get("replicas") == Some(&Value::Int(0)) {
+            spec.remove("replicas");
+        }
         // A subresource cannot set the list of managers; it goes on from what there is.
         fields
             .update(Some(before), scale, writer)
@@ -136,7 +141,8 @@ impl Rescale<'_> {
             .ok_or_else(|| {
                 Status::bad_request("spec.replicas of a Scale must be a whole number")
             })?;
-        if (0..=i64::from(i32::MAX)).contains(&number) {
+        // Custom kinds have this judged where it is stored.
+        if call.served.kind.custom || (0..=i64::from(i32::MAX)).contains(&number) {
             return Ok(number);
         }
         let why = if number < 0 {
@@ -209,5 +215,9 @@ impl Edit for Rescale<'_> {
 
     fn is_conditional(&self) -> bool {
         self.change.is_conditional()
+    }
+
+    fn is_whole(&self) -> bool {
+        matches!(self.change, Change::Replace(_))
     }
 }

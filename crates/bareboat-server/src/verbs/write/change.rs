@@ -23,13 +23,29 @@ pub(crate) trait Edit: Send + Sync {
 
     /// Whether the client named the version it means to change, so that a lost race is its conflict.
     fn is_conditional(&self) -> bool;
+
+    /// Whether the client sent the whole object, so that a uid in it tells which incarnation it means.
+    fn is_whole(&self) -> bool {
+        false
+    }
 }
 
 /// What an edit gives.
+#[derive(Clone)]
 pub(crate) struct Edited {
     pub(crate) object: Object,
     /// Managed fields are set already (server-side apply).
     pub(crate) managed: bool,
+}
+
+impl Edited {
+    /// An object whose managers are still to be recorded.
+    pub(crate) fn new(object: Object) -> Edited {
+        Edited {
+            object,
+            managed: false,
+        }
+    }
 }
 
 /// Changes the object the URL names; `None` when there is none.
@@ -70,7 +86,7 @@ async fn attempt(
         mut object,
         managed: has_managers,
     } = edit.edit(call, &live).await?;
-    check_identity(call, &object, &live)?;
+    check_identity(call, edit, &object, &live)?;
     let _turn = served.turn(&object).await;
     let pipeline = Pipeline::new(call, options.dry_run);
     if !has_managers {
@@ -138,14 +154,19 @@ pub(crate) fn is_finished(call: &Call, object: &Object) -> bool {
 }
 
 /// 400 for an object that does not say which one it is.
-pub(crate) fn nameless(name: &str) -> Status {
+fn nameless(name: &str) -> Status {
     Status::bad_request(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
     ))
 }
 
 /// The new object must be the one the URL names, in the incarnation and version the client means.
-fn check_identity(call: &Call, object: &Object, live: &Object) -> Result<(), Status> {
+fn check_identity(
+    call: &Call,
+    edit: &dyn Edit,
+    object: &Object,
+    live: &Object,
+) -> Result<(), Status> {
     let (own, name) = (object.name(), &call.ask.info.name);
     if own != name {
         if own.is_empty() {
@@ -158,7 +179,7 @@ fn check_identity(call: &Call, object: &Object, live: &Object) -> Result<(), Sta
     let kind = &call.served.kind;
     if !object.uid().is_empty() && object.uid() != live.uid() {
         // Who replaces an object means another one; who patches it tries to make it another one.
-        if call.ask.method == http::Method::PATCH {
+        if !edit.is_whole() {
             let path = FieldPath::new("metadata.uid");
             let error = FieldError::invalid(path, object.uid(), "field is immutable");
             return Err(Status::invalid(kind.group_kind(), name, &[error]));

@@ -266,10 +266,20 @@ pub(crate) fn conform(
     {
         return Err(wanted.cannot_handle("metadata must be an object"));
     }
+    // An empty list of managers has a meaning that its type does not know: it resets them. Of custom kinds only
+    // a list with one empty entry does, as metadata of theirs has gone through the type before anybody looks.
+    let resets = !wanted.custom
+        && object
+            .meta("managedFields")
+            .is_some_and(|list| list.as_array().is_some_and(<[Value]>::is_empty));
     wanted
         .shape
         .conform(object.value_mut(), findings)
-        .map_err(|why| wanted.cannot_handle(&why))
+        .map_err(|why| wanted.cannot_handle(&why))?;
+    if resets {
+        object.set_meta("managedFields", Value::Array(Vec::new()));
+    }
+    Ok(())
 }
 
 /// Warns about findings, refuses them, or lets them pass, as the client wishes.

@@ -68,8 +68,13 @@ fn normalise(value: &mut Value) {
     }
 }
 
+/// Whether a text is an address the recorded server may give to a service.
+pub(super) fn is_address(text: &str) -> bool {
+    text.starts_with("10.") && ADDRESS.is_match(text)
+}
+
 /// A text without uids, present times and addresses.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = text.to_owned();
     // Most texts have none of these, and patterns are slow without optimization.
     if text.len() >= 36 && text.contains('-') {

@@ -1,0 +1,273 @@
+//! Writes nobody wrote by hand: sequences made up from a seed, sent to a kube-apiserver and to Bareboat.
+//!
+//! `tests/parity/generated/*.yaml` says what writes are made of, `recorded.jsonl` beside it is what a
+//! kube-apiserver answered. With a peer to ask, the answers are recorded afresh, and
+//! `BAREBOAT_PARITY_MORE=300` has so many sequences more than are recorded compared with it.
+
+mod author;
+mod chance;
+mod directives;
+mod excuses;
+mod history;
+mod menu;
+mod spoil;
+mod tree;
+
+use super::target::Target;
+use super::{differences, folder};
+use crate::ledger::Ledger;
+use crate::support::{Value, json};
+use author::Author;
+use history::History;
+use menu::Subject;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const NAMESPACE: &str = "parity-generated";
+/// How many sequences are recorded, which are those of the first seeds.
+const RECORDED: u64 = 5;
+/// How many sequences are under way at once.
+const ABREAST: usize = 72;
+
+/// What a write was, and what became of it.
+struct Done {
+    name: String,
+    request: String,
+    answer: Value,
+}
+
+fn place() -> PathBuf {
+    folder().join("generated")
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_made_up_by_chance_do_as_kube_apiserver_does() {
+    let golden = place().join("recorded.jsonl");
+    let mut seeds: Vec<u64> = (0..RECORDED).collect();
+    if let Some(theirs) = Target::theirs().await {
+        let theirs = Arc::new(theirs);
+        let lines: Vec<String> = run(theirs.clone(), &seeds)
+            .await
+            .into_iter()
+            .flat_map(examples)
+            .map(|done| json!({"step": done.name, "answer": done.answer}).to_string())
+            .collect();
+        std::fs::write(&golden, lines.join("\n") + "\n").unwrap();
+        if let Some(more) = number("BAREBOAT_PARITY_MORE") {
+            let from = number("BAREBOAT_PARITY_FROM").unwrap_or(RECORDED);
+            seeds = (from..from + more).collect();
+            let ours = Arc::new(Target::ours().await);
+            let (theirs, ours) = tokio::join!(run(theirs, &seeds), run(ours, &seeds));
+            return explore(theirs, ours);
+        }
+    }
+    let text = std::fs::read_to_string(&golden).unwrap_or_default();
+    let recorded: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let ours = run(Arc::new(Target::ours().await), &seeds).await;
+    let mut ledger = Ledger::read("docs/parity.md", "generated");
+    let mut recorded = recorded.iter().peekable();
+    for done in ours.iter().flatten() {
+        // A sequence may end earlier in the record, where an answer was no example.
+        if let Some(line) = recorded.next_if(|line| line["step"] == *done.name) {
+            ledger.check(&done.name, differ(&line["answer"], &done.answer));
+        }
+    }
+    let rest = recorded.next();
+    assert_eq!(
+        rest, None,
+        "other writes are recorded: `make parity` does it afresh"
+    );
+    ledger.finish();
+}
+
+/// The steps of a sequence before the first that is no example.
+fn examples(sequence: Vec<Done>) -> impl Iterator<Item = Done> {
+    sequence
+        .into_iter()
+        .take_while(|done| excuses::excuse(&done.answer).is_none())
+}
+
+/// Tells where two servers begin to differ in each sequence.
+fn explore(theirs: Vec<Vec<Done>>, ours: Vec<Vec<Done>>) {
+    let (mut steps, mut problems) = (0, Vec::new());
+    for (theirs, ours) in theirs.iter().zip(&ours) {
+        for (wanted, given) in theirs.iter().zip(ours) {
+            if theirs.len() + ours.len() < 32 && number("BAREBOAT_PARITY_MORE") == Some(1) {
+                println!(
+                    "{}\n  {}\n  {}\n  {}",
+                    wanted.name, wanted.request, wanted.answer, given.answer
+                );
+            }
+            if let Some(why) = excuses::excuse(&wanted.answer) {
+                println!("no example, {why}: {}", wanted.name);
+                break;
+            }
+            steps += 1;
+            let found = differ(&wanted.answer, &given.answer);
+            if found.is_empty() && wanted.name == given.name {
+                continue;
+            }
+            let mut text = format!("{}\n  {}", wanted.name, wanted.request);
+            if wanted.name != given.name {
+                text.push_str(&format!(
+                    "\n  but ours: {}\n  {}",
+                    given.name, given.request
+                ));
+            }
+            for (path, what) in found {
+                text.push_str(&format!("\n      {path}: {what}"));
+            }
+            problems.push(text);
+            break;
+        }
+    }
+    println!("{steps} steps compared");
+    let count = problems.len();
+    assert!(
+        problems.is_empty(),
+        "{count} sequences differ:\n{}",
+        problems.join("\n")
+    );
+}
+
+fn differ(wanted: &Value, given: &Value) -> Vec<(String, String)> {
+    let mut found = differences(wanted, given);
+    if wanted["code"] == given["code"] {
+        crate::compare::compare(wanted["live"].clone(), given["live"].clone(), &mut found);
+    }
+    found
+}
+
+/// Sends the sequences of some seeds for every subject; the answers come in this order.
+async fn run(target: Arc<Target>, seeds: &[u64]) -> Vec<Vec<Done>> {
+    let body = json!({"metadata": {"name": NAMESPACE}}).to_string();
+    target.send("POST", "/api/v1/namespaces", &[], body).await;
+    let only = std::env::var("BAREBOAT_PARITY_KINDS").unwrap_or_default();
+    let subjects: Vec<Arc<Subject>> = menu::all(&place())
+        .into_iter()
+        .filter(|subject| subject.resource.contains(&only))
+        .map(Arc::new)
+        .collect();
+    for subject in &subjects {
+        define(&target, subject).await;
+    }
+    let mut all: Vec<Vec<Done>> = Vec::new();
+    let work: Vec<(u64, Arc<Subject>)> = seeds
+        .iter()
+        .flat_map(|seed| subjects.iter().map(|subject| (*seed, subject.clone())))
+        .collect();
+    for some in work.chunks(ABREAST) {
+        let mut running = Vec::new();
+        for (seed, subject) in some.iter().cloned() {
+            let target = target.clone();
+            running.push(tokio::spawn(async move {
+                sequence(&target, &subject, seed).await
+            }));
+        }
+        for sequence in running {
+            all.push(sequence.await.unwrap());
+        }
+    }
+    all
+}
+
+/// Makes a custom kind, and waits until it is served.
+async fn define(target: &Target, subject: &Subject) {
+    let Some(definition) = &subject.definition else {
+        return;
+    };
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    target.send("POST", path, &[], definition.to_string()).await;
+    for version in 0..subject.versions.len() {
+        let path = format!("{}?limit=1", collection(subject, version));
+        while target.send("GET", &path, &[], String::new()).await.code != 200 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+fn collection(subject: &Subject, version: usize) -> String {
+    let api_version = &subject.versions[version].api_version;
+    let root = if api_version.contains('/') {
+        "apis"
+    } else {
+        "api"
+    };
+    format!(
+        "/{root}/{api_version}/namespaces/{NAMESPACE}/{}",
+        subject.plural
+    )
+}
+
+/// One sequence of writes to one object, which goes in the end.
+async fn sequence(target: &Target, subject: &Subject, seed: u64) -> Vec<Done> {
+    // Events of the two groups are one kind.
+    let name = match subject.resource.starts_with("events") {
+        true => format!("newer-{seed}"),
+        false => format!("made-up-{seed}"),
+    };
+    let mut author = Author::new(subject, seed, name.clone());
+    let mut history = History::default();
+    let mut done = Vec::new();
+    let plural = &subject.plural;
+    remove(target, subject, &name).await;
+    for step in 1..=author.length() {
+        let version = author.version();
+        let object = format!("{}/{name}", collection(subject, version));
+        let live = target.send("GET", &object, &[], String::new()).await;
+        let live = (live.code == 200).then(|| live.json());
+        let write = author.write(version, live.as_ref());
+        let address = match write.method {
+            "POST" => collection(subject, version),
+            _ => object,
+        };
+        let path = format!("{address}{}{}", write.under, write.query);
+        // Times are told to the second; a step that moves one shall be known by it.
+        next_second().await;
+        let headers = [("content-type", write.media)];
+        let answer = target
+            .send(write.method, &path, &headers, write.body.clone())
+            .await;
+        let read = format!("{}/{name}", collection(subject, 0));
+        let after = target.send("GET", &read, &[], String::new()).await;
+        let after = match after.code {
+            200 => after.json(),
+            _ => Value::Null,
+        };
+        let api_version = &subject.versions[version].api_version;
+        done.push(Done {
+            name: format!(
+                "{plural} {seed}.{step}: {} in {api_version}",
+                write.what.trim()
+            ),
+            request: format!("{} {path}\n  {}", write.method, write.body),
+            answer: history.record(&answer, after),
+        });
+    }
+    remove(target, subject, &name).await;
+    done
+}
+
+/// Deletes an object, whatever holds it.
+async fn remove(target: &Target, subject: &Subject, name: &str) {
+    let path = format!("{}/{name}", collection(subject, 0));
+    let now = format!("{path}?gracePeriodSeconds=0&propagationPolicy=Background");
+    target.send("DELETE", &now, &[], String::new()).await;
+    let patch = json!({"metadata": {"finalizers": null}}).to_string();
+    let headers = [("content-type", crate::support::MERGE)];
+    target.send("PATCH", &path, &headers, patch).await;
+}
+
+async fn next_second() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let rest = 1_000_000_000 - u64::from(now.subsec_nanos());
+    tokio::time::sleep(Duration::from_nanos(rest + 5_000_000)).await;
+}

@@ -1,0 +1,146 @@
+//! Answers in a form that can be compared: what is never the same twice is told by when it was first seen.
+//!
+//! So a record shows whether a version, a time or an address moved or stayed. Entries of managed fields
+//! become members of a map, so that what changed in one of them is little.
+
+use super::super::normal::{is_address, plain};
+use super::tree::difference;
+use crate::support::{Answer, Value, json};
+use std::collections::HashMap;
+
+/// What was seen of one object so far.
+#[derive(Default)]
+pub(super) struct History {
+    step: usize,
+    first: HashMap<(&'static str, String), usize>,
+    live: Value,
+}
+
+impl History {
+    /// What a step did: the answer, and what became of the object.
+    pub(super) fn record(&mut self, answer: &Answer, live: Value) -> Value {
+        self.step += 1;
+        let live = self.form(live);
+        let body = serde_json::from_slice(&answer.bytes).unwrap_or_else(|_| answer.text().into());
+        let mut body = self.form(body);
+        if body["details"]["causes"]
+            .as_array()
+            .is_some_and(|causes| causes.len() > 1)
+        {
+            body["message"] = "<all causes>".into();
+        }
+        plain_patch(&mut body);
+        let mut recorded = json!({"code": answer.code});
+        let changed = difference(&self.live, &live);
+        if changed != json!({}) {
+            recorded["live"] = changed;
+        }
+        // Mostly the answer is the object as it is now.
+        let beyond = match body["kind"] == live["kind"] {
+            true => difference(&live, &body),
+            false => body,
+        };
+        if beyond != json!({}) {
+            recorded["body"] = beyond;
+        }
+        let warnings = answer.headers("warning");
+        if !warnings.is_empty() {
+            recorded["warning"] = warnings.into();
+        }
+        self.live = live;
+        recorded
+    }
+
+    fn form(&mut self, mut value: Value) -> Value {
+        self.tell(&mut value);
+        if let Some(metadata) = value.get_mut("metadata")
+            && metadata["managedFields"].is_array()
+        {
+            metadata["managedFields"] = entries(&metadata["managedFields"]);
+        }
+        value
+    }
+
+    /// When a value was seen first.
+    fn since(&mut self, what: &'static str, value: &str) -> Value {
+        let step = self.step;
+        let first = self.first.entry((what, value.to_owned())).or_insert(step);
+        format!("<{what} of step {first}>").into()
+    }
+
+    fn tell(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                for (key, member) in members.iter_mut() {
+                    let what = match (key.as_str(), &*member) {
+                        ("resourceVersion", Value::String(text)) if is_number(text) => "version",
+                        ("uid", Value::String(text)) if plain(text) == "<uid>" => "uid",
+                        // Which port is taken when another was given up is nobody's business.
+                        ("nodePort" | "healthCheckNodePort", Value::Number(_)) => {
+                            *member = "<port>".into();
+                            continue;
+                        }
+                        (_, Value::String(text)) if plain(text) == "<time>" => "time",
+                        _ => {
+                            self.tell(member);
+                            continue;
+                        }
+                    };
+                    let text = match &*member {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    *member = self.since(what, &text);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.tell(item)),
+            Value::String(text) if is_address(text) => {
+                *value = self.since("address", &text.clone())
+            }
+            Value::String(text) => *text = plain(text),
+            _ => {}
+        }
+    }
+}
+
+/// What is wrong with a patch, without the patch and without the words of a decoder.
+fn plain_patch(body: &mut Value) {
+    if body["details"]["causes"][0]["field"] != "patch" {
+        return;
+    }
+    let strict = |text: &Value| {
+        let text = text.as_str().unwrap_or("");
+        let from = text.find("strict decoding error");
+        from.map_or("<unfit>", |from| &text[from..]).to_owned()
+    };
+    body["message"] = strict(&body["message"]).into();
+    let cause = &mut body["details"]["causes"][0];
+    cause["message"] = strict(&cause["message"]).into();
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Managed fields by who manages them; their order is told beside.
+fn entries(list: &Value) -> Value {
+    let mut told = json!({"order": []});
+    for entry in list.as_array().into_iter().flatten() {
+        let mut rest = entry.clone();
+        let mut name = String::new();
+        for key in ["manager", "operation", "apiVersion", "subresource"] {
+            if let Some(members) = rest.as_object_mut()
+                && let Some(Value::String(text)) = members.remove(key)
+            {
+                name.push_str(&text);
+            }
+            name.push(' ');
+        }
+        let name = name.trim_end().to_owned();
+        if let Some(order) = told["order"].as_array_mut() {
+            order.push(name.clone().into());
+        }
+        told[name] = rest;
+    }
+    told
+}
