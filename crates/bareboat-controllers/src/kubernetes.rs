@@ -3,6 +3,7 @@
 //! Which addresses there are is decided by whoever serves services; here they are only told.
 
 use crate::Client;
+use crate::addresses;
 use crate::conditions::now;
 use crate::feed::Listener;
 use crate::queue::{Queue, Verdict};
@@ -129,7 +130,7 @@ impl Keeper {
             let object = value!({
                 "apiVersion": "networking.k8s.io/v1",
                 "kind": "ServiceCIDR",
-                "metadata": {"name": "kubernetes"},
+                "metadata": {"name": "kubernetes", "finalizers": [(addresses::FINALIZER)]},
                 "spec": {"cidrs": (networks.clone())},
             });
             create(&self.client, NETWORKS, &object).await?;

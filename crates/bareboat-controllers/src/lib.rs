@@ -4,6 +4,7 @@
 //! door of the server, authenticated, authorized and admitted like any other client's writes.
 //! When nothing happens they do nothing.
 
+mod addresses;
 mod api_services;
 mod bootstrap;
 mod client;
@@ -147,6 +148,12 @@ impl Controllers {
             let queue = Queue::new();
             let ear = roles::Ear::new(queue.clone());
             crew.enlist(ear, queue, 4, by!(roles::Worker::new(&client)));
+        }
+        if options.addresses && addresses::has_work(&server) {
+            let queue = Queue::new();
+            let ear = addresses::Ear::new(queue.clone());
+            let worker = addresses::Worker::new(&client, queue.clone());
+            crew.enlist(ear, queue, 16, by!(worker));
         }
         if options.api_services {
             let queue = Queue::new();

@@ -24,6 +24,8 @@ pub struct Options {
     pub quotas: bool,
     /// Gives cluster roles the rules of the roles they aggregate.
     pub roles: bool,
+    /// Keeps an IPAddress for every address of a service, and the state of the networks services get addresses from.
+    pub addresses: bool,
     /// Registers an APIService for every version of a group that is served.
     pub api_services: bool,
     /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
@@ -58,6 +60,7 @@ impl Default for Options {
             residents: true,
             quotas: true,
             roles: true,
+            addresses: true,
             api_services: true,
             root_ca: None,
             kubernetes: None,
@@ -81,7 +84,7 @@ impl std::error::Error for UnknownController {}
 
 impl Options {
     /// What controllers are called in settings.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "bootstrap",
         "namespaces",
         "garbage",
@@ -91,6 +94,7 @@ impl Options {
         "residents",
         "quotas",
         "roles",
+        "addresses",
         "api-services",
     ];
 
@@ -106,6 +110,7 @@ impl Options {
             "residents" => &mut self.residents,
             "quotas" => &mut self.quotas,
             "roles" => &mut self.roles,
+            "addresses" => &mut self.addresses,
             "api-services" => &mut self.api_services,
             _ => return Err(UnknownController(name.to_owned())),
         };

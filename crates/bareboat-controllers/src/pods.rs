@@ -56,7 +56,8 @@ impl Listener for Ear {
         for serving in graceful {
             let name = &serving.kind().store;
             for entry in store.resource(name).snapshot().range("", None) {
-                if has_grace(entry) {
+                // Also what was about to go at once when the server ended.
+                if is_ending(entry) {
                     self.note(name, entry);
                 }
             }
@@ -75,6 +76,11 @@ impl Listener for Ear {
             }
         }
     }
+}
+
+/// Whether the deletion of an object has begun, with a grace period or without.
+fn is_ending(entry: &Entry) -> bool {
+    is_deleting(entry) && entry.facets().deletion_grace_period_seconds.is_some()
 }
 
 fn has_grace(entry: &Entry) -> bool {
@@ -110,7 +116,7 @@ impl Worker {
         let Some(entry) = server.store().resource(&ending.store).get(&ending.key) else {
             return Verdict::Done;
         };
-        if !has_grace(&entry) {
+        if !is_ending(&entry) {
             return Verdict::Done;
         }
         let left = left(&entry);

@@ -1,8 +1,8 @@
 //! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
 
 use crate::reviews;
-use bareboat_api::Kind;
 use bareboat_api::kind::SubresourceRole;
+use bareboat_api::{Kind, Value};
 use bareboat_builtin::admission::{Completion, LimitRanger, NamespaceLifecycle};
 use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
@@ -147,7 +147,15 @@ impl ControlPlane for ServerBuilder {
             .descriptions(describe::definition);
         if profile == Profile::Full {
             builder = builder
-                .observe(SERVICES.2, Arc::new(Services(claims.clone())))
+                .observe(SERVICES.2, watching(&claims, Claims::note, Claims::forget))
+                .observe(
+                    ADDRESSES,
+                    watching(&claims, Claims::note_address, Claims::forget_addresses),
+                )
+                .observe(
+                    NETWORKS,
+                    watching(&claims, Claims::note_networks, Claims::forget_networks),
+                )
                 .mutator(LimitRanger)
                 .mutator(Completion)
                 .validator(LimitRanger);
@@ -171,30 +179,55 @@ impl ControlPlane for ServerBuilder {
 /// The kind Service, and its place in the store.
 const SERVICES: (&str, &str, &str) = ("", "services", "core/services");
 
-/// Tells the claims of services what is stored.
-struct Services(Arc<Claims>);
+/// Where objects that tell of addresses are stored.
+const ADDRESSES: &str = "networking.k8s.io/ipaddresses";
+/// Where objects that tell of networks of services are stored.
+const NETWORKS: &str = "networking.k8s.io/servicecidrs";
 
-impl Observer for Services {
+/// Tells the claims of services what is stored under one resource.
+struct Watching {
+    claims: Arc<Claims>,
+    note: fn(&Claims, &str, Option<&Value>),
+    forget: fn(&Claims),
+}
+
+fn watching(
+    claims: &Arc<Claims>,
+    note: fn(&Claims, &str, Option<&Value>),
+    forget: fn(&Claims),
+) -> Arc<dyn Observer> {
+    Arc::new(Watching {
+        claims: claims.clone(),
+        note,
+        forget,
+    })
+}
+
+impl Watching {
+    fn tell(&self, entry: &Entry) {
+        match bareboat_wire::json::parse(entry.json()) {
+            Ok(parsed) => (self.note)(&self.claims, entry.key(), Some(&parsed.value)),
+            // What cannot be read is served to nobody, and claims nothing.
+            Err(error) => {
+                tracing::error!(key = entry.key(), %error, "a stored object does not parse");
+            }
+        }
+    }
+}
+
+impl Observer for Watching {
     fn reset(&self, snapshot: &Snapshot) {
-        self.0.forget();
+        (self.forget)(&self.claims);
         for entry in snapshot.range("", None) {
-            note(&self.0, entry);
+            self.tell(entry);
         }
     }
 
     fn changed(&self, event: &Arc<Event>) {
         match event.kind {
-            EventKind::Deleted => self.0.note(event.key(), None),
-            _ => note(&self.0, &event.entry),
+            EventKind::Deleted => (self.note)(&self.claims, event.key(), None),
+            _ => self.tell(&event.entry),
         }
-    }
-}
-
-fn note(claims: &Claims, entry: &Entry) {
-    match bareboat_wire::json::parse(entry.json()) {
-        Ok(parsed) => claims.note(entry.key(), Some(&parsed.value)),
-        // What cannot be read is served to nobody, and claims nothing.
-        Err(error) => tracing::error!(key = entry.key(), %error, "a stored service does not parse"),
     }
 }
 

@@ -108,6 +108,7 @@ func typed(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 			j.secrets()
 			j.leases()
 			j.events()
+			j.pods()
 			j.customResourceDefinitions()
 			j.done("namespaces.delete", "", clients.CoreV1().Namespaces().Delete(ctx, *namespace, metav1.DeleteOptions{}))
 		}

@@ -167,10 +167,15 @@ fn address(
         let shown: Value = shown.iter().map(String::as_str).collect();
         Err(invalid(name, &[FieldError::invalid(place, shown, why)]))
     };
-    let network = hold.ranges().network(family);
-    let network = network.ok_or_else(|| Status::internal("a family without a network"))?;
+    let networks = hold.networks(family);
+    let Some(first) = networks.first().copied() else {
+        return Err(Status::internal("a family without a network"));
+    };
     if wanted.is_empty() {
-        return match hold.take_address(network) {
+        let found = networks
+            .into_iter()
+            .find_map(|network| hold.take_address(network));
+        return match found {
             Some(address) => Ok(address.to_string()),
             None => Err(Status::internal(format!(
                 "failed to allocate a serviceIP for Service \"{name}\": range is full"
@@ -180,11 +185,15 @@ fn address(
     let address: IpAddr = wanted
         .parse()
         .map_err(|_| Status::internal(format!("failed to parse service IP \"{wanted}\"")))?;
-    let why = if !network.has(address) {
+    let around: Vec<_> = networks
+        .into_iter()
+        .filter(|network| network.has(address))
+        .collect();
+    let why = if around.is_empty() {
         format!(
-            "the provided IP ({address}) is not in the valid range. The range of valid IPs is {network}"
+            "the provided IP ({address}) is not in the valid range. The range of valid IPs is {first}"
         )
-    } else if !network.can_give(address) {
+    } else if !around.iter().any(|network| network.can_give(address)) {
         "the provided network does not match the current range".to_owned()
     } else if !hold.take(Claim::Address(address)) {
         "provided IP is already allocated".to_owned()

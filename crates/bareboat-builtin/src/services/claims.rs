@@ -1,9 +1,12 @@
-//! Who has which address and port: an index of stored services, and what writes under way hold.
+//! Who has which address and port: an index of what is stored, and what writes under way hold.
+//!
+//! Services say what they have. Beside them count objects that tell of an address (a service gets none that is told to
+//! be somebody else's), and objects that add networks to those of the server.
 
-use super::ranges::{Network, ServiceRanges};
+use super::ranges::{Family, Network, ServiceRanges};
 use crate::reach::Reach;
 use bareboat_api::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,11 +32,21 @@ struct Table {
     stored: HashMap<Claim, Vec<Arc<str>>>,
     by_service: HashMap<Arc<str>, Vec<Claim>>,
     held: HashMap<Claim, Vec<Arc<str>>>,
+    /// Addresses that an object tells of, with the service it names, if it names one.
+    told: HashMap<IpAddr, Option<Arc<str>>>,
+    /// The networks of each object that adds some, as long as they may be used.
+    added: BTreeMap<Arc<str>, Vec<Network>>,
 }
 
 impl Table {
-    /// Whether nobody but `own` has it.
-    fn is_free(&self, claim: Claim, own: Option<&str>) -> bool {
+    /// Whether nobody but `own` has it, and nobody but `service` is told to.
+    fn is_free(&self, claim: Claim, own: Option<&str>, service: &str) -> bool {
+        if let Claim::Address(address) = claim
+            && let Some(told) = self.told.get(&address)
+            && told.as_deref() != Some(service)
+        {
+            return false;
+        }
         [&self.stored, &self.held].iter().all(|claims| {
             let holders = claims.get(&claim).map_or(&[] as &[Arc<str>], Vec::as_slice);
             holders.iter().all(|holder| Some(&**holder) == own)
@@ -91,6 +104,55 @@ impl Claims {
         table.by_service.clear();
     }
 
+    /// Notes an object that tells of an address (its name); nothing when it is gone.
+    pub fn note_address(&self, name: &str, object: Option<&Value>) {
+        let Ok(address) = name.parse::<IpAddr>() else {
+            return;
+        };
+        let mut table = self.table();
+        match object {
+            None => table.told.remove(&address),
+            Some(object) => table.told.insert(address, parent(object)),
+        };
+    }
+
+    /// Forgets all objects that tell of addresses, before they are told anew.
+    pub fn forget_addresses(&self) {
+        self.table().told.clear();
+    }
+
+    /// Notes an object that adds networks; nothing when it is gone. Only one that is ready and stays may be used.
+    pub fn note_networks(&self, name: &str, object: Option<&Value>) {
+        let mut table = self.table();
+        let networks = object.filter(|object| is_usable(object)).map(|object| {
+            let texts = object.list(&["spec", "cidrs"]).iter();
+            texts
+                .filter_map(|text| Network::parse(text.as_str()?).ok())
+                .filter(|network| !self.ranges.is_one(*network))
+                .collect::<Vec<Network>>()
+        });
+        match networks.filter(|networks| !networks.is_empty()) {
+            Some(networks) => table.added.insert(name.into(), networks),
+            None => table.added.remove(name),
+        };
+    }
+
+    /// Forgets all objects that add networks, before they are told anew.
+    pub fn forget_networks(&self) {
+        self.table().added.clear();
+    }
+
+    /// The networks of a family, those of the server first.
+    pub(super) fn networks(&self, family: Family) -> Vec<Network> {
+        let Some(own) = self.ranges.network(family) else {
+            return Vec::new();
+        };
+        let table = self.table();
+        let added = table.added.values().flatten().copied();
+        let added = added.filter(|network| network.family() == family);
+        std::iter::once(own).chain(added).collect()
+    }
+
     /// Begins to choose for a service. What the service has already is its own if it is `stored`; a new one has nothing.
     pub(super) fn choose(self: &Arc<Self>, key: &str, stored: bool, dry_run: bool) -> Hold {
         Hold {
@@ -133,6 +195,23 @@ fn of(service: &Value) -> Vec<Claim> {
     claims
 }
 
+/// The service (`namespace/name`) an object that tells of an address names.
+fn parent(object: &Value) -> Option<Arc<str>> {
+    let parent = object.at(&["spec", "parentRef"])?;
+    let is_service = parent.text(&["group"]).is_empty() && parent.text(&["resource"]) == "services";
+    let key = || format!("{}/{}", parent.text(&["namespace"]), parent.text(&["name"]));
+    is_service.then(|| key().into())
+}
+
+/// Whether services may get addresses of the networks an object adds.
+fn is_usable(object: &Value) -> bool {
+    let conditions = object.list(&["status", "conditions"]).iter();
+    let ready = conditions
+        .filter(|condition| condition.text(&["type"]) == "Ready")
+        .any(|condition| condition.text(&["status"]) == "True");
+    ready && !object.has(&["metadata", "deletionTimestamp"])
+}
+
 /// What one write has chosen; given back when dropped, by when the service is stored or the write has failed.
 pub(super) struct Hold {
     claims: Arc<Claims>,
@@ -147,6 +226,11 @@ impl Hold {
         &self.claims.ranges
     }
 
+    /// The networks of a family, those of the server first.
+    pub(super) fn networks(&self, family: Family) -> Vec<Network> {
+        self.claims.networks(family)
+    }
+
     /// Takes something that was asked for; false if somebody else has it.
     pub(super) fn take(&mut self, claim: Claim) -> bool {
         self.take_unless(claim, self.stored)
@@ -156,7 +240,7 @@ impl Hold {
     fn take_unless(&mut self, claim: Claim, own_is_free: bool) -> bool {
         let own = own_is_free.then_some(&*self.service);
         let mut table = self.claims.table();
-        if self.taken.contains(&claim) || !table.is_free(claim, own) {
+        if self.taken.contains(&claim) || !table.is_free(claim, own, &self.service) {
             return false;
         }
         if !self.dry_run {

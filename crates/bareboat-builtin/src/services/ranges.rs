@@ -89,7 +89,7 @@ pub(crate) struct Network {
 const WIDEST: u8 = 64;
 
 impl Network {
-    fn parse(text: &str) -> Result<Network, RangeError> {
+    pub(crate) fn parse(text: &str) -> Result<Network, RangeError> {
         let parsed = text.trim().split_once('/').and_then(|(address, length)| {
             let base: IpAddr = address.parse().ok()?;
             let bits = if base.is_ipv4() { 32 } else { 128 };
@@ -250,6 +250,11 @@ impl ServiceRanges {
             .iter()
             .copied()
             .find(|network| network.family() == family)
+    }
+
+    /// Whether a network is one of these.
+    pub(crate) fn is_one(&self, network: Network) -> bool {
+        self.networks.contains(&network)
     }
 
     pub(crate) fn is_dual_stack(&self) -> bool {

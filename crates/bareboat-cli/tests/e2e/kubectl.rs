@@ -1,6 +1,7 @@
 //! kubectl, as people use it: one module per thing they do.
 
 mod actions;
+mod addresses;
 mod apply;
 mod changes;
 mod custom;

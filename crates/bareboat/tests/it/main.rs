@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod actions;
+mod addresses;
 mod auth;
 mod bad_input;
 mod closing;
