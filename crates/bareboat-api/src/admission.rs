@@ -1,6 +1,6 @@
 //! Admission: who may still change or refuse a write after it was authorized.
 
-use crate::kind::{BoxFuture, Kind, User};
+use crate::kind::{BoxFuture, Holds, Kind, User};
 use crate::{Object, Status, Str};
 
 /// What is being done.
@@ -53,14 +53,7 @@ pub struct Review<'a> {
     /// What to tell the client beside the answer.
     pub warnings: Vec<String>,
     /// What is taken up front for this write.
-    pub holds: Vec<Box<dyn Hold>>,
-}
-
-/// Something that is taken up front for a write, such as a share of a quota: given back when it is dropped, unless the
-/// write happened.
-pub trait Hold: Send + Sync {
-    /// The write happened, at this revision of the store.
-    fn keep(self: Box<Self>, revision: u64);
+    pub holds: Holds,
 }
 
 /// What is known of an object without reading all of it.

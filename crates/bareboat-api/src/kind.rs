@@ -6,6 +6,7 @@
 mod action;
 mod columns;
 mod convert;
+mod hold;
 mod shape;
 mod strategy;
 mod verbs;
@@ -13,8 +14,9 @@ mod verbs;
 pub use action::{Acted, Action, Change, Form, Hands, Place, Posted};
 pub use columns::{Cell, Column, Now};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
+pub use hold::{Hold, Holds};
 pub use shape::{Definition, Findings, Shape, Typing, Validated};
-pub use strategy::{NoStrategy, Reservation, Strategy, User, WriteContext};
+pub use strategy::{NoStrategy, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};
 
 use crate::Str;

@@ -1,7 +1,7 @@
 //! What a kind does beyond its data: prepare and validate objects on the way in.
 
+use super::Holds;
 use crate::{FieldError, Object, Status, Str, Value};
-use std::any::Any;
 use std::collections::BTreeMap;
 
 /// Who asks.
@@ -39,111 +39,110 @@ pub struct WriteContext<'a> {
     pub dry_run: bool,
 }
 
-/// What a write holds until it is stored or has failed: addresses, ports, names. Dropping it gives them back, so what
-/// is stored must count as taken by then.
-#[derive(Default)]
-#[must_use = "what is reserved is given back when this is dropped"]
-pub struct Reservation(Option<Box<dyn Any + Send + Sync>>);
-
-impl Reservation {
-    /// Holds something whose drop gives it back.
-    pub fn holding(held: impl Any + Send + Sync) -> Reservation {
-        Reservation(Some(Box::new(held)))
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
 /// What a kind does beyond its data. Every method does nothing unless a kind says otherwise.
 ///
 /// The server itself looks after what all kinds share: metadata, generation, `status` being
 /// written only through its own URL.
 pub trait Strategy: Send + Sync {
+    /// The strategy this one adds to, which does whatever this one does not do itself.
+    fn inner(&self) -> Option<&dyn Strategy> {
+        None
+    }
+
     /// Completes an object that is about to be created.
-    fn prepare_create(&self, _new: &mut Object, _ctx: &WriteContext<'_>) {}
+    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        if let Some(inner) = self.inner() {
+            inner.prepare_create(new, ctx);
+        }
+    }
 
     /// Completes an object that is about to replace another.
-    fn prepare_update(&self, _new: &mut Object, _old: &Object, _ctx: &WriteContext<'_>) {}
+    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
+        if let Some(inner) = self.inner() {
+            inner.prepare_update(new, old, ctx);
+        }
+    }
 
     /// Takes what only one object can have and completes the object with it, after it was prepared and before it is
     /// validated. The server keeps what is held until the write is done, one way or the other.
     fn reserve(
         &self,
-        _new: &mut Object,
-        _old: Option<&Object>,
-        _ctx: &WriteContext<'_>,
-    ) -> Result<Reservation, Status> {
-        Ok(Reservation::default())
+        new: &mut Object,
+        old: Option<&Object>,
+        ctx: &WriteContext<'_>,
+    ) -> Result<Holds, Status> {
+        match self.inner() {
+            Some(inner) => inner.reserve(new, old, ctx),
+            None => Ok(Holds::default()),
+        }
     }
 
     /// Says what is wrong with a new object.
-    fn validate_create(&self, _new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        Vec::new()
+    fn validate_create(&self, new: &Object, ctx: &WriteContext<'_>) -> Vec<FieldError> {
+        let inner = self.inner();
+        inner.map_or_else(Vec::new, |inner| inner.validate_create(new, ctx))
     }
 
     /// Says what is wrong with a changed object.
     fn validate_update(
         &self,
-        _new: &Object,
-        _old: &Object,
-        _ctx: &WriteContext<'_>,
+        new: &Object,
+        old: &Object,
+        ctx: &WriteContext<'_>,
     ) -> Vec<FieldError> {
-        Vec::new()
+        let inner = self.inner();
+        inner.map_or_else(Vec::new, |inner| inner.validate_update(new, old, ctx))
     }
 
     /// What to warn about.
-    fn warnings(
-        &self,
-        _new: &Object,
-        _old: Option<&Object>,
-        _ctx: &WriteContext<'_>,
-    ) -> Vec<String> {
-        Vec::new()
+    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
+        let inner = self.inner();
+        inner.map_or_else(Vec::new, |inner| inner.warnings(new, old, ctx))
     }
 
     /// What to tell whoever sends an object of a version that is not served: what to change in it. Without an object,
     /// everything there is to know.
-    fn advise(&self, _version: &str, _object: Option<&Value>) -> Option<String> {
-        None
+    fn advise(&self, version: &str, object: Option<&Value>) -> Option<String> {
+        self.inner()?.advise(version, object)
     }
 
     /// Writes of objects with the same word here take turns, because what one is given depends on what others hold.
-    fn turn<'a>(&self, _object: &'a Object) -> Option<&'a str> {
-        None
+    fn turn<'a>(&self, object: &'a Object) -> Option<&'a str> {
+        self.inner()?.turn(object)
     }
 
     /// Why this object may not be deleted at all.
-    fn forbid_delete(&self, _object: &Object) -> Option<String> {
-        None
+    fn forbid_delete(&self, object: &Object) -> Option<String> {
+        self.inner()?.forbid_delete(object)
     }
 
     /// Changes an object whose deletion begins (its `deletionTimestamp` is being set); the object
     /// stays until its finalizers are gone. Returns whether it must stay even without finalizers.
-    fn begin_delete(&self, _object: &mut Object, _ctx: &WriteContext<'_>) -> bool {
-        false
+    fn begin_delete(&self, object: &mut Object, ctx: &WriteContext<'_>) -> bool {
+        let inner = self.inner();
+        inner.is_some_and(|inner| inner.begin_delete(object, ctx))
     }
 
     /// Whether the beginning of a deletion neither moves the generation nor tells a grace period.
     fn keeps_generation_on_delete(&self) -> bool {
-        false
+        let inner = self.inner();
+        inner.is_some_and(|inner| inner.keeps_generation_on_delete())
     }
 
     /// Whether the beginning of a deletion is stored and seen even if nothing holds it up.
     fn shows_its_end(&self) -> bool {
-        false
+        self.inner().is_some_and(|inner| inner.shows_its_end())
     }
 
     /// Kinds (group and plural) whose objects of the same name and namespace go when an object of this kind is gone.
     fn companions(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
+        self.inner().map_or(&[], |inner| inner.companions())
     }
 
     /// Whether an object under deletion without metadata finalizers must stay nevertheless.
-    fn holds_back_deletion(&self, _object: &Object) -> bool {
-        false
+    fn holds_back_deletion(&self, object: &Object) -> bool {
+        let inner = self.inner();
+        inner.is_some_and(|inner| inner.holds_back_deletion(object))
     }
 }
 

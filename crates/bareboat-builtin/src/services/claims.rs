@@ -221,6 +221,8 @@ pub(super) struct Hold {
     taken: HashSet<Claim>,
 }
 
+impl bareboat_api::kind::Hold for Hold {}
+
 impl Hold {
     pub(super) fn ranges(&self) -> &ServiceRanges {
         &self.claims.ranges

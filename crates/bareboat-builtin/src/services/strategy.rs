@@ -3,8 +3,8 @@
 use super::allocate;
 use super::claims::Claims;
 use super::families;
-use bareboat_api::kind::{Kind, Reservation, Strategy, WriteContext};
-use bareboat_api::{FieldError, Object, Status, Value};
+use bareboat_api::kind::{Holds, Kind, Strategy, WriteContext};
+use bareboat_api::{Object, Status, Value};
 use std::sync::Arc;
 
 /// The kind Service, with addresses and ports chosen from what others have not claimed.
@@ -27,7 +27,7 @@ impl Allocating {
         new: &mut Object,
         old: Option<&Object>,
         ctx: &WriteContext<'_>,
-    ) -> Result<Reservation, Status> {
+    ) -> Result<Holds, Status> {
         let (name, key) = (
             new.name().to_owned(),
             format!("{}/{}", new.namespace(), new.name()),
@@ -38,7 +38,7 @@ impl Allocating {
         let chosen = complete(&name, &mut spec, old, &mut hold);
         new.map_mut().insert("spec", spec);
         chosen?;
-        Ok(Reservation::holding(hold))
+        Ok(hold.into())
     }
 }
 
@@ -55,12 +55,8 @@ fn complete(
 }
 
 impl Strategy for Allocating {
-    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
-        self.inner.prepare_create(new, ctx);
-    }
-
-    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
-        self.inner.prepare_update(new, old, ctx);
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
     }
 
     fn reserve(
@@ -68,32 +64,11 @@ impl Strategy for Allocating {
         new: &mut Object,
         old: Option<&Object>,
         ctx: &WriteContext<'_>,
-    ) -> Result<Reservation, Status> {
+    ) -> Result<Holds, Status> {
         // Only the service itself says what it needs; its status does not.
         match ctx.subresource {
             None => self.choose(new, old, ctx),
-            Some(_) => Ok(Reservation::default()),
+            Some(_) => Ok(Holds::default()),
         }
-    }
-
-    fn validate_create(&self, new: &Object, ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        self.inner.validate_create(new, ctx)
-    }
-
-    fn validate_update(
-        &self,
-        new: &Object,
-        old: &Object,
-        ctx: &WriteContext<'_>,
-    ) -> Vec<FieldError> {
-        self.inner.validate_update(new, old, ctx)
-    }
-
-    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
-        self.inner.warnings(new, old, ctx)
-    }
-
-    fn companions(&self) -> &'static [(&'static str, &'static str)] {
-        self.inner.companions()
     }
 }

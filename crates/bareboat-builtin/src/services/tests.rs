@@ -3,7 +3,7 @@
 
 use super::{Claims, ServiceRanges, allocating};
 use crate::kinds;
-use bareboat_api::kind::{Kind, Reservation, User, WriteContext};
+use bareboat_api::kind::{Holds, Kind, User, WriteContext};
 use bareboat_api::{Object, Status, Value, value};
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +32,7 @@ fn plain(name: &str) -> Object {
     service(name, value!({"ports": [{"port": 80}]}))
 }
 
-fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Reservation, Status> {
+fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Holds, Status> {
     let user = User::default();
     let ctx = WriteContext {
         subresource: None,

@@ -5,8 +5,8 @@
 
 use crate::typed;
 use bareboat_api::facts::{MessageRef, Type};
-use bareboat_api::kind::{Reservation, Strategy, WriteContext};
-use bareboat_api::{FieldError, Object, Status, Str, Value};
+use bareboat_api::kind::{Strategy, WriteContext};
+use bareboat_api::{Object, Str, Value};
 use std::sync::Arc;
 
 /// A strategy that gives new objects an empty status before the kind's own strategy sees them.
@@ -33,6 +33,10 @@ impl Complete {
 }
 
 impl Strategy for Complete {
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
+    }
+
     fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
         let given = new
             .get("status")
@@ -45,59 +49,5 @@ impl Strategy for Complete {
             };
         }
         self.inner.prepare_create(new, ctx);
-    }
-
-    fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
-        self.inner.prepare_update(new, old, ctx);
-    }
-
-    fn validate_create(&self, new: &Object, ctx: &WriteContext<'_>) -> Vec<FieldError> {
-        self.inner.validate_create(new, ctx)
-    }
-
-    fn validate_update(
-        &self,
-        new: &Object,
-        old: &Object,
-        ctx: &WriteContext<'_>,
-    ) -> Vec<FieldError> {
-        self.inner.validate_update(new, old, ctx)
-    }
-
-    fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
-        self.inner.warnings(new, old, ctx)
-    }
-
-    fn forbid_delete(&self, object: &Object) -> Option<String> {
-        self.inner.forbid_delete(object)
-    }
-
-    fn begin_delete(&self, object: &mut Object, ctx: &WriteContext<'_>) -> bool {
-        self.inner.begin_delete(object, ctx)
-    }
-
-    fn holds_back_deletion(&self, object: &Object) -> bool {
-        self.inner.holds_back_deletion(object)
-    }
-
-    fn shows_its_end(&self) -> bool {
-        self.inner.shows_its_end()
-    }
-
-    fn keeps_generation_on_delete(&self) -> bool {
-        self.inner.keeps_generation_on_delete()
-    }
-
-    fn reserve(
-        &self,
-        new: &mut Object,
-        old: Option<&Object>,
-        ctx: &WriteContext<'_>,
-    ) -> Result<Reservation, Status> {
-        self.inner.reserve(new, old, ctx)
-    }
-
-    fn companions(&self) -> &'static [(&'static str, &'static str)] {
-        self.inner.companions()
     }
 }

@@ -3,8 +3,8 @@
 use super::Accounts;
 use super::books::{Account, Change, meter};
 use bareboat_api::Status;
-use bareboat_api::admission::{Hold, Operation, Review, Validator, World};
-use bareboat_api::kind::BoxFuture;
+use bareboat_api::admission::{Operation, Review, Validator, World};
+use bareboat_api::kind::{BoxFuture, Hold};
 use bareboat_storage::Store;
 use std::sync::Arc;
 
@@ -51,10 +51,10 @@ impl Gate {
         };
         let number = books.hold(change, amounts);
         drop(books);
-        review.holds.push(Box::new(Held {
+        review.holds.add(Held {
             account,
             number: Some(number),
-        }));
+        });
         Ok(())
     }
 }

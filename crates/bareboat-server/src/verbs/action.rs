@@ -36,7 +36,7 @@ pub(crate) async fn act(
     pipeline
         .admit(Operation::Create, Some(&mut object), None)
         .await?;
-    pipeline
+    let _held = pipeline
         .check(Operation::Create, Some(&mut object), None)
         .await?;
     let posted = Posted {

@@ -72,17 +72,13 @@ async fn attempt(
     if !has_managers {
         object = managed::on_create(call, object, manager, &pipeline.now).await?;
     }
-    // What is held is given back at the end, when the write is done.
-    let Ready {
-        object,
-        held: _held,
-    } = pipeline.create(object).await?;
-    store(&pipeline, object).await
+    let ready = pipeline.create(object).await?;
+    store(&pipeline, ready).await
 }
 
 async fn store(
     pipeline: &Pipeline<'_>,
-    object: Object,
+    Ready { object, held }: Ready,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let call = pipeline.call;
     let key = call.served.key(object.namespace(), object.name());
@@ -102,7 +98,7 @@ async fn store(
             .map(|()| Shown::Object(object)));
     }
     Ok(call.served.store().commit(write).await.map(|committed| {
-        pipeline.keep(committed.revision);
+        held.keep(committed.revision);
         Shown::Written(committed.entry, stored)
     }))
 }

@@ -7,7 +7,7 @@ use super::present::Shown;
 use super::write::{Pipeline, commit_error, take_along};
 use crate::reply::Response;
 use bareboat_api::admission::Operation;
-use bareboat_api::kind::BoxFuture;
+use bareboat_api::kind::{BoxFuture, Holds};
 use bareboat_api::status::Details;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_storage::{CommitError, Entry, Write};
@@ -138,10 +138,13 @@ async fn attempt(
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));
     }
     let pipeline = Pipeline::new(call, options.dry_run);
-    if asking == Asking::Admission {
-        pipeline.admit(Operation::Delete, None, Some(&live)).await?;
-        pipeline.check(Operation::Delete, None, Some(&live)).await?;
-    }
+    let _held = match asking {
+        Asking::Admission => {
+            pipeline.admit(Operation::Delete, None, Some(&live)).await?;
+            pipeline.check(Operation::Delete, None, Some(&live)).await?
+        }
+        Asking::Nobody => Holds::default(),
+    };
 
     let mut object = live.clone();
     set_collector_finalizers(

@@ -93,10 +93,9 @@ async fn attempt(
         let manager = call.ask.manager(options.field_manager.as_deref());
         object = managed::on_update(call, object, &live, manager, &pipeline.now).await?;
     }
-    // What is held is given back at the end, when the write is done.
     let Ready {
         object: mut ready,
-        held: _held,
+        held,
     } = pipeline.update(object, &live).await?;
     // A write that changes nothing but the time of a manager changes nothing.
     keep_times(live.value(), ready.value_mut());
@@ -136,7 +135,7 @@ async fn attempt(
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
     Ok(served.store().commit(write).await.map(|committed| {
-        pipeline.keep(committed.revision);
+        held.keep(committed.revision);
         Shown::Written(committed.entry, stored.object)
     }))
 }

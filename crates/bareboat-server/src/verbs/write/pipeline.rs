@@ -3,19 +3,16 @@
 use super::metadata;
 use crate::admission;
 use crate::verbs::call::Call;
-use bareboat_api::admission::{Hold, Operation, Review};
-use bareboat_api::kind::{Fields, Generation, Reservation, SubresourceRole, WriteContext};
+use bareboat_api::admission::{Operation, Review};
+use bareboat_api::kind::{Fields, Generation, Holds, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
-use parking_lot::Mutex;
 
 /// One write on its way.
 pub(crate) struct Pipeline<'a> {
     pub(crate) call: &'a Call,
     pub(crate) dry_run: bool,
     pub(crate) now: Str,
-    /// What validating admission took for the object that is on its way.
-    holds: Mutex<Vec<Box<dyn Hold>>>,
 }
 
 /// Sets a field back to what it was.
@@ -37,7 +34,7 @@ fn restore(object: &mut Object, live: &Object, path: &[&str]) {
 /// What may be stored, and what is held until it is.
 pub(crate) struct Ready {
     pub(crate) object: Object,
-    pub(crate) held: Reservation,
+    pub(crate) held: Holds,
 }
 
 impl<'a> Pipeline<'a> {
@@ -46,14 +43,6 @@ impl<'a> Pipeline<'a> {
             call,
             dry_run,
             now: metadata::now(),
-            holds: Mutex::default(),
-        }
-    }
-
-    /// The object was stored: what was taken for it stays taken.
-    pub(crate) fn keep(&self, revision: u64) {
-        for hold in std::mem::take(&mut *self.holds.lock()) {
-            hold.keep(revision);
         }
     }
 
@@ -111,10 +100,10 @@ impl<'a> Pipeline<'a> {
         }
         let context = self.context();
         kind.strategy.prepare_create(&mut object, &context);
-        let held = kind.strategy.reserve(&mut object, None, &context)?;
+        let mut held = kind.strategy.reserve(&mut object, None, &context)?;
         self.validate_create(&object)?;
-        self.check(Operation::Create, Some(&mut object), None)
-            .await?;
+        let checked = self.check(Operation::Create, Some(&mut object), None);
+        held.append(checked.await?);
         Ok(Ready { object, held })
     }
 
@@ -134,11 +123,11 @@ impl<'a> Pipeline<'a> {
         }
         let context = self.context();
         kind.strategy.prepare_update(&mut object, live, &context);
-        let held = kind.strategy.reserve(&mut object, Some(live), &context)?;
+        let mut held = kind.strategy.reserve(&mut object, Some(live), &context)?;
         self.move_generation(&mut object, live);
         self.validate_update(&object, live)?;
-        self.check(Operation::Update, Some(&mut object), Some(live))
-            .await?;
+        let checked = self.check(Operation::Update, Some(&mut object), Some(live));
+        held.append(checked.await?);
         Ok(Ready { object, held })
     }
 
@@ -296,24 +285,21 @@ impl<'a> Pipeline<'a> {
         result
     }
 
-    /// Lets validating admission have its say.
+    /// Lets validating admission have its say; gives what it holds for the write.
     pub(crate) async fn check(
         &self,
         operation: Operation,
         object: Option<&mut Object>,
         old: Option<&Object>,
-    ) -> Result<(), Status> {
+    ) -> Result<Holds, Status> {
         let state = &self.call.state;
         let mut review = self.review(operation, object, old);
         let result = admission::validate(&state.admission, &mut review, state.as_ref()).await;
         let warnings = std::mem::take(&mut review.warnings);
-        let mut holds = std::mem::take(&mut review.holds);
+        let holds = std::mem::take(&mut review.holds);
         drop(review);
         self.warn(warnings);
-        if result.is_ok() {
-            self.holds.lock().append(&mut holds);
-        }
-        result
+        result.map(|()| holds)
     }
 
     fn review<'r>(
@@ -339,7 +325,7 @@ impl<'a> Pipeline<'a> {
             user: &self.call.ask.user,
             dry_run: self.dry_run,
             warnings: Vec::new(),
-            holds: Vec::new(),
+            holds: Holds::default(),
         }
     }
 }
