@@ -7,7 +7,7 @@ use super::write::{Pipeline, Ready, commit_error, decode, generate_name};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::options::WriteOptions;
-use bareboat_api::{Object, Status, Value};
+use bareboat_api::{Status, Value};
 use bareboat_storage::{CommitError, Write};
 use bytes::Bytes;
 use http::StatusCode;
