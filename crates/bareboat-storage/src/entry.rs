@@ -3,7 +3,6 @@
 //! Bytes and revisions only. What the bytes mean beyond the metadata is the server's knowledge.
 
 use std::borrow::Cow;
-use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,29 +15,6 @@ use crate::variants::{VariantKey, VariantSlots};
 const MEMBER: &[u8] = br#""resourceVersion":""#;
 const MEMBER_END: &[u8] = br#"","#;
 
-/// Marks a signature that has been computed.
-const KNOWN: u64 = 1 << 63;
-
-/// A set of labels as bits: a set that lacks one of another's bits lacks one of its labels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LabelSignature(u64);
-
-impl LabelSignature {
-    /// The signature of labels.
-    pub fn of<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        use std::hash::Hasher as _;
-        let mut bits = 0;
-        for (key, value) in labels {
-            let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
-            hasher.write(key.as_bytes());
-            hasher.write_u8(b'=');
-            hasher.write(value.as_bytes());
-            bits |= 1 << (hasher.finish() % 63);
-        }
-        Self(bits)
-    }
-}
-
 /// An object at one revision.
 pub struct Entry {
     key: Arc<str>,
@@ -48,8 +24,6 @@ pub struct Entry {
     metadata_at: u16,
     rv_digits: u8,
     shape: AtomicU64,
-    /// The labels as a [`LabelSignature`]; 0 until somebody asks.
-    label_signature: AtomicU64,
     facets: OnceLock<Box<Facets>>,
     pub(crate) variants: VariantSlots,
 }
@@ -85,7 +59,6 @@ impl Entry {
             metadata_at: layout.metadata_at,
             rv_digits: digits.len() as u8,
             shape: AtomicU64::new(shape),
-            label_signature: AtomicU64::new(0),
             facets: OnceLock::new(),
             variants: VariantSlots::default(),
         }
@@ -182,19 +155,6 @@ impl Entry {
 
     fn parse_facets(&self) -> Facets {
         Facets::parse(&self.json[self.metadata_at as usize - 1..])
-    }
-
-    /// Whether this entry may carry all labels of a signature; false is certain.
-    ///
-    /// A selection out of thousands turns most of them down here, without following a pointer.
-    pub fn may_carry(&self, wanted: LabelSignature) -> bool {
-        let mut own = self.label_signature.load(Ordering::Relaxed);
-        if own == 0 {
-            let labels = self.facets().labels.iter();
-            own = LabelSignature::of(labels.map(|(key, value)| (&**key, &**value))).0 | KNOWN;
-            self.label_signature.store(own, Ordering::Relaxed);
-        }
-        own & wanted.0 == wanted.0
     }
 
     /// Another encoding of this entry, if one was kept (see [`Variants::keep`](crate::Variants::keep)).

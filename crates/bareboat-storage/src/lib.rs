@@ -35,6 +35,7 @@ mod resource;
 mod retention;
 mod ring;
 mod sequencer;
+mod slot;
 mod snapshot;
 mod store;
 mod value;
@@ -46,7 +47,7 @@ pub use backend::{
     Backend, BackendError, BackendStats, BoxError, Change as LogChange, Outcome, Record, Sweep,
     Writers,
 };
-pub use entry::{Entry, LabelSignature};
+pub use entry::Entry;
 pub use event::{Event, EventKind};
 pub use facets::{Facets, Owner};
 pub use layout::{Layout, LayoutError};
@@ -54,6 +55,7 @@ pub use memory::MemoryBackend;
 pub use options::StoreOptions;
 pub use recent::{Feed, FeedError};
 pub use resource::{Observer, Resource, ResourceStats};
+pub use slot::LabelSignature;
 pub use snapshot::{Snapshot, SnapshotError};
 pub use store::{OpenError, Store, StoreStats, WeakStore};
 pub use value::Value;

@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::entry::Entry;
 use crate::event::{Event, EventKind};
 use crate::ring::Ring;
+use crate::slot::Slot;
 use crate::snapshot::{Counts, Map, Snapshot, SnapshotError};
 use crate::watch::index::Watchers;
 use crate::watch::{WatchError, WatchSpec, Watcher};
@@ -101,7 +102,11 @@ impl Resource {
 
     /// The live entry of a key.
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
-        self.live.read().map.get(key).cloned()
+        self.live
+            .read()
+            .map
+            .get(key)
+            .map(|slot| slot.entry().clone())
     }
 
     /// How many entries are live.
@@ -202,7 +207,7 @@ impl Resource {
             for event in hub.ring.from(from).rev() {
                 match (&event.kind, &event.prev) {
                     (EventKind::Added, _) | (_, None) => map.remove(event.key()),
-                    (_, Some(prev)) => map.insert(prev.shared_key().clone(), prev.clone()),
+                    (_, Some(prev)) => map.insert(prev.shared_key().clone(), prev.clone().into()),
                 };
             }
         }
@@ -224,7 +229,7 @@ impl Resource {
                 if let Some(value) = &record.value {
                     match value.entry(&record.key, record.revision) {
                         Ok(entry) => {
-                            map.insert(record.key, entry);
+                            map.insert(record.key, entry.into());
                         }
                         Err(error) => malformed = Some(error),
                     }
@@ -339,10 +344,11 @@ impl Live {
         let old = match entry {
             Some(entry) => {
                 self.bytes += entry.json().len();
-                self.map.insert(entry.shared_key().clone(), entry)
+                self.map.insert(entry.shared_key().clone(), entry.into())
             }
             None => self.map.remove(key),
         };
+        let old = old.map(Slot::into_entry);
         self.count(key, old.is_some(), lives);
         self.bytes -= old.as_ref().map_or(0, |old| old.json().len());
         old

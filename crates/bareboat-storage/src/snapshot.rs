@@ -7,8 +7,9 @@ use imbl::OrdMap;
 
 use crate::backend::BackendError;
 use crate::entry::Entry;
+use crate::slot::{LabelSignature, Slot};
 
-pub(crate) type Map = OrdMap<Arc<str>, Arc<Entry>>;
+pub(crate) type Map = OrdMap<Arc<str>, Slot>;
 
 /// All entries of a resource at one revision.
 #[derive(Clone)]
@@ -64,7 +65,7 @@ impl Snapshot {
 
     /// The entry of a key.
     pub fn get(&self, key: &str) -> Option<&Arc<Entry>> {
-        self.map.get(key)
+        self.map.get(key).map(Slot::entry)
     }
 
     /// Entries in order of their keys, bytewise: those whose key begins with `prefix` and comes after `after`.
@@ -72,6 +73,24 @@ impl Snapshot {
     /// Where the range ends is looked up once. Asking every key on the way would fetch it into the processor's cache,
     /// which costs more than everything else about an entry that is only walked past.
     pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Arc<Entry>> {
+        self.slots(prefix, after).map(Slot::entry)
+    }
+
+    /// Those entries of [`Snapshot::range`] that may carry all labels of a signature; some do not, and none that does is
+    /// left out.
+    pub fn range_with(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        labels: LabelSignature,
+    ) -> impl Iterator<Item = &Arc<Entry>> {
+        let slots = self.slots(prefix, after);
+        slots
+            .filter(move |slot| slot.may_carry(labels))
+            .map(Slot::entry)
+    }
+
+    fn slots(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Slot> {
         let start = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
@@ -82,7 +101,7 @@ impl Snapshot {
         let ended = after.is_some_and(|after| end.is_some_and(|end| after >= end));
         let range = (start, end.map_or(Bound::Unbounded, Bound::Excluded));
         let entries = (!ended).then(|| self.map.range::<_, str>(range));
-        entries.into_iter().flatten().map(|(_, entry)| entry)
+        entries.into_iter().flatten().map(|(_, slot)| slot)
     }
 
     /// How many entries [`Snapshot::range`] would give.
@@ -128,7 +147,7 @@ mod tests {
         let entries = keys.iter().map(|key| {
             let key: Arc<str> = Arc::from(*key);
             let entry = Entry::new(key.clone(), 1, stored, 0).expect("a stored object");
-            (key, Arc::new(entry))
+            (key, Slot::from(Arc::new(entry)))
         });
         Snapshot {
             revision: 1,

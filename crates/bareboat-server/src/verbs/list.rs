@@ -300,7 +300,8 @@ impl View {
         selection: &Selection,
     ) -> Result<(Vec<Arc<Entry>>, bool), Status> {
         let mut entries = Vec::with_capacity(limit.min(1000));
-        for entry in self.snapshot.range(prefix, self.after.as_deref()) {
+        let after = self.after.as_deref();
+        for entry in (self.snapshot).range_with(prefix, after, selection.signature()) {
             if !selection.matches_entry(entry) {
                 continue;
             }

@@ -43,14 +43,16 @@ impl Selection {
         let mut selection = Selection {
             labels_need_object: !served.metadata_is_shared()
                 && served.stored_version() != Some(version),
-            signature: labels
-                .as_ref()
-                .map(|selector| LabelSignature::of(selector.equality_terms()))
-                .unwrap_or_default(),
+            signature: LabelSignature::default(),
             labels,
             keyed: Vec::new(),
             deep: Vec::new(),
         };
+        if let Some(selector) = &selection.labels
+            && !selection.labels_need_object
+        {
+            selection.signature = LabelSignature::of(selector.equality_terms());
+        }
         if let Some(text) = &options.field_selector {
             let selector = fields::Selector::parse(text)
                 .map_err(|error| Status::bad_request(error.to_string()))?;
@@ -119,6 +121,11 @@ impl Selection {
         self.labels.as_ref()?.equality_terms().next()
     }
 
+    /// What the stored labels of every match have in common.
+    pub(crate) fn signature(&self) -> LabelSignature {
+        self.signature
+    }
+
     /// Whether an entry matches as far as its key and stored labels tell.
     pub(crate) fn matches_entry(&self, entry: &Entry) -> bool {
         self.keyed.iter().all(|(part, term)| {
@@ -128,10 +135,8 @@ impl Selection {
             })
         }) && match &self.labels {
             Some(selector) if !self.labels_need_object => {
-                entry.may_carry(self.signature) && {
-                    let facets = entry.facets();
-                    selector.matches(|key| facets.label(key))
-                }
+                let facets = entry.facets();
+                selector.matches(|key| facets.label(key))
             }
             _ => true,
         }

@@ -144,22 +144,20 @@ impl Items {
                 prefix,
                 after,
             } => {
-                let mut batch = Vec::new();
+                let mut batch: Vec<Arc<Entry>> = Vec::new();
                 let mut bytes = 0;
-                let mut last = None;
                 // Entries that do not match are walked past without end: they cost no memory.
-                for entry in snapshot.range(prefix, after.as_deref()) {
+                let labels = self.selection.signature();
+                for entry in snapshot.range_with(prefix, after.as_deref(), labels) {
                     if bytes >= target || batch.len() >= BATCH {
                         break;
                     }
-                    last = Some(entry);
                     if self.selection.matches_entry(entry) {
                         bytes += entry.json().len();
                         batch.push(entry.clone());
                     }
                 }
-                let last = last.map(|entry| entry.key().to_owned())?;
-                *after = Some(last);
+                *after = Some(batch.last()?.key().to_owned());
                 Some(batch)
             }
         }
@@ -190,25 +188,23 @@ impl Items {
     async fn write(&mut self, batch: Vec<Arc<Entry>>, out: &mut Vec<u8>) -> Result<(), Status> {
         let chosen = self.choose(batch).await?;
         let version = self.call.version;
-        let all_ready = chosen
+        let ready = chosen
             .iter()
-            .all(|entry| self.served().ready(entry, version, Media::Json).is_some());
-        let rendered = if all_ready {
-            Vec::new()
-        } else {
-            self.served()
-                .render_all(&chosen, version, Media::Json)
-                .await?
+            .map(|entry| self.served().ready(entry, version, Media::Json));
+        let rendered = match ready.collect::<Option<Vec<Bytes>>>() {
+            Some(ready) => ready,
+            // Together, so that a converter is asked once.
+            None => {
+                self.served()
+                    .render_all(&chosen, version, Media::Json)
+                    .await?
+            }
         };
-        for (index, entry) in chosen.iter().enumerate() {
-            let bytes = match rendered.get(index) {
-                Some(bytes) => bytes.clone(),
-                None => self.served().render(entry, version, Media::Json).await?,
-            };
+        for bytes in &rendered {
             if std::mem::replace(&mut self.written, true) {
                 out.push(b',');
             }
-            self.write_item(&bytes, out)?;
+            self.write_item(bytes, out)?;
         }
         Ok(())
     }
