@@ -1,18 +1,19 @@
-//! Deployments and their relatives, and replication controllers.
+//! Deployments and replica sets, replication controllers, and what all that keep pods share; sets of other kinds are in
+//! `stateful` and `daemon`.
+
+mod daemon;
+mod stateful;
+
+pub(crate) use daemon::daemon_set;
+pub(crate) use stateful::stateful_set;
 
 use super::Rules;
-use super::check::{
-    Errors, immutable, name, not_negative, number_or_percent, one_of, path, percent, required,
-};
+use super::check::{Errors, immutable, not_negative, number_or_percent, one_of, path, percent};
 use super::pod_spec;
-use super::volumes::validate_claim;
 use super::warnings;
-use crate::defaults::TEMPLATE_GENERATION;
 use crate::reach::Reach;
-use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::{Selector, validate_selector};
-use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
-use std::collections::HashSet;
+use bareboat_api::{FieldError, FieldPath, Map, Object, Value};
 
 /// What deployments do.
 pub(crate) fn deployment() -> Rules {
@@ -101,74 +102,6 @@ pub(crate) fn replication_controller() -> Rules {
     .warning(warnings::workload)
 }
 
-/// What stateful sets do.
-pub(crate) fn stateful_set() -> Rules {
-    Rules::validating(validate_stateful_set)
-        .creating(|set, _| without_unavailable(set))
-        .changing(|set, _, _| without_unavailable(set))
-        .statuses(|new, old, wrong| {
-            let others = ["currentReplicas", "updatedReplicas"];
-            counts(new, &others, "status.readyReplicas", wrong);
-            collisions(new, old, wrong);
-        })
-        .updating(|new, old, wrong| {
-        const MUTABLE: [&str; 7] = [
-            "replicas",
-            "template",
-            "updateStrategy",
-            "minReadySeconds",
-            "ordinals",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-        ];
-        let rest = |object: &Object| {
-            let mut spec = spec_of(object).clone();
-            if let Value::Object(map) = &mut spec {
-                for member in MUTABLE {
-                    map.remove(member);
-                }
-            }
-            spec
-        };
-        if rest(new) != rest(old) {
-            wrong.push(FieldError::forbidden(
-                path(&["spec"]),
-                "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-            ));
-        }
-    })
-}
-
-/// What daemon sets do.
-pub(crate) fn daemon_set() -> Rules {
-    Rules::validating(validate_daemon_set)
-        .creating(|new, _| {
-            if template_generation(new).is_none() {
-                set_template_generation(new, 1);
-            }
-        })
-        .changing(prepare_daemon_set)
-        .updating(selector_is_immutable)
-        .statuses(|new, old, wrong| {
-            for member in [
-                "currentNumberScheduled",
-                "numberMisscheduled",
-                "desiredNumberScheduled",
-                "numberReady",
-                "observedGeneration",
-                "updatedNumberScheduled",
-                "numberAvailable",
-                "numberUnavailable",
-                "collisionCount",
-            ] {
-                let count = new.value().int(&["status", member]);
-                not_negative(count, path(&["status", member]), wrong);
-            }
-            collisions(new, old, wrong);
-        })
-        .warning(|new, old| warnings::template(new, old, &["spec", "template"]))
-}
-
 /// What controller revisions do: their data never changes.
 pub(crate) fn controller_revision() -> Rules {
     Rules::validating(|object, wrong| {
@@ -187,16 +120,6 @@ pub(crate) fn controller_revision() -> Rules {
     .updating(|new, old, wrong| {
         immutable(new.get("data"), old.get("data"), path(&["data"]), wrong);
     })
-}
-
-/// How many pods of a rolling update may be missing is behind a gate that is shut by default.
-fn without_unavailable(set: &mut Object) {
-    let rolling = set
-        .value_mut()
-        .at_mut(&["spec", "updateStrategy", "rollingUpdate"]);
-    if let Some(rolling) = rolling.and_then(Value::as_object_mut) {
-        rolling.remove("maxUnavailable");
-    }
 }
 
 /// Counts of pods: no part is more than the whole, and what is available is ready.
@@ -394,169 +317,4 @@ fn deployment_strategy(spec: &Value, wrong: &mut Errors) {
             ["Recreate", "RollingUpdate"],
         )),
     }
-}
-
-fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
-    let spec = spec_of(object);
-    let place = path(&["spec"]);
-    let management = spec.text(&["podManagementPolicy"]);
-    if required(management, place.child("podManagementPolicy"), wrong)
-        && !matches!(management, "OrderedReady" | "Parallel")
-    {
-        wrong.push(FieldError::invalid(
-            place.child("podManagementPolicy"),
-            management,
-            "must be 'OrderedReady' or 'Parallel'",
-        ));
-    }
-    update_strategy(spec, &place.child("updateStrategy"), wrong);
-    for member in ["whenDeleted", "whenScaled"] {
-        one_of(
-            spec.text(&["persistentVolumeClaimRetentionPolicy", member]),
-            &["Retain", "Delete"],
-            place
-                .child("persistentVolumeClaimRetentionPolicy")
-                .child(member),
-            wrong,
-        );
-    }
-    replicas(spec, wrong);
-    not_negative(
-        spec.int(&["minReadySeconds"]),
-        place.child("minReadySeconds"),
-        wrong,
-    );
-    not_negative(
-        spec.int(&["ordinals", "start"]),
-        place.child("ordinals.start"),
-        wrong,
-    );
-    let service = spec.text(&["serviceName"]);
-    if !service.is_empty() {
-        name(
-            service,
-            names::dns1123_label,
-            place.child("serviceName"),
-            wrong,
-        );
-    }
-    selector(spec, "statefulset", wrong);
-    for (index, claim) in spec.list(&["volumeClaimTemplates"]).iter().enumerate() {
-        let place = place
-            .child("volumeClaimTemplates")
-            .index(index)
-            .child("spec");
-        validate_claim(claim.at(&["spec"]).unwrap_or(&Value::Null), &place, wrong);
-    }
-    // Claims made from templates are volumes of the pods.
-    let mut with_claims = spec.clone();
-    let claims: Vec<Value> = spec
-        .list(&["volumeClaimTemplates"])
-        .iter()
-        .map(|claim| {
-            let name = claim.text(&["metadata", "name"]);
-            bareboat_api::value!({"name": (name), "persistentVolumeClaim": {"claimName": (name)}})
-        })
-        .collect();
-    if !claims.is_empty()
-        && let Some(pod) = with_claims
-            .at_mut(&["template", "spec"])
-            .and_then(Value::as_object_mut)
-    {
-        let volumes = pod.entry_or_insert_with("volumes", || Value::Array(Vec::new()));
-        if let Value::Array(volumes) = volumes {
-            let claimed: HashSet<&str> = claims.iter().map(|claim| claim.text(&["name"])).collect();
-            volumes.retain(|volume| !claimed.contains(volume.text(&["name"])));
-            volumes.extend(claims);
-        }
-    }
-    template(&with_claims, "StatefulSet", wrong);
-}
-
-fn update_strategy(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
-    let empty = Value::object();
-    let strategy = spec.at(&["updateStrategy"]).unwrap_or(&empty);
-    match strategy.text(&["type"]) {
-        "" => wrong.push(FieldError::required(place.clone(), "")),
-        "OnDelete" => {
-            if let Some(rolling) = strategy.at(&["rollingUpdate"]) {
-                wrong.push(FieldError::invalid(
-                    place.child("rollingUpdate"),
-                    rolling.clone(),
-                    "only allowed for updateStrategy 'RollingUpdate'",
-                ));
-            }
-        }
-        "RollingUpdate" => not_negative(
-            strategy.int(&["rollingUpdate", "partition"]),
-            place.child("rollingUpdate").child("partition"),
-            wrong,
-        ),
-        _ => wrong.push(FieldError::invalid(
-            place.clone(),
-            strategy.clone(),
-            "must be 'RollingUpdate' or 'OnDelete'",
-        )),
-    }
-}
-
-fn validate_daemon_set(object: &Object, wrong: &mut Errors) {
-    let spec = spec_of(object);
-    selector(spec, "daemonset", wrong);
-    template(spec, "DaemonSet", wrong);
-    let place = path(&["spec"]);
-    for member in ["minReadySeconds", "revisionHistoryLimit"] {
-        not_negative(spec.int(&[member]), place.child(member), wrong);
-    }
-    let place = place.child("updateStrategy");
-    let empty = Value::object();
-    let strategy = spec.at(&["updateStrategy"]).unwrap_or(&empty);
-    match strategy.text(&["type"]) {
-        "OnDelete" => {}
-        "RollingUpdate" => {
-            let place = place.child("rollingUpdate");
-            let unavailable = strategy.at(&["rollingUpdate", "maxUnavailable"]);
-            let surge = strategy.at(&["rollingUpdate", "maxSurge"]);
-            for (member, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
-                number_or_percent(value, place.child(member), wrong);
-                at_most_all(value, place.child(member), wrong);
-            }
-            match (is_zero(unavailable), is_zero(surge)) {
-                (false, false) => wrong.push(FieldError::invalid(
-                    place.child("maxSurge"),
-                    surge.cloned().unwrap_or_default(),
-                    "may not be set when maxUnavailable is non-zero",
-                )),
-                (true, true) => wrong.push(FieldError::required(
-                    place.child("maxUnavailable"),
-                    "cannot be 0 when maxSurge is 0",
-                )),
-                _ => {}
-            }
-        }
-        _ => wrong.push(FieldError::not_supported(
-            place,
-            strategy.clone(),
-            ["RollingUpdate", "OnDelete"],
-        )),
-    }
-}
-
-fn template_generation(object: &Object) -> Option<i64> {
-    let text = object.annotation(TEMPLATE_GENERATION)?;
-    text.parse().ok().filter(|number| *number > 0)
-}
-
-fn set_template_generation(object: &mut Object, number: i64) {
-    object
-        .metadata_mut()
-        .object_mut("annotations")
-        .insert(TEMPLATE_GENERATION, number.to_string().into());
-}
-
-/// The count of template changes follows the template, whatever the writer says.
-fn prepare_daemon_set(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
-    let known = template_generation(old).unwrap_or(1);
-    let changed = new.at(&["spec", "template"]) != old.at(&["spec", "template"]);
-    set_template_generation(new, if changed { known + 1 } else { known });
 }
