@@ -24,7 +24,7 @@ const NETWORKS: &str = "networking.k8s.io/servicecidrs";
 const PATH: &str = "/apis/networking.k8s.io/v1/ipaddresses";
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
-const MANAGER: &str = "ipallocator";
+const MANAGER: &str = "ipallocator.k8s.io";
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

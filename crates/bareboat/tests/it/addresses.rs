@@ -62,7 +62,7 @@ async fn every_address_of_a_service_is_told_as_long_as_it_has_it() {
     );
     assert_eq!(
         object["metadata"]["labels"],
-        json!({"ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator"})
+        json!({"ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"})
     );
     assert_eq!(
         object["metadata"]["managedFields"][0]["manager"],
@@ -100,7 +100,7 @@ async fn what_a_crash_left_behind_is_repaired_at_the_start() {
         json!({"metadata": {"name": name, "labels": labels},
             "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "gone"}}})
     };
-    let managed = json!({"ipaddress.kubernetes.io/managed-by": "ipallocator"});
+    let managed = json!({"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"});
     let objects = [
         orphan("10.0.0.200", managed.clone()),
         orphan("10.0.0.201", json!({})),
