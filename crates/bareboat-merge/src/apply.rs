@@ -219,10 +219,11 @@ impl FieldManager<'_> {
             .map(|place| others.0.swap_remove(place));
 
         typed::merge(&mut object, config, node);
-        if let Some(last) = &last {
-            self.prune(&mut object, node, last, &own, &others, config)?;
-        }
-        self.take_from(&mut others, live, &object, force)?;
+        let hollow = match &last {
+            Some(last) => self.prune(&mut object, node, last, &own, &others, config)?,
+            None => None,
+        };
+        self.take_from(&mut others, live, hollow.as_ref().unwrap_or(&object), force)?;
 
         let unchanged = managed::same_elsewhere(live, &object);
         own.time = match unchanged {

@@ -23,7 +23,16 @@ fn merge_members(target: &mut Map, patch: Map) {
             (None, Value::Null) => {}
             (Some(_), Value::Null) => gone.push(key),
             (Some(old), Value::Object(members)) => merge_members(old.make_object(), members),
-            (Some(old), value) => *old = value,
+            (Some(old), mut value) => {
+                if old.as_object().is_none() {
+                    drop_nulls(&mut value);
+                }
+                *old = value;
+            }
+            (None, mut value @ Value::Array(_)) => {
+                drop_nulls(&mut value);
+                fresh.push((key, value));
+            }
             (None, value) => {
                 let mut new = Value::Null;
                 merge_patch(&mut new, value);
@@ -33,6 +42,19 @@ fn merge_members(target: &mut Map, patch: Map) {
     }
     remove_all(target, &gone);
     insert_all(target, fresh);
+}
+
+/// Drops members that are null from the objects in a list that is new, or replaces no object.
+// Upstream: evanphx/json-patch, pruneNils, which goes further than the standard.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.retain(|_, value| {
+            drop_nulls(value);
+            !value.is_null()
+        }),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

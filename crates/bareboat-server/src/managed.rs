@@ -272,7 +272,7 @@ impl Apply {
     /// Checks a configuration as far as that is possible without the live object.
     pub(crate) fn new(
         call: &Call,
-        mut config: Object,
+        config: Object,
         duplicates: Vec<String>,
         options: &WriteOptions,
         now: Str,
@@ -284,7 +284,6 @@ impl Apply {
                 call.ask.info.name
             )));
         }
-        config.set_meta("name", Value::from(call.ask.info.name.clone()));
         Ok(Apply {
             config: config.into(),
             duplicates,
@@ -300,7 +299,19 @@ impl Apply {
 
     /// The object an apply creates where there is none.
     pub(crate) async fn create(&self, call: &Call) -> Result<Object, Status> {
-        self.applied(call, None).await
+        let object = self.applied(call, None).await?;
+        if object.name().is_empty() {
+            return Err(crate::verbs::nameless(&call.ask.info.name));
+        }
+        if !object.uid().is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                object.uid()
+            );
+            let resource = call.served.kind.group_resource();
+            return Err(Status::conflict(resource, &call.ask.info.name, why));
+        }
+        Ok(object)
     }
 
     async fn applied(&self, call: &Call, live: Option<&Object>) -> Result<Object, Status> {

@@ -23,7 +23,7 @@ mod write;
 pub(crate) use call::Call;
 pub(crate) use connect::connects;
 pub(crate) use patch::judge_duplicates;
-pub(crate) use write::change::{Edit, Edited};
+pub(crate) use write::change::{Edit, Edited, nameless};
 
 use crate::authz::Authorized;
 use crate::flow::Unread;

@@ -97,6 +97,8 @@ fn settings() -> Vec<Kind> {
 fn event() -> Kind {
     let build = namespaced(GROUP, "events", "Event")
         .version("v1", defaults::none)
+        // Old recorders made up names of all sorts; the newer group is strict.
+        .names_are(NameRule::PathSegment)
         .short(&["ev"])
         .columns(columns::events())
         .selectable(&[

@@ -177,7 +177,9 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
             return;
         }
     }
-    deadline(after, before, wrong);
+    if !deadline(after, before, wrong) {
+        return;
+    }
     // How long something is tolerated may change, what is tolerated may only grow.
     let without_time = |spec: &Value| -> HashSet<String> {
         let tolerations = spec.list(&["tolerations"]).iter();
@@ -216,16 +218,22 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-fn deadline(after: &Value, before: &Value, wrong: &mut Errors) {
+/// Whether the rest is worth a look.
+fn deadline(after: &Value, before: &Value, wrong: &mut Errors) -> bool {
     const MEMBER: &str = "activeDeadlineSeconds";
     let place = path(&["spec", MEMBER]);
+    let range = (0, i64::from(i32::MAX));
     match (after.int(&[MEMBER]), before.int(&[MEMBER])) {
-        (Some(new), Some(old)) if new > old => wrong.push(FieldError::invalid(
-            place,
-            new,
-            "must be less than or equal to previous value",
-        )),
-        (Some(new), _) => between(Some(new), (0, i64::from(i32::MAX)), place, wrong),
+        (Some(new), _) if !(range.0..=range.1).contains(&new) => {
+            between(Some(new), range, place, wrong);
+            return false;
+        }
+        (Some(new), Some(old)) if new > old => {
+            let detail = "must be less than or equal to previous value";
+            wrong.push(FieldError::invalid(place, new, detail));
+            return false;
+        }
+        (Some(_), _) => {}
         (None, Some(_)) => wrong.push(FieldError::invalid(
             place,
             Value::Null,
@@ -233,6 +241,7 @@ fn deadline(after: &Value, before: &Value, wrong: &mut Errors) {
         )),
         (None, None) => {}
     }
+    true
 }
 
 /// The new spec with everything that may change set back to what it was.

@@ -10,6 +10,8 @@ use bareboat_api::{Str, Value, typing::TypeNode};
 
 impl FieldManager<'_> {
     /// Takes out of the merged object what the manager has dropped since its last apply.
+    ///
+    /// Gives the object once more with null where something lost its last element: whoever owns that owns it still.
     // Upstream: structured-merge-diff, merge/update.go, prune.
     pub(super) fn prune(
         &self,
@@ -19,21 +21,21 @@ impl FieldManager<'_> {
         own: &Entry,
         others: &Managed,
         config: &Value,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<Option<Value>, ApplyError> {
         let same_version = last.api_version == self.api_version;
         if last.fields.is_empty() || (same_version && last.fields.is_subset(&own.fields)) {
             // Nothing was dropped; all it owned is owned still.
-            return Ok(());
+            return Ok(None);
         }
         let last_node = match same_version {
             true => node,
             false => match self.versions.type_of(&last.api_version) {
                 Some(node) => node,
-                None => return Ok(()),
+                None => return Ok(None),
             },
         };
         let Some(mut object) = self.converted(merged, &last.api_version)? else {
-            return Ok(());
+            return Ok(None);
         };
         let dropped = name_owned_structs(last.fields.clone(), last_node);
         let mut pruned = object.clone();
@@ -63,18 +65,26 @@ impl FieldManager<'_> {
 
         // Of what vanished only that goes which the manager had applied.
         let Some(pruned) = self.converted(&pruned, &last.api_version)? else {
-            return Ok(());
+            return Ok(None);
         };
         let mut gone = fields_of(&object, last_node);
         gone.subtract(&fields_of(&pruned, last_node));
-        remove_fields(&mut object, &gone.intersection(&dropped), last_node);
-        if let Some(object) = self.converted(&object, self.api_version)? {
-            *merged = object;
-            // What the configuration says holds, empty maps and lists included: otherwise applying it
-            // twice would not be the same as applying it once.
-            typed::merge(merged, config, node);
-        }
-        Ok(())
+        let gone = gone.intersection(&dropped);
+        let mut hollow = object.clone();
+        hollow_fields(&mut hollow, &gone, last_node);
+        remove_fields(&mut object, &gone, last_node);
+        let (Some(object), Some(mut hollow)) = (
+            self.converted(&object, self.api_version)?,
+            self.converted(&hollow, self.api_version)?,
+        ) else {
+            return Ok(None);
+        };
+        *merged = object;
+        // What the configuration says holds, empty maps and lists included: otherwise applying it
+        // twice would not be the same as applying it once.
+        typed::merge(merged, config, node);
+        typed::merge(&mut hollow, config, node);
+        Ok(Some(hollow))
     }
 
     /// The pruned object, in some version, with what is owned in that version.

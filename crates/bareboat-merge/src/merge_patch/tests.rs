@@ -59,11 +59,23 @@ fn follows_the_examples_of_rfc_7396() {
 }
 
 #[test]
-fn keeps_nulls_inside_lists() {
+fn nulls_inside_lists_that_replace_no_object_are_dropped() {
+    let list = value!([1, null, {"a": null, "b": [{"c": null, "d": 1}]}]);
+    let clean = value!([1, null, {"b": [{"d": 1}]}]);
     check(
         value!({}),
-        value!({"a": [null, {"b": null}]}),
-        value!({"a": [null, {"b": null}]}),
+        value!({"l": (list.clone())}),
+        value!({"l": (clean.clone())}),
+    );
+    check(
+        value!({"l": [7]}),
+        value!({"l": (list.clone())}),
+        value!({"l": (clean)}),
+    );
+    check(
+        value!({"l": {}}),
+        value!({"l": (list.clone())}),
+        value!({"l": (list)}),
     );
 }
 

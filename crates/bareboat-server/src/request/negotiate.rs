@@ -247,7 +247,7 @@ fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
 pub fn content_type(headers: &HeaderMap, protobuf: bool) -> Option<Media> {
     let media = match media_type(headers) {
         "" => Media::Json,
-        name => Media::from_name(name)?,
+        name => Media::from_name(&name.to_ascii_lowercase())?,
     };
     (media != Media::Protobuf || protobuf).then_some(media)
 }

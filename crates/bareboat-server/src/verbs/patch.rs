@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::create::create_object;
-use super::write::change::{Edit, Edited, change};
+use super::write::change::{Edit, Edited, change, nameless};
 use super::write::{decode, now};
 use crate::managed;
 use crate::reply::Response;
@@ -34,10 +34,19 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
     if kind == APPLY {
         return apply(call, &body, &options).await;
     }
+    // Whether there is anything to be patched is told before what is wrong with the patch.
+    if call.served.resource().get(&call.key()).is_none() {
+        return Err(call.not_found());
+    }
     let parsed = bareboat_wire::json::parse(&body)
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     let patch = Patch {
         change: match kind.as_str() {
+            // Nothing at all changes nothing.
+            STRATEGIC if parsed.value.is_null() => Change::Strategic(Value::object()),
+            JSON if parsed.value.is_null() => {
+                Change::Json(JsonPatch::parse(Value::Array(Vec::new())).map_err(decode_error)?)
+            }
             JSON => Change::Json(JsonPatch::parse(parsed.value.clone()).map_err(decode_error)?),
             MERGE => Change::Merge(object_patch(parsed.value.clone())?),
             _ => Change::Strategic(object_patch(parsed.value.clone())?),
@@ -177,6 +186,22 @@ impl Patch {
             }
             object.set_type(api_version, kind);
             return Ok(());
+        }
+        if !call.served.kind.custom {
+            let unsaid = |member: &str| {
+                let text = object
+                    .get(member)
+                    .map(|value| value.as_str().or_else(|| value.is_null().then_some("")));
+                text.unwrap_or(Some("")) == Some("")
+            };
+            // Of no version at all it has no members, and with them its name is gone: that is what is told.
+            if unsaid("apiVersion") {
+                return Err(nameless(&call.ask.info.name));
+            }
+            if unsaid("kind") && object.api_version() == api_version {
+                object.set_type(api_version, kind);
+                return Ok(());
+            }
         }
         if call.served.kind.custom && object.api_version() == api_version {
             let (own, name) = (object.kind(), object.name());

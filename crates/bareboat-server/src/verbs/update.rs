@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::create::create_object;
-use super::write::change::{Edit, Edited, change};
+use super::write::change::{Edit, Edited, change, nameless};
 use super::write::decode;
 use crate::authz;
 use crate::reply::Response;
@@ -18,7 +18,10 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status>
     let options = WriteOptions::parse(&call.ask.query, "UpdateOptions")?;
     let object = decode::object(call, &body, options.field_validation)?;
     let (own, name) = (object.name(), &call.ask.info.name);
-    if !own.is_empty() && own != name {
+    if own.is_empty() {
+        return Err(nameless(name));
+    }
+    if own != name {
         return Err(Status::bad_request(format!(
             "the name of the object ({own}) does not match the name on the URL ({name})"
         )));

@@ -28,6 +28,9 @@ pub fn decode_envelope(body: &[u8]) -> Result<Envelope<'_>, ProtoError> {
             "the body does not start with the bytes of a Kubernetes protobuf message",
         ));
     };
+    if unknown.is_empty() {
+        return Err(ProtoError::new("there is nothing in the body"));
+    }
     let mut envelope = Envelope::default();
     let mut reader = Reader::new(unknown);
     while !reader.is_empty() {

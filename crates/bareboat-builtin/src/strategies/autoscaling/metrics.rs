@@ -39,6 +39,10 @@ fn source(metric: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
     let known: Vec<&str> = SOURCES.iter().map(|(ty, _)| *ty).collect();
     one_of(ty, &known, at, wrong);
+    let present = SOURCES
+        .iter()
+        .filter(|(_, member)| metric.has(&[member]))
+        .count();
     for (source, member) in SOURCES {
         let Some(given) = metric.at(&[member]).filter(|value| !value.is_null()) else {
             if source == ty {
@@ -48,6 +52,9 @@ fn source(metric: &Value, place: &FieldPath, wrong: &mut Errors) {
             continue;
         };
         let place = place.child(member);
+        if source != ty && present == 1 {
+            continue;
+        }
         if source != ty {
             let detail = "must populate the given metric source only";
             wrong.push(FieldError::forbidden(place, detail));

@@ -395,10 +395,13 @@ fn metric_text(metric: &Value, forms: &[(&'static str, &[Member])]) -> String {
 }
 
 fn condition_text(condition: &Value) -> String {
-    ordered(
-        condition,
-        &["type", "status", "lastTransitionTime", "reason", "message"],
-    )
+    let order = ["type", "status", "lastTransitionTime", "reason", "message"];
+    let member = |name: &'static str| match condition.at(&[name]).filter(|value| !value.is_null()) {
+        Some(value) => Some((name, value.to_string())),
+        // A time is told even if there is none.
+        None => (name == "lastTransitionTime").then(|| (name, "null".to_owned())),
+    };
+    object_text(&order.into_iter().filter_map(member).collect::<Vec<_>>())
 }
 
 const RULES: [(&str, &str); 4] = [

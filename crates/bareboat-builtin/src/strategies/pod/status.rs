@@ -20,6 +20,19 @@ pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
             wrong.push(FieldError::forbidden(place, detail));
         }
     }
+    for (index, condition) in status.list(&["conditions"]).iter().enumerate() {
+        let place = place.child("conditions").index(index);
+        let observed = condition.int(&["observedGeneration"]);
+        if let Some(observed) = observed.filter(|number| *number < 0) {
+            let detail = "must be a non-negative integer";
+            let place = place.child("observedGeneration");
+            wrong.push(FieldError::invalid(place, observed, detail));
+        }
+        let kind = condition.text(&["type"]);
+        if !["PodScheduled", "Ready", "Initialized"].contains(&kind) {
+            name(kind, names::qualified_name, place.child("Type"), wrong);
+        }
+    }
     let class = old.value().text(&["status", "qosClass"]);
     let given = status.text(&["qosClass"]);
     if !class.is_empty() && given != class {

@@ -54,6 +54,24 @@ fn equal_values_are_owned_together() {
 }
 
 #[test]
+fn what_lost_its_last_element_still_belongs_to_who_owns_it() {
+    let mut server = Server::new();
+    server
+        .apply("one", false, value!({"labels": {"x": "1"}}))
+        .unwrap();
+    server.apply("two", false, value!({"labels": {}})).unwrap();
+    server.apply("one", false, value!({"a": 1})).unwrap();
+    assert_eq!(server.spec(), value!({"a": 1}));
+    assert_eq!(
+        server.managed(),
+        [
+            r#"two Apply  {"f:spec":{"f:labels":{}}}"#,
+            r#"one Apply 03 {"f:spec":{"f:a":{}}}"#
+        ]
+    );
+}
+
+#[test]
 fn conflicts_name_managers_and_fields() {
     let mut server = Server::new();
     server

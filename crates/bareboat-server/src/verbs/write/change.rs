@@ -153,7 +153,7 @@ pub(crate) fn is_finished(call: &Call, object: &Object) -> bool {
 }
 
 /// 400 for an object that does not say which one it is.
-fn nameless(name: &str) -> Status {
+pub(crate) fn nameless(name: &str) -> Status {
     Status::bad_request(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
     ))

@@ -5,6 +5,7 @@
 //! `BAREBOAT_PARITY_MORE=300` has so many sequences more than are recorded compared with it.
 
 mod author;
+mod broken;
 mod chance;
 mod directives;
 mod excuses;
@@ -264,6 +265,101 @@ async fn remove(target: &Target, subject: &Subject, name: &str) {
     let patch = json!({"metadata": {"finalizers": null}}).to_string();
     let headers = [("content-type", crate::support::MERGE)];
     target.send("PATCH", &path, &headers, patch).await;
+}
+
+/// How many broken bodies there are for each kind.
+const BROKEN: usize = 45;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn broken_bodies_are_refused_as_kube_apiserver_refuses_them() {
+    let golden = place().join("broken.jsonl");
+    let mut recorded: Vec<Value> = Vec::new();
+    let seed = number("BAREBOAT_PARITY_FROM").unwrap_or(0);
+    if let Some(theirs) = Target::theirs().await {
+        let answers = refusals(&theirs, seed).await;
+        recorded = answers.iter().map(line).collect();
+        if seed == 0 {
+            let lines: Vec<String> = recorded.iter().map(Value::to_string).collect();
+            std::fs::write(&golden, lines.join("\n") + "\n").unwrap();
+        }
+    } else {
+        let text = std::fs::read_to_string(&golden).unwrap_or_default();
+        recorded.extend(
+            text.lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap()),
+        );
+    }
+    let ours = refusals(&Target::ours().await, seed).await;
+    assert_eq!(ours.len(), recorded.len(), "`make parity` records afresh");
+    let mut ledger = Ledger::read("docs/parity.md", "broken");
+    for (wanted, given) in recorded.iter().zip(&ours) {
+        assert_eq!(wanted["step"], *given.name, "`make parity` records afresh");
+        let (theirs, ours) = (&wanted["answer"], &line(given)["answer"]);
+        // It panicked; whatever we do, we cannot be the same.
+        if theirs != ours && *theirs != "0 " {
+            let what = format!("{theirs} became {ours}\n      {}", given.request);
+            ledger.check(&given.name, vec![("code".to_owned(), what)]);
+        }
+    }
+    ledger.finish();
+}
+
+/// An answer in a few words: code and reason.
+fn line(done: &Done) -> Value {
+    let reason = done.answer["reason"].as_str().unwrap_or("");
+    let code = &done.answer["code"];
+    json!({"step": done.name, "answer": format!("{code} {reason}")})
+}
+
+/// What a server says to bodies that are no good.
+async fn refusals(target: &Target, seed: u64) -> Vec<Done> {
+    let body = json!({"metadata": {"name": NAMESPACE}}).to_string();
+    target.send("POST", "/api/v1/namespaces", &[], body).await;
+    let mut all = Vec::new();
+    for (number, subject) in menu::all(&place()).iter().enumerate() {
+        define(target, subject).await;
+        let version = &subject.versions[0];
+        let name = format!("broken-{number}");
+        remove(target, subject, &name).await;
+        let there = author::with_name(version, version.base.clone(), &name);
+        let path = collection(subject, 0);
+        let created = target.send("POST", &path, &[], there.to_string()).await;
+        assert_eq!(created.code, 201, "{}", created.text());
+        let mut chance = chance::Chance::new(seed * 1000 + number as u64);
+        for step in 1..=BROKEN {
+            let absent = format!("{name}-absent");
+            let about = if chance.percent(50) { &name } else { &absent };
+            let broken = broken::broken(&mut chance, subject, about);
+            let about = if broken.method == "POST" { "" } else { about };
+            let slash = if about.is_empty() { "" } else { "/" };
+            let path = format!(
+                "{}{slash}{about}?dryRun=All&fieldManager=m",
+                collection(subject, 0)
+            );
+            let headers = [("content-type", broken.media)];
+            let shown = String::from_utf8_lossy(&broken.body).into_owned();
+            let answer = target
+                .send(broken.method, &path, &headers, broken.body)
+                .await;
+            let status: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+            let resource = &subject.resource;
+            all.push(Done {
+                name: format!("{resource} {seed}.{step} {about}: {}", broken.what)
+                    .replace('|', "/"),
+                request: format!(
+                    "{} {path}\n      {shown}\n      {}",
+                    broken.method,
+                    answer.text()
+                ),
+                answer: match status["kind"] == "Status" {
+                    true => json!({"code": answer.code, "reason": status["reason"]}),
+                    false => json!({"code": answer.code}),
+                },
+            });
+        }
+        remove(target, subject, &name).await;
+    }
+    all
 }
 
 async fn next_second() {

@@ -95,15 +95,8 @@ impl<'a> Author<'a> {
         &self.subject.versions[version]
     }
 
-    fn named(&self, version: usize, mut object: Value) -> Value {
-        let menu = self.menu(version);
-        object["apiVersion"] = menu.api_version.as_str().into();
-        object["kind"] = menu.kind.as_str().into();
-        if !object["metadata"].is_object() {
-            object["metadata"] = json!({});
-        }
-        object["metadata"]["name"] = self.name.as_str().into();
-        object
+    fn named(&self, version: usize, object: Value) -> Value {
+        with_name(self.menu(version), object, &self.name)
     }
 
     /// Puts some pieces of a menu into a value.
@@ -430,6 +423,17 @@ impl<'a> Author<'a> {
         };
         self.finish(what, method, "/scale", query, media, &scale)
     }
+}
+
+/// An object with its type and its name.
+pub(super) fn with_name(version: &Version, mut object: Value, name: &str) -> Value {
+    object["apiVersion"] = version.api_version.as_str().into();
+    object["kind"] = version.kind.as_str().into();
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
+    object["metadata"]["name"] = name.into();
+    object
 }
 
 /// Some field less, or one more.

@@ -11,6 +11,11 @@ pub(super) fn excuse(answer: &Value) -> Option<&'static str> {
     if message.contains("request to convert CR to an invalid group/version: autoscaling/v1") {
         return Some("it cannot apply to the scale of a custom kind");
     }
+    if message.contains("in body must be of type object: \"null\"")
+        || message.contains("in body must be of type array: \"null\"")
+    {
+        return Some("what lost its last element to an apply is null to it, and no good");
+    }
     if message.contains("failed to allocate IP: ") {
         return Some("it looks for an address before it judges the service");
     }

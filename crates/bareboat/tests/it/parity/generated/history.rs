@@ -30,6 +30,15 @@ impl History {
             body["message"] = "<all causes>".into();
         }
         plain_patch(&mut body);
+        if let Some((start, findings)) = body["message"]
+            .as_str()
+            .and_then(|text| text.split_once("strict decoding error: "))
+        {
+            let mut findings: Vec<&str> = findings.split(", ").collect();
+            findings.sort_unstable();
+            let findings = findings.join(", ");
+            body["message"] = format!("{start}strict decoding error: {findings}").into();
+        }
         let mut recorded = json!({"code": answer.code});
         let changed = difference(&self.live, &live);
         if changed != json!({}) {
@@ -43,7 +52,9 @@ impl History {
         if beyond != json!({}) {
             recorded["body"] = beyond;
         }
-        let warnings = answer.headers("warning");
+        let mut warnings = answer.headers("warning");
+        // Of members nobody knows the other server tells in the order of the text, which is not kept here.
+        warnings.sort();
         if !warnings.is_empty() {
             recorded["warning"] = warnings.into();
         }

@@ -1,0 +1,234 @@
+//! Bodies that are no good, made up from a seed: what is sent, in which form, and where it goes wrong.
+//!
+//! Everything is a dry run, so that nothing is left behind and each request stands for itself.
+
+use super::author::with_name;
+use super::chance::Chance;
+use super::menu::Subject;
+use super::spoil::{other_type, with_duplicate};
+use super::tree::{self, Step};
+use crate::support::{APPLY, JSON_PATCH, MERGE, PROTOBUF, STRATEGIC, Value, json};
+use bareboat_builtin::facts;
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+
+/// A request that is mostly no good.
+pub(super) struct Broken {
+    pub(super) what: String,
+    pub(super) method: &'static str,
+    pub(super) media: &'static str,
+    pub(super) body: Vec<u8>,
+}
+
+/// Makes one up, about an object of that name.
+pub(super) fn broken(chance: &mut Chance, subject: &Subject, name: &str) -> Broken {
+    let version = &subject.versions[0];
+    let mut object = with_name(version, version.base.clone(), name);
+    let pieces: Vec<_> = version
+        .pieces
+        .iter()
+        .filter(|piece| !piece.of_status())
+        .collect();
+    for _ in 0..chance.below(4) {
+        let piece = chance.one(&pieces);
+        let value = chance.one(&piece.values).clone();
+        tree::set(&mut object, &piece.path, value);
+    }
+    let method = chance.word(&["POST", "POST", "PUT", "PATCH"]);
+    if method == "PATCH" {
+        return patch(chance, object);
+    }
+    match chance.below(20) {
+        0..=8 => {
+            let what = misplace(chance, &mut object);
+            let media = chance.word(&[JSON, JSON, YAML]);
+            made(what, method, media, object.to_string())
+        }
+        9 | 10 => cut(chance, method, &object),
+        11 => whole(chance, method),
+        12 => foreign(chance, method, &object),
+        13 => {
+            let body = with_duplicate(chance, &object);
+            made("a member twice".to_owned(), method, YAML, body)
+        }
+        _ if subject.custom => made("as it is".to_owned(), method, PROTOBUF, object.to_string()),
+        _ => protobuf(chance, method, subject, &object),
+    }
+}
+
+fn made(
+    what: String,
+    method: &'static str,
+    media: &'static str,
+    body: impl Into<Vec<u8>>,
+) -> Broken {
+    let form = media.rsplit(['/', '.']).next().unwrap_or(media);
+    Broken {
+        what: format!("{method} {form}: {what}"),
+        method,
+        media,
+        body: body.into(),
+    }
+}
+
+/// Puts something of another type, or nothing, somewhere; tells what.
+fn misplace(chance: &mut Chance, object: &mut Value) -> String {
+    let mut places = tree::places(object);
+    for text in [
+        "apiVersion",
+        "kind",
+        "metadata",
+        "metadata/name",
+        "metadata/uid",
+    ] {
+        places.push(tree::path(text));
+    }
+    let place = chance.one(&places).clone();
+    let before = tree::get(object, &place).cloned().unwrap_or_default();
+    let wrong = match chance.percent(20) {
+        true => Value::Null,
+        false => other_type(chance, &before),
+    };
+    let told = format!("{} is {wrong}", tree::pointer(object, &place));
+    tree::set(object, &place, wrong);
+    told
+}
+
+/// Text that ends early, or has something in it that does not belong there.
+fn cut(chance: &mut Chance, method: &'static str, object: &Value) -> Broken {
+    let media = chance.word(&[JSON, YAML]);
+    let mut text = object.to_string().into_bytes();
+    let at = chance.below(text.len());
+    let what = match chance.below(3) {
+        0 => {
+            text.truncate(at);
+            format!("cut at {at}")
+        }
+        1 => {
+            let letter = chance.word(&["}", "]", ",", "\"", "\\", "\u{1}", "{", "x"]);
+            text.splice(at..at, letter.bytes());
+            format!("{letter:?} at {at}")
+        }
+        _ => {
+            text.extend(b"{}");
+            "more after the end".to_owned()
+        }
+    };
+    made(what, method, media, text)
+}
+
+/// What is no object at all.
+fn whole(chance: &mut Chance, method: &'static str) -> Broken {
+    let text = chance.word(&[
+        "", "null", "7", "[]", "\"text\"", "true", "{}", "[{}]", "---", " ",
+    ]);
+    let media = chance.word(&[JSON, YAML, PROTOBUF]);
+    made(format!("{text:?}"), method, media, text)
+}
+
+/// A media type nobody speaks, or nobody speaks here.
+fn foreign(chance: &mut Chance, method: &'static str, object: &Value) -> Broken {
+    let media = chance.word(&[
+        "text/plain",
+        "application/xml",
+        "nonsense",
+        MERGE,
+        APPLY,
+        "application/json; charset=utf-8",
+        "application/json;stream=watch",
+        "APPLICATION/JSON",
+        "*/*",
+    ]);
+    made("another form".to_owned(), method, media, object.to_string())
+}
+
+/// The object as protobuf, with something wrong.
+fn protobuf(
+    chance: &mut Chance,
+    method: &'static str,
+    subject: &Subject,
+    object: &Value,
+) -> Broken {
+    let version = &subject.versions[0];
+    let (group, number) = match version.api_version.split_once('/') {
+        Some((group, number)) => (group, number),
+        None => ("", version.api_version.as_str()),
+    };
+    let message = facts::kind(group, number, &version.kind).expect("a built-in kind");
+    let parsed = bareboat_wire::json::parse(object.to_string().as_bytes()).expect("JSON");
+    let mut value = parsed.value;
+    // What is no good as it is cannot be written; the plain object can.
+    let shape = bareboat_builtin::kinds::find(group, &subject.plural).expect("a built-in kind");
+    let shape = &shape.version(number).expect("its version").shape;
+    let formed = shape.conform(&mut value, &mut Vec::new());
+    let mut bytes = match formed {
+        Ok(()) => bareboat_wire::proto::encode_object(message.get(), &value).unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    if bytes.is_empty() {
+        return made("nothing".to_owned(), method, PROTOBUF, bytes);
+    }
+    let at = chance.below(bytes.len());
+    let what = match chance.below(6) {
+        0 | 1 => {
+            bytes.truncate(at);
+            format!("cut at {at}")
+        }
+        2 | 3 => {
+            // The low bits of a tag say how its value is written.
+            bytes[at] ^= 1 + chance.below(7) as u8;
+            format!("other bits at {at}")
+        }
+        4 => {
+            // Texts remain texts: the other server takes any bytes for one.
+            bytes[at] = 0x7f;
+            format!("0x7f at {at}")
+        }
+        _ => "as it is".to_owned(),
+    };
+    made(what, method, PROTOBUF, bytes)
+}
+
+/// A patch that is no good.
+fn patch(chance: &mut Chance, mut object: Value) -> Broken {
+    let media = chance.word(&[MERGE, STRATEGIC, JSON_PATCH, APPLY]);
+    let what = match chance.below(4) {
+        0 => {
+            let text = chance.word(&[
+                "",
+                "null",
+                "7",
+                "[]",
+                "{}",
+                "\"text\"",
+                "{",
+                "[{}]",
+                "[7]",
+                "{\"data\":",
+                "a: [",
+            ]);
+            return made(format!("{text:?}"), "PATCH", media, text);
+        }
+        1 => {
+            let mut text = object.to_string();
+            text.truncate(chance.below(text.len()));
+            return made(format!("cut at {}", text.len()), "PATCH", media, text);
+        }
+        _ => misplace(chance, &mut object),
+    };
+    if media == JSON_PATCH {
+        let places = tree::places(&object);
+        let place = chance.one(&places);
+        let path = tree::pointer(&object, place);
+        let operation = chance.word(&["add", "replace", "remove", "test", "copy", "fly", ""]);
+        let mut step = json!({"op": operation, "path": path, "from": path, "value": 7});
+        if chance.percent(30) {
+            let member = chance.word(&["op", "path", "from", "value"]);
+            tree::remove(&mut step, &[Step::Member(member.to_owned())]);
+        }
+        let body = json!([step]).to_string();
+        return made(body.clone(), "PATCH", media, body);
+    }
+    made(what, "PATCH", media, object.to_string())
+}
