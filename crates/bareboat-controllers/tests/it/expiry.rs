@@ -41,17 +41,20 @@ async fn events_expire_when_their_time_is_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_gives_an_event_new_time() {
     let world = short_lived(2).await;
-    event(&world, "long").await;
     let path = format!("{EVENTS}/long");
-    let begun = Instant::now();
-    tokio::time::sleep(Duration::from_millis(1200)).await;
-    world
-        .client
-        .merge(&path, &value!({"count": 2}))
-        .await
-        .unwrap();
-    world.until_gone(&path).await;
-    assert!(begun.elapsed() >= Duration::from_millis(2500));
+    loop {
+        event(&world, "long").await;
+        tokio::time::sleep(Duration::from_millis(1000)).await;
+        let changed = Instant::now();
+        match world.client.merge(&path, &value!({"count": 2})).await {
+            // A busy machine may have slept through its life.
+            Err(status) if status.code == 404 => continue,
+            other => other.expect("it can be changed"),
+        };
+        world.until_gone(&path).await;
+        assert!(changed.elapsed() >= Duration::from_millis(1900));
+        return;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
