@@ -58,8 +58,8 @@ fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
     if !selector.contains_key(UID_LABELS[0]) {
         selector.insert(UID_LABELS[0], uid.as_str().into());
     }
-    // A job without labels of its own shares those of its template.
-    if !had_labels {
+    // A job without labels of its own shares those of its template. What cannot be a label is told of where it is needed.
+    if !had_labels && names::label_value(&name).is_empty() {
         job.set_meta("labels", labels.into());
     }
 }

@@ -30,6 +30,15 @@ pub(crate) fn resource_claim() -> Rules {
             devices(spec, &path(&["spec", "devices"]), wrong);
         })
         .updating(spec_is_immutable)
+        .statuses(|new, _, wrong| {
+            let told = new.value().list(&["status", "devices"]);
+            for (index, device) in told.iter().enumerate() {
+                if let Some(data) = device.at(&["data"]) {
+                    let place = path(&["status", "devices"]).index(index).child("data");
+                    parameters(Some(data), place, wrong);
+                }
+            }
+        })
 }
 
 /// What templates of resource claims do.
@@ -105,8 +114,23 @@ fn configuration(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
     if required(driver, place.child("driver"), wrong) {
         driver_name(driver, &place.child("driver"), wrong);
     }
-    if !entry.has(&["opaque", "parameters"]) {
-        wrong.push(FieldError::required(place.child("parameters"), ""));
+    let given = entry.at(&["opaque", "parameters"]);
+    parameters(given, place.child("parameters"), wrong);
+}
+
+/// What only a driver understands: an object, and not too long.
+fn parameters(given: Option<&Value>, place: FieldPath, wrong: &mut Errors) {
+    const MAX_LENGTH: usize = 10 * 1024;
+    match given {
+        None | Some(Value::Null) => wrong.push(FieldError::required(place, "")),
+        Some(value) if value.to_json().len() > MAX_LENGTH => {
+            wrong.push(FieldError::too_long(place, MAX_LENGTH));
+        }
+        Some(Value::Object(_)) => {}
+        Some(_) => {
+            let detail = "must be a valid JSON object";
+            wrong.push(FieldError::invalid(place, "<value omitted>", detail));
+        }
     }
 }
 
