@@ -48,7 +48,7 @@ golden: ## Rewrite the expected results of tests from what the code gives now; t
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
 	git diff --stat
 
-fuzz: ## Fuzz the readers of bodies, patches, expressions, schemas and definitions (ARGS="600" for ten minutes each; nightly, cargo-fuzz)
+fuzz: ## Fuzz the readers of expressions, schemas and definitions (ARGS="600" for ten minutes each; nightly, cargo-fuzz)
 	@scripts/fuzz.sh $(ARGS)
 
 facts: ## Rewrite the table of facts about built-in kinds from published Go modules (needs Go)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Coverage-guided fuzzing of the readers of foreign text, each target for a while.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET...]     (60 seconds each of: cel schema definition wire patch)
+#   scripts/fuzz.sh [SECONDS] [TARGET...]     (60 seconds each of: cel schema definition)
 #
 # What it finds is kept in fuzz/corpus, what breaks in fuzz/artifacts.
 # Exit codes: 0 nothing broke, 1 something did, 3 a tool is missing.
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- cel schema definition wire patch
+[ $# -gt 0 ] || set -- cel schema definition
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
     echo "fuzz: a nightly compiler is needed: rustup toolchain install nightly" >&2
