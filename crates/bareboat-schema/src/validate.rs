@@ -17,6 +17,7 @@ pub(crate) use embedded::{embedded_resources, resource};
 pub(crate) use value::check_value;
 
 use crate::schema::Schema;
+use bareboat_api::kind::Validated;
 use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
 
 /// What validation found.
@@ -26,6 +27,12 @@ pub struct Findings {
     pub errors: Vec<FieldError>,
     /// What would be wrong if it were new: rules broken by values that did not change.
     pub warnings: Vec<String>,
+}
+
+impl From<Findings> for Validated {
+    fn from(Findings { errors, warnings }: Findings) -> Validated {
+        Validated { errors, warnings }
+    }
 }
 
 impl Schema {

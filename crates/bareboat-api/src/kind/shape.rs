@@ -67,6 +67,11 @@ pub trait Shape: Send + Sync {
     /// Checks an object against its schema; `old` is the object it replaces.
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated;
 
+    /// Checks an object of which only the status was written.
+    fn validate_status(&self, new: &Value, old: &Value) -> Validated {
+        self.validate(new, Some(old))
+    }
+
     /// Brings an object read from storage into today's form, forgiving what it cannot use.
     fn reshape(&self, object: &mut Value) {
         let _ = self.conform(object, &mut Vec::new());

@@ -87,11 +87,15 @@ impl Shape for CustomShape {
             scale::validate_spec(paths, new, &mut earlier);
             scale::validate_status(paths, new, &mut earlier);
         }
-        let findings = self.schema.validate(new, old, earlier);
-        Validated {
-            errors: findings.errors,
-            warnings: findings.warnings,
+        self.schema.validate(new, old, earlier).into()
+    }
+
+    fn validate_status(&self, new: &Value, old: &Value) -> Validated {
+        let mut earlier = Vec::new();
+        if let Some(paths) = &self.scale {
+            scale::validate_status(paths, new, &mut earlier);
         }
+        self.schema.validate_status(new, old, earlier).into()
     }
 
     fn reshape(&self, object: &mut Value) {

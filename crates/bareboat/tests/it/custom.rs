@@ -159,6 +159,13 @@ async fn every_verb_works_on_a_custom_kind() {
         (&json!(true), &json!(2))
     );
     assert_eq!(patched["metadata"]["generation"], 2);
+    let wrong = json!({"status": {"afloat": "yes"}});
+    let refused = server.patch(&format!("{at}/status"), MERGE, &wrong).await;
+    assert_eq!(
+        refused.expect(422).status().2,
+        "Ship.sea.example.com \"a\" is invalid: status.afloat: Invalid value: \"string\": \
+         afloat in body must be of type boolean: \"string\""
+    );
     let operations = json!([{"op": "replace", "path": "/spec/flag", "value": "blue"}]);
     server.patch(&at, JSON_PATCH, &operations).await.expect(200);
     server.patch(&at, STRATEGIC, &json!({})).await.expect(415);

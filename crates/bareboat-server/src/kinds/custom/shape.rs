@@ -87,6 +87,9 @@ impl Shape for LazyShape {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
         self.compiled().validate(new, old)
     }
+    fn validate_status(&self, new: &Value, old: &Value) -> Validated {
+        self.compiled().validate_status(new, old)
+    }
     fn reshape(&self, object: &mut Value) {
         self.compiled().reshape(object);
     }

@@ -249,7 +249,11 @@ impl<'a> Pipeline<'a> {
         // What is stored may have a form that nobody knows any more, and it did not change.
         if !self.call.ask.as_stored {
             let shape = &self.call.version().shape;
-            let validated = shape.validate(object.value(), Some(live.value()));
+            let (new, old) = (object.value(), live.value());
+            let validated = match self.role() {
+                Some(SubresourceRole::Status) => shape.validate_status(new, old),
+                _ => shape.validate(new, Some(old)),
+            };
             self.warn(validated.warnings);
             errors.extend(validated.errors);
         }
