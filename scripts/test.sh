@@ -95,6 +95,7 @@ pytest() { grep -oE "pytest of $1: .*" "$logs/cargo.log" | cut -d: -f2- | sed 's
 e2e=tests/e2e/main.rs
 client "kubectl" $e2e kubectl:: "$kubectl"
 client "client-go, controller-runtime" $e2e "clients::|informers::" "$go"
+client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"
 client "kube-rs" $e2e kube_rs:: yes

@@ -79,8 +79,17 @@ type Handler<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, Answer<O>> + Send + Syn
 
 /// A kind without a store.
 ///
-/// ```ignore
-/// Computed::new(kind).get(|question| async move { … }).list(|question| async move { … })
+/// ```
+/// use bareboat_api::{Object, Status, kind::Kind, value};
+/// use bareboat_server::Computed;
+///
+/// fn tides(kind: Kind) -> Computed {
+///     Computed::new(kind).list(|question| async move {
+///         let tide = value!({"metadata": {"name": "high", "namespace": (question.namespace)}});
+///         let tide = Object::try_from(tide).map_err(|_| Status::internal("this is no object"))?;
+///         Ok(vec![tide])
+///     })
+/// }
 /// ```
 pub struct Computed {
     kind: Arc<Kind>,
