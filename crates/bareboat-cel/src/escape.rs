@@ -27,6 +27,20 @@ pub(crate) const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether an expression can use a text as an identifier.
+///
+/// ```
+/// assert!(bareboat_cel::is_identifier("replicas_2"));
+/// assert!(!bareboat_cel::is_identifier("2nd") && !bareboat_cel::is_identifier("loop"));
+/// ```
+pub fn is_identifier(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty()
+        && !text.as_bytes()[0].is_ascii_digit()
+        && text.bytes().all(plain)
+        && !RESERVED.contains(&text)
+}
+
 /// The identifier by which an expression names a property, or nothing when it cannot be named.
 ///
 /// ```

@@ -52,7 +52,7 @@ pub use decl::{DeclType, Field, ObjectType, SchemaView};
 pub use devices::{DeviceSelector, SELECTOR_COST, compile_device_selector};
 pub use env::Env;
 pub use error::EvalError;
-pub use escape::escape;
+pub use escape::{escape, is_identifier};
 pub use eval::{Activation, Variables};
 pub use issue::{Issue, Issues};
 pub use library::go_regex::compile as compile_go_regex;

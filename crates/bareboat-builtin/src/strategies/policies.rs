@@ -145,7 +145,7 @@ fn variables(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mu
         if own.trim().is_empty() {
             let detail = "name is not specified";
             wrong.push(FieldError::required(place.child("name"), detail));
-        } else if !is_identifier(own) {
+        } else if !bareboat_cel::is_identifier(own) {
             let detail = "must be a valid CEL identifier";
             wrong.push(FieldError::invalid(place.child("name"), own, detail));
         }
@@ -157,37 +157,6 @@ fn variables(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mu
             judge(env.define(own, expression), expression, at, wrong);
         }
     }
-}
-
-/// Whether a text can be the name of a variable.
-fn is_identifier(text: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "namespace",
-        "null",
-        "package",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ];
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    !text.starts_with(|first: char| first.is_ascii_digit())
-        && text.bytes().all(plain)
-        && !RESERVED.contains(&text)
 }
 
 /// One way to change an object, of two.
