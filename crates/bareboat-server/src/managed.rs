@@ -178,8 +178,8 @@ impl<'a> Known<'a> {
     }
 
     async fn convert_remotely(&self, object: Value, to: &Str) -> Result<Value, ConvertError> {
-        let known = (0..self.types.len()).find(|index| self.served.api_version(*index) == to);
-        let version = known.ok_or(ConvertError::UnknownVersion)?;
+        let version = self.served.place_of(to);
+        let version = version.ok_or(ConvertError::UnknownVersion)?;
         let object =
             Object::try_from(object).map_err(|_| ConvertError::Failed("no object".to_owned()))?;
         let converted = self.served.convert(vec![object], version, None).await;
@@ -193,8 +193,7 @@ impl<'a> Known<'a> {
 
 impl Versions for Known<'_> {
     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode> {
-        let place =
-            (0..self.types.len()).find(|index| self.served.api_version(*index) == api_version)?;
+        let place = self.served.place_of(api_version)?;
         let shape = &self.served.version(place).shape;
         let typing = self.types[place].get_or_init(|| shape.typing());
         Some(&**typing)
@@ -228,9 +227,8 @@ impl Converter for InProcess<'_> {
         }
         let kind = &self.0.kind;
         let shape = |api_version: &str| {
-            let known = |index: &usize| self.0.api_version(*index) == api_version;
-            let index = (0..kind.versions.len()).find(known);
-            index.map(|index| &kind.versions[index].shape)
+            let place = self.0.place_of(api_version);
+            place.map(|place| &kind.versions[place].shape)
         };
         let to_shape = shape(to).ok_or(ConvertError::UnknownVersion)?;
         let mut converted = object.clone();

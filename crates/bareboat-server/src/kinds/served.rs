@@ -128,11 +128,16 @@ impl Served {
         &self.versions[index].api_version
     }
 
-    /// The version objects are stored in, where it is one of this kind's own.
-    pub(crate) fn stored_version(&self) -> Option<usize> {
+    /// The place of the version with an apiVersion, served or not.
+    pub(crate) fn place_of(&self, api_version: &str) -> Option<usize> {
         self.versions
             .iter()
-            .position(|facts| facts.api_version == self.kind.stored_api_version)
+            .position(|facts| facts.api_version == api_version)
+    }
+
+    /// The version objects are stored in, where it is one of this kind's own.
+    pub(crate) fn stored_version(&self) -> Option<usize> {
+        self.place_of(&self.kind.stored_api_version)
             .filter(|_| self.kind.stored_kind == self.kind.names.kind)
     }
 
@@ -143,13 +148,9 @@ impl Served {
 
     /// Under which form objects of an apiVersion are; 0 when that says nothing.
     pub(crate) fn fingerprint_of(&self, api_version: &str) -> u64 {
-        let known = self
-            .versions
-            .iter()
-            .find(|it| it.api_version == api_version);
-        known
+        self.place_of(api_version)
             .filter(|_| self.kind.stored_kind == self.kind.names.kind)
-            .map_or(0, |facts| facts.fingerprint)
+            .map_or(0, |place| self.versions[place].fingerprint)
     }
 
     /// The version of that name, served or not; for a name nobody knows any more, the one objects are stored in.
