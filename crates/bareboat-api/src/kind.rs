@@ -16,7 +16,7 @@ pub use columns::{Cell, Column, Now};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
 pub use hold::{Hold, Holds};
 pub use shape::{Definition, Findings, Shape, Typing, Validated};
-pub use strategy::{NoStrategy, Strategy, User, WriteContext};
+pub use strategy::{Companion, NoStrategy, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};
 
 use crate::Str;

@@ -1,7 +1,7 @@
 //! What tells of the addresses of services: an IPAddress for each, and the state of the networks they come from.
 //!
-//! Services are the record, and who gets which address is decided where services are written. An IPAddress follows from
-//! its service: it is written after it, and goes after it. Whatever a crash leaves behind is found when the server starts.
+//! Services are the record, and who gets which address is decided where services are written. An IPAddress is stored and goes in
+//! the same commit as its service. What is left here is to put right what others do to it, and what is found at the start.
 
 mod networks;
 
@@ -11,7 +11,8 @@ use crate::Client;
 use crate::feed::Listener;
 use crate::kinds::{is_deleting, read};
 use crate::queue::{Queue, Verdict};
-use bareboat_api::{Object, Status, Value, value};
+use bareboat_api::{Object, Status, value};
+use bareboat_builtin::services::{self, is_managed, parent, told_of};
 use bareboat_server::Server;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use std::collections::HashSet;
@@ -22,9 +23,6 @@ const SERVICES: &str = "core/services";
 const ADDRESSES: &str = "networking.k8s.io/ipaddresses";
 const NETWORKS: &str = "networking.k8s.io/servicecidrs";
 const PATH: &str = "/apis/networking.k8s.io/v1/ipaddresses";
-const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
-const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
-const MANAGER: &str = "ipallocator.k8s.io";
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,27 +62,10 @@ impl Ear {
         }
     }
 
-    fn service(&self, event: &Event) {
-        let had = event.prev.as_ref().map(addresses).unwrap_or_default();
-        let gone = event.kind == EventKind::Deleted;
-        let has = match gone {
-            true => Vec::new(),
-            false => addresses(&event.entry),
-        };
-        if has != had {
-            for address in had.iter().filter(|address| !has.contains(address)) {
-                self.queue.add(Look::Address(address.to_string().into()));
-            }
-            if !gone {
-                self.queue.add(Look::Service(event.key().into()));
-            }
-        }
-    }
-
     fn address(&self, event: &Event) {
         if event.kind == EventKind::Deleted {
             // Perhaps by somebody who does not know that a service has it.
-            if let Ok(Some(service)) = read(&event.entry).map(|object| parent(&object)) {
+            if let Ok(Some(service)) = read(&event.entry).map(|object| parent(object.value())) {
                 self.queue.add(Look::Service(service.into()));
             }
             self.look_at_going();
@@ -134,7 +115,6 @@ impl Listener for Ear {
 
     fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
         match resource.name() {
-            SERVICES => self.service(event),
             ADDRESSES => self.address(event),
             NETWORKS => self.network(event),
             _ => {}
@@ -144,28 +124,9 @@ impl Listener for Ear {
 
 /// The addresses of a stored service.
 fn addresses(entry: &Arc<Entry>) -> Vec<IpAddr> {
-    read(entry).map(|service| of(&service)).unwrap_or_default()
-}
-
-fn of(service: &Object) -> Vec<IpAddr> {
-    if service.at(&["spec", "type"]).and_then(Value::as_str) == Some("ExternalName") {
-        return Vec::new();
-    }
-    let listed = service.at(&["spec", "clusterIPs"]);
-    let listed = listed.and_then(Value::as_array).unwrap_or(&[]).iter();
-    listed
-        .filter_map(|text| text.as_str()?.parse().ok())
-        .collect()
-}
-
-/// The service (`namespace/name`) an IPAddress names, if it names one.
-fn parent(object: &Object) -> Option<String> {
-    let text = |member: &str| {
-        let found = object.at(&["spec", "parentRef", member]);
-        found.and_then(Value::as_str).unwrap_or("")
-    };
-    let is_service = text("group").is_empty() && text("resource") == "services";
-    is_service.then(|| format!("{}/{}", text("namespace"), text("name")))
+    read(entry)
+        .map(|service| services::addresses(service.value()))
+        .unwrap_or_default()
 }
 
 /// Writes what follows from services.
@@ -218,7 +179,7 @@ impl Worker {
             let name = address.to_string();
             if let Some(told) = self.store().resource(ADDRESSES).get(&name) {
                 let object = read(&told)?;
-                if parent(&object).as_deref() == Some(&**key) {
+                if parent(object.value()).as_deref() == Some(&**key) {
                     continue;
                 }
                 // Whoever says that it is somebody else's is wrong, for the service has it.
@@ -229,7 +190,7 @@ impl Worker {
                 );
                 self.remove(&name, &object).await?;
             }
-            self.tell(key, address, &name).await?;
+            self.tell(key, address).await?;
             if !self.has(key, address) {
                 // The service went while this was written.
                 self.queue.add(Look::Address(name.into()));
@@ -238,15 +199,9 @@ impl Worker {
         Ok(Verdict::Done)
     }
 
-    async fn tell(&self, key: &str, address: IpAddr, name: &str) -> Result<(), Status> {
+    async fn tell(&self, key: &str, address: IpAddr) -> Result<(), Status> {
         let (namespace, service) = key.split_once('/').unwrap_or(("", key));
-        let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
-        let object = value!({
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "IPAddress",
-            "metadata": {"name": name, "labels": {(FAMILY): family, (MANAGED_BY): (MANAGER)}},
-            "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": service}},
-        });
+        let object = told_of(namespace, service, address);
         match self.client.create(PATH, &object).await {
             Err(status) if status.reason != "AlreadyExists" => Err(status),
             _ => Ok(()),
@@ -259,9 +214,8 @@ impl Worker {
             return Ok(Verdict::Done);
         };
         let object = read(&entry)?;
-        let labels = object.meta("labels").and_then(Value::as_object);
-        let managed = labels.and_then(|labels| labels.get_str(MANAGED_BY)) == Some(MANAGER);
-        let (Some(service), Ok(address)) = (parent(&object), name.parse()) else {
+        let managed = is_managed(object.value());
+        let (Some(service), Ok(address)) = (parent(object.value()), name.parse()) else {
             return Ok(Verdict::Done);
         };
         if managed && !is_deleting(&entry) && !self.has(&service, address) {

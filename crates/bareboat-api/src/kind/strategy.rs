@@ -39,6 +39,19 @@ pub struct WriteContext<'a> {
     pub dry_run: bool,
 }
 
+/// An object of another kind that stands or falls with one: in the same namespace, or in none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Companion {
+    /// The group of its kind.
+    pub group: &'static str,
+    /// The plural of its kind.
+    pub resource: &'static str,
+    /// Its name.
+    pub name: Str,
+    /// What it says; it is stored with the object. Without that others write it, and it only goes with the object.
+    pub says: Option<Value>,
+}
+
 /// What a kind does beyond its data. Every method does nothing unless a kind says otherwise.
 ///
 /// The server itself looks after what all kinds share: metadata, generation, `status` being
@@ -134,9 +147,10 @@ pub trait Strategy: Send + Sync {
         self.inner().is_some_and(|inner| inner.shows_its_end())
     }
 
-    /// Kinds (group and plural) whose objects of the same name and namespace go when an object of this kind is gone.
-    fn companions(&self) -> &'static [(&'static str, &'static str)] {
-        self.inner().map_or(&[], |inner| inner.companions())
+    /// Objects of other kinds that stand or fall with this one, in the same commit.
+    fn companions(&self, object: &Object) -> Vec<Companion> {
+        let inner = self.inner();
+        inner.map_or_else(Vec::new, |inner| inner.companions(object))
     }
 
     /// Whether an object under deletion without metadata finalizers must stay nevertheless.

@@ -4,6 +4,7 @@
 //! be somebody else's), and objects that add networks to those of the server.
 
 use super::ranges::{Family, Network, ServiceRanges};
+use super::told::{addresses, parent};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -112,7 +113,7 @@ impl Claims {
         let mut table = self.table();
         match object {
             None => table.told.remove(&address),
-            Some(object) => table.told.insert(address, parent(object)),
+            Some(object) => table.told.insert(address, parent(object).map(Into::into)),
         };
     }
 
@@ -171,16 +172,9 @@ impl Claims {
 
 /// What a stored service has.
 fn of(service: &Value) -> Vec<Claim> {
-    let mut claims = Vec::new();
+    let mut claims: Vec<Claim> = Vec::new();
     let spec = service.get("spec").unwrap_or(&Value::Null);
-    if spec.text(&["type"]) != "ExternalName" {
-        let several = spec.list(&["clusterIPs"]).iter().filter_map(Value::as_str);
-        for text in several.chain([spec.text(&["clusterIP"])]) {
-            if let Ok(address) = text.parse() {
-                claims.push(Claim::Address(address));
-            }
-        }
-    }
+    claims.extend(addresses(service).into_iter().map(Claim::Address));
     let ports = spec.list(&["ports"]).iter();
     let numbers = ports
         .filter_map(|port| port.int(&["nodePort"]))
@@ -193,14 +187,6 @@ fn of(service: &Value) -> Vec<Claim> {
     let mut seen = HashSet::new();
     claims.retain(|claim| seen.insert(*claim));
     claims
-}
-
-/// The service (`namespace/name`) an object that tells of an address names.
-fn parent(object: &Value) -> Option<Arc<str>> {
-    let parent = object.at(&["spec", "parentRef"])?;
-    let is_service = parent.text(&["group"]).is_empty() && parent.text(&["resource"]) == "services";
-    let key = || format!("{}/{}", parent.text(&["namespace"]), parent.text(&["name"]));
-    is_service.then(|| key().into())
 }
 
 /// Whether services may get addresses of the networks an object adds.

@@ -3,8 +3,9 @@
 use super::allocate;
 use super::claims::Claims;
 use super::families;
-use bareboat_api::kind::{Holds, Kind, Strategy, WriteContext};
-use bareboat_api::{Object, Status, Value};
+use super::told::{addresses, told_of};
+use bareboat_api::kind::{Companion, Holds, Kind, Strategy, WriteContext};
+use bareboat_api::{Object, Status, Str, Value};
 use std::sync::Arc;
 
 /// The kind Service, with addresses and ports chosen from what others have not claimed.
@@ -70,5 +71,17 @@ impl Strategy for Allocating {
             None => self.choose(new, old, ctx),
             Some(_) => Ok(Holds::default()),
         }
+    }
+
+    fn companions(&self, object: &Object) -> Vec<Companion> {
+        let mut all = self.inner.companions(object);
+        let told = addresses(object.value()).into_iter();
+        all.extend(told.map(|address| Companion {
+            group: "networking.k8s.io",
+            resource: "ipaddresses",
+            name: Str::new(address.to_string()),
+            says: Some(told_of(object.namespace(), object.name(), address)),
+        }));
+        all
     }
 }

@@ -2,8 +2,8 @@
 
 use super::check::{Errors, path};
 use crate::reach::Reach as _;
-use bareboat_api::kind::{Strategy, WriteContext};
-use bareboat_api::{FieldError, Object, Value};
+use bareboat_api::kind::{Companion, Strategy, WriteContext};
+use bareboat_api::{FieldError, Object, Str, Value};
 
 /// Says what is wrong with an object by itself.
 pub(crate) type Validate = fn(&Object, &mut Errors);
@@ -172,8 +172,14 @@ impl Strategy for Rules {
         wrong.into_list()
     }
 
-    fn companions(&self) -> &'static [(&'static str, &'static str)] {
-        self.companions
+    fn companions(&self, object: &Object) -> Vec<Companion> {
+        let named = |(group, resource): &(&'static str, &'static str)| Companion {
+            group,
+            resource,
+            name: Str::new(object.name()),
+            says: None,
+        };
+        self.companions.iter().map(named).collect()
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {

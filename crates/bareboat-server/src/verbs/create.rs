@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::present::Shown;
 use super::write::change::Edited;
-use super::write::{Pipeline, Ready, commit_error, decode, generate_name};
+use super::write::{Pipeline, Ready, commit, commit_error, decode, generate_name};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::options::WriteOptions;
@@ -32,8 +32,17 @@ pub(super) async fn create_object(
     let object = &edited.object;
     if !object.name().is_empty() || object.meta_str("generateName").is_empty() {
         let name = object.name().to_owned();
-        let created = attempt(call, edited, options).await?;
-        return created.map_err(|error| commit_error(call, &name, error));
+        let (mut next, mut tries) = (edited, 0);
+        return loop {
+            tries += 1;
+            let companions = call.served.kind.strategy.companions(&next.object);
+            let spare = (!companions.is_empty()).then(|| next.clone());
+            match (attempt(call, next, options).await?, spare) {
+                // Not the object itself, for it is new: something that is to stand beside it changed meanwhile.
+                (Err(CommitError::Conflict { .. }), Some(again)) if tries < TRIES => next = again,
+                (created, _) => break created.map_err(|error| commit_error(call, &name, error)),
+            }
+        };
     }
     let mut tries = 0;
     loop {
@@ -43,7 +52,8 @@ pub(super) async fn create_object(
         draft.object.set_meta("name", Value::string(&name));
         match attempt(call, draft, options).await? {
             Ok(shown) => return Ok(shown),
-            Err(CommitError::AlreadyExists { .. }) if tries < TRIES => {}
+            Err(CommitError::AlreadyExists { .. } | CommitError::Conflict { .. })
+                if tries < TRIES => {}
             Err(error @ CommitError::AlreadyExists { .. }) => {
                 let mut status = commit_error(call, &name, error).retry_after(1);
                 status
@@ -97,7 +107,8 @@ async fn store(
             .rehearse(write)
             .map(|()| Shown::Object(object)));
     }
-    Ok(call.served.store().commit(write).await.map(|committed| {
+    let committed = commit(call, write, None, Some(&stored)).await?;
+    Ok(committed.map(|committed| {
         held.keep(committed.revision);
         Shown::Written(committed.entry, stored)
     }))

@@ -4,10 +4,10 @@ pub(super) mod options;
 
 use super::call::Call;
 use super::present::Shown;
-use super::write::{Pipeline, commit_error, take_along};
+use super::write::{Pipeline, commit, commit_error};
 use crate::reply::Response;
 use bareboat_api::admission::Operation;
-use bareboat_api::kind::{BoxFuture, Holds};
+use bareboat_api::kind::Holds;
 use bareboat_api::status::Details;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_storage::{CommitError, Entry, Write};
@@ -75,19 +75,6 @@ pub(super) async fn delete_admitted(
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     delete_when(call, key, options, Asking::Nobody).await
-}
-
-/// Deletes what goes with an object that is gone, in whichever way its finalizers allow.
-pub(super) fn delete_companion<'a>(
-    call: &'a Call,
-    key: &'a str,
-) -> BoxFuture<'a, Result<(), Status>> {
-    // Boxed, for a companion may have companions.
-    Box::pin(async move {
-        delete_admitted(call, key, &DeleteOptions::default())
-            .await
-            .map(|_| ())
-    })
 }
 
 /// Who is asked before an object is deleted.
@@ -225,7 +212,7 @@ async fn begun(
 }
 
 /// Marks an object as being deleted.
-fn begin(object: &mut Object, now: &str, grace: i64) {
+pub(super) fn begin(object: &mut Object, now: &str, grace: i64) {
     object.set_meta("deletionTimestamp", Value::from(later(now, grace)));
     object.set_meta("deletionGracePeriodSeconds", Value::Int(grace));
     let generation = object.generation();
@@ -246,10 +233,7 @@ async fn remove(
         let rehearsed = call.served.store().rehearse(write);
         return Ok(rehearsed.map(|()| Deleted::Gone(Shown::Object(live), uid)));
     }
-    let committed = call.served.store().commit(write).await;
-    if committed.is_ok() {
-        take_along(call, &live).await;
-    }
+    let committed = commit(call, write, Some(&live), None).await?;
     Ok(committed.map(|committed| {
         let mut last = live;
         last.set_meta(

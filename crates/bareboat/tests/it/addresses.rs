@@ -50,12 +50,24 @@ fn ready(network: &Value) -> (&str, &str) {
     )
 }
 
+/// A server without controllers: whatever is there was written by the request itself.
+async fn alone() -> TestServer {
+    let server = TestServer::builder().without_controllers().start().await;
+    let space = json!({"metadata": {"name": "default"}});
+    server.post("/api/v1/namespaces", &space).await;
+    server
+}
+
+async fn is_told(server: &TestServer, address: &str) -> bool {
+    server.get(&format!("{ADDRESSES}/{address}")).await.code == 200
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_address_of_a_service_is_told_as_long_as_it_has_it() {
-    let server = TestServer::start().await;
-    told(&server, "10.0.0.1").await;
+async fn an_address_is_told_when_the_answer_arrives() {
+    let server = alone().await;
     let address = service(&server, "a").await;
-    let object = told(&server, &address).await;
+    let path = format!("{ADDRESSES}/{address}");
+    let object = server.get(&path).await.expect(200).json();
     assert_eq!(
         object["spec"]["parentRef"],
         json!({"resource": "services", "namespace": "default", "name": "a"})
@@ -64,38 +76,124 @@ async fn every_address_of_a_service_is_told_as_long_as_it_has_it() {
         object["metadata"]["labels"],
         json!({"ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"})
     );
-    assert_eq!(
-        object["metadata"]["managedFields"][0]["manager"],
-        "kube-apiserver"
-    );
-    // Whoever deletes it does not take the address away.
-    let uid = object["metadata"]["uid"].clone();
+    let manager = &object["metadata"]["managedFields"][0];
+    assert_eq!(manager["manager"], "kube-apiserver");
+    assert_eq!(manager["operation"], "Update");
+    server.delete(&format!("{SERVICES}/a")).await.expect(200);
+    assert!(!is_told(&server, &address).await);
+
+    // A service that becomes a name has no address any more, and one that has a name gets none.
+    let address = service(&server, "b").await;
+    let name = json!({"spec": {"type": "ExternalName", "externalName": "x.example.com"}});
+    let path = format!("{SERVICES}/b");
+    server.patch(&path, MERGE, &name).await.expect(200);
+    assert!(!is_told(&server, &address).await);
+    let back =
+        json!({"spec": {"type": "ClusterIP", "externalName": null, "ports": [{"port": 80}]}});
+    let back = server.patch(&path, MERGE, &back).await.expect(200).json();
+    assert!(is_told(&server, text(&back["spec"]["clusterIP"])).await);
+
+    // As long as a service waits for its finalizers it has its address.
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    server.patch(&path, MERGE, &held).await.expect(200);
+    server.delete(&path).await.expect(200);
+    let address = text(&back["spec"]["clusterIP"]);
+    assert!(is_told(&server, address).await);
+    let free = json!({"metadata": {"finalizers": null}});
+    server.patch(&path, MERGE, &free).await.expect(200);
+    server.get(&path).await.expect(404);
+    assert!(!is_told(&server, address).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_is_refused_or_rehearsed_leaves_no_address_behind() {
+    let server = alone().await;
+    service(&server, "a").await;
+    let before = server.get(ADDRESSES).await.names();
+    let wrong = json!({"metadata": {"name": "b"}, "spec": {"ports": [{"port": 0}]}});
+    server.post(SERVICES, &wrong).await.expect(422);
+    let again = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
+    server.post(SERVICES, &again).await.expect(409);
+    let path = format!("{SERVICES}?dryRun=All");
+    let fine = json!({"metadata": {"name": "b"}, "spec": {"ports": [{"port": 80}]}});
+    server.post(&path, &fine).await.expect(201);
+    let path = format!("{SERVICES}/a?dryRun=All");
+    server.delete(&path).await.expect(200);
+    assert_eq!(server.get(ADDRESSES).await.names(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_others_changed_goes_only_if_it_still_tells_of_the_service() {
+    let server = alone().await;
+    let address = service(&server, "a").await;
+    let path = format!("{ADDRESSES}/{address}");
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    server.patch(&path, MERGE, &held).await.expect(200);
+    server.delete(&format!("{SERVICES}/a")).await.expect(200);
+    let going = server.get(&path).await.expect(200).json();
+    assert!(going["metadata"]["deletionTimestamp"].is_string());
+    // Made anew with the same address it finds what tells of it.
+    let body =
+        json!({"metadata": {"name": "a"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
+    server.post(SERVICES, &body).await.expect(201);
+    let free = json!({"metadata": {"finalizers": null}});
+    server.patch(&path, MERGE, &free).await.expect(200);
+    server.get(&path).await.expect(404);
+    let others = json!({"metadata": {"name": address},
+        "spec": {"parentRef": {"group": "example.com", "resource": "gateways", "name": "g"}}});
+    server.post(ADDRESSES, &others).await.expect(201);
+    server.delete(&format!("{SERVICES}/a")).await.expect(200);
+    server.get(&path).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_address_has_one_holder_however_many_want_it_at_once() {
+    let server = std::sync::Arc::new(alone().await);
+    for round in 0..20 {
+        let address = format!("10.0.0.{}", 20 + round);
+        let gateway = json!({"metadata": {"name": address},
+            "spec": {"parentRef": {"group": "example.com", "resource": "gateways", "name": "g"}}});
+        let named = |name: &str| {
+            json!({"metadata": {"name": format!("{name}{round}")},
+                "spec": {"clusterIP": address, "ports": [{"port": 80}]}})
+        };
+        let wishes = [
+            (SERVICES, named("a")),
+            (ADDRESSES, gateway),
+            (SERVICES, named("b")),
+        ];
+        let asked = wishes.map(|(path, body)| {
+            let server = server.clone();
+            tokio::spawn(async move { server.post(path, &body).await.code })
+        });
+        let mut made = Vec::new();
+        for one in asked {
+            made.push(one.await.expect("a request"));
+        }
+        let winners = made.iter().filter(|code| **code == 201).count();
+        assert_eq!(winners, 1, "{address}: {made:?}");
+        assert!(is_told(&server, &address).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_deletes_an_address_does_not_take_it_away() {
+    let server = TestServer::start().await;
+    assert!(is_told(&server, "10.0.0.1").await);
+    let address = service(&server, "a").await;
+    let uid = told(&server, &address).await["metadata"]["uid"].clone();
     let path = format!("{ADDRESSES}/{address}");
     server.delete(&path).await.expect(200);
-    let again = until(&server, &path, |answer| answer.code == 200)
-        .await
-        .json();
+    let again = told(&server, &address).await;
     assert_ne!(again["metadata"]["uid"], uid);
-    server.delete(&format!("{SERVICES}/a")).await.expect(200);
-    untold(&server, &address).await;
-    // A service that becomes a name has no address any more.
-    let address = service(&server, "b").await;
-    told(&server, &address).await;
-    let patch = json!({"spec": {"type": "ExternalName", "externalName": "x.example.com"}});
-    let media = "application/merge-patch+json";
-    server
-        .patch(&format!("{SERVICES}/b"), media, &patch)
-        .await
-        .expect(200);
-    untold(&server, &address).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_crash_left_behind_is_repaired_at_the_start() {
-    let server = TestServer::builder().without_controllers().start().await;
-    let space = json!({"metadata": {"name": "default"}});
-    server.post("/api/v1/namespaces", &space).await;
+    let server = alone().await;
     let address = service(&server, "a").await;
+    let path = format!("{ADDRESSES}/{address}");
+    server.delete(&path).await.expect(200);
     let orphan = |name: &str, labels: Value| {
         json!({"metadata": {"name": name, "labels": labels},
             "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "gone"}}})
@@ -112,7 +210,6 @@ async fn what_a_crash_left_behind_is_repaired_at_the_start() {
     }
     let _controllers = Controllers::start(server.server().clone()).await;
     untold(&server, "10.0.0.200").await;
-    let path = format!("{ADDRESSES}/{address}");
     until(&server, &path, |answer| {
         answer.code == 200 && answer.json()["spec"]["parentRef"]["name"] == "a"
     })

@@ -1,6 +1,6 @@
 //! Changing an object: given the live one, compute the new one, as often as races demand.
 
-use super::{Pipeline, Ready, commit_error, take_along};
+use super::{Pipeline, Ready, commit, commit_error};
 use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::call::Call;
@@ -108,10 +108,7 @@ async fn attempt(
                 .rehearse(write)
                 .map(|()| Shown::Object(ready)));
         }
-        let committed = served.store().commit(write).await;
-        if committed.is_ok() {
-            take_along(call, &ready).await;
-        }
+        let committed = commit(call, write, Some(&live), None).await?;
         // The client sees the object without its last finalizer, as it vanished.
         return Ok(committed.map(|_| Shown::Object(ready)));
     }
@@ -134,7 +131,8 @@ async fn attempt(
         return Ok(Ok(Shown::Entry(entry.clone())));
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
-    Ok(served.store().commit(write).await.map(|committed| {
+    let committed = commit(call, write, Some(&live), Some(&stored.object)).await?;
+    Ok(committed.map(|committed| {
         held.keep(committed.revision);
         Shown::Written(committed.entry, stored.object)
     }))

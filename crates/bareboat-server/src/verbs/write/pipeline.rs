@@ -84,27 +84,46 @@ impl<'a> Pipeline<'a> {
 
     /// Takes a decoded object all the way to what may be created.
     pub(crate) async fn create(&self, mut object: Object) -> Result<Ready, Status> {
-        let kind = &self.call.served.kind;
-        let counts = kind.policy.generation != Generation::Untracked;
-        metadata::for_create(&mut object, self.namespace(), counts, &self.now)?;
-        metadata::tidy(&mut object);
-        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.stamp(&mut object)?;
         self.admit(Operation::Create, Some(&mut object), None)
             .await?;
-        self.warn(metadata::drop_duplicate_owners(&mut object));
-        if self.call.version().has_status() && !kind.policy.status_on_create {
-            self.set_status(&mut object, None);
-        }
-        if counts {
-            object.set_meta("generation", Value::Int(1));
-        }
-        let context = self.context();
-        kind.strategy.prepare_create(&mut object, &context);
-        let mut held = kind.strategy.reserve(&mut object, None, &context)?;
-        self.validate_create(&object)?;
+        let mut held = self.complete(&mut object)?;
         let checked = self.check(Operation::Create, Some(&mut object), None);
         held.append(checked.await?);
         Ok(Ready { object, held })
+    }
+
+    /// Takes an object that the server itself makes all the way to what may be created: nobody else is asked.
+    pub(crate) fn make(&self, mut object: Object) -> Result<Ready, Status> {
+        self.stamp(&mut object)?;
+        let held = self.complete(&mut object)?;
+        Ok(Ready { object, held })
+    }
+
+    /// Gives a new object its metadata.
+    fn stamp(&self, object: &mut Object) -> Result<(), Status> {
+        let counts = self.call.served.kind.policy.generation != Generation::Untracked;
+        metadata::for_create(object, self.namespace(), counts, &self.now)?;
+        metadata::tidy(object);
+        self.warn(metadata::drop_duplicate_owners(object));
+        Ok(())
+    }
+
+    /// Completes a new object and judges it; gives what is held for it.
+    fn complete(&self, object: &mut Object) -> Result<Holds, Status> {
+        let kind = &self.call.served.kind;
+        self.warn(metadata::drop_duplicate_owners(object));
+        if self.call.version().has_status() && !kind.policy.status_on_create {
+            self.set_status(object, None);
+        }
+        if kind.policy.generation != Generation::Untracked {
+            object.set_meta("generation", Value::Int(1));
+        }
+        let context = self.context();
+        kind.strategy.prepare_create(object, &context);
+        let held = kind.strategy.reserve(object, None, &context)?;
+        self.validate_create(object)?;
+        Ok(held)
     }
 
     /// Takes a changed object all the way to what may replace `live`.

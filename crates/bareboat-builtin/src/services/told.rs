@@ -1,0 +1,55 @@
+//! The objects that tell of the addresses of services: what an IPAddress says of a service, and of whom one tells.
+
+use crate::reach::Reach;
+use bareboat_api::{Value, value};
+use std::net::IpAddr;
+
+const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
+const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+const MANAGER: &str = "ipallocator.k8s.io";
+
+/// The addresses of a service, each once.
+pub fn addresses(service: &Value) -> Vec<IpAddr> {
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    if spec.text(&["type"]) == "ExternalName" {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let several = spec.list(&["clusterIPs"]).iter().filter_map(Value::as_str);
+    for text in several.chain([spec.text(&["clusterIP"])]) {
+        if let Some(address) = text.parse().ok().filter(|new| !found.contains(new)) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// The IPAddress that tells which service has an address.
+pub fn told_of(namespace: &str, service: &str, address: IpAddr) -> Value {
+    let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    value!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {
+            "name": (address.to_string()),
+            "labels": {(FAMILY): family, (MANAGED_BY): (MANAGER)},
+        },
+        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": service}},
+    })
+}
+
+/// The service (`namespace/name`) an IPAddress tells of, if it tells of one.
+pub fn parent(object: &Value) -> Option<String> {
+    let parent = object.at(&["spec", "parentRef"])?;
+    let is_service = parent.text(&["group"]).is_empty() && parent.text(&["resource"]) == "services";
+    is_service.then(|| format!("{}/{}", parent.text(&["namespace"]), parent.text(&["name"])))
+}
+
+/// Whether an IPAddress was written because of a service, and not by somebody for reasons of their own.
+pub fn is_managed(object: &Value) -> bool {
+    let labels = object.at(&["metadata", "labels"]);
+    labels
+        .and_then(|labels| labels.get(MANAGED_BY))
+        .and_then(Value::as_str)
+        == Some(MANAGER)
+}
