@@ -4,7 +4,7 @@
 //! zeros, a byte order mark and bytes after the value are refused. Keys that stand twice are
 //! legal JSON; they are reported, and the last one wins.
 
-mod duplicates;
+mod findings;
 mod number;
 mod string;
 
@@ -20,11 +20,20 @@ pub fn parse(document: &[u8]) -> Result<Parsed, ParseError> {
     let mut reader = Reader::new(text);
     let value = reader.document().map_err(|fault| fault.locate(document))?;
     let duplicates = if reader.saw_duplicates {
-        duplicates::find(text)
+        findings::duplicates(text)
     } else {
         Vec::new()
     };
     Ok(Parsed { value, duplicates })
+}
+
+/// Brings what strict decoding found in a document, keys that stand twice and `unknown field "…"`, into the order
+/// in which a reader of the document meets it.
+pub fn in_order(document: &[u8], findings: Vec<String>) -> Vec<String> {
+    match std::str::from_utf8(document) {
+        Ok(text) if findings.len() > 1 => findings::in_order(text, findings),
+        _ => findings,
+    }
 }
 
 /// A fault while it travels up; the line is counted once, at the end. Boxed, because results

@@ -31,7 +31,7 @@ pub(super) fn publish(mut declared: Value, form: Form) -> Value {
 
 /// `apiVersion` as every object has it.
 pub(super) fn api_version() -> Value {
-    value!({"type": "string", "description": "The group and version this object is written in."})
+    value!({"type": "string", "description": "APIVersion defines the group and version this object is written in."})
 }
 
 /// `kind` as every object has it.
@@ -41,7 +41,7 @@ pub(super) fn kind() -> Value {
 
 fn metadata() -> Value {
     let meta = Value::Object(reference(&format!("{META}ObjectMeta")));
-    value!({"allOf": [meta], "description": "What the object says about itself."})
+    value!({"allOf": [meta], "description": "Standard object's metadata: what the object says about itself."})
 }
 
 fn is_true(schema: &Value, name: &str) -> bool {

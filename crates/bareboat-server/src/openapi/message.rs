@@ -51,10 +51,13 @@ fn describe_kind(properties: &mut Map) {
     for (name, text) in [
         (
             "apiVersion",
-            "The group and version this object is written in.",
+            "APIVersion defines the group and version this object is written in.",
         ),
         ("kind", "The kind of this object."),
-        ("metadata", "What the object says about itself."),
+        (
+            "metadata",
+            "Standard object's metadata: what the object says about itself.",
+        ),
         ("spec", "What is wanted."),
         ("status", "What was found."),
     ] {

@@ -15,6 +15,7 @@ use crate::request::parse::parse;
 use crate::server::state::State;
 use crate::tables::{self, Include};
 use bareboat_api::facts::MessageRef;
+use bareboat_api::kind::Verb;
 use bareboat_api::{Map, Object, Status, Value};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -88,9 +89,11 @@ fn agree(
     version: usize,
     metadata: &'static str,
 ) -> Result<Agreed, Status> {
+    // Questions that are only ever posted, such as reviews, have no rows to show.
+    let readable = |verb| matches!(verb, Verb::Get | Verb::List);
     let offer = Offer {
         protobuf: message(computed, version).is_some(),
-        table: true,
+        table: computed.kind().verbs.iter().any(readable),
         metadata: Some(metadata),
         ..Offer::PLAIN
     };

@@ -139,6 +139,32 @@ fn duplicate_keys_are_reported_with_their_paths_and_the_last_wins() {
 }
 
 #[test]
+fn findings_stand_in_the_order_of_the_document() {
+    let document = br#"{"z":1,"spec":{"unknown":{"in":1,"in":2},"n":2,"n":3,"list":[{},{"y":1,"y":2}],"a":0},"b.c":1}"#;
+    let findings = [
+        r#"duplicate field "spec.unknown.in""#,
+        r#"duplicate field "spec.n""#,
+        r#"unknown field "b.c""#,
+        r#"unknown field "spec.a""#,
+        r#"unknown field "spec.list[1].y""#,
+        r#"unknown field "spec.unknown""#,
+        r#"unknown field "z""#,
+    ];
+    let expected = [
+        r#"unknown field "z""#,
+        r#"unknown field "spec.unknown""#,
+        r#"duplicate field "spec.n""#,
+        r#"unknown field "spec.list[1].y""#,
+        r#"unknown field "spec.a""#,
+        r#"unknown field "b.c""#,
+    ];
+    assert_eq!(
+        in_order(document, findings.map(str::to_owned).to_vec()),
+        expected
+    );
+}
+
+#[test]
 fn a_flood_of_duplicates_is_cut_short() {
     let members: Vec<String> = (0..1000)
         .map(|n| format!("\"k{n}\":1,\"k{n}\":2"))

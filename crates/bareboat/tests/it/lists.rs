@@ -366,6 +366,19 @@ async fn lists_come_in_every_form() {
         .await
         .expect(406);
 
+    // A question that is only ever posted has no rows.
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let review = r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#;
+    let alone = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let ask = async |accept| {
+        server
+            .send("POST", reviews, &[("accept", accept)], review)
+            .await
+    };
+    ask(alone).await.expect(406);
+    let answer = ask(&format!("{alone},application/json")).await.expect(201);
+    assert_eq!(answer.json()["kind"], "SelfSubjectAccessReview");
+
     let yaml = server.get_as(MAPS, "application/yaml").await.expect(200);
     assert_eq!(yaml.header("content-type"), "application/yaml");
     assert!(

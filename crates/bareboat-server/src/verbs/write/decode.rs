@@ -67,7 +67,7 @@ pub(crate) fn object(
     let wanted = Wanted::of(call);
     let media = media(call, wanted)?;
     let (value, findings) = parse(wanted, media, body)?;
-    finish(call, wanted, value, findings, body, validation)
+    finish(call, wanted, media, value, findings, body, validation)
 }
 
 /// Reads what is posted to be acted upon, in whichever of its forms it comes.
@@ -93,7 +93,7 @@ pub(crate) fn posted(
     let (value, findings) = parse(wanted, media, body)?;
     let named = value.get("apiVersion").and_then(Value::as_str);
     let wanted = Wanted::posted(named.and_then(form_of).unwrap_or(usual));
-    finish(call, wanted, value, findings, body, validation)
+    finish(call, wanted, media, value, findings, body, validation)
 }
 
 /// 400 for an object of a version that is known to have gone, with what to change in it.
@@ -129,6 +129,7 @@ fn media(call: &Call, wanted: Wanted<'_>) -> Result<Media, Status> {
 fn finish(
     call: &Call,
     wanted: Wanted<'_>,
+    media: Media,
     value: Value,
     mut findings: Vec<String>,
     body: &[u8],
@@ -137,6 +138,11 @@ fn finish(
     refuse_with_advice(call, &value)?;
     let mut object = typed(wanted, value, body)?;
     conform(wanted, &mut object, &mut findings)?;
+    // Custom objects are read first and compared with their schema afterwards, so that what stands twice is told
+    // before what is unknown; types are met while reading.
+    if media == Media::Json && !wanted.custom {
+        findings = bareboat_wire::json::in_order(body, findings);
+    }
     judge(call, wanted, validation, findings)?;
     wanted.shape.default(object.value_mut());
     Ok(object)

@@ -1,0 +1,184 @@
+//! What strict decoding objects to, in the order of the document: a second, slower walk over a document that is
+//! known to be flawed.
+
+use super::{Fault, Reader};
+use crate::parsed::MAX_FINDINGS;
+use bareboat_api::Str;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// How a finding about a member begins that its type does not know; the path and a quote follow.
+const UNKNOWN: &str = "unknown field \"";
+
+/// One text per key that stands more than once, in the order of the second occurrences.
+pub(super) fn duplicates(text: &str) -> Vec<String> {
+    walk(text, &[])
+}
+
+/// Brings findings into the order of the document. Duplicates within what is unknown are left out: nobody
+/// reads that.
+pub(super) fn in_order(text: &str, findings: Vec<String>) -> Vec<String> {
+    let path = |finding: &'_ String| -> Option<String> {
+        let path = finding.strip_prefix(UNKNOWN)?.strip_suffix('"')?;
+        Some(path.to_owned())
+    };
+    let mut unknown: Vec<String> = findings.iter().filter_map(path).collect();
+    unknown.sort_unstable();
+    walk(text, &unknown)
+}
+
+fn walk(text: &str, unknown: &[String]) -> Vec<String> {
+    let mut walk = Walk {
+        reader: Reader::new(text),
+        path: Vec::new(),
+        found: Vec::new(),
+    };
+    walk.reader.skip_space();
+    // The document was read once without a fault, so this walk ends only early by having enough.
+    let _ = walk.value(Unknown {
+        paths: unknown,
+        at: 0,
+    });
+    walk.found
+}
+
+enum Step {
+    Member(Str),
+    Element(usize),
+}
+
+/// The unknown paths that begin with where the walk is, which is as long as `at`.
+///
+/// They are narrowed down step by step, so that a document costs no more than its length, however long its
+/// keys are.
+#[derive(Clone, Copy)]
+struct Unknown<'a> {
+    paths: &'a [String],
+    at: usize,
+}
+
+impl<'a> Unknown<'a> {
+    fn below(self, step: &str) -> Unknown<'a> {
+        let (at, step) = (self.at, step.as_bytes());
+        let from = (self.paths).partition_point(|path| &path.as_bytes()[at..] < step);
+        let among = &self.paths[from..];
+        let count = among.partition_point(|path| path.as_bytes()[at..].starts_with(step));
+        Unknown {
+            paths: &among[..count],
+            at: at + step.len(),
+        }
+    }
+
+    fn member(self, key: &str) -> Unknown<'a> {
+        match self {
+            Unknown { paths: [], .. } => self,
+            Unknown { at: 0, .. } => self.below(key),
+            _ => self.below(".").below(key),
+        }
+    }
+
+    fn element(self, index: usize) -> Unknown<'a> {
+        match self.paths {
+            [] => self,
+            _ => self.below(&format!("[{index}]")),
+        }
+    }
+
+    /// Whether the walk stands at an unknown path.
+    fn is_here(self) -> bool {
+        // The shortest of those that begin alike is the first.
+        self.paths.first().is_some_and(|path| path.len() == self.at)
+    }
+}
+
+struct Walk<'a> {
+    reader: Reader<'a>,
+    path: Vec<Step>,
+    found: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, unknown: Unknown<'_>) -> Result<(), Fault> {
+        match self.reader.peek() {
+            Some(b'{') => self.object(unknown),
+            Some(b'[') => self.array(unknown),
+            _ => self.reader.value().map(drop),
+        }
+    }
+
+    fn object(&mut self, unknown: Unknown<'_>) -> Result<(), Fault> {
+        self.open();
+        if self.closes_at_once(b'}') {
+            return Ok(());
+        }
+        let mut seen = HashSet::new();
+        loop {
+            let key = self.reader.string()?;
+            self.reader.skip_space();
+            self.reader.take(b':', "':'")?;
+            self.reader.skip_space();
+            let below = unknown.member(&key);
+            self.path.push(Step::Member(key.clone()));
+            if below.is_here() {
+                self.report(UNKNOWN);
+                self.reader.value()?;
+            } else {
+                if !seen.insert(key) {
+                    self.report("duplicate field \"");
+                }
+                self.value(below)?;
+            }
+            self.path.pop();
+            self.reader.skip_space();
+            if !self.reader.next_follows(b'}', "'}'")? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn array(&mut self, unknown: Unknown<'_>) -> Result<(), Fault> {
+        self.open();
+        if self.closes_at_once(b']') {
+            return Ok(());
+        }
+        for index in 0.. {
+            self.path.push(Step::Element(index));
+            self.value(unknown.element(index))?;
+            self.path.pop();
+            self.reader.skip_space();
+            if !self.reader.next_follows(b']', "']'")? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) {
+        self.reader.at += 1;
+        self.reader.skip_space();
+    }
+
+    fn closes_at_once(&mut self, close: u8) -> bool {
+        let closes = self.reader.peek() == Some(close);
+        self.reader.at += usize::from(closes);
+        closes
+    }
+
+    fn report(&mut self, what: &str) {
+        if self.found.len() >= MAX_FINDINGS {
+            return;
+        }
+        let mut text = what.to_owned();
+        for step in &self.path {
+            let _ = match step {
+                Step::Member(key) if text.len() == what.len() => write!(text, "{key}"),
+                Step::Member(key) => write!(text, ".{key}"),
+                Step::Element(index) => write!(text, "[{index}]"),
+            };
+        }
+        text.push('"');
+        if !self.found.contains(&text) {
+            self.found.push(text);
+        }
+    }
+}
