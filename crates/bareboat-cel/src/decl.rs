@@ -184,9 +184,9 @@ impl DeclType {
         DeclType::simple(Shape::Dyn, Type::Dyn, 0, 1)
     }
 
-    /// Anything of at most that `size()`.
-    pub fn dynamic_up_to(max_elements: u64) -> Arc<DeclType> {
-        DeclType::simple(Shape::Dyn, Type::Dyn, max_elements, 1)
+    /// Anything of at most that `size()`, as `google.protobuf.Any`.
+    pub fn any_up_to(max_elements: u64) -> Arc<DeclType> {
+        DeclType::simple(Shape::Dyn, Type::Any, max_elements, 1)
     }
 
     /// `bool`.

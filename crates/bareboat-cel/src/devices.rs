@@ -25,7 +25,7 @@ const ENTRIES: u64 = 32;
 
 /// A selector that was compiled.
 pub struct DeviceSelector {
-    /// The selector itself; its result is a boolean or `dyn`.
+    /// The selector itself; its result is a boolean or an attribute.
     pub program: Program,
     /// What it costs at most, as far as can be told before it runs.
     pub max_cost: u64,
@@ -38,7 +38,8 @@ pub fn compile_device_selector(expression: &str) -> Result<DeviceSelector, Refus
         .compile(expression)
         .map_err(|issues| Refused::Invalid(format!("compilation failed: {issues}")))?;
     let given = checked.result_type();
-    if !matches!(given, Type::Bool | Type::Dyn) {
+    // An attribute may be a boolean; what has lost its type on the way is refused.
+    if !matches!(given, Type::Bool | Type::Any) {
         return Err(Refused::Invalid(format!(
             "must evaluate to bool or the unknown type, not {}",
             given.full_name()
@@ -84,7 +85,7 @@ static ENV: LazyLock<(Env, Arc<DeclType>)> = LazyLock::new(|| {
     let fields = vec![
         Field::exact("driver", DeclType::string_up_to(DRIVER_LENGTH)),
         Field::exact("allowMultipleAllocations", DeclType::bool()),
-        Field::exact("attributes", maps_of(DeclType::dynamic_up_to(VALUE_LENGTH))),
+        Field::exact("attributes", maps_of(DeclType::any_up_to(VALUE_LENGTH))),
         Field::exact("capacity", maps_of(quantity)),
     ];
     let device = DeclType::object(ObjectType::new("kubernetes.DRADevice", fields));

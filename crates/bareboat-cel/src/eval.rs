@@ -342,7 +342,7 @@ fn borrowed<'a>(constant: &'a Val<'static>) -> Val<'a> {
 /// Whether a value may be an argument of that type, as far as a glance tells.
 fn may_be(value: &Val<'_>, ty: &Type) -> bool {
     match (ty, value) {
-        (Type::Dyn | Type::Param(_), _) => true,
+        (Type::Dyn | Type::Any | Type::Param(_), _) => true,
         (Type::List(_), Val::List(_)) | (Type::Map(_), Val::Map(_) | Val::Object(_)) => true,
         (Type::Type(_), Val::Type(_)) | (Type::Object(_), Val::Object(_)) => true,
         (Type::Opaque(_), Val::Optional(_)) => ty.as_optional().is_some(),

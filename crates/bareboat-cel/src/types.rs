@@ -15,6 +15,9 @@ use crate::decl::ObjectType;
 pub enum Type {
     /// Anything; decided while evaluating.
     Dyn,
+    /// `google.protobuf.Any`: whatever somebody else declared as such. Anything may be done with it, as with `dyn`, but
+    /// messages tell it from `dyn`, and so do those who take one and not the other.
+    Any,
     /// The type of an expression that did not check; assignable to everything so that one mistake
     /// is reported once.
     Error,
@@ -118,13 +121,13 @@ impl Type {
         Type::Type(Some(Arc::new(of)))
     }
 
-    /// Whether this is `dyn`.
+    /// Whether this is `dyn`, or as good as that.
     pub fn is_dyn(&self) -> bool {
-        matches!(self, Type::Dyn)
+        matches!(self, Type::Dyn | Type::Any)
     }
 
     pub(crate) fn is_dyn_or_error(&self) -> bool {
-        matches!(self, Type::Dyn | Type::Error)
+        self.is_dyn() || matches!(self, Type::Error)
     }
 
     /// What an optional type holds, if this is one.
@@ -139,6 +142,7 @@ impl Type {
     pub fn name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
+            Type::Any => "google.protobuf.Any",
             Type::Error => "error",
             Type::Null => "null_type",
             Type::Bool => "bool",
@@ -202,6 +206,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Error => f.write_str("!error!"),
+            Type::Any => f.write_str("any"),
             Type::Null => f.write_str("null"),
             Type::Duration => f.write_str("duration"),
             Type::Timestamp => f.write_str("timestamp"),

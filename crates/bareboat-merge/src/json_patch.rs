@@ -1,7 +1,8 @@
 //! JSON patch: a list of operations on places of a document (RFC 6902).
 //!
 //! Follows the dialect Kubernetes clients rely on: negative indices count from the end, replacing a
-//! missing member sets it, and testing a missing member against `null` succeeds. Turning bytes into
+//! missing member sets it, a missing member is copied and tested as `null`, and so is a value that is left out.
+//! The document itself can be replaced and tested, but neither added nor copied. Turning bytes into
 //! a [`Value`] and errors into HTTP answers is left to the caller.
 
 mod pointer;
@@ -88,14 +89,6 @@ pub enum ApplyError {
         /// The path as given.
         path: String,
     },
-    /// A move into the moved value itself.
-    #[error("move operation does not apply: {from} contains {path}")]
-    MoveIntoItself {
-        /// Where from.
-        from: String,
-        /// Where to.
-        path: String,
-    },
     /// The copies add more than allowed.
     #[error(
         "unable to complete the copy, the accumulated size increase of copy is {0}, exceeding the limit {MAX_COPY_BYTES}"
@@ -116,53 +109,114 @@ pub enum ApplyError {
 
 /// A patch that was read and can be applied any number of times.
 #[derive(Debug, Clone)]
-pub struct JsonPatch(Vec<Operation>);
+pub struct JsonPatch {
+    operations: Vec<Operation>,
+    /// Members of operations that mean nothing, as strict clients want to be told of them.
+    unknown: Vec<String>,
+}
 
 #[derive(Debug, Clone)]
 struct Operation {
-    kind: String,
-    path: Option<String>,
-    from: Option<String>,
-    value: Option<Value>,
+    kind: Text,
+    path: Text,
+    from: Text,
+    value: Value,
+}
+
+/// A member that should be a string.
+#[derive(Debug, Clone)]
+enum Text {
+    Absent,
+    Given(String),
+    /// It is of another type.
+    Mistyped(&'static str),
+}
+
+impl Text {
+    fn of(value: Option<Value>) -> Text {
+        match value {
+            None | Some(Value::Null) => Text::Absent,
+            Some(Value::String(text)) => Text::Given(text.into_string()),
+            Some(other) => Text::Mistyped(other.type_name()),
+        }
+    }
+
+    fn given(&self) -> Option<&str> {
+        match self {
+            Text::Given(text) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 impl JsonPatch {
-    /// Reads a patch.
+    /// Reads a patch. Operations that cannot be carried out are found out when they are.
     pub fn parse(patch: Value) -> Result<JsonPatch, DecodeError> {
-        let Value::Array(items) = patch else {
-            return Err(DecodeError::NotAList(patch.type_name()));
+        let items = match patch {
+            Value::Array(items) => items,
+            // Nothing at all changes nothing.
+            Value::Null => Vec::new(),
+            other => return Err(DecodeError::NotAList(other.type_name())),
         };
         if items.len() > MAX_OPERATIONS {
             return Err(DecodeError::TooManyOperations(items.len()));
         }
-        let operations = items.into_iter().enumerate().map(|(index, item)| {
-            let Value::Object(mut members) = item else {
-                let found = item.type_name();
-                return Err(DecodeError::NotAnObject { index, found });
+        let mut unknown = Vec::new();
+        let mut operations = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let mut members = match item {
+                Value::Object(members) => members,
+                Value::Null => Default::default(),
+                other => {
+                    let found = other.type_name();
+                    return Err(DecodeError::NotAnObject { index, found });
+                }
             };
-            let mut text = |member: &'static str| match members.remove(member) {
-                None | Some(Value::Null) => Ok(None),
-                Some(Value::String(text)) => Ok(Some(text.into_string())),
-                Some(other) => Err(DecodeError::NotAString {
-                    index,
-                    member,
-                    found: other.type_name(),
-                }),
-            };
-            Ok(Operation {
-                kind: text("op")?.unwrap_or_else(|| "unknown".into()),
-                path: text("path")?,
-                from: text("from")?,
-                value: members.remove("value"),
-            })
-        });
-        Ok(JsonPatch(operations.collect::<Result<_, _>>()?))
+            operations.push(Operation {
+                kind: Text::of(members.remove("op")),
+                path: Text::of(members.remove("path")),
+                from: Text::of(members.remove("from")),
+                value: members.remove("value").unwrap_or_default(),
+            });
+            let rest = members.iter();
+            unknown.extend(rest.map(|(name, _)| format!("unknown field \"[{index}].{name}\"")));
+        }
+        Ok(JsonPatch {
+            operations,
+            unknown,
+        })
+    }
+
+    /// Refuses members of another type than they should have; who does not ask finds out when the operation fails.
+    pub fn check_types(&self) -> Result<(), DecodeError> {
+        for (index, operation) in self.operations.iter().enumerate() {
+            let members = [
+                ("op", &operation.kind),
+                ("path", &operation.path),
+                ("from", &operation.from),
+            ];
+            for (member, text) in members {
+                if let Text::Mistyped(found) = *text {
+                    return Err(DecodeError::NotAString {
+                        index,
+                        member,
+                        found,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Members of operations that mean nothing.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
     }
 
     /// Changes the document; on an error it is left half changed.
     pub fn apply(&self, document: &mut Value) -> Result<(), ApplyError> {
         let mut budget = Budget { copied: 0, work: 0 };
-        for operation in &self.0 {
+        for operation in &self.operations {
             operation.apply(document, &mut budget)?;
         }
         Ok(())
@@ -186,54 +240,41 @@ impl Budget {
 
 impl Operation {
     fn apply(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
-        match self.kind.as_str() {
+        match self.kind.given().unwrap_or("unknown") {
             "add" => {
-                let step = Step::new("add", self.path.as_deref())?;
-                let value = self.value("add")?.clone();
-                step.check_depth(&value, budget)?;
-                step.add(document, value, budget)
+                let step = Step::new("add", "path", &self.path)?;
+                step.check_depth(&self.value, budget)?;
+                step.add(document, self.value.clone(), budget)
             }
             "remove" => {
-                let step = Step::new("remove", self.path.as_deref())?;
+                let step = Step::new("remove", "path", &self.path)?;
                 step.remove(document, budget).map(drop)
             }
             "replace" => {
-                let step = Step::new("replace", self.path.as_deref())?;
-                let value = self.value("replace")?.clone();
-                step.check_depth(&value, budget)?;
-                step.replace(document, value, budget)
+                let step = Step::new("replace", "path", &self.path)?;
+                step.check_depth(&self.value, budget)?;
+                step.replace(document, self.value.clone(), budget)
             }
-            "test" => {
-                let step = Step::new("test", self.path.as_deref())?;
-                step.test(document, self.value("test")?)
-            }
+            "test" => Step::new("test", "path", &self.path)?.test(document, &self.value),
             "copy" => self.copy(document, budget),
-            "move" => self.relocate(document, budget),
+            "move" => {
+                let from = Step::new("move", "from", &self.from)?;
+                let to = Step::new("move", "path", &self.path)?;
+                let value = from.remove(document, budget)?;
+                // What was shallow enough at its old place is so at any place that is not deeper.
+                if to.pointer.len() > from.pointer.len() {
+                    to.check_depth(&value, budget)?;
+                }
+                to.add(document, value, budget)
+            }
             other => Err(ApplyError::UnknownOperation(print_string(other))),
         }
     }
 
-    fn value(&self, operation: &'static str) -> Result<&Value, ApplyError> {
-        self.value.as_ref().ok_or(ApplyError::Incomplete {
-            operation,
-            member: "value",
-        })
-    }
-
-    fn ends(&self, operation: &'static str) -> Result<(Step<'_>, Step<'_>), ApplyError> {
-        let from = self.from.as_deref().ok_or(ApplyError::Incomplete {
-            operation,
-            member: "from",
-        })?;
-        Ok((
-            Step::new(operation, Some(from))?,
-            Step::new(operation, self.path.as_deref())?,
-        ))
-    }
-
     fn copy(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
-        let (from, to) = self.ends("copy")?;
-        let source = from.pointer.find(document).ok_or_else(|| from.missing())?;
+        let from = Step::new("copy", "from", &self.from)?;
+        let to = Step::new("copy", "path", &self.path)?;
+        let source = from.source(document)?.unwrap_or(&Value::Null);
         // The size is counted before the copy is made, so that memory stays within the limit.
         budget.copied = budget.copied.saturating_add(json_size(source));
         if budget.copied > MAX_COPY_BYTES {
@@ -241,29 +282,6 @@ impl Operation {
         }
         let value = source.clone();
         to.check_depth(&value, budget)?;
-        to.add(document, value, budget)
-    }
-
-    fn relocate(&self, document: &mut Value, budget: &mut Budget) -> Result<(), ApplyError> {
-        let (from, to) = self.ends("move")?;
-        if from.pointer.is_above(&to.pointer) {
-            return Err(ApplyError::MoveIntoItself {
-                from: from.path.into(),
-                path: to.path.into(),
-            });
-        }
-        if from.path == to.path {
-            return from
-                .pointer
-                .find(document)
-                .map(drop)
-                .ok_or_else(|| from.missing());
-        }
-        let value = from.remove(document, budget)?;
-        // What was shallow enough at its old place is so at any place that is not deeper.
-        if to.pointer.len() > from.pointer.len() {
-            to.check_depth(&value, budget)?;
-        }
         to.add(document, value, budget)
     }
 }
@@ -276,11 +294,13 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(operation: &'static str, path: Option<&'a str>) -> Result<Step<'a>, ApplyError> {
-        let path = path.ok_or(ApplyError::Incomplete {
-            operation,
-            member: "path",
-        })?;
+    fn new(
+        operation: &'static str,
+        member: &'static str,
+        path: &'a Text,
+    ) -> Result<Step<'a>, ApplyError> {
+        let missing = ApplyError::Incomplete { operation, member };
+        let path = path.given().ok_or(missing)?;
         let pointer = Pointer::parse(path).ok_or_else(|| ApplyError::BadPointer {
             operation,
             path: path.into(),
@@ -320,10 +340,6 @@ impl<'a> Step<'a> {
         budget: &mut Budget,
     ) -> Result<(), ApplyError> {
         let Some((parent, last)) = self.pointer.parent(document) else {
-            if self.pointer.is_root() {
-                *document = value;
-                return Ok(());
-            }
             return Err(self.missing());
         };
         match parent {
@@ -370,7 +386,7 @@ impl<'a> Step<'a> {
         budget: &mut Budget,
     ) -> Result<(), ApplyError> {
         let Some((parent, last)) = self.pointer.parent(document) else {
-            if self.pointer.is_root() {
+            if self.pointer.is_root() && matches!(value, Value::Object(_) | Value::Array(_)) {
                 *document = value;
                 return Ok(());
             }
@@ -392,19 +408,30 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn test(&self, document: &mut Value, expected: &Value) -> Result<(), ApplyError> {
+    /// What stands at this place of a container that is there: in a list something must, in an object nothing may.
+    fn source<'d>(&self, document: &'d Value) -> Result<Option<&'d Value>, ApplyError> {
+        let Some((parent, last)) = self.pointer.container(document) else {
+            return Err(self.missing());
+        };
+        match parent {
+            Value::Object(members) => Ok(members.get(last.name())),
+            Value::Array(items) => match last.place(items.len()) {
+                Some(place) => Ok(Some(&items[place])),
+                None => Err(self.missing()),
+            },
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn test(&self, document: &Value, expected: &Value) -> Result<(), ApplyError> {
+        let found = match self.pointer.is_root() {
+            true => document,
+            false => self.source(document)?.unwrap_or(&Value::Null),
+        };
         let failed = || ApplyError::TestFailed {
             path: self.path.into(),
         };
-        if let Some(found) = self.pointer.find(document) {
-            return (found == expected).then_some(()).ok_or_else(failed);
-        }
-        // An absent member of an existing object equals null.
-        match self.pointer.parent(document) {
-            Some((Value::Object(_), _)) if expected.is_null() => Ok(()),
-            Some((Value::Object(_), _)) => Err(failed()),
-            _ => Err(self.missing()),
-        }
+        (found == expected).then_some(()).ok_or_else(failed)
     }
 }
 

@@ -181,7 +181,7 @@ fn is_nullable(ty: &Type) -> bool {
 /// The wider of two types that may stand for each other.
 pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     match (a, b) {
-        (Type::Null, Type::Dyn | Type::Param(_)) => b,
+        (Type::Null, Type::Dyn | Type::Any | Type::Param(_)) => b,
         // What may be null is the wider of the two.
         (_, Type::Null) => a,
         (Type::Null, _) => b,
@@ -192,8 +192,8 @@ pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
 
 fn is_equal_or_wider(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dyn | Type::Param(_), _) => true,
-        (_, Type::Dyn | Type::Param(_)) => false,
+        (Type::Dyn | Type::Any | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Any | Type::Param(_)) => false,
         (Type::Opaque(a), Type::Opaque(b)) => {
             a.name == b.name
                 && a.params.len() == b.params.len()

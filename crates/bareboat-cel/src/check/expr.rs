@@ -129,7 +129,7 @@ impl Checker<'_> {
                 self.substitutions.assignable(&Type::Dyn, &target);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             other => {
                 self.report(
                     id,
@@ -403,7 +403,7 @@ impl Checker<'_> {
             Type::List(element) if two => (Type::Int, (**element).clone()),
             Type::List(element) => ((**element).clone(), Type::Dyn),
             Type::Map(entry) => (entry.0.clone(), entry.1.clone()),
-            Type::Dyn | Type::Error | Type::Param(_) => {
+            Type::Dyn | Type::Any | Type::Error | Type::Param(_) => {
                 self.substitutions.assignable(&Type::Dyn, &range);
                 (Type::Dyn, Type::Dyn)
             }

@@ -173,7 +173,7 @@ impl Validator<'_> {
     fn refused(&self, id: Id, verb: char) -> Option<(Id, Type)> {
         let ty = self.checked.type_of(id);
         let taken = match (verb, ty) {
-            (_, Type::Dyn | Type::Error | Type::Param(_)) => true,
+            (_, Type::Dyn | Type::Any | Type::Error | Type::Param(_)) => true,
             ('s', Type::Opaque(_) | Type::Object(_)) => false,
             ('s', _) => true,
             ('d' | 'o', Type::Int | Type::Uint) => true,

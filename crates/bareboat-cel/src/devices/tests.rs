@@ -25,6 +25,35 @@ fn selectors_are_about_devices() {
             "device.driver",
             "must evaluate to bool or the unknown type, not string",
         ),
+        ("[device.attributes['a'].b][0]", ""),
+        ("true ? device.attributes['a'].b : true", ""),
+        ("device.attributes['a'].?b.orValue(true)", ""),
+        ("device.attributes[?'a'].orValue({})['b']", ""),
+        ("!dyn(true)", ""),
+        (
+            "dyn(true)",
+            "must evaluate to bool or the unknown type, not dyn",
+        ),
+        (
+            "device.attributes['a'].b.c",
+            "must evaluate to bool or the unknown type, not dyn",
+        ),
+        (
+            "[][0]",
+            "must evaluate to bool or the unknown type, not dyn",
+        ),
+        (
+            "device.attributes['a']",
+            "not map(string, google.protobuf.Any)",
+        ),
+        (
+            "device.attributes['a'].?b",
+            "not optional_type(google.protobuf.Any)",
+        ),
+        (
+            "[device.attributes['a'].b, true][0]",
+            "expected type 'any' but found 'bool'",
+        ),
         ("device.nothing", "undefined field 'nothing'"),
         ("object.a", "undeclared reference to 'object'"),
         (

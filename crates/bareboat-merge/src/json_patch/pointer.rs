@@ -1,4 +1,4 @@
-//! JSON pointers: paths as JSON patch writes them (RFC 6901).
+//! JSON pointers: paths as JSON patch writes them (RFC 6901), read as leniently as clients of Kubernetes know it.
 
 use bareboat_api::Value;
 
@@ -6,16 +6,15 @@ use bareboat_api::Value;
 pub(super) struct Pointer(Vec<Token>);
 
 /// One step of a pointer: a member's name or an index.
-#[derive(PartialEq)]
 pub(super) struct Token(String);
 
 impl Pointer {
-    /// Reads a pointer; nothing if it neither is empty nor starts with a slash.
+    /// Reads a pointer; nothing if it neither is empty nor has a slash. What stands before the first one does not matter.
     pub(super) fn parse(text: &str) -> Option<Pointer> {
         if text.is_empty() {
             return Some(Pointer(Vec::new()));
         }
-        let tokens = text.strip_prefix('/')?.split('/');
+        let tokens = text.split_once('/')?.1.split('/');
         Some(Pointer(
             // `~1` goes first, so that `~01` means `~1`.
             tokens
@@ -32,24 +31,21 @@ impl Pointer {
         self.0.len()
     }
 
-    /// Whether the other pointer leads to a place inside this one's.
-    pub(super) fn is_above(&self, other: &Pointer) -> bool {
-        other.0.len() > self.0.len() && other.0.starts_with(&self.0)
-    }
-
-    /// The value at this place.
-    pub(super) fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
-        self.0
+    /// The container of this place and the last step; nothing for the document itself or when the
+    /// container is missing.
+    pub(super) fn container<'a>(&self, document: &'a Value) -> Option<(&'a Value, &Token)> {
+        let (last, above) = self.0.split_last()?;
+        let parent = above
             .iter()
             .try_fold(document, |value, token| match value {
                 Value::Object(members) => members.get(token.name()),
                 Value::Array(items) => items.get(token.index(items.len())?),
                 _ => None,
-            })
+            })?;
+        Some((parent, last))
     }
 
-    /// The container of this place and the last step; nothing for the document itself or when the
-    /// container is missing.
+    /// The same, to be changed.
     pub(super) fn parent<'a>(&self, document: &'a mut Value) -> Option<(&'a mut Value, &Token)> {
         let (last, above) = self.0.split_last()?;
         let parent = above
@@ -71,18 +67,18 @@ impl Token {
         &self.0
     }
 
-    /// The index in a list of `len` elements; a negative one counts from the end.
+    /// The index in a list of `len` elements; a negative one counts from the end. Signs and leading zeros are as good
+    /// as in any number.
     pub(super) fn index(&self, len: usize) -> Option<usize> {
         let (digits, negative) = match self.0.strip_prefix('-') {
             Some(digits) => (digits, true),
-            None => (self.0.as_str(), false),
+            None => (self.0.strip_prefix('+').unwrap_or(&self.0), false),
         };
-        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-        if digits.is_empty() || !plain || (digits.len() > 1 && digits.starts_with('0')) {
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
         let number: usize = digits.parse().ok()?;
-        if negative {
+        if negative && number > 0 {
             len.checked_sub(number)
         } else {
             Some(number)

@@ -40,14 +40,11 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
     }
     let parsed = bareboat_wire::json::parse(&body)
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-    let patch = Patch {
+    let mut patch = Patch {
         change: match kind.as_str() {
             // Nothing at all changes nothing.
             STRATEGIC if parsed.value.is_null() => Change::Strategic(Value::object()),
-            JSON if parsed.value.is_null() => {
-                Change::Json(JsonPatch::parse(Value::Array(Vec::new())).map_err(decode_error)?)
-            }
-            JSON => Change::Json(JsonPatch::parse(parsed.value.clone()).map_err(decode_error)?),
+            JSON => Change::Json(json_patch(&parsed.value, options.field_validation)?),
             MERGE => Change::Merge(object_patch(parsed.value.clone())?),
             _ => Change::Strategic(object_patch(parsed.value.clone())?),
         },
@@ -56,16 +53,13 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
             .at(&["metadata", "resourceVersion"])
             .is_some_and(|version| !version.is_null()),
         text: parsed.value,
-        duplicates: match kind.as_str() {
-            JSON => parsed
-                .duplicates
-                .iter()
-                .map(|text| format!("json patch {text}"))
-                .collect(),
-            _ => parsed.duplicates,
-        },
+        findings: parsed.duplicates,
         validation: options.field_validation,
     };
+    if let Change::Json(operations) = &patch.change {
+        let all = patch.findings.iter().chain(operations.unknown());
+        patch.findings = all.map(|text| format!("json patch {text}")).collect();
+    }
     let shown = change(call, &patch, &options)
         .await?
         .ok_or_else(|| call.not_found())?;
@@ -79,6 +73,15 @@ pub(super) fn unsupported(call: &Call) -> Status {
     }
     Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         .with_details(Default::default())
+}
+
+/// Reads operations. Who wants to know of mistakes is told of all members of another type, others of those that matter.
+pub(super) fn json_patch(patch: &Value, validation: FieldValidation) -> Result<JsonPatch, Status> {
+    let operations = JsonPatch::parse(patch.clone()).map_err(decode_error)?;
+    if validation != FieldValidation::Ignore {
+        operations.check_types().map_err(decode_error)?;
+    }
+    Ok(operations)
 }
 
 fn decode_error(error: DecodeError) -> Status {
@@ -110,7 +113,8 @@ struct Patch {
     change: Change,
     conditional: bool,
     text: Value,
-    duplicates: Vec<String>,
+    /// What the patch itself says twice or in vain.
+    findings: Vec<String>,
     validation: FieldValidation,
 }
 
@@ -148,10 +152,11 @@ impl Patch {
                 })?;
             }
         }
-        let mut object =
-            Object::try_from(value).map_err(|_| inapplicable(&"the result is no object"))?;
+        let shown = value.as_object().is_none().then(|| value.to_string());
+        let mut object = Object::try_from(value)
+            .map_err(|_| unfit(&shown.unwrap_or_default(), "the result is no object"))?;
         self.check_type(call, &mut object)?;
-        let mut findings = self.duplicates.clone();
+        let mut findings = self.findings.clone();
         let shown = match &self.change {
             Change::Strategic(patch) => patch.to_string(),
             Change::Json(_) | Change::Merge(_) => object.value().to_string(),

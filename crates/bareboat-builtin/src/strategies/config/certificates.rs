@@ -1,7 +1,11 @@
-//! What is told about secrets that hold a certificate and its key.
+//! What is told about secrets that hold a certificate and its key: whether both are there in the form programs read them in,
+//! and whether they belong together.
 //!
-//! Whether both are there in the form programs read them in is looked at. Whether they belong
-//! together is found out by whoever uses them.
+//! Upstream: crypto/tls, X509KeyPair, whose words clients see.
+
+mod pair;
+#[cfg(test)]
+mod tests;
 
 use crate::reach::Reach;
 use bareboat_api::{Object, Value};
@@ -11,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 /// The most kinds of blocks that are told of.
 const MAX_TOLD: usize = 16;
 
-/// Warns about a certificate or a key that cannot be found.
+/// Warns about a certificate or a key that cannot be found, or read, or does not belong to the other.
 pub(super) fn warnings(secret: &Object) -> Vec<String> {
     if secret.value().text(&["type"]) != "kubernetes.io/tls" {
         return Vec::new();
@@ -21,16 +25,26 @@ pub(super) fn warnings(secret: &Object) -> Vec<String> {
         let bytes = STANDARD.decode(text.unwrap_or("")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    let problem = certificate(&decoded("tls.crt")).or_else(|| key(&decoded("tls.key")));
-    problem.into_iter().collect()
+    let problem = judge(&decoded("tls.crt"), &decoded("tls.key"));
+    problem.err().into_iter().collect()
 }
 
-fn certificate(text: &str) -> Option<String> {
-    let blocks = blocks(text);
-    if blocks.contains(&"CERTIFICATE") {
-        return None;
+fn judge(certificate: &str, key: &str) -> Result<(), String> {
+    let certificate = find_certificate(certificate)?;
+    let key = find_key(key)?;
+    pair::check(&certificate, &key).map_err(str::to_owned)
+}
+
+fn find_certificate(text: &str) -> Result<Vec<u8>, String> {
+    let blocks = Blocks(text);
+    let mut skipped = Vec::new();
+    for (name, content) in blocks {
+        if name == "CERTIFICATE" {
+            return Ok(content);
+        }
+        skip(&mut skipped, name);
     }
-    Some(match blocks.as_slice() {
+    Err(match skipped.as_slice() {
         [] => "tls: failed to find any PEM data in certificate input".to_owned(),
         [one] if one.ends_with("PRIVATE KEY") => {
             "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched".to_owned()
@@ -42,13 +56,15 @@ fn certificate(text: &str) -> Option<String> {
     })
 }
 
-fn key(text: &str) -> Option<String> {
-    let blocks = blocks(text);
-    let is_key = |name: &str| name == "PRIVATE KEY" || name.ends_with(" PRIVATE KEY");
-    if blocks.iter().any(|name| is_key(name)) {
-        return None;
+fn find_key(text: &str) -> Result<Vec<u8>, String> {
+    let mut skipped = Vec::new();
+    for (name, content) in Blocks(text) {
+        if name == "PRIVATE KEY" || name.ends_with(" PRIVATE KEY") {
+            return Ok(content);
+        }
+        skip(&mut skipped, name);
     }
-    Some(match blocks.as_slice() {
+    Err(match skipped.as_slice() {
         [] => "tls: failed to find any PEM data in key input".to_owned(),
         ["CERTIFICATE"] => {
             "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
@@ -60,85 +76,60 @@ fn key(text: &str) -> Option<String> {
     })
 }
 
-/// What the blocks of a text are called, those that end as they begin and hold something readable.
-fn blocks(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some(name) = line
-            .trim_end()
-            .strip_prefix("-----BEGIN ")
-            .and_then(|rest| rest.strip_suffix("-----"))
-        else {
-            continue;
-        };
-        let mut content = String::new();
-        let mut rest = lines.clone();
-        let ended = rest.by_ref().find_map(|line| {
-            let line = line.trim();
-            if line.starts_with("-----BEGIN ") {
-                return Some(false);
-            }
-            let end = line.strip_prefix("-----END ");
-            if end.is_none() && !line.contains(':') {
-                content.push_str(line);
-            }
-            end.map(|end| end.strip_suffix("-----") == Some(name))
-        });
-        if ended == Some(true) && STANDARD.decode(&content).is_ok() {
-            lines = rest;
-            found.push(name);
-            // A certificate or a key is all that is looked for; the rest is told, not searched.
-            if found.len() == MAX_TOLD {
-                break;
-            }
-        }
+fn skip<'t>(skipped: &mut Vec<&'t str>, name: &'t str) {
+    if skipped.len() < MAX_TOLD {
+        skipped.push(name);
     }
-    found
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{certificate, key};
+/// The blocks of a text, with their names: those that end as they begin and hold something readable.
+struct Blocks<'t>(&'t str);
 
-    #[test]
-    fn what_is_missing_is_told() {
-        let crt = "-----BEGIN CERTIFICATE-----\nAAEC\n-----END CERTIFICATE-----\n";
-        let rsa = "-----BEGIN RSA PRIVATE KEY-----\nAAEC\n-----END RSA PRIVATE KEY-----\n";
-        let cases = [
-            (certificate(crt), None),
-            (certificate(&format!("{rsa}{crt}")), None),
-            (
-                certificate("text"),
-                Some("any PEM data in certificate input"),
-            ),
-            (certificate(rsa), Some("may have been switched")),
-            (
-                certificate(&format!("{rsa}{rsa}")),
-                Some("types: [RSA PRIVATE KEY RSA PRIVATE KEY]"),
-            ),
-            (key(rsa), None),
-            (key(""), Some("any PEM data in key input")),
-            (key(crt), Some("a certificate rather than a key")),
-            (
-                key(&format!("{crt}{crt}")),
-                Some("[CERTIFICATE CERTIFICATE]"),
-            ),
-            (
-                key("-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----"),
-                Some("any PEM data in key input"),
-            ),
-            (
-                key("-----BEGIN PRIVATE KEY-----\nAAEC\n-----END X-----"),
-                Some("any PEM data in key input"),
-            ),
-        ];
-        for (index, (told, wanted)) in cases.into_iter().enumerate() {
-            match (told, wanted) {
-                (None, None) => {}
-                (Some(told), Some(wanted)) => assert!(told.contains(wanted), "{index}: {told}"),
-                other => panic!("{index}: {other:?}"),
+impl<'t> Iterator for Blocks<'t> {
+    type Item = (&'t str, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some((line, rest)) = next_line(self.0) {
+            self.0 = rest;
+            let name = line
+                .trim_end()
+                .strip_prefix("-----BEGIN ")
+                .and_then(|rest| rest.strip_suffix("-----"));
+            let Some(name) = name else { continue };
+            if let Some((content, rest)) = content(rest, name) {
+                self.0 = rest;
+                return Some((name, content));
             }
         }
+        None
     }
+}
+
+fn next_line(text: &str) -> Option<(&str, &str)> {
+    match text.is_empty() {
+        true => None,
+        false => Some(text.split_once('\n').unwrap_or((text, ""))),
+    }
+}
+
+/// What a block of that name holds, and what follows it.
+fn content<'t>(mut text: &'t str, name: &str) -> Option<(Vec<u8>, &'t str)> {
+    let mut content = String::new();
+    while let Some((line, rest)) = next_line(text) {
+        text = rest;
+        let line = line.trim();
+        if line.starts_with("-----BEGIN ") {
+            return None;
+        }
+        if let Some(end) = line.strip_prefix("-----END ") {
+            let ended = end.strip_suffix("-----") == Some(name);
+            let content = STANDARD.decode(&content).ok().filter(|_| ended)?;
+            return Some((content, rest));
+        }
+        // Headers say how something is encrypted; nobody asks them.
+        if !line.contains(':') {
+            content.push_str(line);
+        }
+    }
+    None
 }

@@ -43,9 +43,7 @@ impl Change {
         let parsed = bareboat_wire::json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
         match media {
-            JSON => JsonPatch::parse(parsed.value)
-                .map(Change::Json)
-                .map_err(|error| Status::bad_request(format!("error decoding patch: {error}"))),
+            JSON => patch::json_patch(&parsed.value, options.field_validation).map(Change::Json),
             // A Scale has no lists, so the two kinds of merging are one.
             _ => Ok(Change::Merge(parsed.value)),
         }

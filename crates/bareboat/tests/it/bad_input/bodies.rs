@@ -403,7 +403,7 @@ async fn broken_patches_change_nothing() {
         r#"[{"op":"add","path":"a","value":1}]"#,
         r#"[{"op":"remove","path":"/data/none"}]"#,
         r#"[{"op":"add","path":"/data/x/y/z","value":1}]"#,
-        r#"[{"op":"copy","from":"/none","path":"/data/x"}]"#,
+        r#"[{"op":"copy","from":"/none/deep","path":"/data/x"}]"#,
         r#"[{"op":"move","from":"/data","path":"/data/x"}]"#,
         r#"[{"op":"replace","path":"/metadata/name","value":"b"}]"#,
         r#"[{"op":"remove","path":""}]"#,
