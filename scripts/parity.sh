@@ -27,9 +27,9 @@ case "${1:-}" in
 esac
 
 # Plug-ins Bareboat has no counterpart of, or which would judge the corpus by other objects in it.
-without=LimitRanger,ResourceQuota,PodSecurity,RuntimeClass,DefaultStorageClass,DefaultIngressClass
+without=LimitRanger,ResourceQuota,PodSecurity
 without+=,CertificateApproval,CertificateSigning,CertificateSubjectRestriction,ClusterTrustBundleAttest
-without+=,PersistentVolumeClaimResize,StorageObjectInUseProtection,MutatingAdmissionWebhook,ValidatingAdmissionWebhook
+without+=,StorageObjectInUseProtection,MutatingAdmissionWebhook,ValidatingAdmissionWebhook
 without+=,ValidatingAdmissionPolicy,MutatingAdmissionPolicy,PodTopologyLabels,NodeDeclaredFeatureValidator
 
 dir=$(mktemp -d)

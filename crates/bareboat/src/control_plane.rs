@@ -3,7 +3,9 @@
 use crate::reviews;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_api::{Kind, Value};
-use bareboat_builtin::admission::{Completion, LimitRanger, NamespaceLifecycle};
+use bareboat_builtin::admission::{
+    ClaimGrowth, Completion, DefaultClass, LimitRanger, NamespaceLifecycle, Priority, RuntimeClass,
+};
 use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
 use bareboat_controllers::{Controllers, KubernetesService, Options};
@@ -157,8 +159,14 @@ impl ControlPlane for ServerBuilder {
                     watching(&claims, Claims::note_networks, Claims::forget_networks),
                 )
                 .mutator(LimitRanger)
+                .mutator(Priority)
                 .mutator(Completion)
-                .validator(LimitRanger);
+                .mutator(DefaultClass)
+                .mutator(RuntimeClass)
+                .validator(LimitRanger)
+                .validator(Priority)
+                .validator(ClaimGrowth)
+                .validator(RuntimeClass);
         }
         let served = |kind: &Kind| profile == Profile::Full || kinds::is_bare(kind);
         for kind in kinds::all().into_iter().filter(served) {

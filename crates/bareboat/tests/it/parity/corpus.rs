@@ -17,6 +17,8 @@ pub(super) struct Case {
     pub(super) resource: String,
     pub(super) kind: Kind,
     pub(super) api_version: String,
+    /// What must be there before, and is not looked at.
+    pub(super) needs: Vec<Case>,
     /// Names and contents of objects to be created, in order.
     pub(super) objects: Vec<(String, Value)>,
     /// Statuses to be put, by the name of an object.
@@ -67,6 +69,7 @@ impl Case {
     fn read(file: &str, case: &Value) -> Case {
         let known = [
             "resource",
+            "needs",
             "objects",
             "status",
             "steps",
@@ -93,6 +96,9 @@ impl Case {
         Case {
             api_version: api_version.to_owned(),
             kind,
+            needs: (list("needs").iter())
+                .map(|need| Case::read(file, need))
+                .collect(),
             objects,
             status: named("status"),
             steps: list("steps"),

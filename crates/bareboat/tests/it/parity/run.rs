@@ -42,6 +42,14 @@ struct Run<'a> {
 
 impl Run<'_> {
     async fn case(&mut self, case: &Case) {
+        for need in &case.needs {
+            for (name, content) in &need.objects {
+                let (path, body) = (need.collection(self.namespace), need.object(name, content));
+                let answer = self.target.send("POST", &path, &[], body.to_string()).await;
+                assert_eq!(answer.code, 201, "{}", answer.text());
+            }
+            self.target.catch_up().await;
+        }
         for (name, content) in &case.objects {
             self.create(case, name, content).await;
         }
@@ -64,6 +72,12 @@ impl Run<'_> {
             let path = self.path(case, name);
             let answer = self.target.send("DELETE", &path, &[], String::new()).await;
             self.note(format!("delete {}", label(case, name)), recorded(&answer));
+        }
+        for need in &case.needs {
+            for (name, _) in &need.objects {
+                let path = self.path(need, name);
+                self.target.send("DELETE", &path, &[], String::new()).await;
+            }
         }
     }
 

@@ -44,7 +44,14 @@ impl Target {
             "apiregistration.k8s.io",
             "flowcontrol.apiserver.k8s.io",
         ];
-        if matches!(self, Target::Theirs(_)) && looked_after.contains(&group) {
+        if looked_after.contains(&group) {
+            self.catch_up().await;
+        }
+    }
+
+    /// Waits until what is inside a server has seen what was written.
+    pub(super) async fn catch_up(&self) {
+        if matches!(self, Target::Theirs(_)) {
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
     }
