@@ -40,6 +40,17 @@ fingerprint() {
     ) | sha256sum | cut -d' ' -f1
 }
 
+# Programs are compiled from what is fetched on the way; a network that fails once may not the next time, and what was
+# compiled is not compiled again.
+try() {
+    local attempt
+    for attempt in 1 2 3; do
+        "$@" && return
+        [ "$attempt" = 3 ] || { echo "peers: once more in $((attempt * 10)) s" >&2 && sleep $((attempt * 10)); }
+    done
+    return 1
+}
+
 # build SET MODULE LEADER NAME=PACKAGE...: programs of one module, stamped when all of them are there. Their
 # version is that of the module LEADER.
 build() {
@@ -56,7 +67,10 @@ build() {
     fi
     rm -f "$stamp"
     local version minor
-    version=$(cd "$dir" && go list -m -f '{{.Version}}' "$leader" 2>/dev/null) || version=v0.0.0
+    if ! version=$(cd "$dir" && try go list -m -f '{{.Version}}' "$leader"); then
+        echo "peers: the version of $leader cannot be found" >&2
+        exit 4
+    fi
     version="v1.${version#v*.}"
     minor=${version#v1.} && minor=${minor%%.*}
     local flags="-s -w"
@@ -65,7 +79,7 @@ build() {
     done
     for program in "$@"; do
         echo "peers: building $set/${program%%=*} (the first build takes minutes)"
-        if ! (cd "$dir" && CGO_ENABLED=0 go build -trimpath -p "$jobs" -ldflags "$flags" \
+        if ! (cd "$dir" && CGO_ENABLED=0 try go build -trimpath -p "$jobs" -ldflags "$flags" \
             -o "$out/${program%%=*}.new" "${program#*=}"); then
             echo "peers: building $set/${program%%=*} failed" >&2
             exit 4

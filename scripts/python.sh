@@ -22,8 +22,14 @@ if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
     echo "python: installing the client library into .cache/python"
     rm -rf "$env"
     python3 -m venv "$env" || unavailable "cannot make a virtual environment (is the venv module installed?)"
-    "$env/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$tests/requirements.txt" ||
-        unavailable "cannot install the packages of tests/python/requirements.txt"
+    # A network that fails once may not the next time; what was fetched is kept.
+    attempt=1
+    until "$env/bin/python" -m pip install --quiet --disable-pip-version-check --retries 5 --timeout 60 \
+        --requirement "$tests/requirements.txt"; do
+        [ "$attempt" -lt 3 ] || unavailable "cannot install the packages of tests/python/requirements.txt"
+        sleep $((attempt * 10))
+        attempt=$((attempt + 1))
+    done
     echo "$print" >"$env/.stamp"
 fi
 [ "${1:-}" = --setup ] && exit 0

@@ -9,7 +9,10 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 logs="$root/target/test-logs"
+rm -rf "$logs"
 mkdir -p "$logs"
+# Where tests leave what the table tells: they print it to nobody, since lines of tests that run at once would mix.
+export BAREBOAT_TEST_NOTES="$logs"
 strict=${CI:-false}
 failed=0
 table=()
@@ -54,6 +57,14 @@ scripts/python.sh --setup || python="Python or its packages cannot be had (no ne
 kubectl=yes
 command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
 
+step "what the build needs"
+export CARGO_NET_RETRY=${CARGO_NET_RETRY:-5}
+for attempt in 1 2 3; do
+    cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')" && break
+    # The build may still find all it needs; if not, it says so.
+    [ "$attempt" = 3 ] || sleep $((attempt * 10))
+done
+
 # One build for all that follows.
 step "build"
 if ! cargo build --workspace --all-targets; then
@@ -90,7 +101,7 @@ client() {
     if [ "$bad" = 0 ] && [ "$good" != 0 ]; then outcome=passed; else outcome=failure; fi
     "$outcome" "  $1" "$good passed, $bad failed${5:+; $5}"
 }
-pytest() { grep -oE "pytest of $1: .*" "$logs/cargo.log" | cut -d: -f2- | sed 's/^ /pytest: /' || true; }
+pytest() { [ ! -f "$logs/$1" ] || echo "pytest: $(cat "$logs/$1")"; }
 
 e2e=tests/e2e/main.rs
 client "kubectl" $e2e kubectl:: "$kubectl"
@@ -100,7 +111,7 @@ client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"
 client "kube-rs" $e2e kube_rs:: yes
 client "sample-controller (kube-rs)" tests/controller.rs "" "$kubectl"
-client "Python client" $e2e python::the_python_client "$python" "$(pytest 'the client')"
+client "Python client" $e2e python::the_python_client "$python" "$(pytest python)"
 client "kopf" $e2e python::an_operator "$python" "$(pytest kopf)"
 
 close

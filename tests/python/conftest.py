@@ -35,7 +35,7 @@ def namespace(core):
     core.delete_namespace(name)
 
 
-def eventually(condition, within=20.0):
+def eventually(condition, within=120.0):
     """Polls until the condition returns something true, and returns that."""
     deadline = time.monotonic() + within
     while True:

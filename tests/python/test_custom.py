@@ -116,7 +116,7 @@ def test_custom_objects_are_watched(custom, yard):
     yard.delete("watched")
     stream, seen = watch.Watch(), []
     for event in stream.stream(
-        custom.list_namespaced_custom_object, *yard.where, resource_version=before, timeout_seconds=20
+        custom.list_namespaced_custom_object, *yard.where, resource_version=before, timeout_seconds=120
     ):
         seen.append((event["type"], event["object"]["spec"]["length"]))
         if len(seen) == 3:

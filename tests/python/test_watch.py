@@ -11,7 +11,7 @@ def config_map(name, value, labels=None):
 def collect(call, *args, count, **kwargs):
     """The first `count` events as (type, name, value)."""
     stream, found = watch.Watch(), []
-    for event in stream.stream(call, *args, timeout_seconds=20, **kwargs):
+    for event in stream.stream(call, *args, timeout_seconds=120, **kwargs):
         found.append((event["type"], event["object"].metadata.name, event["object"].data["value"]))
         if len(found) == count:
             stream.stop()
@@ -46,7 +46,7 @@ def test_a_watch_goes_on_where_it_was_broken_off(core, namespace):
         core.list_namespaced_config_map,
         namespace,
         resource_version=before,
-        timeout_seconds=20,
+        timeout_seconds=120,
         field_selector="metadata.name=seen",
     ):
         versions.append(event["object"].metadata.resource_version)

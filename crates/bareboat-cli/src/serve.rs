@@ -114,7 +114,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     };
     // Whatever ended it, the controllers are not left in the middle of a write.
     let ended = open.await;
-    controllers.stop();
+    controllers.stop().await;
     server.shut_down().await;
     ended
 }

@@ -37,10 +37,13 @@ use std::hash::Hash;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 /// Running controllers; they end when this is dropped.
 pub struct Controllers {
     tasks: JoinSet<()>,
+    /// What they are in the middle of.
+    turns: TaskTracker,
     quotas: Option<quotas::Enforcement>,
     kubernetes: Option<Arc<kubernetes::Keeper>>,
 }
@@ -48,6 +51,7 @@ pub struct Controllers {
 /// Controllers in the making.
 struct Crew {
     tasks: JoinSet<()>,
+    turns: TaskTracker,
     listeners: Vec<Box<dyn Listener>>,
 }
 
@@ -65,7 +69,8 @@ impl Crew {
         Fut: Future<Output = Verdict> + Send + 'static,
     {
         self.listeners.push(Box::new(listener));
-        self.tasks.spawn(work(queue, at_once, job));
+        self.tasks
+            .spawn(work(queue, at_once, self.turns.clone(), job));
     }
 }
 
@@ -100,6 +105,7 @@ impl Controllers {
         }
         let mut crew = Crew {
             tasks: JoinSet::new(),
+            turns: TaskTracker::new(),
             listeners: Vec::new(),
         };
         if options.garbage {
@@ -166,13 +172,15 @@ impl Controllers {
                 crew.listeners
                     .push(Box::new(kubernetes::Ear(queue.clone())));
             }
-            crew.tasks.spawn(work(queue, 1, move |()| {
+            let turns = crew.turns.clone();
+            crew.tasks.spawn(work(queue, 1, turns, move |()| {
                 let keeper = keeper.clone();
                 async move { keeper.look().await }
             }));
         }
         let Crew {
             mut tasks,
+            turns,
             listeners,
         } = crew;
         if !listeners.is_empty() {
@@ -180,6 +188,7 @@ impl Controllers {
         }
         Controllers {
             tasks,
+            turns,
             quotas,
             kubernetes,
         }
@@ -192,9 +201,12 @@ impl Controllers {
         }
     }
 
-    /// Ends them.
-    pub fn stop(&mut self) {
+    /// Ends them, and waits until they have: whoever closes the store then has nobody complain that it is closed. Writes
+    /// that have begun are the server's own and go on.
+    pub async fn stop(&mut self) {
+        self.tasks.shutdown().await;
+        self.turns.close();
+        self.turns.wait().await;
         self.quotas = None;
-        self.tasks.abort_all();
     }
 }

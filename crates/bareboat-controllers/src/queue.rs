@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 /// The first wait after a failure; it doubles with each that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
@@ -199,8 +200,12 @@ impl<K: Clone + Eq + Hash> Drop for Turn<K> {
 }
 
 /// Works on a queue for ever, on so many things at once.
-pub(crate) async fn work<K, F, Fut>(queue: Arc<Queue<K>>, at_once: usize, job: F)
-where
+pub(crate) async fn work<K, F, Fut>(
+    queue: Arc<Queue<K>>,
+    at_once: usize,
+    turns: TaskTracker,
+    job: F,
+) where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     F: Fn(K) -> Fut,
     Fut: Future<Output = Verdict> + Send + 'static,
@@ -220,9 +225,9 @@ where
             key: Some(key),
             verdict: Verdict::Retry,
         };
-        running.spawn(async move {
+        running.spawn(turns.track_future(async move {
             turn.end_with(todo.await);
-        });
+        }));
     }
 }
 

@@ -4,10 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bareboat_sqlite::Sqlite;
 use bareboat_storage::{Backend, EventKind, Expect, Record, Store, StoreOptions, WatchSpec, Write};
@@ -50,6 +49,8 @@ fn child_that_writes_until_it_is_killed() {
         .enable_all()
         .build()
         .unwrap();
+    // The harness may have begun a line of its own.
+    println!();
     runtime.block_on(async {
         let (path, round) = path.rsplit_once('#').unwrap();
         let round: u64 = round.parse().unwrap();
@@ -117,13 +118,20 @@ fn every_acknowledged_write_survives_the_kill() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let reader =
-            std::thread::spawn(move || out.lines().map_while(Result::ok).collect::<Vec<String>>());
-        std::thread::sleep(Duration::from_millis(150 + 67 * round % 400));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // It is killed in the middle of its work, however long it took to begin: all that it still said is read
+        // afterwards.
+        let mut said = Vec::new();
+        let mut answers = 0;
+        while answers < 20 + 67 * round % 400 {
+            let line = lines.next().expect("it writes until it is killed").unwrap();
+            answers += u64::from(line.starts_with("put ") || line.starts_with("del "));
+            said.push(line);
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        for line in reader.join().unwrap() {
+        said.extend(lines.map_while(Result::ok));
+        for line in said {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
                 ["ask", key, mark] => {
@@ -147,15 +155,7 @@ fn every_acknowledged_write_survives_the_kill() {
         }
         check(&path, &mut known, &mut last);
     }
-    writeln!(
-        std::io::stdout(),
-        "{acknowledged} acknowledged writes, {ROUNDS} kills"
-    )
-    .unwrap();
-    assert!(
-        acknowledged > ROUNDS * 10,
-        "only {acknowledged} writes were made"
-    );
+    println!("{acknowledged} acknowledged writes, {ROUNDS} kills");
 }
 
 fn check(path: &std::path::Path, known: &mut BTreeMap<String, Known>, last: &mut u64) {

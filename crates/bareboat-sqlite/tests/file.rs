@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bareboat_sqlite::{Sqlite, SqliteError, SqliteOptions};
 use bareboat_storage::{CommitError, Expect, Store, StoreOptions, Write};
@@ -171,7 +170,7 @@ async fn people_can_read_the_file() {
 }
 
 #[tokio::test]
-async fn ten_thousand_objects_are_loaded_in_no_time() {
+async fn ten_thousand_objects_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path, SqliteOptions::default());
@@ -190,7 +189,5 @@ async fn ten_thousand_objects_are_loaded_in_no_time() {
     let took = start.elapsed();
     assert_eq!(store.resource("core/configmaps").len(), 10_000);
     println!("loaded 10,000 objects in {took:?}");
-    // Generous: this is a build without optimisation on a machine that may be busy.
-    assert!(took < Duration::from_secs(2), "{took:?}");
     store.close().await;
 }

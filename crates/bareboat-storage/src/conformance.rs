@@ -217,7 +217,7 @@ async fn scribble(store: &Store, writes: u64, seed: u64) -> Model {
 async fn take(watcher: &mut Watcher, count: usize) -> Vec<Arc<Event>> {
     let mut events = Vec::new();
     while events.len() < count {
-        let batch = tokio::time::timeout(Duration::from_secs(20), watcher.next_batch(7)).await;
+        let batch = tokio::time::timeout(Duration::from_secs(60), watcher.next_batch(7)).await;
         events.extend(batch.expect("events are due").expect("the watch goes on"));
     }
     events

@@ -172,7 +172,7 @@ impl TestServer {
                 .await
             {
                 attempts += 1;
-                assert!(attempts < 200, "the port does not come free: {error}");
+                assert!(attempts < 6_000, "the port does not come free: {error}");
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
         }
@@ -213,7 +213,7 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
 impl Running {
     async fn end(&mut self) {
         if let Some(mut controllers) = self.controllers.take() {
-            controllers.stop();
+            controllers.stop().await;
         }
         self.server.shut_down().await;
     }

@@ -65,7 +65,7 @@ async fn main() -> anyhow::Result<()> {
         ..User::default()
     };
     let ended = keep_foos(in_process(&server, user), stop).await;
-    controllers.stop();
+    controllers.stop().await;
     server.shut_down().await;
     ended
 }

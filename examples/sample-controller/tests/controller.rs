@@ -265,8 +265,8 @@ fn the_embedded_server_keeps_foos_for_kubectl() {
     };
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/foo.yaml");
     kubectl(&format!("apply -f {manifest}"));
-    kubectl("wait --for=create deployment/example-foo --timeout=60s");
-    kubectl("wait --for=jsonpath={.status.availableReplicas}=0 foo/example-foo --timeout=60s");
+    kubectl("wait --for=create deployment/example-foo --timeout=240s");
+    kubectl("wait --for=jsonpath={.status.availableReplicas}=0 foo/example-foo --timeout=240s");
     let table = kubectl("get foos");
     let words: Vec<_> = table.split_whitespace().take(9).collect();
     assert_eq!(
@@ -278,6 +278,6 @@ fn the_embedded_server_keeps_foos_for_kubectl() {
         assert!(Instant::now() < deadline, "no event is shown");
     }
     kubectl("delete foo example-foo");
-    kubectl("wait --for=delete deployment/example-foo --timeout=60s");
+    kubectl("wait --for=delete deployment/example-foo --timeout=240s");
     program.stop();
 }

@@ -145,7 +145,7 @@ spec:
 // flux applies, finds drift and prunes with the library that Flux does it with: everything is applied in a
 // dry run first, and what comes back is compared with what is there.
 func flux(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
-	patience := flags.Duration("within", 3*time.Minute, "give up after this time")
+	patience := flags.Duration("within", 4*time.Minute, "give up after this time")
 
 	return func(ctx context.Context, config *rest.Config) error {
 		ctx, cancel := context.WithTimeout(ctx, *patience)
@@ -232,7 +232,7 @@ func (f *fluxUser) plays(objects []*unstructured.Unstructured) {
 
 	changes, err = f.manager.DeleteAll(f.ctx, copies(objects), ssa.DefaultDeleteOptions())
 	f.expect("all deleted", errOr(err, changes, all(ssa.DeletedAction)))
-	waiting := ssa.WaitOptions{Interval: 100 * time.Millisecond, Timeout: time.Minute}
+	waiting := ssa.WaitOptions{Interval: 100 * time.Millisecond, Timeout: 2 * time.Minute}
 	f.expect("all gone", f.manager.WaitForTermination(objects, waiting))
 }
 

@@ -147,7 +147,7 @@ func manage(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	namespace := flags.String("namespace", "default", "namespace of the objects and of the lease")
 	collects := flags.Bool("gc", true, "expect that the server collects owned objects")
 	collected := flags.Duration("gc-within", 20*time.Second, "how long collecting may take")
-	patience := flags.Duration("within", 3*time.Minute, "give up after this time")
+	patience := flags.Duration("within", 4*time.Minute, "give up after this time")
 
 	return func(ctx context.Context, config *rest.Config) error {
 		ctx, cancel := context.WithTimeout(ctx, *patience)

@@ -84,7 +84,7 @@ func (u *user) plays(manager ctrl.Manager, collects bool, within time.Duration) 
 		u.expect("configmap is a new one", errors.New("it has the uid of the old one"))
 	}
 	u.expect("greeting deleted", u.client.Delete(u.ctx, greeting))
-	u.expect("finalizer removed", u.vanishes(key, greeting, 20*time.Second))
+	u.expect("finalizer removed", u.vanishes(key, greeting, within))
 	if collects {
 		u.expect("configmap collected", u.vanishes(key, written, within))
 	} else {

@@ -25,7 +25,7 @@ func stress(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	increments := flags.Int("increments", 25, "increments per writer")
 	namespace := flags.String("namespace", "default", "namespace of the configmap")
 	name := flags.String("name", "stress", "name of the configmap; created with counter 0 when missing")
-	patience := flags.Duration("within", 2*time.Minute, "give up after this time")
+	patience := flags.Duration("within", 4*time.Minute, "give up after this time")
 
 	return func(ctx context.Context, config *rest.Config) error {
 		ctx, cancel := context.WithTimeout(ctx, *patience)
@@ -54,7 +54,7 @@ func stress(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 			all.Go(func() {
 				own := asProtobuf(config)
 				// A dial function of its own keeps the transport cache from sharing one connection.
-				own.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
+				own.Dial = (&net.Dialer{Timeout: time.Minute}).DialContext
 				own.UserAgent = fmt.Sprintf("stress/%d", writer)
 				client, err := kubernetes.NewForConfig(own)
 				if err != nil {

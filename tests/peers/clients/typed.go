@@ -79,7 +79,7 @@ func (m *mediaTypes) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func typed(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	namespace := flags.String("namespace", "peers-typed", "namespace that is made for the run and deleted after it")
-	patience := flags.Duration("within", time.Minute, "give up after this time")
+	patience := flags.Duration("within", 4*time.Minute, "give up after this time")
 
 	return func(ctx context.Context, config *rest.Config) error {
 		ctx, cancel := context.WithTimeout(ctx, *patience)
@@ -137,8 +137,8 @@ func next(ctx context.Context, events <-chan watch.Event, wanted watch.EventType
 				return got, fmt.Errorf("event %s, want %s", got.Type, wanted)
 			}
 			return got, nil
-		case <-time.After(10 * time.Second):
-			return watch.Event{}, fmt.Errorf("no %s event within 10 s", wanted)
+		case <-time.After(time.Minute):
+			return watch.Event{}, fmt.Errorf("no %s event within a minute", wanted)
 		case <-ctx.Done():
 			return watch.Event{}, ctx.Err()
 		}
@@ -147,7 +147,7 @@ func next(ctx context.Context, events <-chan watch.Event, wanted watch.EventType
 
 // until polls a condition that another controller or the server itself brings about.
 func until(ctx context.Context, condition func(context.Context) (bool, error)) error {
-	return untilWithin(ctx, 20*time.Second, condition)
+	return untilWithin(ctx, time.Minute, condition)
 }
 
 func untilWithin(ctx context.Context, within time.Duration, condition func(context.Context) (bool, error)) error {

@@ -5,7 +5,6 @@ use crate::server::Home;
 use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// kubectl with nothing but what a test gives it.
 struct Stranger {
@@ -29,7 +28,7 @@ impl Stranger {
             .arg(format!("--certificate-authority={authority}"))
             .args(arguments)
             .env("HOME", self.home.path());
-        run(&mut command, "", Duration::from_secs(30))
+        run(&mut command, "")
     }
 
     /// The authority the server made for itself.
@@ -182,6 +181,6 @@ fn a_certificate_and_clients_of_another_authority_can_be_used() {
         .args(["get", "namespaces", "--kubeconfig"])
         .arg(stranger.home.kubeconfig())
         .env("HOME", stranger.home.path());
-    let output = run(&mut command, "", Duration::from_secs(30));
+    let output = run(&mut command, "");
     assert!(output.status.success(), "{}", output.all());
 }

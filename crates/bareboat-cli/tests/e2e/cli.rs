@@ -2,19 +2,18 @@
 //! what to do.
 
 use crate::process::{Output, run};
-use crate::server::{Home, Running, bareboat, free_port};
+use crate::server::{Home, Port, Running, bareboat};
 use crate::tools;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn says(arguments: &[&str]) -> Output {
-    run(&mut bareboat(arguments), "", Duration::from_secs(30))
+    run(&mut bareboat(arguments), "")
 }
 
 /// A command that must fail in a given way; it is run in a directory of its own.
 fn refused(mut command: Command, code: i32, wanted: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
-    let output = run(command.current_dir(&dir), "", Duration::from_secs(30));
+    let output = run(command.current_dir(&dir), "");
     assert_eq!(output.status.code(), Some(code), "{}", output.all());
     assert!(output.stderr.starts_with("error: "), "{}", output.all());
     assert!(!output.stderr.contains("panicked"), "{}", output.all());
@@ -100,7 +99,8 @@ fn a_reader_who_leaves_early_is_no_reason_to_panic() {
 #[test]
 fn flags_go_before_the_environment_and_the_environment_before_the_file() {
     let dir = tempfile::tempdir().unwrap();
-    let ports = [free_port(), free_port(), free_port()];
+    let taken = [Port::free(), Port::free(), Port::free()];
+    let ports = taken.each_ref().map(|port| port.number);
     let config = dir.path().join("bareboat.yaml");
     let data = dir.path().join("from-file");
     std::fs::write(
@@ -236,7 +236,7 @@ fn files_with_mistakes_are_refused_with_the_place() {
             command.args(["--bind", "127.0.0.1:0"]);
         }
         command.arg(flag).arg(&file);
-        let shown = run(command.current_dir(dir.path()), "", Duration::from_secs(30));
+        let shown = run(command.current_dir(dir.path()), "");
         assert!(!shown.stderr.contains("s3cret"), "{}", shown.all());
         refused(command, 1, wanted);
     }
@@ -267,7 +267,6 @@ fn memory_is_forgotten_and_files_are_not() {
                     .env("KUBECONFIG", home.kubeconfig())
                     .env("HOME", home.path()),
                 "",
-                Duration::from_secs(30),
             )
         };
         let server = home.serve();
@@ -286,7 +285,7 @@ fn memory_is_forgotten_and_files_are_not() {
 fn a_quiet_server_says_nothing_and_an_interrupt_ends_it_well() {
     let home = Home::with(&["--quiet"]);
     let server = home.launch();
-    crate::process::eventually("the kubeconfig", Duration::from_secs(30), || {
+    crate::process::eventually("the kubeconfig", || {
         home.kubeconfig().is_file().then_some(())
     });
     let (status, log) = server.stop_by("INT");

@@ -6,9 +6,6 @@ use crate::server::Home;
 use crate::tools;
 use serde_json::Value;
 use std::process::Command;
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Runs one of the peers to its end and gives the JSON lines it printed.
 fn peers(home: &Home, arguments: &[&str]) -> Option<Vec<Value>> {
@@ -19,7 +16,6 @@ fn peers(home: &Home, arguments: &[&str]) -> Option<Vec<Value>> {
             .arg("--kubeconfig")
             .arg(home.kubeconfig()),
         "",
-        PATIENCE,
     );
     let lines: Vec<Value> = output
         .stdout
@@ -61,7 +57,7 @@ fn many_writers_of_one_object_lose_no_update() {
 fn a_manager_of_controller_runtime_reconciles_and_its_objects_are_collected() {
     let home = Home::new();
     let _server = home.serve();
-    peers(&home, &["manager", "--gc-within", "30s"]);
+    peers(&home, &["manager", "--gc-within", "2m"]);
 }
 
 #[test]
@@ -81,27 +77,28 @@ fn one_candidate_leads_at_a_time_and_the_next_takes_over() {
     let candidate = |name: &str| {
         let mut command = Command::new(&program);
         command
-            .args(["leaderelect", "--identity", name, "--for", "60s"])
-            .args(["--lease", "3s", "--kubeconfig"])
+            .args(["leaderelect", "--identity", name, "--for", "10m"])
+            // Long enough that no leader loses it to a machine that has other things to do.
+            .args(["--lease", "30s", "--kubeconfig"])
             .arg(home.kubeconfig());
         Followed::start(name, &mut command)
     };
-    let next = |who: &mut Followed, wanted: &str| {
-        let line = who.json(Duration::from_secs(30));
-        let said = format!(
-            "{} {}",
-            line["type"].as_str().unwrap_or_default(),
-            line["identity"].as_str().unwrap_or_default()
-        );
-        assert_eq!(said, wanted);
+    // Nobody leads for a moment between two leaders; whether a candidate looks just then is chance.
+    let next = |who: &mut Followed| loop {
+        let line = who.json();
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let said = (text("type"), text("identity"));
+        if said != ("LEADER".to_owned(), String::new()) {
+            return said;
+        }
     };
     // Two threads of the candidate print these; their order is its own.
     let leads = |who: &mut Followed, name: &str| {
         let mut said: Vec<_> = (0..3)
             .map(|_| {
-                let line = who.json(Duration::from_secs(30));
-                assert_eq!(line["identity"], name, "{line}");
-                line["type"].as_str().unwrap_or_default().to_owned()
+                let (kind, identity) = next(who);
+                assert_eq!(identity, name, "{kind}");
+                kind
             })
             .collect();
         said.sort();
@@ -110,7 +107,7 @@ fn one_candidate_leads_at_a_time_and_the_next_takes_over() {
     let mut first = candidate("first");
     leads(&mut first, "first");
     let mut second = candidate("second");
-    next(&mut second, "LEADER first");
+    assert_eq!(next(&mut second), ("LEADER".to_owned(), "first".to_owned()));
     let rest = first.stop();
     assert!(
         rest.iter().any(|line| line.contains("STOPPED")),

@@ -14,8 +14,6 @@ use std::process::Command;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// Says of every pod that it runs and is ready, as kubelets do; ends when dropped.
 struct Kubelet(#[expect(dead_code, reason = "its tasks end with it")] Runtime);
 
@@ -66,7 +64,7 @@ fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
     let _kubelet = Kubelet::start(&kubectl.home);
     let rolled_out = || {
         kubectl.says(
-            "rollout status deployment/web --timeout=120s",
+            "rollout status deployment/web --timeout=240s",
             &["deployment \"web\" successfully rolled out"],
         );
     };
@@ -80,7 +78,7 @@ fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
         assert_eq!(numbers.join(" "), wanted, "{history}");
     };
     let pods = |wanted: usize| {
-        eventually("that many pods", PATIENCE, || {
+        eventually("that many pods", || {
             let names = kubectl.gives("get pods -l app=web -o name");
             (names.lines().count() == wanted).then_some(())
         });
@@ -147,7 +145,7 @@ fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
 
     // Who is in the way is deleted first: the foreground waits for sets and pods.
     kubectl.says(
-        "delete deployment web --cascade=foreground --timeout=120s",
+        "delete deployment web --cascade=foreground --timeout=240s",
         &["deleted"],
     );
     assert_eq!(kubectl.gives("get rs,pods -o name"), "");

@@ -8,9 +8,6 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The blocks of YAML in the documentation: the definition, an object in v1, and what it is in v2.
 fn examples() -> Vec<String> {
@@ -24,7 +21,7 @@ fn examples() -> Vec<String> {
 fn define(kubectl: &Kubectl, definition: &str) {
     kubectl.says_for("apply -f -", definition, &["foos.example.com"]);
     kubectl.says(
-        "wait --for=condition=Established crd/foos.example.com --timeout=60s",
+        "wait --for=condition=Established crd/foos.example.com --timeout=240s",
         &["condition met"],
     );
 }
@@ -60,7 +57,6 @@ fn kubectl_works_in_either_version_of_a_kind_that_converts_itself() {
             .command("edit foos.v2.example.com web")
             .env("KUBE_EDITOR", "sed -i s/localhost/elsewhere/"),
         "",
-        PATIENCE,
     );
     assert!(edited.status.success(), "{}", edited.all());
     assert_eq!(v1("{.spec.endpoint}"), "elsewhere:8080");
@@ -202,7 +198,7 @@ fn migrate(home: &Home, arguments: &[&str]) -> Output {
         .arg("--kubeconfig")
         .arg(home.kubeconfig())
         .args(arguments);
-    run(&mut command, "", PATIENCE)
+    run(&mut command, "")
 }
 
 #[test]
@@ -281,7 +277,7 @@ fn an_old_version_is_retired_after_a_migration_and_a_restart() {
         kubectl.gives("get foos web-3 -o 'jsonpath={.apiVersion} {.spec.host}'"),
         "example.com/v2 localhost"
     );
-    kubectl.says("delete crd foos.example.com --timeout=60s", &["deleted"]);
+    kubectl.says("delete crd foos.example.com --timeout=240s", &["deleted"]);
 }
 
 /// The definition without v1, and with nothing to convert.
@@ -334,7 +330,7 @@ fn what_cannot_be_migrated_is_said_and_stays() {
         "{}",
         nobody.all()
     );
-    let help = run(&mut bareboat(["migrate", "--help"]), "", PATIENCE);
+    let help = run(&mut bareboat(["migrate", "--help"]), "");
     for words in [
         "status.storedVersions",
         "--dry-run",

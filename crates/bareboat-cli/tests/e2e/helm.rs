@@ -7,9 +7,7 @@ use crate::process::{Output, eventually, run};
 use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(120);
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/helm/chart");
 const ENDED: &str = r#"{"status":{"startTime":"2026-01-01T00:00:00Z","completionTime":"2026-01-01T00:00:01Z","succeeded":1,"conditions":[{"type":"SuccessCriteriaMet","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"},{"type":"Complete","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"}]}}"#;
 
@@ -34,7 +32,7 @@ impl Helm {
             .env("KUBECONFIG", self.kubectl.home.kubeconfig())
             .env("HOME", self.kubectl.home.path())
             .current_dir(self.kubectl.home.path());
-        run(&mut command, "", PATIENCE)
+        run(&mut command, "")
     }
 
     fn says(&self, words: &[&str], wanted: &[&str]) {
@@ -54,7 +52,7 @@ impl Helm {
         let before = job();
         std::thread::scope(|scope| {
             let helm = scope.spawn(|| self.says(words, wanted));
-            eventually("the hook is there", PATIENCE, || {
+            eventually("the hook is there", || {
                 let now = job();
                 (helm.is_finished() || (!now.is_empty() && now != before)).then_some(())
             });

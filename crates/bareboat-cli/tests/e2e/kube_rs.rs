@@ -1,6 +1,7 @@
 //! kube-rs with the administrator's kubeconfig: a reflector that lives through restarts, and the
 //! ordinary calls of its typed client.
 
+use crate::process::PATIENCE;
 use crate::server::Home;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -79,7 +80,7 @@ async fn reflects_across_restarts(settings: watcher::Config) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(45), waiting).await;
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
     following.abort();
     let told = told.lock().unwrap().clone();
     assert!(waited.is_ok(), "the reflector stays behind: {told:?}");
@@ -180,7 +181,7 @@ async fn a_graceful_stop_ends_watches_without_an_error() {
         .unwrap();
     let (status, log) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
     assert_eq!(status.code(), Some(0), "{log}");
-    let events = tokio::time::timeout(Duration::from_secs(10), watching)
+    let events = tokio::time::timeout(PATIENCE, watching)
         .await
         .expect("the watch ends with the server")
         .unwrap()

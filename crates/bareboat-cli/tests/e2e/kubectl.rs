@@ -16,14 +16,13 @@ mod subresources;
 mod views;
 mod workloads;
 
-use crate::process::{Output, run};
+use crate::process::{Output, PATIENCE, run};
 use crate::server::{Home, Running};
 use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(90);
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A kubectl with a server of its own.
 pub(crate) struct Kubectl {
@@ -70,7 +69,7 @@ impl Kubectl {
     }
 
     fn run(&self, line: &str, input: &str) -> Output {
-        run(&mut self.command(line), input, PATIENCE)
+        run(&mut self.command(line), input)
     }
 
     /// What kubectl prints; it must succeed.
@@ -101,6 +100,28 @@ impl Kubectl {
                 "kubectl {line}: {words:?} is not in {}",
                 output.all()
             );
+        }
+    }
+
+    /// Asks until the words are in the answer, and gives that.
+    pub(crate) fn until(&self, line: &str, wanted: &str) -> String {
+        self.until_so(line, wanted, true)
+    }
+
+    /// Asks until the words are in the answer no more.
+    pub(crate) fn until_no_more(&self, line: &str, unwanted: &str) {
+        self.until_so(line, unwanted, false);
+    }
+
+    fn until_so(&self, line: &str, words: &str, there: bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let given = spaced(&self.gives(line));
+            if given.contains(words) == there {
+                return given;
+            }
+            assert!(begun.elapsed() < PATIENCE, "kubectl {line}: {given}");
+            sleep(Duration::from_millis(50));
         }
     }
 

@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use std::process::Command;
-use std::time::Duration;
 
 const TOKEN: &str = "t0ken-that-nobody-may-read";
 const PASSWORD: &str = "passw0rd-that-nobody-may-read";
@@ -61,7 +60,6 @@ async fn tokens_keys_and_secrets_are_in_no_log() {
                     .arg(format!("--token={token}"))
                     .env("HOME", home.path()),
                 "",
-                Duration::from_secs(30),
             );
             assert_eq!(output.status.success(), right, "{}", output.all());
             assert_eq!(output.stdout.contains(ENCODED), right);

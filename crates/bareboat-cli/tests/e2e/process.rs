@@ -7,6 +7,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
+/// How long anything may take on a busy machine. Only what fails waits so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
 /// What a program said until it ended.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -21,8 +24,8 @@ impl Output {
     }
 }
 
-/// Runs a program to its end; one that takes longer than it may is killed and fails the test.
-pub(crate) fn run(command: &mut Command, input: &str, within: Duration) -> Output {
+/// Runs a program to its end; one that loses all patience is killed and fails the test.
+pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     let shown = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::piped())
@@ -36,11 +39,11 @@ pub(crate) fn run(command: &mut Command, input: &str, within: Duration) -> Outpu
     let feeding = spawn(move || drop(stdin.write_all(input.as_bytes())));
     let stdout = drain(child.stdout.take().unwrap());
     let stderr = drain(child.stderr.take().unwrap());
-    let status = wait(&mut child, within);
+    let status = wait(&mut child);
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
     feeding.join().unwrap();
     let Some(status) = status else {
-        panic!("{shown} did not end within {within:?}:\n{stdout}\n{stderr}");
+        panic!("{shown} did not end within {PATIENCE:?}:\n{stdout}\n{stderr}");
     };
     Output {
         status,
@@ -50,8 +53,8 @@ pub(crate) fn run(command: &mut Command, input: &str, within: Duration) -> Outpu
 }
 
 /// Waits for the end of a child, and kills it when that does not come in time.
-pub(crate) fn wait(child: &mut Child, within: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + within;
+pub(crate) fn wait(child: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return Some(status);
@@ -122,8 +125,8 @@ impl Followed {
     }
 
     /// The next line.
-    pub(crate) fn line(&mut self, within: Duration) -> String {
-        match self.lines.recv_timeout(within) {
+    pub(crate) fn line(&mut self) -> String {
+        match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
                 self.seen.push(line.clone());
                 line
@@ -132,7 +135,7 @@ impl Followed {
                 let seen = self.seen.join("\n");
                 let complaints = self.end();
                 panic!(
-                    "{}: no line within {within:?} ({why}); before it:\n{seen}\nit complained:\n{complaints}",
+                    "{}: no line within {PATIENCE:?} ({why}); before it:\n{seen}\nit complained:\n{complaints}",
                     self.name
                 );
             }
@@ -140,8 +143,8 @@ impl Followed {
     }
 
     /// The next line as JSON.
-    pub(crate) fn json(&mut self, within: Duration) -> Value {
-        let line = self.line(within);
+    pub(crate) fn json(&mut self) -> Value {
+        let line = self.line();
         serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("{}: {error} in {line}", self.name))
     }
@@ -149,7 +152,7 @@ impl Followed {
     /// Asks the program to end and gives the lines it still had.
     pub(crate) fn stop(mut self) -> Vec<String> {
         signal(&self.child, "TERM");
-        let ended = wait(&mut self.child, Duration::from_secs(10));
+        let ended = wait(&mut self.child);
         assert!(ended.is_some(), "{} does not end", self.name);
         self.lines.iter().collect()
     }
@@ -171,13 +174,13 @@ impl Drop for Followed {
 }
 
 /// Asks again and again until there is an answer.
-pub(crate) fn eventually<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + within;
+pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(Instant::now() < deadline, "not within {within:?}: {what}");
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
         sleep(Duration::from_millis(50));
     }
 }

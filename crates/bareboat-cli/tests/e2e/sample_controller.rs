@@ -6,9 +6,6 @@ use crate::kubectl::fixtures::{FOOS, define};
 use crate::process::{Followed, eventually};
 use crate::tools;
 use std::process::Command;
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(90);
 
 fn example(name: &str, deployment: &str) -> String {
     format!(
@@ -31,14 +28,14 @@ fn the_sample_controller_of_kubernetes_keeps_a_deployment_for_each_foo() {
     let _controller = Followed::start("sample-controller", &mut command);
 
     kubectl.gives_for("create -f -", &example("example", "web"));
-    kubectl.says("wait --for=create deployment/web --timeout=90s", &[]);
+    kubectl.says("wait --for=create deployment/web --timeout=240s", &[]);
     let uid = kubectl.gives("get foo example -o 'jsonpath={.metadata.uid}'");
     assert_eq!(
         kubectl.gives("get deployment web -o 'jsonpath={.metadata.ownerReferences[*].uid}'"),
         uid
     );
     let described = |what: &str, words: &[&str]| {
-        eventually(what, PATIENCE, || {
+        eventually(what, || {
             let text = kubectl.gives(&format!("describe foo {what}"));
             words.iter().all(|word| text.contains(word)).then_some(())
         });
@@ -58,12 +55,12 @@ fn the_sample_controller_of_kubernetes_keeps_a_deployment_for_each_foo() {
         r#"patch deployment web --subresource=status -p '{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}'"#,
     );
     kubectl.says(
-        "wait --for='jsonpath={.status.availableReplicas}=1' foo/example --timeout=90s",
+        "wait --for='jsonpath={.status.availableReplicas}=1' foo/example --timeout=240s",
         &["condition met"],
     );
     kubectl.gives(r#"patch foo example --type=merge -p '{"spec":{"replicas":3}}'"#);
     kubectl.says(
-        "wait --for='jsonpath={.spec.replicas}=3' deployment/web --timeout=90s",
+        "wait --for='jsonpath={.spec.replicas}=3' deployment/web --timeout=240s",
         &["condition met"],
     );
 
@@ -80,7 +77,7 @@ fn the_sample_controller_of_kubernetes_keeps_a_deployment_for_each_foo() {
     );
 
     kubectl.says("delete foo example", &["deleted"]);
-    kubectl.says("wait --for=delete deployment/web --timeout=90s", &[]);
+    kubectl.says("wait --for=delete deployment/web --timeout=240s", &[]);
     assert_eq!(
         kubectl.gives("get deployments -o name"),
         "deployment.apps/taken\n"

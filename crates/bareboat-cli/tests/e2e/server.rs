@@ -1,24 +1,23 @@
 //! A server process: `bareboat serve` on a directory that goes with the test.
 
-use crate::process::{drain, signal, wait};
+use crate::process::{PATIENCE, drain, signal, wait};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{JoinHandle, spawn};
 use tempfile::TempDir;
-
-/// How long a server may take to start or to stop on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory for a server, which outlives its processes.
 pub(crate) struct Home {
     dir: TempDir,
-    port: u16,
+    port: Port,
     flags: Vec<String>,
 }
 
@@ -32,7 +31,7 @@ impl Home {
     pub(crate) fn with(flags: &[&str]) -> Home {
         Home {
             dir: tempfile::tempdir().unwrap(),
-            port: free_port(),
+            port: Port::free(),
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         }
     }
@@ -54,7 +53,7 @@ impl Home {
 
     /// The address clients use.
     pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("127.0.0.1:{}", self.port.number)
     }
 
     /// Starts a server and waits for its greeting.
@@ -101,14 +100,31 @@ pub(crate) fn bareboat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Co
 
 /// A port that nobody has, below those the system gives to whoever asks for any: a server that is
 /// down for a moment finds its own free again.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let seed = u16::try_from(std::process::id() % 8000).unwrap();
-    loop {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 20_000 + (seed + step) % 10_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
+pub(crate) struct Port {
+    pub(crate) number: u16,
+    /// Locked as long as the port is taken, also while nobody listens: suites that run side by side
+    /// share the ports. Where nothing can be locked, chance has to do.
+    _claim: Option<File>,
+}
+
+impl Port {
+    /// Takes one.
+    pub(crate) fn free() -> Port {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let seed = u16::try_from(std::process::id() % 8000).unwrap();
+        let claims = std::env::temp_dir().join("bareboat-test-ports");
+        let _ = std::fs::create_dir_all(&claims);
+        loop {
+            let step = NEXT.fetch_add(1, Ordering::Relaxed);
+            let number = 20_000 + (seed + step) % 10_000;
+            let claim = File::create(claims.join(number.to_string())).ok();
+            let ours = claim.as_ref().is_none_or(|claim| claim.try_lock().is_ok());
+            if ours && TcpListener::bind(("127.0.0.1", number)).is_ok() {
+                return Port {
+                    number,
+                    _claim: claim,
+                };
+            }
         }
     }
 }
@@ -116,7 +132,7 @@ pub(crate) fn free_port() -> u16 {
 /// A server process; dropped, it is killed.
 pub(crate) struct Running {
     child: Child,
-    stdout: Option<BufReader<std::process::ChildStdout>>,
+    stdout: Mutex<Receiver<String>>,
     stderr: Option<JoinHandle<String>>,
     /// What it said on standard output so far.
     pub(crate) greeting: String,
@@ -131,8 +147,17 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (to, stdout) = sync_channel(4096);
+        spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if to.send(line).is_err() {
+                    return;
+                }
+            }
+        });
         Running {
-            stdout: Some(BufReader::new(child.stdout.take().unwrap())),
+            stdout: Mutex::new(stdout),
             stderr: Some(drain(child.stderr.take().unwrap())),
             child,
             greeting: String::new(),
@@ -141,16 +166,24 @@ impl Running {
 
     /// Waits for the last line of the greeting, which comes when all is open.
     pub(crate) fn ready(&mut self) {
-        let stdout = self.stdout.as_mut().expect("not stopped");
         while !self.greeting.contains("kubectl get namespaces") {
-            if stdout.read_line(&mut self.greeting).unwrap() == 0 {
-                let status = self.child.wait().unwrap();
-                let stderr = self.stderr.take().expect("not stopped").join().unwrap();
-                panic!(
-                    "the server did not start ({status}): {}{stderr}",
-                    self.greeting
-                );
-            }
+            let said = self.stdout.get_mut().unwrap().recv_timeout(PATIENCE);
+            let why = match said {
+                Ok(line) => {
+                    self.greeting.push_str(&line);
+                    self.greeting.push('\n');
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => "it says nothing",
+                Err(RecvTimeoutError::Disconnected) => "it ended",
+            };
+            let _ = self.child.kill();
+            let status = self.child.wait().unwrap();
+            let stderr = self.stderr.take().expect("not stopped").join().unwrap();
+            panic!(
+                "the server did not start, {why} ({status}): {}{stderr}",
+                self.greeting
+            );
         }
     }
 
@@ -181,7 +214,7 @@ impl Running {
     /// Any signal that asks for an end, and how it ended with what it had logged.
     pub(crate) fn stop_by(mut self, name: &str) -> (ExitStatus, String) {
         signal(&self.child, name);
-        let status = wait(&mut self.child, PATIENCE).expect("the server stops when asked");
+        let status = wait(&mut self.child).expect("the server stops when asked");
         let stderr = self.stderr.take().expect("not stopped").join().unwrap();
         (status, stderr)
     }

@@ -86,7 +86,10 @@ impl Place {
     }
 }
 
-/// How long ago an object was last changed, as far as its metadata tell; found without reading all of it.
+/// Metadata tell times in whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How long ago an object was last changed at least, as far as its metadata tell; found without reading all of it.
 pub(super) fn age(entry: &Entry) -> Duration {
     let json = entry.json();
     let texts = |member: &'static [u8]| {
@@ -101,7 +104,9 @@ pub(super) fn age(entry: &Entry) -> Duration {
     let times = times.filter_map(|time| time.parse::<jiff::Timestamp>().ok());
     times.max().map_or(Duration::ZERO, |time| {
         let passed = jiff::Timestamp::now().duration_since(time);
-        Duration::try_from(passed).unwrap_or(Duration::ZERO)
+        let passed = Duration::try_from(passed).unwrap_or(Duration::ZERO);
+        // It may have been at the end of its second: nothing ends before its time.
+        passed.saturating_sub(SECOND)
     })
 }
 
@@ -147,6 +152,19 @@ mod tests {
         let difference = age(&entry("yesterday")).abs_diff(age(&entry("2020-01-02T00:00:00Z")));
         assert!(difference.abs_diff(Duration::from_secs(86_400)) < Duration::from_secs(600));
         assert_eq!(age(&entry("2999-01-01T00:00:00Z")), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_object_is_older_than_it_is() {
+        let changed = jiff::Timestamp::now();
+        let second = changed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let entry = Entry::new("a".into(), 1, &object("a", &second), 0).expect("an object");
+        let told = age(&entry);
+        let passed = jiff::Timestamp::now().duration_since(changed);
+        assert!(
+            told <= Duration::try_from(passed).expect("time passes"),
+            "{told:?}"
+        );
     }
 
     #[tokio::test]

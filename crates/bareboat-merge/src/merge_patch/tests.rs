@@ -98,7 +98,7 @@ fn many_members_merge_in_linear_time() {
     });
     check(members(0..90_000), nulls, value!({}));
     assert!(
-        start.elapsed().as_secs() < 20,
+        start.elapsed().as_secs() < 120,
         "quadratic merging would take minutes"
     );
 }

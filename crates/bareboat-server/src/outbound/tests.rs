@@ -228,9 +228,10 @@ fn only_sound_addresses_are_called() {
 
 #[tokio::test]
 async fn whoever_is_not_there_is_said_to_be_not_there() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // Bound, so that nobody else gets the port; nobody listens.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = closed.local_addr().unwrap().port();
     let url = format!("https://127.0.0.1:{port}");
     let (_, pem, _) = self_signed(IsCa::NoCa);
     let nobody = Destination::new(&Address::Url(url), "", &BASE64_STANDARD.encode(pem)).unwrap();

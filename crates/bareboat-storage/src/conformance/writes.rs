@@ -158,7 +158,7 @@ pub fn revisions_rise_and_are_never_zero(site: &dyn Site) {
         let waited = store.wait_for(last + 1, Duration::from_millis(20)).await;
         assert!(!waited, "nothing came");
         let resource = store.resource("core/configmaps");
-        let wait = store.wait_for(last + 1, Duration::from_secs(20));
+        let wait = store.wait_for(last + 1, Duration::from_secs(60));
         let (waited, _) = tokio::join!(wait, put(&store, &resource, "ns/x", 99));
         assert!(waited);
         store.close().await;

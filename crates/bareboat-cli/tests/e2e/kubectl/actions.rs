@@ -46,14 +46,14 @@ fn a_node_is_drained_as_far_as_budgets_allow() {
     allow(1);
     // One may go, the other has to wait for somebody to say that there is another in its place.
     kubectl.refuses(
-        "drain hull --force --grace-period=0 --timeout=3s",
+        "drain hull --force --grace-period=0 --timeout=15s",
         &["Cannot evict pod as it would violate the pod's disruption budget."],
     );
     let left = kubectl.gives("get pods -o name");
     assert_eq!(left.lines().count(), 1, "{left}");
     allow(1);
     kubectl.says(
-        "drain hull --force --grace-period=0 --timeout=60s",
+        "drain hull --force --grace-period=0 --timeout=240s",
         &["evicted", "node/hull drained"],
     );
     assert_eq!(kubectl.gives("get pods -o name"), "");

@@ -181,7 +181,7 @@ fn a_node_without_a_kubelet_is_an_object_like_others() {
     );
     kubectl.says("get nodes", &["hull Ready mast"]);
     kubectl.says(
-        "wait --for=condition=Ready node/hull --timeout=20s",
+        "wait --for=condition=Ready node/hull --timeout=240s",
         &["condition met"],
     );
     kubectl.says("delete node hull", &["deleted"]);
@@ -265,10 +265,10 @@ fn what_is_waited_for_comes_or_is_named() {
         "wait --for='jsonpath={.status.podIP}' pod/shell",
         "wait --for=create pod/shell",
     ] {
-        kubectl.says(&format!("{line} --timeout=20s"), &["condition met"]);
+        kubectl.says(&format!("{line} --timeout=240s"), &["condition met"]);
     }
     kubectl.says("get pod shell -o wide", &["shell 0/1 Running", "10.1.0.9"]);
     kubectl.says("delete pod shell --wait=false", &["deleted"]);
-    kubectl.says("wait --for=delete pod/shell --timeout=60s", &[]);
+    kubectl.says("wait --for=delete pod/shell --timeout=240s", &[]);
     kubectl.refuses("get pod shell", &["NotFound"]);
 }

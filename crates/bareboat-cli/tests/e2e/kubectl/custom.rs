@@ -60,7 +60,7 @@ pub(super) fn cron_tab(name: &str) -> String {
 pub(super) fn define(kubectl: &Kubectl) {
     kubectl.says_for("apply -f -", CRON_TABS, &["created"]);
     kubectl.says(
-        "wait --for=condition=Established crd/crontabs.stable.example.com --timeout=20s",
+        "wait --for=condition=Established crd/crontabs.stable.example.com --timeout=240s",
         &["condition met"],
     );
 }
@@ -212,7 +212,7 @@ fn status_and_scale_of_a_custom_kind_are_doors_of_their_own() {
     assert_eq!(get("{.status.phase} {.spec.replicas}"), "Ready 3");
     assert_eq!(get("{.metadata.generation}"), before);
     kubectl.says(
-        "wait --for='jsonpath={.status.phase}=Ready' ct/one --timeout=10s",
+        "wait --for='jsonpath={.status.phase}=Ready' ct/one --timeout=240s",
         &["condition met"],
     );
     kubectl.refuses(
@@ -235,7 +235,7 @@ fn a_definition_can_change_and_what_is_wrong_with_one_is_said() {
     assert_ne!(more, CRON_TABS);
     kubectl.says_for("apply -f -", &more, &["configured"]);
     // An old object shows a new default at once.
-    crate::process::eventually("the default is shown", super::PATIENCE, || {
+    crate::process::eventually("the default is shown", || {
         (kubectl.gives("get ct one -o 'jsonpath={.spec.shell}'") == "sh").then_some(())
     });
     kubectl.refuses_for(

@@ -15,7 +15,7 @@ fn a_namespace_goes_with_all_that_is_in_it() {
     kubectl.gives("create deployment web --image=nginx -n doomed");
     kubectl.gives_for("create -n doomed -f -", &cron_tab("one"));
     kubectl.says(
-        "delete namespace doomed --timeout=60s",
+        "delete namespace doomed --timeout=240s",
         &["namespace \"doomed\" deleted"],
     );
     kubectl.refuses("get namespace doomed", &["NotFound"]);
@@ -42,11 +42,11 @@ fn nothing_new_is_let_into_a_namespace_that_goes_and_a_finalizer_holds_it() {
         &["is forbidden", "because it is being terminated"],
     );
     kubectl.says(
-        "wait --for=condition=NamespaceFinalizersRemaining ns/doomed --timeout=60s",
+        "wait --for=condition=NamespaceFinalizersRemaining ns/doomed --timeout=240s",
         &["condition met"],
     );
     kubectl.gives(r#"patch cm held -n doomed --type=merge -p '{"metadata":{"finalizers":null}}'"#);
-    kubectl.says("wait --for=delete ns/doomed --timeout=60s", &[]);
+    kubectl.says("wait --for=delete ns/doomed --timeout=240s", &[]);
     kubectl.refuses("get ns doomed", &["NotFound"]);
 }
 
@@ -60,7 +60,7 @@ fn a_definition_goes_with_its_instances() {
         kubectl.gives_for("create -f -", &cron_tab(name));
     }
     kubectl.says(
-        "delete crd crontabs.stable.example.com --timeout=60s",
+        "delete crd crontabs.stable.example.com --timeout=240s",
         &["deleted"],
     );
     kubectl.refuses(
@@ -88,13 +88,13 @@ fn what_is_owned_goes_with_its_owner_or_stays_as_an_orphan() {
         kubectl.gives(&format!("create cm {owner}"));
         owned(&format!("of-{owner}"), owner);
         kubectl.says(
-            &format!("delete cm {owner} --cascade={owner} --timeout=60s"),
+            &format!("delete cm {owner} --cascade={owner} --timeout=240s"),
             &["deleted"],
         );
     }
     // The foreground waited for it.
     kubectl.refuses("get cm of-foreground", &["NotFound"]);
-    kubectl.says("wait --for=delete cm/of-background --timeout=60s", &[]);
+    kubectl.says("wait --for=delete cm/of-background --timeout=240s", &[]);
     assert_eq!(
         kubectl.gives("get cm of-orphan -o 'jsonpath={.metadata.name}{.metadata.ownerReferences}'"),
         "of-orphan"

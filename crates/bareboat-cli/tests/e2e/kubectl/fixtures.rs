@@ -2,7 +2,6 @@
 //! VirtualMachine after KubeVirt, and Foo. CronTab has a module to itself.
 
 use super::Kubectl;
-use std::os::unix::fs::PermissionsExt as _;
 
 const VIRTUAL_SERVICES: &str = include_str!("definitions/virtual-services.yaml");
 const VIRTUAL_MACHINES: &str = include_str!("definitions/virtual-machines.yaml");
@@ -13,7 +12,7 @@ pub(crate) const FOOS: &str = include_str!("definitions/foos.yaml");
 pub(crate) fn define(kubectl: &Kubectl, definition: &str, name: &str) {
     kubectl.says_for("apply -f -", definition, &[&format!("{name} created")]);
     kubectl.says(
-        &format!("wait --for=condition=Established crd/{name} --timeout=20s"),
+        &format!("wait --for=condition=Established crd/{name} --timeout=240s"),
         &["condition met"],
     );
 }
@@ -184,21 +183,19 @@ fn virtual_machines_have_a_life_in_their_status() {
 
     // The status is edited through its own door, and the spec cannot come along.
     let editor = kubectl.home.path().join("editor");
-    let script = "#!/bin/sh\nsed -i -e 's/runStrategy: Always/runStrategy: Halted/' -e '$a status: {printableStatus: Running, \
+    let script = "sed -i -e 's/runStrategy: Always/runStrategy: Halted/' -e '$a status: {printableStatus: Running, \
                   conditions: [{type: Ready, status: \"True\"}]}' \"$1\"\n";
     std::fs::write(&editor, script).unwrap();
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let edited = crate::process::run(
         kubectl
             .command("edit vm testvm --subresource=status")
-            .env("KUBE_EDITOR", &editor),
+            .env("KUBE_EDITOR", format!("sh {}", editor.display())),
         "",
-        super::PATIENCE,
     );
     assert!(edited.stdout.contains("testvm edited"), "{}", edited.all());
     kubectl.says("get vm -o wide", &["Running True Always"]);
     kubectl.says(
-        "wait --for=condition=Ready vm/testvm --timeout=20s",
+        "wait --for=condition=Ready vm/testvm --timeout=240s",
         &["condition met"],
     );
     kubectl.refuses(
@@ -260,7 +257,7 @@ fn foos_are_in_a_group_that_is_protected() {
         &["Available Replicas: 1", "Events: <none>"],
     );
     kubectl.says(
-        "delete crd foos.samplecontroller.k8s.io --timeout=60s",
+        "delete crd foos.samplecontroller.k8s.io --timeout=240s",
         &["deleted"],
     );
     // What kubectl remembers of discovery decides in which words.

@@ -1,34 +1,14 @@
 //! Quotas, limits and roles made of others, as kubectl shows them; and a server with few kinds.
 
 use super::Kubectl;
-use std::time::{Duration, Instant};
-
-/// Asks until the answer is the right one.
-fn until(kubectl: &Kubectl, line: &str, wanted: &str) {
-    let begun = Instant::now();
-    loop {
-        let given = kubectl.gives(line);
-        if given
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .contains(wanted)
-        {
-            return;
-        }
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "kubectl {line}: {given}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 #[test]
 fn quotas_are_created_described_and_enforced() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
+    // It is among what is counted, and comes when the server has started.
+    kubectl.until("get configmaps", "kube-root-ca.crt");
     kubectl.says(
         "create quota small --hard=count/configmaps=3,pods=1,requests.cpu=1",
         &["resourcequota/small created"],
@@ -44,14 +24,14 @@ fn quotas_are_created_described_and_enforced() {
         &["failed quota: small: must specify requests.cpu for: greedy"],
     );
     // The third is kube-root-ca.crt.
-    until(&kubectl, "describe quota small", "count/configmaps 3 3");
-    until(&kubectl, "describe namespace default", "Resource Quotas");
+    kubectl.until("describe quota small", "count/configmaps 3 3");
+    kubectl.until("describe namespace default", "Resource Quotas");
     kubectl.says(
         "get quota",
         &["NAME REQUEST LIMIT AGE small count/configmaps: 3/3"],
     );
     kubectl.says("delete configmap one", &["deleted"]);
-    until(&kubectl, "describe quota small", "count/configmaps 2 3");
+    kubectl.until("describe quota small", "count/configmaps 2 3");
     kubectl.says("create configmap three", &["created"]);
 }
 
@@ -89,19 +69,9 @@ fn cluster_roles_are_made_of_others() {
         &["created"],
     );
     kubectl.says("label clusterrole part to=sum", &["labeled"]);
-    until(&kubectl, "describe clusterrole sum", "pods [] [] [get]");
+    kubectl.until("describe clusterrole sum", "pods [] [] [get]");
     kubectl.says("delete clusterrole part", &["deleted"]);
-    let begun = Instant::now();
-    while kubectl
-        .gives("get clusterrole sum -o 'jsonpath={.rules}'")
-        .contains("pods")
-    {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "rules outlive their role"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    kubectl.until_no_more("get clusterrole sum -o 'jsonpath={.rules}'", "pods");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn published_definitions_install_and_serve() {
         kubectl.gives(&format!("apply --server-side -f '{}'", path.display()));
     }
     kubectl.says(
-        "wait --for=condition=Established crd --all --timeout=60s",
+        "wait --for=condition=Established crd --all --timeout=240s",
         &["certificates.cert-manager.io condition met"],
     );
     let names = kubectl.gives("get crd -o name");

@@ -112,7 +112,7 @@ fn the_page_about_subresources_is_true() {
     let (definition, machine) = example.split_once("---\n").unwrap();
     kubectl.says_for("apply -f -", definition, &["created"]);
     let established =
-        "wait --for=condition=Established crd/virtualmachines.vms.example.com --timeout=30s";
+        "wait --for=condition=Established crd/virtualmachines.vms.example.com --timeout=240s";
     kubectl.says(established, &["condition met"]);
     kubectl.says_for("apply -f -", machine, &["created"]);
     std::fs::write(kubectl.home.path().join("request.json"), "{}").unwrap();

@@ -158,7 +158,7 @@ async fn hostile_selectors_are_refused_quickly() {
             }
         }
     }
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
     unharmed(&server, "hostile selectors").await;
 }
 

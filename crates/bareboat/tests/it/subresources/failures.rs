@@ -3,9 +3,10 @@
 use super::*;
 use bareboat::api::kind::User;
 use bareboat::server::request::body::{BodyError, RequestBody};
+use tokio::net::TcpSocket;
 
 /// A definition whose subresources lead to somebody bad each, and one that is good.
-async fn surrounded(server: &TestServer, callers: &Ca) -> TestBackend {
+async fn surrounded(server: &TestServer, callers: &Ca) -> (TestBackend, TcpSocket) {
     let good = TestBackend::start(callers, Speaks::Http1).await;
     let babbling = Speaks::Bytes(b"SSH-2.0-hello\r\n\r\n".to_vec());
     let babbling = TestBackend::start(callers, babbling).await;
@@ -13,10 +14,12 @@ async fn surrounded(server: &TestServer, callers: &Ca) -> TestBackend {
     let wordy = TestBackend::start(callers, Speaks::Bytes(wordy.into())).await;
     let mute = TestBackend::start(callers, Speaks::Bytes(Vec::new())).await;
     let proud = TestBackend::start(&Ca::new(), Speaks::Http1).await;
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let closed = closed.local_addr().unwrap().port();
+    // Nobody else gets a port that is bound, and nobody is reached where nobody listens.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = closed.local_addr().unwrap().port();
     let mut dead = good.by_url("");
-    dead["url"] = json!(format!("https://localhost:{closed}"));
+    dead["url"] = json!(format!("https://localhost:{port}"));
     let mut stranger = good.by_url("");
     stranger["caBundle"] = babbling.by_url("")["caBundle"].clone();
     let mut misnamed = good.by_url("");
@@ -38,14 +41,14 @@ async fn surrounded(server: &TestServer, callers: &Ca) -> TestBackend {
         part("nobody", service),
     ]);
     define(server, &parts).await;
-    good
+    (good, closed)
 }
 
 #[tokio::test]
 async fn a_failure_says_whose_fault_it_is() {
     let (callers, builder) = builder();
     let server = builder.start().await;
-    let _good = surrounded(&server, &callers).await;
+    let _others = surrounded(&server, &callers).await;
     let cases = [
         (
             "good?do=redirect",
