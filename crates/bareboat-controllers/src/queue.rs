@@ -16,8 +16,14 @@ use tokio_util::task::TaskTracker;
 
 /// The first wait after a failure; it doubles with each that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
-/// The longest wait after a failure.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The longest wait after a failure: what can never succeed costs next to nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// How long to wait after so many failures in a row.
+fn wait_after(failures: u32) -> Duration {
+    let wait = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    wait.min(LONGEST_WAIT)
+}
 
 /// What became of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,8 @@ struct Inner<K> {
     running: HashSet<K>,
     failures: HashMap<K, u32>,
     later: BinaryHeap<Reverse<Later<K>>>,
+    /// Which of the entries in `later` counts for a key: each is looked at at the earliest time that was named, and once.
+    appointed: HashMap<K, (Instant, u64)>,
     count: u64,
 }
 
@@ -81,6 +89,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 running: HashSet::new(),
                 failures: HashMap::new(),
                 later: BinaryHeap::new(),
+                appointed: HashMap::new(),
                 count: 0,
             }),
             ready: Notify::new(),
@@ -136,9 +145,9 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             }
             Verdict::Retry => {
                 let failures = inner.failures.entry(key.clone()).or_insert(0);
-                let wait = FIRST_WAIT.saturating_mul(1 << (*failures).min(16));
                 *failures = failures.saturating_add(1);
-                inner.add_at(key.clone(), Instant::now() + wait.min(LONGEST_WAIT));
+                let wait = wait_after(*failures);
+                inner.add_at(key.clone(), Instant::now() + wait);
             }
         }
         if inner.dirty.contains(&key) {
@@ -160,8 +169,13 @@ impl<K: Clone + Eq + Hash> Inner<K> {
     }
 
     fn add_at(&mut self, key: K, due: Instant) {
+        let known = self.appointed.get(&key);
+        if known.is_some_and(|(earlier, _)| *earlier <= due) {
+            return;
+        }
         let number = self.count;
         self.count += 1;
+        self.appointed.insert(key.clone(), (due, number));
         self.later.push(Reverse(Later { due, number, key }));
     }
 
@@ -171,7 +185,13 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             .peek()
             .is_some_and(|Reverse(later)| later.due <= now)
         {
-            if let Some(Reverse(later)) = self.later.pop() {
+            let Some(Reverse(later)) = self.later.pop() else {
+                return;
+            };
+            // An earlier time may have been named since.
+            let appointed = self.appointed.get(&later.key).map(|(_, number)| *number);
+            if appointed == Some(later.number) {
+                self.appointed.remove(&later.key);
                 self.add(later.key);
             }
         }

@@ -60,3 +60,43 @@ async fn tries_a_failed_job_again_even_when_it_panicked() {
     assert_eq!(tries.load(Ordering::SeqCst), 3);
     worker.abort();
 }
+
+#[test]
+fn what_fails_again_and_again_is_tried_ever_more_seldom() {
+    let waits: Vec<Duration> = (1..=40).map(wait_after).collect();
+    assert_eq!(waits[0], Duration::from_millis(5));
+    assert_eq!(waits[1], Duration::from_millis(10));
+    assert!(waits.is_sorted());
+    assert_eq!(waits[39], LONGEST_WAIT);
+    // A quarter of an hour of failures is some twenty tries, not hundreds.
+    let mut passed = Duration::ZERO;
+    let within = waits.iter().take_while(|wait| {
+        passed += **wait;
+        passed < Duration::from_secs(15 * 60)
+    });
+    assert!(within.count() < 25);
+}
+
+#[tokio::test]
+async fn a_thing_has_one_appointment_however_often_it_failed() {
+    let queue = Queue::new();
+    for _ in 0..50 {
+        queue.add("a");
+        let key = queue.next().await;
+        queue.done(key, Verdict::Retry);
+    }
+    // Each failure was looked at because something happened; what waits is the earliest try alone.
+    let inner = queue.inner.lock();
+    assert_eq!((inner.appointed.len(), inner.later.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn of_several_times_the_earliest_counts() {
+    let queue = Queue::new();
+    let now = Instant::now();
+    for wait in [3600, 0, 60] {
+        queue.add_at("a", now + Duration::from_secs(wait));
+    }
+    assert_eq!(queue.next().await, "a");
+    assert!(queue.inner.lock().appointed.is_empty());
+}

@@ -16,6 +16,60 @@ const ALIAS_BUDGET: usize = 8 << 20;
 
 /// Reads the first document; what follows it is not looked at.
 pub(super) fn first_document(text: &str) -> Result<Parsed, ParseError> {
+    document(text).or_else(|error| match end_of_flow(text) {
+        // The parser looks ahead, and may not like what it sees.
+        Some(end) if end < text.len() => document(&text[..end]).map_err(|_| error),
+        _ => Err(error),
+    })
+}
+
+/// Where a document that is a collection in brackets ends.
+fn end_of_flow(text: &str) -> Option<usize> {
+    let start = text.find(|letter: char| !letter.is_ascii_whitespace())?;
+    if !text[start..].starts_with(['{', '[']) {
+        return None;
+    }
+    let mut depth = 0_usize;
+    let mut letters = text[start..].char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.checked_sub(1)?,
+            '"' | '\'' => loop {
+                match letters.next()?.1 {
+                    '\\' if letter == '"' => drop(letters.next()?),
+                    end if end == letter => break,
+                    _ => {}
+                }
+            },
+            _ => {}
+        }
+        if depth == 0 {
+            let end = start + at + 1;
+            // Before a colon it is a key, and no document.
+            let is_key = text[end..].trim_start_matches(' ').starts_with(':');
+            return (!is_key).then_some(end);
+        }
+    }
+    None
+}
+
+/// Refuses a document that says it is of another version of YAML.
+fn check_version(text: &str) -> Result<(), ParseError> {
+    let before = |line: &&str| line.starts_with(['%', '#']) || line.trim().is_empty();
+    for line in text.lines().take_while(before) {
+        if let Some(version) = line.strip_prefix("%YAML")
+            && version.split_whitespace().next() != Some("1.1")
+        {
+            let message = "found incompatible YAML document";
+            return Err(ParseError::at(text.as_bytes(), 0, message));
+        }
+    }
+    Ok(())
+}
+
+fn document(text: &str) -> Result<Parsed, ParseError> {
+    check_version(text)?;
     let options = options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH + 1,
@@ -131,6 +185,10 @@ impl<'t> Loader<'t> {
                     (value, ended.span)
                 }
                 Event::Scalar(text, style, anchor, tag) => {
+                    let in_brackets = open.last().is_some_and(|open| self.is_flow(open.span));
+                    if style == ScalarStyle::Plain && text.starts_with(':') && in_brackets {
+                        return Err(self.fault(span, "did not find expected node content"));
+                    }
                     let value = self.scalar(&text, style, tag.as_deref(), span)?;
                     self.remember(anchor, &value);
                     (value, span)
@@ -144,6 +202,12 @@ impl<'t> Loader<'t> {
                 Some(Collection::Mapping(mapping)) => self.take(mapping, value, span)?,
             }
         }
+    }
+
+    /// Whether a collection stands in brackets.
+    fn is_flow(&self, span: Span) -> bool {
+        let offset = span.start.byte_offset().unwrap_or(0);
+        matches!(self.text.as_bytes().get(offset), Some(b'{' | b'['))
     }
 
     fn next(&mut self) -> Result<(Event<'t>, Span), ParseError> {

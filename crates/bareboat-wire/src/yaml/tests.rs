@@ -275,3 +275,30 @@ proptest! {
         let _ = parse(text.as_bytes());
     }
 }
+
+#[test]
+fn what_follows_the_first_document_is_not_looked_at() {
+    // As a kube-apiserver reads them.
+    for (text, wanted) in [
+        ("{\"a\":}\"b\"}", Some("{\"a\":null}")),
+        ("{\"a\":1}}", Some("{\"a\":1}")),
+        (
+            " {a: '}', b: \"\\\"}\"} ]",
+            Some("{\"a\":\"}\",\"b\":\"\\\"}\"}"),
+        ),
+        ("{a: 1}, b", Some("{\"a\":1}")),
+        ("[1]]", Some("[1]")),
+        ("{\"a\":1]", None),
+        ("{\"a\":{\"b\":1}", None),
+        ("{\"a\",:\"1\"}", None),
+        ("{a: [:b]}", None),
+        ("a: :b", Some("{\"a\":\":b\"}")),
+        ("a: {b: ':c'}", Some("{\"a\":{\"b\":\":c\"}}")),
+        ("%YAML 1.1\n---\na: 1", Some("{\"a\":1}")),
+        ("# note\n%YAML 1.2\n---\na: 1", None),
+    ] {
+        let parsed = parse(text.as_bytes()).ok();
+        let shown = parsed.map(|parsed| parsed.value.to_string());
+        assert_eq!(shown.as_deref(), wanted, "{text}");
+    }
+}
