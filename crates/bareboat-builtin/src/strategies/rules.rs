@@ -184,7 +184,8 @@ impl Strategy for Rules {
 
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
         self.warnings
-            .filter(|_| ctx.subresource.is_none())
+            // Who changes the scale is told what there is to know of the whole.
+            .filter(|_| matches!(ctx.subresource, None | Some("scale")))
             .map_or_else(Vec::new, |warnings| warnings(new, old))
     }
 }

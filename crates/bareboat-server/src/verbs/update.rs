@@ -40,6 +40,14 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status>
     };
     authz::also(&*call.state.authorizer, &call.ask.user, &creating).await?;
     let mut object = replace.0;
+    if !object.uid().is_empty() {
+        let why = format!(
+            "Precondition failed: UID in precondition: {}, UID in object meta: ",
+            object.uid()
+        );
+        let what = call.served.kind.group_resource();
+        return Err(Status::conflict(what, object.name(), why));
+    }
     object.remove_meta("resourceVersion");
     let shown = create_object(call, Edited::new(object), &options).await?;
     call.present(StatusCode::CREATED, shown).await

@@ -217,3 +217,31 @@ async fn annotations_of_a_deployment_move_its_generation_and_labels_do_not() {
     }
     assert_eq!(generations, [1, 2, 2]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_changes_a_scale_is_told_what_is_odd_about_the_patch_and_the_object() {
+    let server = TestServer::start().await;
+    let mut object = deployment(1);
+    object["spec"]["template"]["spec"]["topologySpreadConstraints"] =
+        json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]);
+    server.post(DEPLOYMENTS, &object).await.expect(201);
+    let path = format!("{DEPLOYMENTS}/d/scale");
+    let twice = r#"{"spec":{"replicas":2,"replicas":2}}"#;
+    let headers = [("content-type", MERGE)];
+    let answer = server
+        .send("PATCH", &path, &headers, twice.to_owned())
+        .await;
+    let warnings = answer.expect(200).headers("warning");
+    let told = |words: &str| warnings.iter().any(|warning| warning.contains(words));
+    assert!(
+        told("duplicate field \\\"spec.replicas\\\""),
+        "{warnings:?}"
+    );
+    assert!(
+        told("a null labelSelector results in matching no pod"),
+        "{warnings:?}"
+    );
+    let strict = format!("{path}?fieldValidation=Strict");
+    let answer = server.send("PATCH", &strict, &headers, twice.to_owned());
+    answer.await.expect(422);
+}

@@ -449,3 +449,37 @@ async fn a_restart_loses_nothing_and_repeats_no_version() {
         assert_eq!(watch.brief().await, expected);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owners_that_stand_there_twice_are_told_of_once_and_when_they_were_found() {
+    let server = bareboat_testing::TestServer::start().await;
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-1"});
+    let mut object = config_map("twice");
+    object["metadata"]["ownerReferences"] = json!([owner, owner]);
+    let made = server.post(MAPS, &object).await.expect(201);
+    let warnings = made.headers("warning");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("contains duplicate entries; API server"));
+    let patch = json!([{"op": "copy", "from": "/metadata/ownerReferences/0", "path": "/metadata/ownerReferences/-"}]);
+    let path = format!("{MAPS}/twice");
+    let patched = server.patch(&path, JSON_PATCH, &patch).await.expect(200);
+    let warnings = patched.headers("warning");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("contains duplicate entries after mutating admission happens;"));
+    let owners = &patched.json()["metadata"]["ownerReferences"];
+    assert_eq!(*owners, json!([owner]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replacing_an_incarnation_that_is_not_there_creates_nothing() {
+    let server = bareboat_testing::TestServer::start().await;
+    let path = "/api/v1/namespaces/default/events/e";
+    let mut event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "uid": "u-1"},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}});
+    let put = |event: &Value| server.send("PUT", path, &[], event.to_string());
+    let (code, reason, _) = put(&event).await.status();
+    assert_eq!((code, reason.as_str()), (409, "Conflict"));
+    server.get(path).await.expect(404);
+    event["metadata"]["uid"] = Value::Null;
+    put(&event).await.expect(201);
+}

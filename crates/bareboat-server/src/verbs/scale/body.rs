@@ -42,6 +42,10 @@ impl Change {
         }
         let parsed = bareboat_wire::json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
+        if media != JSON {
+            let duplicates = parsed.duplicates.clone();
+            patch::judge(call, &parsed.value, options.field_validation, duplicates)?;
+        }
         match media {
             JSON => patch::json_patch(&parsed.value, options.field_validation).map(Change::Json),
             // A Scale has no lists, so the two kinds of merging are one.

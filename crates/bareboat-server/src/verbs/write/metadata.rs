@@ -93,8 +93,15 @@ pub(super) fn for_update(object: &mut Object, live: &Object) {
     }
 }
 
+/// When something was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    BeforeAdmission,
+    AfterAdmission,
+}
+
 /// Drops owner references that stand there twice; tells of which objects.
-pub(super) fn drop_duplicate_owners(object: &mut Object) -> Option<String> {
+pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<String> {
     let Some(Value::Array(owners)) = object.meta("ownerReferences") else {
         return None;
     };
@@ -119,8 +126,12 @@ pub(super) fn drop_duplicate_owners(object: &mut Object) -> Option<String> {
     let kept: Vec<Value> = seen.into_iter().cloned().collect();
     object.set_meta("ownerReferences", Value::Array(kept));
     let uids: Vec<String> = twice.into_iter().collect();
+    let when = match when {
+        Found::BeforeAdmission => "",
+        Found::AfterAdmission => " after mutating admission happens",
+    };
     Some(format!(
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
         uids.join(", ")
     ))
 }

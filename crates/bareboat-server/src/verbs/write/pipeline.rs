@@ -1,6 +1,6 @@
 //! From a decoded object to one that may be stored: admission, preparation, validation.
 
-use super::metadata;
+use super::metadata::{self, Found};
 use crate::admission;
 use crate::verbs::call::Call;
 use bareboat_api::admission::{Operation, Review};
@@ -100,19 +100,26 @@ impl<'a> Pipeline<'a> {
         Ok(Ready { object, held })
     }
 
+    /// Drops owners that stand there twice, and says so. What a patch makes is looked at once admission has seen it.
+    fn drop_duplicate_owners(&self, object: &mut Object, when: Found) {
+        if when == Found::AfterAdmission || self.call.ask.info.verb != "patch" {
+            self.warn(metadata::drop_duplicate_owners(object, when));
+        }
+    }
+
     /// Gives a new object its metadata.
     fn stamp(&self, object: &mut Object) -> Result<(), Status> {
         let counts = self.call.served.kind.policy.generation != Generation::Untracked;
         metadata::for_create(object, self.namespace(), counts, &self.now)?;
         metadata::tidy(object);
-        self.warn(metadata::drop_duplicate_owners(object));
+        self.drop_duplicate_owners(object, Found::BeforeAdmission);
         Ok(())
     }
 
     /// Completes a new object and judges it; gives what is held for it.
     fn complete(&self, object: &mut Object) -> Result<Holds, Status> {
         let kind = &self.call.served.kind;
-        self.warn(metadata::drop_duplicate_owners(object));
+        self.drop_duplicate_owners(object, Found::AfterAdmission);
         if self.call.version().has_status() && !kind.policy.status_on_create {
             self.set_status(object, None);
         }
@@ -132,10 +139,10 @@ impl<'a> Pipeline<'a> {
         metadata::place(&mut object, self.namespace())?;
         metadata::for_update(&mut object, live);
         metadata::tidy(&mut object);
-        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.drop_duplicate_owners(&mut object, Found::BeforeAdmission);
         self.admit(Operation::Update, Some(&mut object), Some(live))
             .await?;
-        self.warn(metadata::drop_duplicate_owners(&mut object));
+        self.drop_duplicate_owners(&mut object, Found::AfterAdmission);
         self.keep_what_is_not_addressed(&mut object, live);
         for path in Fields::at(kind.policy.resets, &self.call.ask.info.subresource) {
             restore(&mut object, live, path);
