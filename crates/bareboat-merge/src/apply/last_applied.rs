@@ -38,12 +38,18 @@ pub(super) fn refresh(object: &mut Value, config: &Value) {
         return;
     }
     let mut config = config.clone();
-    if let Some(annotations) = annotations_mut(&mut config) {
-        annotations.remove(ANNOTATION);
-        if annotations.is_empty()
-            && let Some(Value::Object(metadata)) = config.at_mut(&["metadata"])
-        {
-            metadata.remove("annotations");
+    if let Some(Value::Object(metadata)) = config.at_mut(&["metadata"]) {
+        match metadata.get_mut("annotations") {
+            Some(Value::Object(annotations)) => {
+                annotations.remove(ANNOTATION);
+                for (_, value) in annotations.iter_mut() {
+                    if value.is_null() {
+                        *value = Value::string("");
+                    }
+                }
+            }
+            Some(Value::Null) => drop(metadata.remove("annotations")),
+            _ => {}
         }
     }
     let Some(annotations) = annotations_mut(object) else {

@@ -473,3 +473,27 @@ fn structs_every_object_has_belong_to_nobody() {
         }})
     );
 }
+
+#[test]
+fn the_annotation_of_kubectl_says_what_was_applied_without_itself() {
+    use crate::apply::last_applied::refresh;
+    let name = "kubectl.kubernetes.io/last-applied-configuration";
+    for (annotations, wanted) in [
+        (value!({}), r#"{"metadata":{"annotations":{}}}"#),
+        (value!(null), r#"{"metadata":{}}"#),
+        (value!({name: "old"}), r#"{"metadata":{"annotations":{}}}"#),
+        (
+            value!({"a": null, "b": "c"}),
+            r#"{"metadata":{"annotations":{"a":"","b":"c"}}}"#,
+        ),
+    ] {
+        let mut object = value!({"metadata": {"annotations": {name: "{}"}}});
+        refresh(
+            &mut object,
+            &value!({"metadata": {"annotations": annotations}}),
+        );
+        let told = object.at(&["metadata", "annotations", name]);
+        let wanted = format!("{wanted}\n");
+        assert_eq!(told.and_then(Value::as_str), Some(wanted.as_str()));
+    }
+}
