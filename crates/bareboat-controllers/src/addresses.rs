@@ -188,7 +188,11 @@ impl Worker {
                     service = &**key,
                     "an IPAddress named another parent"
                 );
-                self.remove(&name, &object).await?;
+                match self.remove(&name, &object).await {
+                    // Somebody else was at it, too: its end is told to its parent, which is not this service.
+                    Err(status) if status.code == 409 => return Ok(Verdict::Retry),
+                    done => done?,
+                }
             }
             self.tell(key, address).await?;
             if !self.has(key, address) {
