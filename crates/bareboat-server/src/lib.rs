@@ -7,6 +7,7 @@
 mod admission;
 pub mod authn;
 pub mod authz;
+mod bell;
 pub mod discovery;
 mod flow;
 pub mod kinds;

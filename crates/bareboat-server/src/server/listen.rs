@@ -2,18 +2,23 @@
 
 use super::Server;
 use super::serve::{self, Door};
-use super::state::State;
+use super::state::{Ending, State};
 use crate::authn::{self, Peer};
+use crate::bell::Bell;
 use crate::request::body::RequestBody;
-use crate::sockets;
+use crate::sockets::Socket;
 use crate::tls::Tls;
+use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::fmt;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -89,7 +94,7 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
 }
 
 async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, tls: Option<Tls>) {
-    sockets::tune(&stream);
+    let stream = Socket::of(stream);
     let Some(tls) = tls else {
         let peer = Peer {
             certificates: Vec::new(),
@@ -161,14 +166,7 @@ async fn http(
             .max_header_list_size(64 * 1024)
             .keep_alive_interval(Some(Duration::from_secs(30)));
         let connection = builder.serve_connection(io, service);
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            result = connection.as_mut() => result,
-            () = ending.begun() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
+        until_done(pin!(connection), |it| it.graceful_shutdown(), ending).await
     } else {
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder
@@ -177,16 +175,30 @@ async fn http(
             .max_buf_size(READ_BUFFER)
             .half_close(false);
         let connection = builder.serve_connection(io, service).with_upgrades();
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            result = connection.as_mut() => result,
-            () = ending.begun() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
+        until_done(pin!(connection), |it| it.graceful_shutdown(), ending).await
     };
     if let Err(error) = result {
         tracing::debug!(%error, "a connection ended badly");
     }
+}
+
+/// Serves a connection to its end; once the server ends, it finishes what it has begun and takes nothing more.
+///
+/// It is pinned by the caller: handed over by value it would take its room twice.
+async fn until_done<C: Future>(
+    mut connection: Pin<&mut C>,
+    finish: impl Fn(Pin<&mut C>),
+    ending: Ending,
+) -> C::Output {
+    let mut ending = pin!(ending.begun().fuse());
+    let bell = Bell::new();
+    poll_fn(|cx| {
+        if let Some(waker) = bell.rung(cx)
+            && (ending.as_mut().poll(&mut Context::from_waker(&waker))).is_ready()
+        {
+            finish(connection.as_mut());
+        }
+        connection.as_mut().poll(cx)
+    })
+    .await
 }

@@ -4,6 +4,7 @@
 
 use super::frame::{Frames, Quick};
 use super::start::{Start, watch_error};
+use crate::bell::Bell;
 use crate::request::body::BodyError;
 use crate::server::state::Ending;
 use bareboat_api::Status;
@@ -32,6 +33,8 @@ pub(super) struct WatchBody {
     stage: Stage,
     bookmarks: bool,
     until: Instant,
+    /// Timer and ending are behind it: an event has no need of them.
+    bell: Bell,
     timer: Pin<Box<Sleep>>,
     ending: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The columns of a table are told once.
@@ -101,6 +104,7 @@ impl WatchBody {
             stage,
             bookmarks,
             until,
+            bell: Bell::new(),
             timer: Box::pin(tokio::time::sleep_until(until.into())),
             ending,
             columns_told: false,
@@ -129,20 +133,27 @@ impl WatchBody {
 
     /// What the timer and the ending say; nothing while there is nothing to say.
     fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(waker) = self.bell.rung(cx) else {
+            return Poll::Pending;
+        };
+        let cx = &mut Context::from_waker(&waker);
         if self.ending.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
+        let mut struck = false;
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             if now >= self.until {
                 return Poll::Ready(None);
             }
             self.arm_timer(now);
-            if let Stage::Live(watcher) = &self.stage
-                && let Ok(bytes) = self.frames.bookmark(watcher.progress(), false)
-            {
-                return Poll::Ready(Some(bytes));
-            }
+            struck = true;
+        }
+        if struck
+            && let Stage::Live(watcher) = &self.stage
+            && let Ok(bytes) = self.frames.bookmark(watcher.progress(), false)
+        {
+            return Poll::Ready(Some(bytes));
         }
         Poll::Pending
     }
