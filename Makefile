@@ -4,10 +4,10 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt clippy docs deny bench parity golden facts fuzz clients clean
+.PHONY: help run test check fmt clippy docs deny bench parity conformance golden facts fuzz clients clean
 
 help: ## List the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Build (release) and serve on 127.0.0.1:6443, data in ./bareboat-data
 	cargo run --release --package bareboat-cli -- serve $(ARGS)
@@ -43,6 +43,10 @@ bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for
 parity: ## Record afresh what a kube-apiserver 1.36 answers to every kind of object, and compare (builds it)
 	@scripts/peers.sh kubernetes servers
 	@scripts/parity.sh $(ARGS)
+
+conformance: ## Conformance specs of Kubernetes, with its controllers, scheduler and hollow nodes (builds them)
+	@scripts/peers.sh kubernetes conformance
+	@scripts/conformance.sh $(ARGS)
 
 golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes] [servers]     (nothing named: all but servers)
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]     (nothing named: the first three)
 #
 #   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux (newest client-go)
 #   client130   informer130                an informer of the 1.30 days
 #   kubernetes  kubectl, kube-controller-manager, sample-controller
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
+#   conformance conformance.test, ginkgo, kube-scheduler, kubemark     for `scripts/conformance.sh`
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
 # Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
@@ -52,7 +53,7 @@ try() {
 }
 
 # build SET MODULE LEADER NAME=PACKAGE...: programs of one module, stamped when all of them are there. Their
-# version is that of the module LEADER.
+# version is that of the module LEADER. A name that ends in .test is that of the tests of a package.
 build() {
     local set=$1 dir="$root/tests/peers/$2" leader=$3 stamp="$out/.$1.stamp" print started=$SECONDS
     shift 3
@@ -79,7 +80,9 @@ build() {
     done
     for program in "$@"; do
         echo "peers: building $set/${program%%=*} (the first build takes minutes)"
-        if ! (cd "$dir" && CGO_ENABLED=0 try go build -trimpath -p "$jobs" -ldflags "$flags" \
+        local how=(build)
+        case ${program%%=*} in *.test) how=(test -c) ;; esac
+        if ! (cd "$dir" && CGO_ENABLED=0 try go "${how[@]}" -trimpath -p "$jobs" -ldflags "$flags" \
             -o "$out/${program%%=*}.new" "${program#*=}"); then
             echo "peers: building $set/${program%%=*} failed" >&2
             exit 4
@@ -106,8 +109,13 @@ for set in "$@"; do
     servers)
         build servers kubernetes k8s.io/component-base etcd=./etcd kube-apiserver=./kube-apiserver
         ;;
+    conformance)
+        build conformance kubernetes k8s.io/component-base conformance.test=./conformance \
+            ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler \
+            kubemark=k8s.io/kubernetes/cmd/kubemark
+        ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]" >&2
         exit 2
         ;;
     esac

@@ -59,6 +59,7 @@ macro_rules! conformance {
             compaction_by_count_runs_by_itself
             compaction_by_age_runs_by_itself
             pinned_snapshots_outlive_compaction
+            a_pin_is_not_renewed
             watches_resume_from_any_revision_in_memory
             watches_resume_from_any_revision_in_the_log
             watches_resume_while_writes_go_on

@@ -141,11 +141,15 @@ impl Resource {
         self.core.wait_for(revision, timeout).await
     }
 
-    /// Keeps a snapshot for [`Resource::snapshot_at`], for a while, however history is compacted.
+    /// Keeps a snapshot for [`Resource::snapshot_at`], for a while, however history is compacted. That while begins with
+    /// the first time: nobody keeps a snapshot for ever by asking for it again and again.
     pub fn pin(&self, snapshot: &Snapshot) {
         let now = Instant::now();
         let mut pins = self.pins.lock();
-        pins.retain(|pin| pin.until > now && pin.snapshot.revision != snapshot.revision);
+        pins.retain(|pin| pin.until > now);
+        if (pins.iter()).any(|pin| pin.snapshot.revision == snapshot.revision) {
+            return;
+        }
         while pins.len() >= self.core.options.max_pins.max(1) {
             pins.pop_front();
         }

@@ -208,3 +208,29 @@ pub fn pinned_snapshots_outlive_compaction(site: &dyn Site) {
         store.close().await;
     });
 }
+
+/// Who asks for a snapshot again and again does not keep it for ever.
+pub fn a_pin_is_not_renewed(site: &dyn Site) {
+    run(async {
+        let options = StoreOptions {
+            pin_for: Duration::from_millis(50),
+            ..StoreOptions::default()
+        };
+        let store = open_with(site, options);
+        let resource = store.resource("core/configmaps");
+        put(&store, &resource, "ns/x", 0).await;
+        let snapshot = resource.snapshot();
+        resource.pin(&snapshot);
+        put(&store, &resource, "ns/x", 1).await;
+        store.compact(store.visible()).await.expect("compaction");
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        while let Some(pinned) = resource.pinned(snapshot.revision()) {
+            assert!(std::time::Instant::now() < deadline, "it is still there");
+            resource.pin(&pinned);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let gone = resource.snapshot_at(snapshot.revision()).await;
+        assert!(matches!(gone, Err(SnapshotError::Expired { .. })));
+        store.close().await;
+    });
+}
