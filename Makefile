@@ -46,7 +46,7 @@ parity: ## Record afresh what a kube-apiserver 1.36 answers to every kind of obj
 
 conformance: ## Conformance specs of Kubernetes, with its controllers, scheduler and hollow nodes (builds them)
 	@scripts/peers.sh kubernetes conformance
-	@scripts/conformance.sh $(ARGS)
+	@scripts/conformance.sh '$(ARGS)'
 
 golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery

@@ -71,6 +71,10 @@ done
 until_true 120 "$peers/kubectl" --kubeconfig "$kubeconfig" wait --for=condition=Ready --timeout=60s \
     node/hollow-1 node/hollow-2
 
+case ${1:-} in
+"") echo "conformance: $(grep -cvE '^(#|$)' tests/conformance.txt) specs, some ten minutes; tail -f $dir/specs.log shows how far they are" ;;
+*) echo "conformance: specs that match $1; tail -f $dir/specs.log shows how far they are" ;;
+esac
 result=0
 "$peers/ginkgo" --procs=${PROCS:-4} --keep-going --no-color --timeout=60m --focus="$focus" --output-dir="$dir" \
     --junit-report=specs.xml "$peers/conformance.test" -- --kubeconfig="$kubeconfig" --provider=local \
