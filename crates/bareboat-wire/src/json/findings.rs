@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 /// How a finding about a member begins that its type does not know; the path and a quote follow.
 const UNKNOWN: &str = "unknown field \"";
+/// The same for a member that stands there twice.
+const DUPLICATE: &str = "duplicate field \"";
 
 /// One text per key that stands more than once, in the order of the second occurrences.
 pub(super) fn duplicates(text: &str) -> Vec<String> {
@@ -16,7 +18,7 @@ pub(super) fn duplicates(text: &str) -> Vec<String> {
 }
 
 /// Brings findings into the order of the document. Duplicates within what is unknown are left out: nobody
-/// reads that.
+/// reads that. What the walk does not come across, such as names that are told escaped, follows at the end.
 pub(super) fn in_order(text: &str, findings: Vec<String>) -> Vec<String> {
     let path = |finding: &'_ String| -> Option<String> {
         let path = finding.strip_prefix(UNKNOWN)?.strip_suffix('"')?;
@@ -24,7 +26,12 @@ pub(super) fn in_order(text: &str, findings: Vec<String>) -> Vec<String> {
     };
     let mut unknown: Vec<String> = findings.iter().filter_map(path).collect();
     unknown.sort_unstable();
-    walk(text, &unknown)
+    let mut ordered = walk(text, &unknown);
+    let known: HashSet<String> = ordered.iter().cloned().collect();
+    let missed = |finding: &String| !finding.starts_with(DUPLICATE) && !known.contains(finding);
+    let room = MAX_FINDINGS.saturating_sub(ordered.len());
+    ordered.extend(findings.into_iter().filter(missed).take(room));
+    ordered
 }
 
 fn walk(text: &str, unknown: &[String]) -> Vec<String> {
@@ -124,7 +131,7 @@ impl Walk<'_> {
                 self.reader.value()?;
             } else {
                 if !seen.insert(key) {
-                    self.report("duplicate field \"");
+                    self.report(DUPLICATE);
                 }
                 self.value(below)?;
             }

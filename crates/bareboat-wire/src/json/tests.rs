@@ -142,6 +142,7 @@ fn duplicate_keys_are_reported_with_their_paths_and_the_last_wins() {
 fn findings_stand_in_the_order_of_the_document() {
     let document = br#"{"z":1,"spec":{"unknown":{"in":1,"in":2},"n":2,"n":3,"list":[{},{"y":1,"y":2}],"a":0},"b.c":1}"#;
     let findings = [
+        r#"unknown field "told \"otherwise\"""#,
         r#"duplicate field "spec.unknown.in""#,
         r#"duplicate field "spec.n""#,
         r#"unknown field "b.c""#,
@@ -157,6 +158,7 @@ fn findings_stand_in_the_order_of_the_document() {
         r#"unknown field "spec.list[1].y""#,
         r#"unknown field "spec.a""#,
         r#"unknown field "b.c""#,
+        r#"unknown field "told \"otherwise\"""#,
     ];
     assert_eq!(
         in_order(document, findings.map(str::to_owned).to_vec()),
