@@ -6,6 +6,7 @@ pub mod admission;
 pub mod facts;
 pub mod field;
 pub mod fields;
+pub mod interrupt;
 pub mod jsonpath;
 pub mod kind;
 pub mod labels;

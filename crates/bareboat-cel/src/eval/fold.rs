@@ -4,6 +4,7 @@ use super::{Machine, Slot};
 use crate::error::EvalError;
 use crate::program::FoldOp;
 use crate::value::{Object, Val};
+use bareboat_api::interrupt;
 
 /// What a comprehension walks.
 enum Range<'a> {
@@ -75,6 +76,9 @@ impl<'a> Machine<'_, 'a> {
         let (accu, var) = (usize::from(fold.accu), usize::from(fold.var));
         self.slots[accu] = Slot::Value(init);
         for index in 0..range.len() {
+            if interrupt::requested() {
+                return Err(EvalError::OutOfBudget);
+            }
             let first = match fold.var2 {
                 Some(_) => range.first(index),
                 None => range.single(index),

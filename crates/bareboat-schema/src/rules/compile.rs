@@ -3,7 +3,7 @@
 use super::{Rule, Rules};
 use crate::path::field_path;
 use crate::schema::Node;
-use bareboat_api::FieldPath;
+use bareboat_api::{FieldPath, interrupt};
 use bareboat_cel::{Checked, DeclType, Env, Program, Type};
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Wanted {
 impl Rules {
     /// The compiled rules, compiled now if this is their first object.
     pub(super) fn compiled(&self, node: &Node, resource: bool) -> &Compiled {
-        self.compiled[usize::from(resource)].get_or_init(|| {
+        let make = || {
             let decl = declare(node, resource);
             let rules = match &decl {
                 Some(decl) => self
@@ -92,7 +92,8 @@ impl Rules {
                 None => Box::default(),
             };
             Compiled { decl, rules }
-        })
+        };
+        self.compiled[usize::from(resource)].get_or_init(|| interrupt::shielded(make))
     }
 }
 

@@ -6,7 +6,7 @@ use super::compile::CompiledRule;
 use super::{OBJECT_BUDGET, Rule};
 use crate::schema::{Flags, Kind, Node};
 use crate::validate::{Findings, Old, same};
-use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, field::go_quote};
+use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, field::go_quote, interrupt};
 use bareboat_cel::{Budget, DeclType, EvalError, PER_CALL_LIMIT, Val, Variables};
 
 /// The longest message an expression may make.
@@ -166,6 +166,7 @@ impl<'b> Run<'b> {
         resource: bool,
         trail: &Trail<'_>,
     ) {
+        self.stopped |= interrupt::requested();
         if self.stopped || value.is_null() || !node.has(Flags::RULES_BELOW) {
             return;
         }

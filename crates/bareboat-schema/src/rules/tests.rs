@@ -203,3 +203,20 @@ fn the_root_sees_its_type_and_name_and_nothing_else_of_its_metadata() {
         &[],
     );
 }
+
+#[test]
+fn an_interrupt_ends_rules_early_and_leaves_what_is_compiled_whole() {
+    let schema = schema(
+        "{type: object, properties: {n: {type: array, items: {type: integer}, \
+         x-kubernetes-validations: [{rule: '[1, 2].all(x, x > 0) && self.all(x, x > 0)'}]}}}",
+    );
+    let object = yaml("{n: [1, 0]}");
+    let interrupt = bareboat_api::interrupt::Interrupt::default();
+    interrupt.request();
+    // Whoever interrupts throws the findings away; what counts is what others find later.
+    interrupt.watch(|| schema.validate(&object, None, Vec::new()));
+    let found = schema.validate(&object, None, Vec::new());
+    assert_eq!(found.errors.len(), 1, "{:?}", lines(&found.errors));
+    let rules = interrupt.watch(|| schema.validate(&object, None, Vec::new()));
+    assert!(rules.errors.is_empty(), "no rule was run");
+}

@@ -6,7 +6,7 @@ use super::{Old, same};
 use crate::number;
 use crate::schema::{Additional, Checks, Flags, Kind, Node};
 use bareboat_api::field::go_quote;
-use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, interrupt};
 use std::fmt::Write as _;
 
 /// Checks a value; errors stand under `base`, while their texts name the place below it.
@@ -110,6 +110,9 @@ impl Checker<'_> {
         old: Option<Old<'_>>,
         place: &Place<'_>,
     ) -> usize {
+        if interrupt::requested() {
+            return 0;
+        }
         let start = self.errors.len();
         let passed = self.check(node, value, old, place);
         if self.errors.len() > start

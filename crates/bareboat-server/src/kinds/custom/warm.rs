@@ -5,6 +5,7 @@
 //! has cooled down, nothing runs.
 
 use arc_swap::ArcSwapOption;
+use bareboat_api::interrupt;
 use bareboat_schema::SchemaCache;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -156,7 +157,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
             return value;
         }
         // Two who come at once make it twice; parts of schemas are shared even so.
-        let made = Arc::new(make());
+        let made = Arc::new(interrupt::shielded(make));
         self.value.store(Some(made.clone()));
         let thing: Weak<Self> = Arc::downgrade(self);
         self.warm.note(thing);
