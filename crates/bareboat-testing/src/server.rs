@@ -11,7 +11,7 @@ use bareboat::server::reply::Response;
 use bareboat::server::request::body::RequestBody;
 use bareboat::{Server, Tls};
 use bytes::Bytes;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use tempfile::NamedTempFile;
 
@@ -31,6 +31,8 @@ struct Running {
 
 /// What a restart keeps: clients hold on to address and certificates.
 struct Socket {
+    /// Kept open over restarts: another program could take a port that is closed for a moment.
+    listener: TcpListener,
     address: SocketAddr,
     tls: Tls,
     certificates: Certificates,
@@ -70,14 +72,15 @@ impl TestServer {
         let tls =
             Tls::from_pem(chain, key, Some(&certificates.ca)).expect("our own certificates work");
         let running = run(&builder, &place, Some(&tls)).await;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let address = running.server.listen(address, Some(tls.clone())).await;
-        let address = address.expect("a free port can be listened on");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let listener = listener.expect("a free port can be listened on");
+        let address = serve(&running.server, &listener, &tls).await;
         let text = certificates.kubeconfig(&format!("https://{address}"));
         let kubeconfig = NamedTempFile::new().expect("a temporary file can be made");
         std::fs::write(kubeconfig.path(), &text).expect("a temporary file can be written");
         let socket = Socket {
             client: client::over_socket(&text).await,
+            listener,
             address,
             tls,
             certificates,
@@ -163,18 +166,7 @@ impl TestServer {
         let tls = self.socket.as_ref().map(|socket| socket.tls.clone());
         self.running = run(&self.builder, &self.place, tls.as_ref()).await;
         if let Some(socket) = &self.socket {
-            let mut attempts = 0;
-            // The old listener lets go of the port when its task is next polled.
-            while let Err(error) = self
-                .running
-                .server
-                .listen(socket.address, tls.clone())
-                .await
-            {
-                attempts += 1;
-                assert!(attempts < 6_000, "the port does not come free: {error}");
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
+            serve(&self.running.server, &socket.listener, &socket.tls).await;
         }
     }
 
@@ -182,6 +174,13 @@ impl TestServer {
     pub async fn stop(mut self) {
         self.running.end().await;
     }
+}
+
+/// Lets a server serve on a socket that outlives it.
+async fn serve(server: &Server, listener: &TcpListener, tls: &Tls) -> SocketAddr {
+    let listener = listener.try_clone().expect("a socket can be cloned");
+    let served = server.listen_on(listener, Some(tls.clone())).await;
+    served.expect("a socket that listens can be served on")
 }
 
 async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {

@@ -29,7 +29,7 @@ fn config_map(name: &str) -> ConfigMap {
 
 /// Fails rather than hangs.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let waited = tokio::time::timeout(Duration::from_secs(60), what).await;
+    let waited = tokio::time::timeout(Duration::from_secs(300), what).await;
     waited.expect("this should not take so long")
 }
 

@@ -8,7 +8,7 @@ use bareboat_server::{Server, ServerBuilder};
 use std::time::{Duration, Instant};
 
 /// How long a condition may take to come true, on a machine with better things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A server and its controllers.
 pub(crate) struct World {

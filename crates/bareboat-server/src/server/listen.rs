@@ -65,7 +65,23 @@ impl Server {
     ) -> Result<SocketAddr, ListenError> {
         let failed = |source| ListenError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+        self.accept_on(listener, tls).map_err(failed)
+    }
+
+    /// Serves on a socket that listens already, until the server is shut down; tells its address.
+    ///
+    /// Whoever keeps a clone of the socket keeps its port: connections wait there for the next server.
+    pub async fn listen_on(
+        &self,
+        listener: std::net::TcpListener,
+        tls: Option<Tls>,
+    ) -> std::io::Result<SocketAddr> {
+        listener.set_nonblocking(true)?;
+        self.accept_on(TcpListener::from_std(listener)?, tls)
+    }
+
+    fn accept_on(&self, listener: TcpListener, tls: Option<Tls>) -> std::io::Result<SocketAddr> {
+        let bound = listener.local_addr()?;
         tokio::spawn(accept(self.state.clone(), listener, tls));
         Ok(bound)
     }

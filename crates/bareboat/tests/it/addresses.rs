@@ -19,7 +19,7 @@ async fn service(server: &TestServer, name: &str) -> String {
 
 /// Waits until an answer is as it should be.
 async fn until(server: &TestServer, path: &str, is: impl Fn(&Answer) -> bool) -> Answer {
-    for _ in 0..6_000 {
+    for _ in 0..30_000 {
         let answer = server.get(path).await;
         if is(&answer) {
             return answer;

@@ -28,7 +28,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 async fn until_gone(server: &TestServer, path: &str) {
-    for _ in 0..6_000 {
+    for _ in 0..30_000 {
         if server.get(path).await.code == 404 {
             return;
         }

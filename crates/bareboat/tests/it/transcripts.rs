@@ -76,7 +76,7 @@ async fn until_registered(server: &TestServer, steps: &[Value]) {
     let recorded = steps.iter().find(|step| step["request"]["path"] == path);
     let recorded = recorded.expect("it was recorded");
     let items = recorded["answer"]["body"]["items"].as_array().unwrap();
-    for _ in 0..6_000 {
+    for _ in 0..30_000 {
         if server.get(path).await.names().len() >= items.len() {
             return;
         }

@@ -451,9 +451,12 @@ async fn a_restart_loses_nothing_and_repeats_no_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn owners_that_stand_there_twice_are_told_of_once_and_when_they_were_found() {
+async fn duplicate_owners_are_dropped_with_one_warning_that_says_when() {
     let server = bareboat_testing::TestServer::start().await;
-    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-1"});
+    // The owner exists: garbage collection would delete the dependent of a missing one.
+    let owner = server.post(MAPS, &config_map("owner")).await.expect(201);
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner.json()["metadata"]["uid"]});
     let mut object = config_map("twice");
     object["metadata"]["ownerReferences"] = json!([owner, owner]);
     let made = server.post(MAPS, &object).await.expect(201);

@@ -42,7 +42,8 @@ fn definition(conversion: Option<&str>) -> Value {
 
 /// A server with some coins in v1 and v2 as the version to store in.
 async fn start(count: usize, conversion: Option<&str>) -> TestServer {
-    let server = TestServer::start().await;
+    // The version of the whole store is compared, so nothing else may write.
+    let server = TestServer::builder().without_controllers().start().await;
     server
         .post(DEFINITIONS, &definition(conversion))
         .await
