@@ -1,0 +1,160 @@
+//! The roles and bindings of a fresh server.
+//!
+//! [`objects`] gives them as values. [`repair`] brings one that exists up to date without taking away what was added.
+
+use crate::rule::Rule;
+use bareboat_api::{Map, Str, Value, value};
+
+mod repair;
+
+pub use repair::{Repair, repair};
+
+const POLICY: &str = include_str!("defaults/policy.txt");
+const GROUP: &str = "rbac.authorization.k8s.io";
+/// A role or binding whose value here is `"false"` is left alone.
+pub const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
+
+/// Which of the default objects a server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// All of them, as kube-apiserver has them.
+    Full,
+    /// Those a control plane without nodes and workloads needs.
+    Bare,
+}
+
+/// The default objects: roles first, then bindings.
+///
+/// `serves` tells whether the server has a resource, given its group and name without subresource. In the bare set,
+/// rules of the aggregated roles (`admin`, `edit`, `view`) name served resources only.
+pub fn objects(set: Set, serves: &dyn Fn(&str, &str) -> bool) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut keep = false;
+    let mut trim = false;
+    for line in POLICY.lines().filter(|line| !line.starts_with('#')) {
+        match line.strip_prefix("  ") {
+            None => {
+                let mut words = line.split(' ');
+                let (kind, place) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+                let rest: Vec<&str> = words.collect();
+                keep = set == Set::Full || rest.contains(&"bare");
+                trim = set == Set::Bare && place.starts_with("system:aggregate-to-");
+                if keep {
+                    all.push(begin(kind, place, &rest));
+                }
+            }
+            Some(detail) if keep => {
+                if let Some(Value::Object(object)) = all.last_mut() {
+                    add(object, detail, &|group, resource| {
+                        !trim || serves(group, resource)
+                    });
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    all
+}
+
+/// An object without rules, roleRef and subjects.
+fn begin(kind: &str, place: &str, words: &[&str]) -> Value {
+    let (namespace, name) = match place.split_once('/') {
+        Some((namespace, name)) => (namespace, name),
+        None => ("", place),
+    };
+    let mut labels = Map::new();
+    labels.insert("kubernetes.io/bootstrapping", Value::from("rbac-defaults"));
+    for label in words.iter().filter_map(|word| word.strip_prefix("label=")) {
+        labels.insert(Str::new(format!("{GROUP}/{label}")), Value::from("true"));
+    }
+    let mut annotations = Map::new();
+    annotations.insert(AUTO_UPDATE, Value::from("true"));
+    let mut metadata = Map::new();
+    metadata.insert("annotations", Value::Object(annotations));
+    metadata.insert("labels", Value::Object(labels));
+    metadata.insert("name", Value::from(name));
+    if !namespace.is_empty() {
+        metadata.insert("namespace", Value::from(namespace));
+    }
+    let mut object = Map::new();
+    object.insert("apiVersion", Value::from("rbac.authorization.k8s.io/v1"));
+    object.insert("kind", Value::from(kind));
+    object.insert("metadata", Value::Object(metadata));
+    Value::Object(object)
+}
+
+/// Adds what one line says to the object it belongs to.
+fn add(object: &mut Map, detail: &str, serves: &dyn Fn(&str, &str) -> bool) {
+    if let Some(label) = detail.strip_prefix("aggregate ") {
+        let mut labels = Map::new();
+        labels.insert(Str::new(format!("{GROUP}/{label}")), Value::from("true"));
+        let labels = Value::Object(labels);
+        object.insert(
+            "aggregationRule",
+            value!({"clusterRoleSelectors": [{"matchLabels": (labels)}]}),
+        );
+    } else if let Some(role) = detail.strip_prefix("grants ") {
+        let (kind, name) = role.split_once(' ').unwrap_or((role, ""));
+        object.insert(
+            "roleRef",
+            value!({"apiGroup": (GROUP), "kind": (kind), "name": (name)}),
+        );
+    } else if let Some(subject) = detail.strip_prefix("to ") {
+        push(object, "subjects", subject_of(subject));
+    } else if let Some(rule) = rule_of(detail, serves) {
+        push(object, "rules", rule.to_value());
+    }
+}
+
+fn subject_of(text: &str) -> Value {
+    let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
+    match kind {
+        "ServiceAccount" => {
+            let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+            value!({"kind": (kind), "name": (name), "namespace": (namespace)})
+        }
+        _ => value!({"apiGroup": (GROUP), "kind": (kind), "name": (name)}),
+    }
+}
+
+/// The rule a line stands for; nothing when nothing of it is served.
+fn rule_of(line: &str, serves: &dyn Fn(&str, &str) -> bool) -> Option<Rule> {
+    let words = |part: Option<&str>| -> Vec<Str> {
+        part.unwrap_or("")
+            .split_whitespace()
+            .map(|word| Str::new(if word == "core" { "" } else { word }))
+            .collect()
+    };
+    let mut parts = line.split('|').map(str::trim);
+    let verbs = words(parts.next());
+    let groups = parts.next();
+    if groups == Some("urls") {
+        return Some(Rule {
+            verbs,
+            non_resource_urls: words(parts.next()),
+            ..Rule::default()
+        });
+    }
+    let api_groups = words(groups);
+    let mut resources = words(parts.next());
+    resources.retain(|resource| {
+        let parent = resource.split('/').next().unwrap_or("");
+        api_groups.iter().any(|group| serves(group, parent))
+    });
+    (!resources.is_empty()).then(|| Rule {
+        verbs,
+        api_groups,
+        resources,
+        resource_names: words(parts.next()),
+        non_resource_urls: Vec::new(),
+    })
+}
+
+fn push(object: &mut Map, key: &'static str, item: Value) {
+    match object.get_mut(key) {
+        Some(Value::Array(list)) => list.push(item),
+        _ => {
+            object.insert(key, Value::Array(vec![item]));
+        }
+    }
+}
