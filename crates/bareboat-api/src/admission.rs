@@ -65,6 +65,23 @@ pub struct Brief {
     pub terminating: bool,
 }
 
+/// A right on a resource that admission asks about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Right<'a> {
+    /// The verb.
+    pub verb: &'a str,
+    /// The API group; empty for core.
+    pub group: &'a str,
+    /// The resource.
+    pub resource: &'a str,
+    /// The subresource; empty for the object itself.
+    pub subresource: &'a str,
+    /// The namespace; empty for the cluster.
+    pub namespace: &'a str,
+    /// The name of the object; empty for all.
+    pub name: &'a str,
+}
+
 /// The other objects, as far as admission may look at them.
 pub trait World: Send + Sync {
     /// The short of an object; `store` is the resource in storage, such as `core/namespaces`.
@@ -75,6 +92,11 @@ pub trait World: Send + Sync {
 
     /// The objects of a namespace as they are stored, by name.
     fn list(&self, store: &str, namespace: &str) -> Vec<Object>;
+
+    /// Whether a user has a right. Members of `system:masters` have all of them.
+    fn may<'a>(&'a self, user: &'a User, _right: Right<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(user.is_in("system:masters")))
+    }
 }
 
 /// May change a write, or refuse it; runs before validation.

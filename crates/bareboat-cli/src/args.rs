@@ -130,7 +130,7 @@ pub(crate) struct ServeFlags {
     pub(crate) profile: Option<String>,
 
     /// Leave this to somebody else (repeatable): namespaces, garbage, definitions, expiry, pods, residents, quotas,
-    /// roles, addresses, api-services or bootstrap
+    /// roles, addresses, api-services, default-roles or bootstrap
     #[arg(
         long = "disable-controller",
         value_name = "NAME",

@@ -9,6 +9,7 @@ mod api_services;
 mod bootstrap;
 mod client;
 mod conditions;
+mod default_roles;
 mod definitions;
 mod expiry;
 mod feed;
@@ -102,6 +103,9 @@ impl Controllers {
             if let Some(keeper) = &kubernetes {
                 keeper.look().await;
             }
+        }
+        if options.default_roles {
+            default_roles::run(&client.named("kube-apiserver")).await;
         }
         let mut crew = Crew {
             tasks: JoinSet::new(),

@@ -7,6 +7,8 @@ use crate::KubernetesService;
 pub struct Options {
     /// Creates the namespaces every cluster has.
     pub bootstrap: bool,
+    /// Creates the default roles and bindings, and adds to them what is missing.
+    pub default_roles: bool,
     /// Empties namespaces that are being deleted.
     pub namespaces: bool,
     /// Deletes objects whose owners are gone.
@@ -52,6 +54,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             bootstrap: true,
+            default_roles: true,
             namespaces: true,
             garbage: true,
             definitions: true,
@@ -84,8 +87,9 @@ impl std::error::Error for UnknownController {}
 
 impl Options {
     /// What controllers are called in settings.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "bootstrap",
+        "default-roles",
         "namespaces",
         "garbage",
         "definitions",
@@ -102,6 +106,7 @@ impl Options {
     pub fn switch_off(&mut self, name: &str) -> Result<(), UnknownController> {
         let switch = match name {
             "bootstrap" => &mut self.bootstrap,
+            "default-roles" => &mut self.default_roles,
             "namespaces" => &mut self.namespaces,
             "garbage" => &mut self.garbage,
             "definitions" => &mut self.definitions,

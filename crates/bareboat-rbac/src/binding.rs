@@ -40,9 +40,7 @@ impl Subject {
         match self {
             Subject::User(name) => *name == user.name,
             Subject::Group(name) => user.is_in(name),
-            Subject::Account(account) => {
-                user.name.strip_prefix(ACCOUNT) == Some(account.as_str())
-            }
+            Subject::Account(account) => user.name.strip_prefix(ACCOUNT) == Some(account.as_str()),
         }
     }
 

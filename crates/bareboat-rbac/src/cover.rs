@@ -139,7 +139,11 @@ fn count(rule: &Rule) -> usize {
         .saturating_mul(rule.resources.len())
         .saturating_mul(rule.verbs.len())
         .saturating_mul(rule.resource_names.len().max(1));
-    resources.saturating_add(rule.non_resource_urls.len().saturating_mul(rule.verbs.len()))
+    resources.saturating_add(
+        rule.non_resource_urls
+            .len()
+            .saturating_mul(rule.verbs.len()),
+    )
 }
 
 fn singles(rule: &Rule) -> Vec<Single<'_>> {
@@ -183,8 +187,7 @@ fn covers_resource(own: &[Str], wanted: &Str) -> bool {
 
 fn covers_url(own: &[Str], wanted: &Str) -> bool {
     own.iter().any(|entry| {
-        entry == wanted
-            || (entry.ends_with('*') && wanted.starts_with(entry.trim_end_matches('*')))
+        entry == wanted || (entry.ends_with('*') && wanted.starts_with(entry.trim_end_matches('*')))
     })
 }
 
@@ -221,7 +224,10 @@ fn covers_whole(own: &Rule, wanted: &Rule) -> bool {
     };
     names
         && wanted.verbs.iter().all(|verb| has(&own.verbs, verb))
-        && wanted.api_groups.iter().all(|group| has(&own.api_groups, group))
+        && wanted
+            .api_groups
+            .iter()
+            .all(|group| has(&own.api_groups, group))
         && wanted
             .resources
             .iter()

@@ -14,7 +14,9 @@ fn world() -> Option<(Policy, Value)> {
         );
         return None;
     };
-    let world = bareboat_wire::json::parse(&bytes).expect("vectors parse").value;
+    let world = bareboat_wire::json::parse(&bytes)
+        .expect("vectors parse")
+        .value;
     let policy = Policy::new();
     for (list, is_role) in [
         ("clusterRoles", true),

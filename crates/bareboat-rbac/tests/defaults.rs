@@ -5,7 +5,13 @@ use bareboat_rbac::defaults::{Repair, Set, objects, repair};
 use std::collections::BTreeMap;
 
 fn key(object: &Value) -> String {
-    let text = |path: &[&str]| object.at(path).and_then(Value::as_str).unwrap_or("").to_owned();
+    let text = |path: &[&str]| {
+        object
+            .at(path)
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
     format!(
         "{} {}/{}",
         text(&["kind"]),
@@ -83,7 +89,10 @@ fn repair_adds_what_is_missing_and_keeps_what_was_added() {
     let Repair::Update(mended) = repair(&stored, &default) else {
         panic!("it needs repair");
     };
-    assert_eq!(mended.at(&["metadata", "labels"]), Some(&value!({"own": "1", "x": "2"})));
+    assert_eq!(
+        mended.at(&["metadata", "labels"]),
+        Some(&value!({"own": "1", "x": "2"}))
+    );
     assert_eq!(
         mended.get("rules"),
         Some(&value!([
@@ -106,8 +115,5 @@ fn a_binding_to_another_role_is_made_anew() {
     let stored = value!({"roleRef": {"name": "b"}, "metadata": {}});
     assert_eq!(repair(&stored, &default), Repair::Recreate);
     let stored = value!({"roleRef": {"name": "a"}, "metadata": {}});
-    assert_eq!(
-        repair(&stored, &default),
-        Repair::Update(default.clone())
-    );
+    assert_eq!(repair(&stored, &default), Repair::Update(default.clone()));
 }

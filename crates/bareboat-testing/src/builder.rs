@@ -17,6 +17,7 @@ pub struct Builder {
     options: StoreOptions,
     sqlite: bool,
     pub(crate) controllers: bool,
+    pub(crate) default_roles: bool,
     control_plane: Option<Profile>,
     pub(crate) listening: bool,
 }
@@ -29,6 +30,7 @@ impl Default for Builder {
             options: StoreOptions::default(),
             sqlite: false,
             controllers: true,
+            default_roles: false,
             control_plane: Some(Profile::Full),
             listening: false,
         }
@@ -75,6 +77,14 @@ impl Builder {
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
+        self
+    }
+
+    /// Has the default roles and bindings (`cluster-admin`, `view`, `system:discovery` and so on), as `bareboat serve`
+    /// does. Without them a test starts faster; members of `system:masters` may do everything anyway.
+    #[must_use]
+    pub fn default_roles(mut self) -> Self {
+        self.default_roles = true;
         self
     }
 

@@ -199,6 +199,7 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
         for name in others.filter(|_| !builder.controllers) {
             options.switch_off(name).expect("these are their names");
         }
+        options.default_roles = builder.default_roles;
         Some(bareboat::control_plane::start_with(&server, options).await)
     } else {
         None

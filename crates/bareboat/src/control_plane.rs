@@ -1,5 +1,6 @@
 //! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
 
+use crate::rbac::Rbac;
 use crate::reviews;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_api::{Kind, Value};
@@ -128,7 +129,8 @@ impl std::str::FromStr for Profile {
 
 /// Adds the default control plane to a server.
 pub trait ControlPlane: Sized {
-    /// Serves the built-in kinds and custom kinds, with their admission and in protobuf.
+    /// Serves the built-in kinds and custom kinds, with their admission and in protobuf. Roles and bindings decide
+    /// who may do what, unless an authorizer is set after this.
     #[must_use]
     fn control_plane(self) -> Self {
         self.control_plane_with(&Settings::default())
@@ -143,7 +145,8 @@ impl ControlPlane for ServerBuilder {
     fn control_plane_with(self, settings: &Settings) -> Self {
         let profile = settings.profile;
         let claims = Claims::new(settings.services.clone());
-        let mut builder = self
+        let mut builder = Rbac::new()
+            .install(self)
             .mutator(NamespaceLifecycle)
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);

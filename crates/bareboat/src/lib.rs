@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`typed`] | kinds from Rust structs |
 //! | [`control_plane`] | everything `bareboat serve` serves |
+//! | [`rbac`] | roles and bindings that decide |
 //! | `client`, with the feature `kube` | clients of kube-rs without a socket |
 //! | re-exports | the server, the store, the vocabulary |
 
@@ -32,6 +33,7 @@
 pub mod client;
 pub mod control_plane;
 pub mod prelude;
+pub mod rbac;
 mod reviews;
 pub mod typed;
 

@@ -1,6 +1,7 @@
 //! What most programs need, in one line.
 
 pub use crate::control_plane::{ControlPlane, Profile, Settings, open_sqlite};
+pub use crate::rbac::Rbac;
 pub use crate::typed::TypedKind;
 pub use bareboat_api::kind::{Kind, Names, Scope, Strategy, Subresource, User, WriteContext};
 pub use bareboat_api::{FieldError, FieldPath, Object, Status, Value, value};

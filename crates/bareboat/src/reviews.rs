@@ -2,8 +2,9 @@
 
 use bareboat_api::kind::{Kind, User};
 use bareboat_api::status::GroupResource;
-use bareboat_api::{Map, Object, Status, Str, Value};
+use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Str, Value, value};
 use bareboat_server::Computed;
+use bareboat_server::authz::{Decision, UserRules};
 use bareboat_server::kinds::computed::Question;
 use bareboat_server::request::info::RequestInfo;
 
@@ -17,8 +18,9 @@ pub(crate) fn computed(kind: Kind) -> Result<Computed, Box<Kind>> {
         ("authorization.k8s.io", "selfsubjectaccessreviews") => {
             Computed::new(kind).create(self_access)
         }
-        ("authorization.k8s.io", "subjectaccessreviews" | "localsubjectaccessreviews") => {
-            Computed::new(kind).create(access)
+        ("authorization.k8s.io", "subjectaccessreviews") => Computed::new(kind).create(access),
+        ("authorization.k8s.io", "localsubjectaccessreviews") => {
+            Computed::new(kind).create(local_access)
         }
         ("authorization.k8s.io", "selfsubjectrulesreviews") => {
             Computed::new(kind).create(self_rules)
@@ -55,6 +57,11 @@ async fn token((question, mut review): (Question, Object)) -> Result<Object, Sta
         .and_then(Value::as_str)
         .unwrap_or("")
         .to_owned();
+    if token.is_empty() {
+        return Err(Status::bad_request(
+            "token is required for TokenReview in authentication",
+        ));
+    }
     let mut status = Map::new();
     match question.access.who(&token).await {
         Some(user) => {
@@ -72,11 +79,45 @@ async fn token((question, mut review): (Question, Object)) -> Result<Object, Sta
 }
 
 async fn self_access((question, review): (Question, Object)) -> Result<Object, Status> {
+    let mut wrong = Vec::new();
+    check_attributes(&review, &mut wrong);
+    refuse("SelfSubjectAccessReview", &wrong)?;
     let user = User::clone(&question.user);
     decide(&question, review, &user).await
 }
 
 async fn access((question, review): (Question, Object)) -> Result<Object, Status> {
+    let user = subject(&review);
+    refuse("SubjectAccessReview", &check_subject(&review, &user))?;
+    decide(&question, review, &user).await
+}
+
+async fn local_access((question, review): (Question, Object)) -> Result<Object, Status> {
+    let user = subject(&review);
+    let mut wrong = check_subject(&review, &user);
+    if let Some(paths) = present(&review, "nonResourceAttributes") {
+        wrong.push(FieldError::invalid(
+            spec("nonResourceAttributes"),
+            paths.clone(),
+            "disallowed on this kind of request",
+        ));
+    }
+    refuse("LocalSubjectAccessReview", &wrong)?;
+    let asked = present(&review, "resourceAttributes")
+        .and_then(|asked| asked.get("namespace"))
+        .and_then(Value::as_str)
+        .unwrap_or("");
+    if asked != question.namespace {
+        return Err(Status::bad_request(format!(
+            "spec.resourceAttributes.namespace must match namespace: {}",
+            question.namespace
+        )));
+    }
+    decide(&question, review, &user).await
+}
+
+/// The user a review asks about.
+fn subject(review: &Object) -> User {
     let text = |key: &str| {
         review
             .at(&["spec", key])
@@ -84,54 +125,106 @@ async fn access((question, review): (Question, Object)) -> Result<Object, Status
             .map(Str::new)
             .unwrap_or_default()
     };
-    let groups = review
-        .at(&["spec", "groups"])
-        .and_then(Value::as_array)
-        .unwrap_or(&[]);
-    let user = User {
-        name: text("user"),
-        uid: text("uid"),
-        groups: groups
-            .iter()
+    let strings = |value: Option<&Value>| -> Vec<Str> {
+        let list = value.and_then(Value::as_array).unwrap_or(&[]);
+        list.iter()
             .filter_map(Value::as_str)
             .map(Str::new)
-            .collect(),
-        ..User::default()
+            .collect()
     };
+    let extra = review.at(&["spec", "extra"]).and_then(Value::as_object);
+    User {
+        name: text("user"),
+        uid: text("uid"),
+        groups: strings(review.at(&["spec", "groups"])),
+        extra: extra
+            .into_iter()
+            .flat_map(|extra| extra.iter())
+            .map(|(key, value)| {
+                let values = strings(Some(value)).iter().map(Str::to_string).collect();
+                (key.to_owned(), values)
+            })
+            .collect(),
+    }
+}
+
+fn spec(member: &str) -> FieldPath {
+    FieldPath::new("spec").child(member)
+}
+
+/// A member of the spec that is there and not null.
+fn present<'a>(review: &'a Object, member: &str) -> Option<&'a Value> {
+    review
+        .at(&["spec", member])
+        .filter(|value| !value.is_null())
+}
+
+fn check_subject(review: &Object, user: &User) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    check_attributes(review, &mut wrong);
     if user.name.is_empty() && user.groups.is_empty() {
-        return Err(Status::bad_request(
-            "spec.user or spec.groups must be given: about whom is the question?",
+        wrong.push(FieldError::invalid(
+            spec("user"),
+            "",
+            "at least one of user or group must be specified",
         ));
     }
-    decide(&question, review, &user).await
+    wrong
+}
+
+fn check_attributes(review: &Object, wrong: &mut Vec<FieldError>) {
+    let resource = present(review, "resourceAttributes");
+    let path = present(review, "nonResourceAttributes");
+    match (resource, path) {
+        (Some(_), Some(path)) => wrong.push(FieldError::invalid(
+            spec("nonResourceAttributes"),
+            path.clone(),
+            "cannot be specified in combination with resourceAttributes",
+        )),
+        (None, None) => wrong.push(FieldError::invalid(
+            spec("resourceAttributes"),
+            Value::Null,
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        )),
+        _ => {}
+    }
+}
+
+fn refuse(kind: &str, wrong: &[FieldError]) -> Result<(), Status> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(
+        GroupResource {
+            group: "authorization.k8s.io",
+            resource: kind,
+        },
+        "",
+        wrong,
+    ))
 }
 
 async fn decide(question: &Question, mut review: Object, user: &User) -> Result<Object, Status> {
-    let info = wanted(question, &review)?;
+    let info = wanted(&review);
     let mut status = Map::new();
-    match question.access.may(user, &info).await {
-        Ok(()) => {
-            status.insert("allowed", Value::Bool(true));
-        }
-        Err(why) => {
-            status.insert("allowed", Value::Bool(false));
-            if !why.is_empty() {
-                status.insert("reason", Value::from(why));
-            }
-        }
+    let (allowed, denied, reason) = match question.access.may(user, &info).await {
+        Decision::Allow(reason) => (true, false, reason),
+        Decision::Deny(reason) => (false, true, reason),
+        Decision::NoOpinion(reason) => (false, false, reason),
+    };
+    status.insert("allowed", Value::Bool(allowed));
+    if denied {
+        status.insert("denied", Value::Bool(true));
+    }
+    if !reason.is_empty() {
+        status.insert("reason", Value::from(reason));
     }
     review.map_mut().insert("status", Value::Object(status));
     Ok(review)
 }
 
 /// What the question is about, as a request for it would be.
-fn wanted(question: &Question, review: &Object) -> Result<RequestInfo, Status> {
-    let resource = review
-        .at(&["spec", "resourceAttributes"])
-        .filter(|value| !value.is_null());
-    let other = review
-        .at(&["spec", "nonResourceAttributes"])
-        .filter(|value| !value.is_null());
+fn wanted(review: &Object) -> RequestInfo {
     let text = |value: &Value, key: &str| {
         value
             .get(key)
@@ -139,64 +232,55 @@ fn wanted(question: &Question, review: &Object) -> Result<RequestInfo, Status> {
             .map(Str::new)
             .unwrap_or_default()
     };
-    match (resource, other) {
-        (Some(asked), None) => {
-            let namespace = text(asked, "namespace");
-            if !question.namespace.is_empty() && namespace != question.namespace {
-                return Err(Status::bad_request(
-                    "spec.resourceAttributes.namespace must be the namespace of the review",
-                ));
-            }
-            Ok(RequestInfo {
-                is_resource: true,
-                verb: text(asked, "verb"),
-                group: text(asked, "group"),
-                version: text(asked, "version"),
-                namespace,
-                resource: text(asked, "resource"),
-                subresource: text(asked, "subresource"),
-                name: text(asked, "name"),
-                ..RequestInfo::default()
-            })
-        }
-        (None, Some(asked)) => Ok(RequestInfo {
+    match present(review, "resourceAttributes") {
+        Some(asked) => RequestInfo {
+            is_resource: true,
             verb: text(asked, "verb"),
-            path: text(asked, "path").to_string(),
+            group: text(asked, "group"),
+            version: text(asked, "version"),
+            namespace: text(asked, "namespace"),
+            resource: text(asked, "resource"),
+            subresource: text(asked, "subresource"),
+            name: text(asked, "name"),
             ..RequestInfo::default()
-        }),
-        _ => Err(Status::bad_request(
-            "exactly one of spec.resourceAttributes and spec.nonResourceAttributes must be given",
-        )),
+        },
+        None => {
+            let asked = present(review, "nonResourceAttributes");
+            let asked = asked.unwrap_or(&Value::Null);
+            RequestInfo {
+                verb: text(asked, "verb"),
+                path: text(asked, "path").to_string(),
+                ..RequestInfo::default()
+            }
+        }
     }
 }
 
-/// What somebody may do at all: with no rules to list, everything or nothing.
+/// What the caller may do in a namespace.
 async fn self_rules((question, mut review): (Question, Object)) -> Result<Object, Status> {
-    let everything = RequestInfo {
-        is_resource: true,
-        verb: Str::const_new("*"),
-        group: Str::const_new("*"),
-        resource: Str::const_new("*"),
-        ..RequestInfo::default()
-    };
-    let all = question
-        .access
-        .may(&question.user, &everything)
-        .await
-        .is_ok();
-    let (rules, paths) = if all {
-        (
-            bareboat_api::value!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]),
-            bareboat_api::value!([{"verbs": ["*"], "nonResourceURLs": ["*"]}]),
-        )
-    } else {
-        let public = bareboat_api::value!([{
-            "verbs": ["get"],
-            "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version"],
-        }]);
-        (Value::Array(Vec::new()), public)
-    };
-    let status = bareboat_api::value!({"resourceRules": rules, "nonResourceRules": paths, "incomplete": false});
+    let namespace = review
+        .at(&["spec", "namespace"])
+        .and_then(Value::as_str)
+        .unwrap_or("");
+    if namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let rules = question.access.rules(&question.user, namespace);
+    let rules = rules.unwrap_or_else(|| UserRules {
+        incomplete: true,
+        error: "the authorizer of this server cannot list rules".to_owned(),
+        ..UserRules::default()
+    });
+    let mut status = value!({
+        "resourceRules": (Value::Array(rules.resources)),
+        "nonResourceRules": (Value::Array(rules.urls)),
+        "incomplete": (rules.incomplete),
+    });
+    if !rules.error.is_empty() {
+        status
+            .make_object()
+            .insert("evaluationError", Value::from(rules.error));
+    }
     review.map_mut().insert("status", status);
     Ok(review)
 }

@@ -30,7 +30,11 @@ pub fn repair(stored: &Value, default: &Value) -> Repair {
     }
     add_rules(&mut wanted, default);
     add_items(&mut wanted, default, &["subjects"]);
-    add_items(&mut wanted, default, &["aggregationRule", "clusterRoleSelectors"]);
+    add_items(
+        &mut wanted,
+        default,
+        &["aggregationRule", "clusterRoleSelectors"],
+    );
     if wanted == *stored {
         Repair::Nothing
     } else {

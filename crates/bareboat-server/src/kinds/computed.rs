@@ -2,11 +2,11 @@
 
 use super::connector::{self, Program, Visit};
 use crate::authn::{self, Evidence, FirstOf, Peer};
-use crate::authz::{self, Authorizer};
+use crate::authz::{self, Authorizer, Decision, UserRules};
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
 use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
-use bareboat_api::{Object, Status, Str};
+use bareboat_api::{Object, Status, Str, Value, value};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -49,11 +49,24 @@ impl Access {
         Some(authn::authenticated(found))
     }
 
-    /// Whether somebody may do something; otherwise why not, if there is more to say.
-    pub async fn may(&self, user: &User, info: &RequestInfo) -> Result<(), String> {
-        authz::also(self.authorizer.as_ref(), user, info)
-            .await
-            .map_err(|_| String::new())
+    /// Whether a user may do something, and why.
+    pub async fn may(&self, user: &User, info: &RequestInfo) -> Decision {
+        authz::explain(self.authorizer.as_ref(), user, info).await
+    }
+
+    /// What a user may do in a namespace; nothing if the authorizer cannot list it.
+    pub fn rules(&self, user: &User, namespace: &str) -> Option<UserRules> {
+        if authz::is_master(user) {
+            let everything = |rule: Value| vec![rule];
+            return Some(UserRules {
+                resources: everything(
+                    value!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
+                ),
+                urls: everything(value!({"verbs": ["*"], "nonResourceURLs": ["*"]})),
+                ..UserRules::default()
+            });
+        }
+        self.authorizer.rules(user, namespace)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::query::{Query, percent_decode};
 use bareboat_api::Str;
+use bareboat_api::admission::Right;
 use bareboat_api::fields::Selector;
 use http::Method;
 
@@ -37,6 +38,20 @@ pub struct RequestInfo {
 pub struct MalformedPath;
 
 impl RequestInfo {
+    /// The request that a right is needed for.
+    pub fn of_right(right: Right<'_>) -> RequestInfo {
+        RequestInfo {
+            is_resource: true,
+            verb: Str::new(right.verb),
+            group: Str::new(right.group),
+            resource: Str::new(right.resource),
+            subresource: Str::new(right.subresource),
+            namespace: Str::new(right.namespace),
+            name: Str::new(right.name),
+            ..RequestInfo::default()
+        }
+    }
+
     /// Reads method, path and query.
     pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, MalformedPath> {
         let mut info = RequestInfo {

@@ -4,14 +4,16 @@ use super::documents::Documents;
 use super::health::Health;
 use crate::admission::Chain;
 use crate::authn::FirstOf;
-use crate::authz::Authorizer;
+use crate::authz::{self, Authorizer};
 use crate::flow::Flow;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::served::parse_entry;
 use crate::metrics::Metrics;
 use crate::protobuf::MetaMessages;
 use crate::proxy::Proxy;
-use bareboat_api::admission::{Brief, World};
+use crate::request::info::RequestInfo;
+use bareboat_api::admission::{Brief, Right, World};
+use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::{Object, Str};
 use bareboat_storage::Store;
 use std::sync::Arc;
@@ -139,5 +141,13 @@ impl World for State {
             .range(&prefix, None)
             .filter_map(|entry| parse_entry(entry).ok())
             .collect()
+    }
+
+    fn may<'a>(&'a self, user: &'a User, right: Right<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let info = RequestInfo::of_right(right);
+            let asked = authz::also(self.authorizer.as_ref(), user, &info).await;
+            asked.is_ok()
+        })
     }
 }

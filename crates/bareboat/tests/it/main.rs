@@ -23,6 +23,7 @@ mod memory;
 mod openapi;
 mod parity;
 mod profiles;
+mod rbac;
 mod resets;
 mod scales;
 mod services;

@@ -29,7 +29,7 @@ impl Authorizer for Rules {
             && info.resource == "machines"
             && (part == ("create", "start") && info.name == "one" || part == ("get", "console"));
         Box::pin(std::future::ready(if allowed {
-            Decision::Allow
+            Decision::Allow(String::new())
         } else {
             Decision::NoOpinion(String::new())
         }))

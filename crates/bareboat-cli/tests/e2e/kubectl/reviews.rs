@@ -60,3 +60,47 @@ fn roles_are_reconciled_and_requests_for_certificates_are_decided() {
     kubectl.says("get csr", &["<none> Approved", "<none> Denied"]);
     kubectl.refuses("certificate deny good", &["already Approved"]);
 }
+
+#[test]
+fn roles_decide_what_a_user_may_do_and_may_give_away() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.says("api-resources --as=ann", &["configmaps"]);
+    kubectl.says(
+        "auth can-i --list --as=ann",
+        &["selfsubjectaccessreviews.authorization.k8s.io", "/api/*"],
+    );
+    kubectl.refuses("get cm --as=ann", &["orbidden"]);
+    kubectl.until("get clusterrole edit -o yaml", "configmaps");
+    kubectl.gives("create rolebinding ann --clusterrole=edit --user=ann");
+    kubectl.says("auth can-i create configmaps --as=ann", &["yes"]);
+    kubectl.says("create cm anns --as=ann", &["created"]);
+    kubectl.refuses("create cm anns -n kube-system --as=ann", &["orbidden"]);
+    kubectl.refuses(
+        "auth can-i create configmaps -n kube-system --as=ann",
+        &["no"],
+    );
+    kubectl.refuses("auth can-i create rolebindings --as=ann", &["no"]);
+
+    // An admin of a namespace hands out roles there, but none that is more than their own.
+    kubectl.until("get clusterrole admin -o yaml", "rolebindings");
+    kubectl.gives("create rolebinding bea --clusterrole=admin --user=bea");
+    kubectl.says(
+        "create rolebinding carl --clusterrole=view --user=carl --as=bea",
+        &["created"],
+    );
+    kubectl.refuses(
+        "create rolebinding root --clusterrole=cluster-admin --user=bea --as=bea",
+        &["attempting to grant RBAC permissions not currently held"],
+    );
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: more, namespace: default}\n\
+                rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]\n";
+    kubectl.refuses_for(
+        "auth reconcile -f - --as=bea",
+        role,
+        &["{APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\"]}"],
+    );
+    kubectl.gives("delete rolebinding ann");
+    kubectl.refuses("get cm --as=ann", &["orbidden"]);
+}

@@ -1,0 +1,193 @@
+//! RBAC for a server: the policy of `bareboat-rbac`, kept up to date by the store and asked by the server.
+//!
+//! ```
+//! use bareboat::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The default control plane decides by RBAC already; another authorizer takes its place.
+//! let server = Server::builder().control_plane().authorizer(AllowAll).build()?;
+//! # Ok(()) }
+//! ```
+
+mod escalation;
+
+use bareboat_api::Value;
+use bareboat_api::kind::{BoxFuture, User};
+use bareboat_rbac::{Policy, Request, Rule, Scope};
+use bareboat_server::ServerBuilder;
+use bareboat_server::authz::{Attributes, Authorizer, Decision, UserRules};
+use bareboat_server::request::info::RequestInfo;
+use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot};
+use std::sync::Arc;
+
+pub use escalation::EscalationCheck;
+
+/// Decides by the roles and bindings in the store.
+#[derive(Clone, Debug, Default)]
+pub struct Rbac {
+    policy: Arc<Policy>,
+}
+
+impl Rbac {
+    /// A policy that allows nothing until it is installed.
+    pub fn new() -> Rbac {
+        Rbac::default()
+    }
+
+    /// The index of roles and bindings.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// Makes this the authorizer of a server, keeps it up to date, and adds the check that nobody grants rights
+    /// they do not have.
+    #[must_use]
+    pub fn install(&self, mut builder: ServerBuilder) -> ServerBuilder {
+        for (resource, content) in [
+            (
+                "rbac.authorization.k8s.io/clusterroles",
+                Content::ClusterRoles,
+            ),
+            ("rbac.authorization.k8s.io/roles", Content::Roles),
+            (
+                "rbac.authorization.k8s.io/clusterrolebindings",
+                Content::ClusterRoleBindings,
+            ),
+            (
+                "rbac.authorization.k8s.io/rolebindings",
+                Content::RoleBindings,
+            ),
+        ] {
+            let view = View {
+                policy: self.policy.clone(),
+                content,
+            };
+            builder = builder.observe(resource, Arc::new(view));
+        }
+        builder
+            .validator(EscalationCheck::new(self.policy.clone()))
+            .authorizer(self.clone())
+    }
+}
+
+/// A request in the form the policy reads.
+pub(crate) fn request(info: &RequestInfo) -> Request<'_> {
+    if info.is_resource {
+        Request::Resource {
+            verb: &info.verb,
+            group: &info.group,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+            name: &info.name,
+        }
+    } else {
+        Request::Url {
+            verb: &info.verb,
+            path: &info.path,
+        }
+    }
+}
+
+impl Authorizer for Rbac {
+    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
+        let decision = self
+            .decide(attributes)
+            .unwrap_or_else(|| Decision::from_bool(false));
+        Box::pin(std::future::ready(decision))
+    }
+
+    fn decide(&self, attributes: Attributes<'_>) -> Option<Decision> {
+        let request = request(attributes.info);
+        if self.policy.allows(attributes.user, &request) {
+            return Some(Decision::from_bool(true));
+        }
+        // A refusal names roles that are missing.
+        let why = self.policy.explain(attributes.user, &request).reason;
+        Some(Decision::NoOpinion(why))
+    }
+
+    fn explain<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
+        let found = self
+            .policy
+            .explain(attributes.user, &request(attributes.info));
+        let decision = match found.allowed {
+            true => Decision::Allow(found.reason),
+            false => Decision::NoOpinion(found.reason),
+        };
+        Box::pin(std::future::ready(decision))
+    }
+
+    fn rules(&self, user: &User, namespace: &str) -> Option<UserRules> {
+        let (rules, missing) = self.policy.rules_for(user, namespace);
+        let (urls, resources): (Vec<Rule>, Vec<Rule>) =
+            rules.into_iter().partition(Rule::is_about_urls);
+        let values = |rules: Vec<Rule>| rules.iter().map(Rule::to_value).collect();
+        Some(UserRules {
+            resources: values(resources),
+            urls: values(urls),
+            incomplete: !missing.is_empty(),
+            error: missing.join(", "),
+        })
+    }
+}
+
+/// What a resource of the store holds.
+#[derive(Clone, Copy)]
+enum Content {
+    ClusterRoles,
+    Roles,
+    ClusterRoleBindings,
+    RoleBindings,
+}
+
+/// Feeds the policy inside each commit.
+struct View {
+    policy: Arc<Policy>,
+    content: Content,
+}
+
+impl View {
+    fn set(&self, key: &str, value: Option<&Value>) {
+        let (scope, name) = match key.split_once('/') {
+            Some((namespace, name)) => (Scope::Namespace(namespace), name),
+            None => (Scope::Cluster, key),
+        };
+        match self.content {
+            Content::ClusterRoles | Content::Roles => self.policy.set_role(scope, name, value),
+            _ => self.policy.set_binding(scope, name, value),
+        }
+    }
+
+    fn read(&self, entry: &Entry) {
+        match bareboat_wire::json::parse(entry.json()) {
+            Ok(parsed) => self.set(entry.key(), Some(&parsed.value)),
+            // An object that cannot be read grants nothing.
+            Err(error) => {
+                tracing::error!(key = entry.key(), %error, "a stored role or binding does not parse");
+                self.set(entry.key(), None);
+            }
+        }
+    }
+}
+
+impl Observer for View {
+    fn reset(&self, snapshot: &Snapshot) {
+        match self.content {
+            Content::ClusterRoles => self.policy.clear_roles(true),
+            Content::Roles => self.policy.clear_roles(false),
+            Content::ClusterRoleBindings => self.policy.clear_bindings(true),
+            Content::RoleBindings => self.policy.clear_bindings(false),
+        }
+        for entry in snapshot.range("", None) {
+            self.read(entry);
+        }
+    }
+
+    fn changed(&self, event: &Arc<Event>) {
+        match event.kind {
+            EventKind::Deleted => self.set(event.key(), None),
+            _ => self.read(&event.entry),
+        }
+    }
+}
