@@ -52,6 +52,21 @@ impl Fault {
     }
 }
 
+/// Documents of so many bytes are read with room made beforehand.
+const LONG: usize = 64 << 10;
+/// Collections of so many items are not copied when they close.
+const MANY: usize = 4096;
+
+/// What was gathered since `first`, in its exact size.
+fn close<T>(gathered: &mut Vec<T>, first: usize) -> Vec<T> {
+    if first == 0 && gathered.len() >= MANY {
+        let mut all = std::mem::take(gathered);
+        all.shrink_to_fit();
+        return all;
+    }
+    gathered.split_off(first)
+}
+
 /// A cursor over text that is known to be UTF-8.
 struct Reader<'a> {
     text: &'a str,
@@ -67,14 +82,20 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Reader<'a> {
+        // Room for all that a long document can hold, most of which is never touched: growing there would take up to
+        // three times the memory of what was read.
+        let room = match text.len() >= LONG {
+            true => 1 + text.bytes().filter(|byte| *byte == b',').count(),
+            false => 0,
+        };
         Reader {
             text,
             bytes: text.as_bytes(),
             at: 0,
             depth: 0,
             saw_duplicates: false,
-            members: Vec::new(),
-            elements: Vec::new(),
+            members: Vec::with_capacity(room),
+            elements: Vec::with_capacity(room),
         }
     }
 
@@ -150,7 +171,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        let members = self.members.split_off(first);
+        let members = close(&mut self.members, first);
         let count = members.len();
         let map = Map::from_unsorted(members);
         self.saw_duplicates |= map.len() < count;
@@ -171,7 +192,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(Value::Array(self.elements.split_off(first)))
+        Ok(Value::Array(close(&mut self.elements, first)))
     }
 
     /// Takes a comma, and says that more follows, or the closing byte.

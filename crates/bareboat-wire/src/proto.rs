@@ -5,6 +5,7 @@
 //! members even when they are empty, pointers only when they are set, maps sorted by key. Which
 //! message belongs to a kind is for the caller to say.
 
+mod budget;
 mod decode;
 mod encode;
 mod envelope;
@@ -24,6 +25,7 @@ pub struct ProtoError {
     /// The fields around the fault, innermost first.
     path: Vec<String>,
     message: String,
+    too_large: bool,
 }
 
 impl ProtoError {
@@ -31,7 +33,24 @@ impl ProtoError {
         ProtoError {
             path: Vec::new(),
             message: message.into(),
+            too_large: false,
         }
+    }
+
+    /// The message would take more memory than its size allows.
+    #[cold]
+    pub(crate) fn too_large(limit: usize) -> ProtoError {
+        ProtoError {
+            too_large: true,
+            ..ProtoError::new(format!(
+                "the decoded message would take more than {limit} bytes"
+            ))
+        }
+    }
+
+    /// Whether the message was refused for the memory it would take, and not for what it says.
+    pub fn is_too_large(&self) -> bool {
+        self.too_large
     }
 
     /// The same fault, seen from one member further out.

@@ -239,3 +239,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn collections_have_their_exact_size() {
+    for (text, count) in [
+        (format!("[{}0]", "0,".repeat(100_000)), 100_001),
+        (format!("[{}[]]", "[0],".repeat(50_000)), 50_001),
+        (format!("[{}[]]", "[0],".repeat(100)), 101),
+    ] {
+        let Value::Array(items) = parse(text.as_bytes()).unwrap().value else {
+            panic!("an array");
+        };
+        assert_eq!((items.len(), items.capacity()), (count, count));
+        for item in &items {
+            if let Value::Array(inner) = item {
+                assert_eq!(inner.len(), inner.capacity());
+            }
+        }
+    }
+}

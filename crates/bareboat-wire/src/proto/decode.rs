@@ -1,5 +1,6 @@
 //! From messages to values.
 
+use super::budget::{ALLOCATION, Budget, weight};
 use super::envelope::{text, wrong_wire};
 use super::raw::{Reader, Wire};
 use super::{ProtoError, decode_envelope};
@@ -10,9 +11,6 @@ use bareboat_api::value::MAX_DEPTH;
 use bareboat_api::{Map, Str, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-
-/// The most values one message may turn into: two bytes of protobuf can stand for a whole object.
-const MAX_VALUES: usize = 1_000_000;
 
 /// Opens an envelope and reads the object inside; `find` knows the message of an apiVersion and kind.
 pub fn decode_object(
@@ -44,15 +42,12 @@ pub fn decode_object(
 
 /// Reads a message without an envelope.
 pub fn decode_message(message: &Message, bytes: &[u8]) -> Result<Value, ProtoError> {
-    let mut decoder = Decoder {
-        values_left: MAX_VALUES,
-    };
+    let mut decoder = Decoder(Budget::of(bytes.len()));
     decoder.message(message, bytes, 0).map(Value::Object)
 }
 
-struct Decoder {
-    values_left: usize,
-}
+/// Reads a message and counts the memory of what it makes.
+struct Decoder(Budget);
 
 /// What was found of a field so far.
 enum Slot {
@@ -135,6 +130,8 @@ impl Decoder {
                 let Slot::Map(entries) = slot else {
                     return Ok(());
                 };
+                // Twice: a vector that grows has up to as much room again.
+                self.0.spend(2 * size_of::<(Str, Value)>())?;
                 entries.push(self.entry(field, payload(wire, reader)?, depth + 1)?);
             }
         }
@@ -152,7 +149,7 @@ impl Decoder {
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
             match reader.tag()? {
-                (1, wire) => key = Str::new(text(payload(wire, &mut reader)?)?),
+                (1, wire) => key = self.text(payload(wire, &mut reader)?)?,
                 (2, wire) => value = Some(self.value(field.ty, wire, &mut reader, depth)?),
                 (_, wire) => reader.skip(wire)?,
             }
@@ -170,7 +167,7 @@ impl Decoder {
         reader: &mut Reader<'_>,
         depth: usize,
     ) -> Result<Value, ProtoError> {
-        self.spend()?;
+        self.0.spend(2 * size_of::<Value>())?;
         match (ty, wire) {
             (Type::Bool, Wire::Varint) => Ok(Value::Bool(reader.varint()? != 0)),
             // Like Go, an int32 keeps the low half of whatever was sent.
@@ -193,8 +190,11 @@ impl Decoder {
             Type::Bool | Type::Int32 | Type::Int64 | Type::Double => {
                 Err(ProtoError::new("unexpected wire type Bytes"))
             }
-            Type::String => text(bytes).map(Value::string),
-            Type::Bytes => Ok(Value::from(BASE64.encode(bytes))),
+            Type::String => self.text(bytes).map(Value::String),
+            Type::Bytes => {
+                self.0.spend(2 * bytes.len())?;
+                Ok(Value::from(BASE64.encode(bytes)))
+            }
             Type::Time | Type::MicroTime => time(ty, bytes),
             Type::Duration => {
                 let [nanos] = numbers(bytes, [1])?;
@@ -220,14 +220,14 @@ impl Decoder {
         if raw.is_empty() {
             return Ok(Value::Null);
         }
-        // The JSON reader holds its own limits: a value takes a byte of text at least.
-        self.values_left = self.values_left.saturating_sub(raw.len() / 16);
         let parsed = json::parse(raw).map_err(|error| {
             ProtoError::new(format!("the JSON inside is not understood: {error}"))
         })?;
         if depth + 1 + nesting(&parsed.value) > MAX_DEPTH {
             return Err(too_deep());
         }
+        // The JSON reader has limits of its own, which are those of its text.
+        self.0.spend(weight(&parsed.value))?;
         Ok(parsed.value)
     }
 
@@ -237,8 +237,8 @@ impl Decoder {
         while !reader.is_empty() {
             match reader.tag()? {
                 (1, wire) => {
-                    self.spend()?;
-                    items.push(Value::string(text(payload(wire, &mut reader)?)?));
+                    self.0.spend(2 * size_of::<Value>())?;
+                    items.push(Value::String(self.text(payload(wire, &mut reader)?)?));
                 }
                 (_, wire) => reader.skip(wire)?,
             }
@@ -258,7 +258,7 @@ impl Decoder {
         let mut list = Vec::new();
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
-            self.spend()?;
+            self.0.spend(2 * size_of::<Value>())?;
             let (number, wire) = reader.tag()?;
             match (union, number) {
                 (SchemaUnion::OrBool, 1) if wire == Wire::Varint => {
@@ -274,7 +274,7 @@ impl Decoder {
                     list.push(Value::Object(self.message(schema, bytes, depth + 2)?));
                 }
                 (SchemaUnion::OrStringArray, 2) => {
-                    list.push(Value::string(text(payload(wire, &mut reader)?)?));
+                    list.push(Value::String(self.text(payload(wire, &mut reader)?)?));
                 }
                 (_, number @ 1..=2) => return Err(wrong_wire(number, wire)),
                 (_, _) => reader.skip(wire)?,
@@ -290,25 +290,28 @@ impl Decoder {
 
     /// The members as JSON has them: zero values appear where Go would print them.
     fn members(&mut self, message: &Message, slots: Vec<Slot>) -> Result<Map, ProtoError> {
-        let mut members: Vec<(Str, Value)> = Vec::with_capacity(slots.len());
+        let shown =
+            (message.fields.iter().zip(&slots)).filter(|(field, slot)| is_shown(field, slot));
+        let shown = shown.count();
+        self.0
+            .spend(ALLOCATION + shown * size_of::<(Str, Value)>())?;
+        let mut members: Vec<(Str, Value)> = Vec::with_capacity(shown);
         for (field, slot) in message.fields.iter().zip(slots) {
-            if field.number == 0 {
+            if !is_shown(field, &slot) {
                 continue;
             }
             let value = match slot {
-                Slot::Empty if field.optional || field.omit_empty && !field.json.is_empty() => {
-                    continue;
-                }
                 Slot::Empty if field.cardinality != Cardinality::One => Value::Null,
                 Slot::Empty => self.zero(field.ty)?,
-                Slot::One(value) => {
-                    if field.omit_empty && !field.optional && is_empty(field.ty, &value) {
-                        continue;
-                    }
-                    value
+                Slot::One(value) => value,
+                Slot::List(mut items) => {
+                    items.shrink_to_fit();
+                    Value::Array(items)
                 }
-                Slot::List(items) => Value::Array(items),
-                Slot::Map(entries) => Value::Object(Map::from_unsorted(entries)),
+                Slot::Map(mut entries) => {
+                    entries.shrink_to_fit();
+                    Value::Object(Map::from_unsorted(entries))
+                }
             };
             match value {
                 Value::Object(inline) if field.json.is_empty() => members.extend(inline),
@@ -320,7 +323,6 @@ impl Decoder {
 
     /// What Go prints for a value that was never set.
     fn zero(&mut self, ty: Type) -> Result<Value, ProtoError> {
-        self.spend()?;
         Ok(match ty {
             Type::Bool => Value::Bool(false),
             Type::Int32 | Type::Int64 | Type::IntOrString => Value::Int(0),
@@ -344,11 +346,22 @@ impl Decoder {
         })
     }
 
-    fn spend(&mut self) -> Result<(), ProtoError> {
-        self.values_left = self.values_left.checked_sub(1).ok_or_else(|| {
-            ProtoError::new(format!("the message has more than {MAX_VALUES} values"))
-        })?;
-        Ok(())
+    fn text(&mut self, bytes: &[u8]) -> Result<Str, ProtoError> {
+        let text = text(bytes)?;
+        if text.len() > size_of::<Str>() {
+            self.0.spend(ALLOCATION + text.len())?;
+        }
+        Ok(Str::new(text))
+    }
+}
+
+/// Whether a field becomes a member: Go leaves out what is not set or empty where it may be left out.
+fn is_shown(field: &Field, slot: &Slot) -> bool {
+    match slot {
+        _ if field.number == 0 => false,
+        Slot::Empty => !(field.optional || field.omit_empty && !field.json.is_empty()),
+        Slot::One(value) => !(field.omit_empty && !field.optional && is_empty(field.ty, value)),
+        Slot::List(_) | Slot::Map(_) => true,
     }
 }
 

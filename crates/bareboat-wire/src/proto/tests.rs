@@ -387,6 +387,26 @@ fn decoded_values_are_no_deeper_than_any_parser_allows() {
 }
 
 #[test]
+fn what_a_message_turns_into_is_bounded_by_its_bytes() {
+    let meta = MessageRef::new(&OBJECT_META);
+    // Empty owners, labels, finalizers and managers: two or three bytes each.
+    for piece in [&[0x6a, 0][..], &[0x5a, 0], &[0x72, 0], &[0x8a, 1, 0]] {
+        let refused = decode_message(&meta, &piece.repeat(1_000_000)).unwrap_err();
+        assert!(refused.is_too_large(), "{piece:?}: {refused}");
+        assert!(
+            decode_message(&meta, &piece.repeat(5_000)).is_ok(),
+            "{piece:?}"
+        );
+    }
+    let mut body = Vec::new();
+    for n in 0..100_000 {
+        write_bytes(14, format!("example.com/{n}").as_bytes(), &mut body);
+    }
+    let value = decode_message(&meta, &body).unwrap();
+    assert!(budget::weight(&value) <= 16 * body.len());
+}
+
+#[test]
 fn envelopes_go_both_ways() {
     let mut out = Vec::new();
     encode_envelope("v1", "Foo", &mut out, |out| {

@@ -132,6 +132,8 @@ impl Mapping {
         // the mapping itself comes after all of it.
         let mut all: Vec<(Str, Value)> = self.merged.into_iter().rev().flatten().collect();
         all.extend(self.members);
+        // A vector that grows has room for four at least, which for many small mappings is most of their memory.
+        all.shrink_to_fit();
         Value::Object(Map::from_unsorted(all))
     }
 }
@@ -178,7 +180,10 @@ impl<'t> Loader<'t> {
                         return Err(self.fault(span, "expected a value"));
                     };
                     let value = match ended.kind {
-                        Collection::Sequence(items) => Value::Array(items),
+                        Collection::Sequence(mut items) => {
+                            items.shrink_to_fit();
+                            Value::Array(items)
+                        }
                         Collection::Mapping(mapping) => mapping.into_value(),
                     };
                     self.remember(ended.anchor, &value);

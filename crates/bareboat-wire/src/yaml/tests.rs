@@ -302,3 +302,18 @@ fn what_follows_the_first_document_is_not_looked_at() {
         assert_eq!(shown.as_deref(), wanted, "{text}");
     }
 }
+
+#[test]
+fn sequences_have_their_exact_size() {
+    let text = "- [0]\n".repeat(1000);
+    let Value::Array(items) = parse(text.as_bytes()).unwrap().value else {
+        panic!("a sequence");
+    };
+    assert_eq!((items.len(), items.capacity()), (1000, 1000));
+    for item in items {
+        let Value::Array(inner) = item else {
+            panic!("a sequence");
+        };
+        assert_eq!((inner.len(), inner.capacity()), (1, 1));
+    }
+}

@@ -175,7 +175,10 @@ fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<St
             let message =
                 message.ok_or_else(|| Status::internal("this kind has no protobuf form"))?;
             let mut value = bareboat_wire::proto::decode_message(message.get(), unknown.raw)
-                .map_err(|error| wanted.cannot_handle(&error.to_string()))?;
+                .map_err(|error| match error.is_too_large() {
+                    true => Status::new(413, "RequestEntityTooLarge", error.to_string()),
+                    false => wanted.cannot_handle(&error.to_string()),
+                })?;
             // The type stands on the envelope; inside, most clients leave it out.
             let map = value.make_object();
             for (key, text) in [("apiVersion", unknown.api_version), ("kind", unknown.kind)] {
