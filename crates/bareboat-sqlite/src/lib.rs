@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bareboat_storage::{Backend, BackendError, BackendStats, LogChange, Outcome, Record, Sweep};
+use bareboat_storage::{
+    Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
+};
 use parking_lot::Mutex;
 
 use checkpoint::Checkpoints;
@@ -123,8 +125,8 @@ impl Backend for Sqlite {
         Ok(batch.iter().map(|r| Outcome::Written(r.revision)).collect())
     }
 
-    fn load(&self, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
-        self.with_writer(|writer| read::load(&writer.connection, visit).map_err(failed))
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+        self.with_writer(|writer| read::load(&writer.connection, after, visit))
     }
 
     fn read_since(
@@ -132,13 +134,14 @@ impl Backend for Sqlite {
         resource: Option<&str>,
         after: u64,
         upto: u64,
-        limit: usize,
-    ) -> Result<Vec<LogChange>, BackendError> {
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
         self.check_open()?;
         self.check_floor(after)?;
-        let changes = read::since(&self.path, resource, after, upto, limit).map_err(failed)?;
+        let page = read::since(&self.path, resource, after, upto, limit, stop)?;
         self.check_floor(after)?;
-        Ok(changes)
+        Ok(page)
     }
 
     fn read_at(
@@ -146,10 +149,11 @@ impl Backend for Sqlite {
         resource: &str,
         revision: u64,
         visit: &mut dyn FnMut(Record),
+        stop: &Stop,
     ) -> Result<(), BackendError> {
         self.check_open()?;
         self.check_floor(revision)?;
-        read::at(&self.path, resource, revision, visit).map_err(failed)?;
+        read::at(&self.path, resource, revision, visit, stop)?;
         self.check_floor(revision)
     }
 

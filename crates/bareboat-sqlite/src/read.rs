@@ -1,14 +1,20 @@
-//! Reading the log: all of it when a store opens, pages of it for old watches, a state of it for old lists.
+//! Reading the log: the live state and recent history when a store opens, pages of it for old watches, a state of it
+//! for old lists.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use bareboat_storage::{LogChange, Record, Value};
+use bareboat_storage::{BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value};
 use bytes::Bytes;
 use rusqlite::{Connection, Row};
 
+use crate::error::failed;
 use crate::schema::open_reader;
+
+const ONE: &str = "SELECT rev, prev, resource, key, value FROM log WHERE rev = ?1";
+/// Rows read between two looks at whether the result is still wanted.
+const ROWS_BETWEEN_STOPS: usize = 4096;
 
 /// Resource names by number, shared by the records that carry them.
 struct Names(HashMap<i64, Arc<str>>);
@@ -42,54 +48,134 @@ impl Names {
     }
 }
 
-/// Every record in order.
-pub(crate) fn load(connection: &Connection, visit: &mut dyn FnMut(Record)) -> rusqlite::Result<()> {
-    let names = Names::read(connection)?;
-    let mut all =
-        connection.prepare("SELECT rev, prev, resource, key, value FROM log ORDER BY rev")?;
-    let mut rows = all.query([])?;
-    while let Some(row) = rows.next()? {
-        visit(names.record(row)?);
+/// The revisions that make up the state at `upto`, of one resource or of all, in order.
+///
+/// Newest first: each row names the one it replaced, which is passed over when its turn comes. So no more is remembered
+/// than one revision for each live key, and no value is read.
+fn live_at(
+    connection: &Connection,
+    resource: Option<i64>,
+    upto: u64,
+    stop: &Stop,
+) -> Result<Vec<i64>, BackendError> {
+    let (mut live, mut replaced) = (Vec::new(), HashSet::new());
+    let mut rows = connection
+        .prepare(
+            "SELECT rev, prev, resource, value IS NULL FROM log WHERE rev <= ?1 ORDER BY rev DESC",
+        )
+        .map_err(failed)?;
+    let mut rows = rows.query([upto as i64]).map_err(failed)?;
+    let mut seen = 0;
+    while let Some(row) = rows.next().map_err(failed)? {
+        seen += 1;
+        if seen % ROWS_BETWEEN_STOPS == 0 {
+            stop.check()?;
+        }
+        let mut look = || -> rusqlite::Result<()> {
+            if let Some(resource) = resource
+                && row.get::<_, i64>(2)? != resource
+            {
+                return Ok(());
+            }
+            let (rev, prev): (i64, i64) = (row.get(0)?, row.get(1)?);
+            if prev != 0 {
+                replaced.insert(prev);
+            }
+            if !replaced.remove(&rev) && !row.get::<_, bool>(3)? {
+                live.push(rev);
+            }
+            Ok(())
+        };
+        look().map_err(failed)?;
     }
-    Ok(())
+    live.reverse();
+    Ok(live)
 }
 
-/// Changes with `after < rev <= upto` in order.
+/// The state as of `after`, then every record after it.
+pub(crate) fn load(
+    connection: &Connection,
+    after: u64,
+    visit: &mut dyn FnMut(Record),
+) -> Result<(), BackendError> {
+    let live = live_at(connection, None, after, &Stop::default())?;
+    let read = || -> rusqlite::Result<()> {
+        let names = Names::read(connection)?;
+        let mut one = connection.prepare(ONE)?;
+        for rev in live {
+            visit(one.query_row([rev], |row| names.record(row))?);
+        }
+        let mut rest = connection.prepare(
+            "SELECT rev, prev, resource, key, value FROM log WHERE rev > ?1 ORDER BY rev",
+        )?;
+        let mut rows = rest.query([after as i64])?;
+        while let Some(row) = rows.next()? {
+            visit(names.record(row)?);
+        }
+        Ok(())
+    };
+    read().map_err(failed)
+}
+
+/// A page of the changes with `after < rev <= upto`.
 pub(crate) fn since(
     path: &Path,
     resource: Option<&str>,
     after: u64,
     upto: u64,
-    limit: usize,
-) -> rusqlite::Result<Vec<LogChange>> {
-    let mut connection = open_reader(path)?;
-    let transaction = connection.transaction()?;
-    let names = Names::read(&transaction)?;
+    limit: PageLimit,
+    stop: &Stop,
+) -> Result<ChangePage, BackendError> {
+    let complete = |page: ChangePage| ChangePage {
+        complete_to: upto.max(after),
+        ..page
+    };
+    let mut connection = open_reader(path).map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
+    let names = Names::read(&transaction).map_err(failed)?;
     let number = resource.map(|name| names.number(name));
     if number == Some(None) {
-        return Ok(Vec::new());
+        return Ok(complete(ChangePage::default()));
     }
-    let mut page = transaction.prepare(
-        "SELECT rev, prev, resource, key, value FROM log
-         WHERE rev > ?1 AND rev <= ?2 AND (?3 IS NULL OR resource = ?3) ORDER BY rev LIMIT ?4",
-    )?;
-    let mut before =
-        transaction.prepare("SELECT rev, prev, resource, key, value FROM log WHERE rev = ?1")?;
-    let range = (after as i64, upto as i64, number.flatten(), limit as i64);
-    let mut rows = page.query(range)?;
-    let mut changes = Vec::new();
-    while let Some(row) = rows.next()? {
-        let record = names.record(row)?;
-        let previous = match record.prev {
-            0 => None,
-            prev => {
-                let mut rows = before.query([prev as i64])?;
-                rows.next()?.map(|row| names.record(row)).transpose()?
+    let number = number.flatten();
+    let mut rows = transaction
+        .prepare(
+            "SELECT rev, prev, resource, key, value FROM log
+             WHERE rev > ?1 AND rev <= ?2 ORDER BY rev",
+        )
+        .map_err(failed)?;
+    let mut before = transaction.prepare(ONE).map_err(failed)?;
+    let mut rows = rows.query((after as i64, upto as i64)).map_err(failed)?;
+    let mut page = ChangePage::default();
+    let mut seen = 0;
+    while let Some(row) = rows.next().map_err(failed)? {
+        seen += 1;
+        if seen % ROWS_BETWEEN_STOPS == 0 {
+            stop.check()?;
+        }
+        let mut look = || -> rusqlite::Result<Option<LogChange>> {
+            if let Some(number) = number
+                && row.get::<_, i64>(2)? != number
+            {
+                return Ok(None);
             }
+            let record = names.record(row)?;
+            let previous = match record.prev {
+                0 => None,
+                prev => {
+                    let mut rows = before.query([prev as i64])?;
+                    rows.next()?.map(|row| names.record(row)).transpose()?
+                }
+            };
+            Ok(Some(LogChange { record, previous }))
         };
-        changes.push(LogChange { record, previous });
+        if let Some(change) = look().map_err(failed)?
+            && page.push(change, limit)
+        {
+            return Ok(page);
+        }
     }
-    Ok(changes)
+    Ok(complete(page))
 }
 
 /// The records that made up a resource at a revision.
@@ -98,33 +184,21 @@ pub(crate) fn at(
     resource: &str,
     revision: u64,
     visit: &mut dyn FnMut(Record),
-) -> rusqlite::Result<()> {
-    let mut connection = open_reader(path)?;
-    let transaction = connection.transaction()?;
-    let names = Names::read(&transaction)?;
+    stop: &Stop,
+) -> Result<(), BackendError> {
+    let mut connection = open_reader(path).map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
+    let names = Names::read(&transaction).map_err(failed)?;
     let Some(number) = names.number(resource) else {
         return Ok(());
     };
-    // First who was there, by small columns alone; then their values.
-    let mut live = HashMap::<Box<str>, i64>::new();
-    let mut keys = transaction.prepare(
-        "SELECT rev, key, value IS NULL FROM log WHERE rev <= ?1 AND resource = ?2 ORDER BY rev",
-    )?;
-    let mut rows = keys.query((revision as i64, number))?;
-    while let Some(row) = rows.next()? {
-        let key = row.get_ref(1)?.as_str()?;
-        if row.get(2)? {
-            live.remove(key);
-        } else {
-            live.insert(key.into(), row.get(0)?);
-        }
-    }
-    let mut one =
-        transaction.prepare("SELECT rev, prev, resource, key, value FROM log WHERE rev = ?1")?;
-    let mut revisions: Vec<i64> = live.into_values().collect();
-    revisions.sort_unstable();
-    for rev in revisions {
-        visit(one.query_row([rev], |row| names.record(row))?);
+    let mut one = transaction.prepare(ONE).map_err(failed)?;
+    for rev in live_at(&transaction, Some(number), revision, stop)? {
+        stop.check()?;
+        visit(
+            one.query_row([rev], |row| names.record(row))
+                .map_err(failed)?,
+        );
     }
     Ok(())
 }

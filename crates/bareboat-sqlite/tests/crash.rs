@@ -207,7 +207,7 @@ fn replay_equals_links(backend: &dyn Backend) {
     let mut heads: HashMap<Arc<str>, Record> = HashMap::new();
     let mut previous = 0;
     backend
-        .load(&mut |record| {
+        .load(floor, &mut |record| {
             assert!(record.revision > previous, "revisions rise");
             previous = record.revision;
             let head = heads.get(&record.key).map_or(0, |head| head.revision);

@@ -7,6 +7,7 @@
 //! Engines know bytes and revisions. Order, conflicts, watches and history in memory are above them, once for all.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::value::Value;
 
@@ -36,6 +37,69 @@ pub struct Change {
     pub record: Record,
     /// What was there before, absent for a creation.
     pub previous: Option<Record>,
+}
+
+impl Change {
+    /// Bytes of both values, with a fixed share for everything else.
+    pub fn weight(&self) -> usize {
+        const FIXED: usize = 256;
+        let len = |record: &Record| record.value.as_ref().map_or(0, Value::len);
+        FIXED + len(&self.record) + self.previous.as_ref().map_or(0, len)
+    }
+}
+
+/// How much one page of changes may hold: it ends with the change that reaches either bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimit {
+    /// Most changes.
+    pub changes: usize,
+    /// Bytes of values, as [`Change::weight`] counts them. One change is always given, however large.
+    pub bytes: usize,
+}
+
+/// Consecutive changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChangePage {
+    /// The changes in order.
+    pub changes: Vec<Change>,
+    /// Their bytes, as [`Change::weight`] counts them.
+    pub bytes: usize,
+    /// Nothing was left out up to this revision.
+    pub complete_to: u64,
+}
+
+impl ChangePage {
+    /// Appends a change; whether the page is full with it.
+    pub fn push(&mut self, change: Change, limit: PageLimit) -> bool {
+        self.bytes += change.weight();
+        self.complete_to = change.record.revision;
+        self.changes.push(change);
+        self.changes.len() >= limit.changes || self.bytes >= limit.bytes
+    }
+}
+
+/// Asks a read to end early, because its result is not needed any more.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From now on the read should end.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the read should end. Engines ask this every few thousand rows.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails once the read should end.
+    pub fn check(&self) -> Result<(), BackendError> {
+        match self.requested() {
+            true => Err(BackendError::Stopped),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What became of one record of a committed batch.
@@ -88,6 +152,9 @@ pub enum BackendError {
         /// The oldest revision at which reads are still exact.
         floor: u64,
     },
+    /// The read was asked to [`Stop`].
+    #[error("the read was stopped")]
+    Stopped,
     /// The log can't be trusted any more, or not be reached; after a commit nobody knows whether it is durable.
     #[error("the log failed")]
     Failed(#[source] BoxError),
@@ -105,10 +172,12 @@ pub trait Backend: Send + Sync + 'static {
     /// With one writer every outcome is `Written` with the record's own revision. Called by one thread at a time.
     fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError>;
 
-    /// Visits every record that is kept, in order of revision: the live state and the history above the floor.
-    fn load(&self, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError>;
+    /// Visits the state as of `after` (its records without tombstones), then every record after it, all in order of
+    /// revision. What was replaced up to `after` is not read: a long history must not make a store slow to open.
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError>;
 
-    /// Up to `limit` changes of a resource (or of all) with `after < revision <= upto`, in order.
+    /// A page of the changes of a resource (or of all) with `after < revision <= upto`, in order. A page that is not
+    /// full is complete up to `upto`.
     ///
     /// Fails with `Compacted` if the floor is above `after` when the read ends.
     fn read_since(
@@ -116,8 +185,9 @@ pub trait Backend: Send + Sync + 'static {
         resource: Option<&str>,
         after: u64,
         upto: u64,
-        limit: usize,
-    ) -> Result<Vec<Change>, BackendError>;
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError>;
 
     /// Visits the records that made up a resource at `revision`, in any order, without tombstones.
     ///
@@ -127,6 +197,7 @@ pub trait Backend: Send + Sync + 'static {
         resource: &str,
         revision: u64,
         visit: &mut dyn FnMut(Record),
+        stop: &Stop,
     ) -> Result<(), BackendError>;
 
     /// Raises the floor to `upto` and forgets up to about `rows` records nobody needs above it.

@@ -1,16 +1,23 @@
-//! Reads of the log itself, which are rare: old watches and old lists. A thread or two do them, and leave when idle.
+//! Long reads: old watches and old lists. A thread or two do them, away from the runtime's workers, and leave when idle.
+//!
+//! Only so many reads are queued; beyond that callers wait for a place. A caller that stops waiting ends its read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::backend::Stop;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that come when there is something to read and leave when there is not.
-pub(crate) struct ColdReads(Arc<Desk>);
+pub(crate) struct ColdReads {
+    desk: Arc<Desk>,
+    places: Arc<Semaphore>,
+}
 
 struct Desk {
     state: Mutex<State>,
@@ -24,44 +31,78 @@ struct State {
     idle: usize,
 }
 
+/// No thread could be started, or the read panicked.
+#[derive(Debug)]
+pub(crate) struct NoReader;
+
+/// Stops a read when its caller no longer waits.
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
 const READERS: usize = 2;
+/// Reads that are queued or run.
+const PLACES: usize = 64;
 const LINGER: Duration = Duration::from_secs(2);
 
 impl ColdReads {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Desk {
-            state: Mutex::default(),
-            ready: Condvar::new(),
-        }))
+        Self {
+            desk: Arc::new(Desk {
+                state: Mutex::default(),
+                ready: Condvar::new(),
+            }),
+            places: Arc::new(Semaphore::new(PLACES)),
+        }
     }
 
-    /// Queues a read; the receiver fails if no thread could be had for it.
-    pub(crate) fn run<T: Send + 'static>(
+    /// Waits for a place, then for the read. Dropping the future gives the place up and asks the read to stop.
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
-        read: impl FnOnce() -> T + Send + 'static,
-    ) -> oneshot::Receiver<T> {
+        read: impl FnOnce(&Stop) -> T + Send + Sync + 'static,
+    ) -> Result<T, NoReader> {
+        let place = self.places.clone().acquire_owned().await;
+        let place = place.map_err(|_| NoReader)?;
+        let stop = StopOnDrop(Stop::default());
+        let stopped = stop.0.clone();
         let (answer, receiver) = oneshot::channel();
-        let mut state = self.0.state.lock();
-        state.jobs.push_back(Box::new(move || {
-            // Nobody waits any more if the reader hung up; then the result is of no use.
-            let _ = answer.send(read());
+        self.push(Box::new(move || {
+            let _place = place;
+            if !stopped.requested() {
+                // An error means that the caller hung up; then the result is of no use.
+                let _ = answer.send(read(&stopped));
+            }
         }));
+        receiver.await.map_err(|_| NoReader)
+    }
+
+    /// Drops a value on one of the threads: large ones take long to free. The caller bounds how many there are.
+    pub(crate) fn discard<T: Send + 'static>(&self, value: T) {
+        self.push(Box::new(move || drop(value)));
+    }
+
+    fn push(&self, job: Job) {
+        let mut state = self.desk.state.lock();
+        state.jobs.push_back(job);
         if state.idle > 0 || state.readers == READERS {
-            self.0.ready.notify_one();
-            return receiver;
+            self.desk.ready.notify_one();
+            return;
         }
-        let desk = self.0.clone();
+        let desk = self.desk.clone();
         let reader = std::thread::Builder::new().name("bareboat-read".into());
         match reader.spawn(move || desk.serve()) {
             Ok(_) => state.readers += 1,
             Err(error) => {
-                tracing::error!(%error, "no thread for reading the log");
+                tracing::error!(%error, "no thread for long reads");
                 if state.readers == 0 {
                     state.jobs.clear();
                 }
             }
         }
-        receiver
     }
 }
 
@@ -71,7 +112,7 @@ impl Desk {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // A job that panics drops its answer, which its reader sees as a failed read.
+                // A job that panics drops its answer, which its caller sees as a failed read.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 state = self.state.lock();
                 continue;
@@ -86,3 +127,6 @@ impl Desk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

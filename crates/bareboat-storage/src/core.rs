@@ -1,14 +1,17 @@
 //! What every part of a store shares: the counter, the floor, the budgets, the health. It holds no objects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
 use crate::backend::Backend;
 use crate::cold::ColdReads;
+use crate::event::FrameGauge;
+use crate::old::OldEntries;
 use crate::options::StoreOptions;
+use crate::pins::Pins;
 use crate::variants::Variants;
 
 /// Shared by the store, its resources and their watchers.
@@ -17,8 +20,14 @@ pub(crate) struct Core {
     pub(crate) options: StoreOptions,
     pub(crate) variants: Arc<Variants>,
     pub(crate) cold: ColdReads,
+    /// Entries of the past.
+    pub(crate) old: OldEntries,
+    /// Snapshots kept for continue tokens.
+    pub(crate) pins: parking_lot::Mutex<Pins>,
     /// Bytes held by encoded frames of events.
-    pub(crate) frames: Arc<AtomicUsize>,
+    pub(crate) frames: Arc<FrameGauge>,
+    /// Memory knows every event after this revision, of each resource, unless it forgot some since.
+    pub(crate) loaded_after: u64,
     visible: AtomicU64,
     floor: AtomicU64,
     moved: Notify,
@@ -27,13 +36,21 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(backend: Arc<dyn Backend>, options: StoreOptions, last: u64) -> Self {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        options: StoreOptions,
+        last: u64,
+        loaded_after: u64,
+    ) -> Self {
         Self {
             floor: AtomicU64::new(backend.compacted()),
             visible: AtomicU64::new(last),
             variants: Arc::new(Variants::new(options.variant_bytes)),
             cold: ColdReads::new(),
-            frames: Arc::default(),
+            old: OldEntries::default(),
+            pins: parking_lot::Mutex::default(),
+            frames: Arc::new(FrameGauge::new(options.frame_bytes)),
+            loaded_after,
             moved: Notify::new(),
             closed: AtomicBool::new(false),
             poison: watch::Sender::new(None),

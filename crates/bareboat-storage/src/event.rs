@@ -31,12 +31,34 @@ pub struct Event {
     /// The state before, absent for an addition; for a deletion the same as `entry`.
     pub prev: Option<Arc<Entry>>,
     frames: Mutex<Option<Box<Frames>>>,
-    gauge: Arc<AtomicUsize>,
+    gauge: Arc<FrameGauge>,
+}
+
+/// Bytes of all frames that are kept, and how many may be.
+pub(crate) struct FrameGauge {
+    held: AtomicUsize,
+    limit: usize,
+}
+
+impl FrameGauge {
+    pub(crate) fn new(limit: usize) -> Self {
+        let held = AtomicUsize::new(0);
+        Self { held, limit }
+    }
+
+    /// Whether no more should be kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held() >= self.limit
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
 }
 
 /// Encoded frames by an opaque name, counted in a gauge that outlives them.
 struct Frames {
-    gauge: Arc<AtomicUsize>,
+    gauge: Arc<FrameGauge>,
     kept: Vec<(VariantKey, Bytes)>,
 }
 
@@ -45,7 +67,7 @@ impl Event {
         rev: u64,
         entry: Option<Arc<Entry>>,
         prev: Option<Arc<Entry>>,
-        gauge: &Arc<AtomicUsize>,
+        gauge: &Arc<FrameGauge>,
     ) -> Option<Self> {
         let (kind, entry) = match (entry, &prev) {
             (Some(entry), None) => (EventKind::Added, entry),
@@ -81,7 +103,8 @@ impl Event {
         }
     }
 
-    /// As [`Event::frame`], for a build that may fail; failures are not kept.
+    /// As [`Event::frame`], for a build that may fail; failures are not kept. Nor is anything while too many bytes of
+    /// frames are: until the next events let the older ones go, each watcher builds its own.
     pub fn try_frame<E>(
         &self,
         key: VariantKey,
@@ -94,8 +117,12 @@ impl Event {
         {
             return Ok(bytes.clone());
         }
+        if self.gauge.is_full() {
+            drop(frames);
+            return build();
+        }
         let bytes = build()?;
-        self.gauge.fetch_add(bytes.len(), Ordering::Relaxed);
+        self.gauge.held.fetch_add(bytes.len(), Ordering::Relaxed);
         frames
             .get_or_insert_with(|| {
                 Box::new(Frames {
@@ -112,17 +139,19 @@ impl Event {
         *self.frames.lock() = None;
     }
 
-    /// What the ring counts for this event.
+    /// What the ring counts for this event: the state it replaced lives on here alone, and the new one will once it is
+    /// replaced, but then the next event counts it.
     pub(crate) fn weight(&self) -> usize {
         const FIXED: usize = 256;
-        FIXED + self.entry.json().len()
+        let before = self.prev.as_ref().map_or(0, |prev| prev.json().len());
+        FIXED + self.entry.json().len().max(before)
     }
 }
 
 impl Drop for Frames {
     fn drop(&mut self) {
         let bytes = self.kept.iter().map(|(_, bytes)| bytes.len()).sum();
-        self.gauge.fetch_sub(bytes, Ordering::Relaxed);
+        self.gauge.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

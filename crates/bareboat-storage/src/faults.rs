@@ -5,7 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::backend::{
-    Backend, BackendError, BackendStats, Change, Outcome, Record, Sweep, Writers,
+    Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
+    Writers,
 };
 
 /// What shall go wrong.
@@ -64,8 +65,8 @@ impl Backend for Faulty {
         }
     }
 
-    fn load(&self, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
-        self.inner.load(visit)
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+        self.inner.load(after, visit)
     }
 
     fn read_since(
@@ -73,9 +74,10 @@ impl Backend for Faulty {
         resource: Option<&str>,
         after: u64,
         upto: u64,
-        limit: usize,
-    ) -> Result<Vec<Change>, BackendError> {
-        self.inner.read_since(resource, after, upto, limit)
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        self.inner.read_since(resource, after, upto, limit, stop)
     }
 
     fn read_at(
@@ -83,8 +85,9 @@ impl Backend for Faulty {
         resource: &str,
         revision: u64,
         visit: &mut dyn FnMut(Record),
+        stop: &Stop,
     ) -> Result<(), BackendError> {
-        self.inner.read_at(resource, revision, visit)
+        self.inner.read_at(resource, revision, visit, stop)
     }
 
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {

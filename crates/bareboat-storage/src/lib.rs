@@ -28,7 +28,10 @@ mod facets;
 pub mod faults;
 mod layout;
 mod memory;
+mod old;
 mod options;
+mod past;
+mod pins;
 mod queue;
 mod recent;
 mod resource;
@@ -44,8 +47,8 @@ mod watch;
 mod write;
 
 pub use backend::{
-    Backend, BackendError, BackendStats, BoxError, Change as LogChange, Outcome, Record, Sweep,
-    Writers,
+    Backend, BackendError, BackendStats, BoxError, Change as LogChange, ChangePage, Outcome,
+    PageLimit, Record, Stop, Sweep, Writers,
 };
 pub use entry::Entry;
 pub use event::{Event, EventKind};

@@ -10,7 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex};
 
 use crate::backend::{
-    Backend, BackendError, BackendStats, Change, Outcome, Record, Sweep, Writers,
+    Backend, BackendError, BackendStats, Change, ChangePage, Outcome, PageLimit, Record, Stop,
+    Sweep, Writers,
 };
 
 /// A log in memory. Clones share it.
@@ -85,6 +86,43 @@ impl MemoryBackend {
     }
 }
 
+/// Records looked at before the log is given to others for a moment: a long read must not hold up commits.
+const SLICE: usize = 1024;
+
+impl MemoryBackend {
+    /// Shows every record with `after < revision <= upto` to `look` until it returns true, which is returned. Fails if
+    /// `exact` is below the floor at the end.
+    fn scan(
+        &self,
+        exact: u64,
+        after: u64,
+        upto: u64,
+        stop: &Stop,
+        mut look: impl FnMut(&State, &Record) -> bool,
+    ) -> Result<bool, BackendError> {
+        let mut after = after;
+        loop {
+            stop.check()?;
+            let state = self.log.state.lock();
+            state.above_floor(exact)?;
+            if after >= upto {
+                return Ok(false);
+            }
+            let mut seen = 0;
+            for (revision, record) in state.records.range(after + 1..=upto).take(SLICE) {
+                seen += 1;
+                after = *revision;
+                if look(&state, record) {
+                    return Ok(true);
+                }
+            }
+            if seen < SLICE {
+                after = upto;
+            }
+        }
+    }
+}
+
 fn note_head(heads: &mut Heads, record: &Record) {
     let id = (record.resource.clone(), record.key.clone());
     match record.value {
@@ -154,9 +192,17 @@ impl Backend for MemoryBackend {
         Ok(outcomes)
     }
 
-    fn load(&self, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
         let state = self.log.state.lock();
-        state.records.values().cloned().for_each(visit);
+        let mut live = BTreeMap::new();
+        for record in state.records.range(..=after).map(|(_, record)| record) {
+            live.remove(&record.prev);
+            if record.value.is_some() {
+                live.insert(record.revision, record);
+            }
+        }
+        let since = state.records.range(after + 1..).map(|(_, record)| record);
+        live.into_values().chain(since).cloned().for_each(visit);
         Ok(())
     }
 
@@ -165,24 +211,27 @@ impl Backend for MemoryBackend {
         resource: Option<&str>,
         after: u64,
         upto: u64,
-        limit: usize,
-    ) -> Result<Vec<Change>, BackendError> {
-        let state = self.log.state.lock();
-        state.above_floor(after)?;
-        if after >= upto {
-            return Ok(Vec::new());
-        }
-        Ok(state
-            .records
-            .range(after + 1..=upto)
-            .map(|(_, record)| record)
-            .filter(|record| resource.is_none_or(|name| *record.resource == *name))
-            .take(limit)
-            .map(|record| Change {
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        let mut page = ChangePage::default();
+        let wanted = |record: &Record| resource.is_none_or(|name| *record.resource == *name);
+        self.scan(after, after, upto, stop, |state, record| {
+            if !wanted(record) {
+                return false;
+            }
+            let change = Change {
                 record: record.clone(),
                 previous: state.records.get(&record.prev).cloned(),
-            })
-            .collect())
+            };
+            page.push(change, limit)
+        })
+        .map(|ended| {
+            if !ended {
+                page.complete_to = upto.max(after);
+            }
+            page
+        })
     }
 
     fn read_at(
@@ -190,19 +239,19 @@ impl Backend for MemoryBackend {
         resource: &str,
         revision: u64,
         visit: &mut dyn FnMut(Record),
+        stop: &Stop,
     ) -> Result<(), BackendError> {
-        let state = self.log.state.lock();
-        state.above_floor(revision)?;
         let mut live = BTreeMap::new();
-        for record in state.records.range(..=revision).map(|(_, record)| record) {
+        self.scan(revision, 0, revision, stop, |_, record| {
             if *record.resource == *resource {
-                match record.value {
-                    Some(_) => live.insert(record.key.clone(), record),
-                    None => live.remove(&record.key),
-                };
+                live.remove(&record.prev);
+                if record.value.is_some() {
+                    live.insert(record.revision, record.clone());
+                }
             }
-        }
-        live.into_values().cloned().for_each(visit);
+            false
+        })?;
+        live.into_values().for_each(visit);
         Ok(())
     }
 

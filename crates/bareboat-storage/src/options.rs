@@ -31,6 +31,11 @@ pub struct StoreOptions {
     pub max_queue: usize,
     /// Most snapshots pinned by one resource for continue tokens.
     pub max_pins: usize,
+    /// Bytes that pinned snapshots of all resources may keep alive on their own; beyond it the oldest go.
+    pub pin_bytes: usize,
+    /// Bytes of entries read from the log for old watches and old lists. Beyond it lists are asked to come back, and
+    /// watches read one change at a time.
+    pub past_bytes: usize,
     /// How long a snapshot stays pinned.
     pub pin_for: Duration,
 }
@@ -51,6 +56,8 @@ impl Default for StoreOptions {
             max_batch: 1024,
             max_queue: 4096,
             max_pins: 64,
+            pin_bytes: 32 << 20,
+            past_bytes: 32 << 20,
             pin_for: Duration::from_secs(5 * 60),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use crate::event::Event;
@@ -84,7 +83,7 @@ impl Recent {
         self.framed_from = self.framed_from.max(self.first);
         while self.framed_from < settled
             && (self.framed_from + FRAMED < self.end()
-                || batch[0].0.core.frames.load(Ordering::Relaxed) > options.frame_bytes)
+                || batch[0].0.core.frames.held() > options.frame_bytes)
         {
             let at = (self.framed_from - self.first) as usize;
             self.events[at].1.drop_frames();

@@ -2,19 +2,21 @@
 //!
 //! Only the sequencer changes it, in whole batches. Which objects may be in it, and who may see them, is not its concern.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ahash::AHashMap;
 use parking_lot::{Mutex, RwLock};
 
 use crate::core::Core;
 use crate::entry::Entry;
 use crate::event::{Event, EventKind};
+use crate::past::PastState;
 use crate::ring::Ring;
 use crate::slot::Slot;
-use crate::snapshot::{Counts, Map, Snapshot, SnapshotError};
+use crate::snapshot::{Counts, Map, Snapshot};
 use crate::watch::index::Watchers;
 use crate::watch::{WatchError, WatchSpec, Watcher};
 
@@ -26,7 +28,10 @@ pub struct Resource {
     // Lock order: hub before live.
     pub(crate) hub: Mutex<Hub>,
     live: RwLock<Live>,
-    pins: Mutex<VecDeque<Pin>>,
+    /// States of the past that snapshots share, by revision.
+    pub(crate) past: Mutex<AHashMap<u64, Weak<PastState>>>,
+    /// The highest revision that may be pinned, 0 if none is.
+    pub(crate) pinned_to: AtomicU64,
 }
 
 /// What happens: behind one lock, since an event enters the ring and marks its watchers in one step.
@@ -42,11 +47,6 @@ struct Live {
     /// The revision of the last change.
     changed: u64,
     bytes: usize,
-}
-
-struct Pin {
-    snapshot: Snapshot,
-    until: Instant,
 }
 
 /// A view that follows a resource inside the commit: it is up to date before anyone learns of the commit.
@@ -79,19 +79,20 @@ impl Resource {
         Self {
             name,
             id,
-            core,
             hub: Mutex::new(Hub {
-                ring: Ring::new(0),
+                ring: Ring::new(core.loaded_after),
                 watchers: Watchers::default(),
                 observers: Vec::new(),
             }),
             live: RwLock::new(Live {
                 map: Map::new(),
                 counts: Counts::new(),
-                changed: 0,
+                changed: core.loaded_after,
                 bytes: 0,
             }),
-            pins: Mutex::default(),
+            past: Mutex::default(),
+            pinned_to: AtomicU64::new(0),
+            core,
         }
     }
 
@@ -119,7 +120,7 @@ impl Resource {
         self.len() == 0
     }
 
-    /// The revision of the last change, 0 if there never was one.
+    /// The revision of the last change; that from which on changes are known, if there was none since.
     pub fn changed_at(&self) -> u64 {
         self.live.read().changed
     }
@@ -133,122 +134,38 @@ impl Resource {
             revision: visible.max(live.changed),
             map: live.map.clone(),
             counts: Some(live.counts.clone()),
+            as_of: live.changed,
+            own_bytes: 0,
+            _shared: None,
         }
+    }
+
+    /// The live entries and the revision of the last change.
+    pub(crate) fn live_map(&self) -> (Map, u64) {
+        let live = self.live.read();
+        (live.map.clone(), live.changed)
+    }
+
+    /// Wire bytes of the live entries.
+    pub(crate) fn live_bytes(&self) -> usize {
+        self.live.read().bytes
+    }
+
+    /// Whether there is anything here that would be missed if history before `floor` is gone.
+    pub(crate) fn is_used(&self, floor: u64) -> bool {
+        let hub = self.hub.lock();
+        let live = self.live.read();
+        !live.map.is_empty()
+            || live.changed > floor
+            || hub.ring.len() > 0
+            || hub.watchers.len() > 0
+            || !hub.observers.is_empty()
+            || self.core.pins.lock().any_of(self.id)
     }
 
     /// Waits until the store has reached `revision`; false if it has not when the time is over.
     pub async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         self.core.wait_for(revision, timeout).await
-    }
-
-    /// Keeps a snapshot for [`Resource::snapshot_at`], for a while, however history is compacted. That while begins with
-    /// the first time: nobody keeps a snapshot for ever by asking for it again and again.
-    pub fn pin(&self, snapshot: &Snapshot) {
-        let now = Instant::now();
-        let mut pins = self.pins.lock();
-        pins.retain(|pin| pin.until > now);
-        if (pins.iter()).any(|pin| pin.snapshot.revision == snapshot.revision) {
-            return;
-        }
-        while pins.len() >= self.core.options.max_pins.max(1) {
-            pins.pop_front();
-        }
-        pins.push_back(Pin {
-            snapshot: snapshot.clone(),
-            until: now + self.core.options.pin_for,
-        });
-    }
-
-    /// The snapshot that was pinned at `revision`, if it still is.
-    pub fn pinned(&self, revision: u64) -> Option<Snapshot> {
-        let now = Instant::now();
-        let pins = self.pins.lock();
-        pins.iter()
-            .find(|pin| pin.snapshot.revision == revision && pin.until > now)
-            .map(|pin| pin.snapshot.clone())
-    }
-
-    pub(crate) fn drop_stale_pins(&self, now: Instant) -> Option<Instant> {
-        let mut pins = self.pins.lock();
-        pins.retain(|pin| pin.until > now);
-        pins.iter().map(|pin| pin.until).min()
-    }
-
-    /// The state as of `revision`: pinned, or unchanged since, or undone from recent events, or read from the log.
-    pub async fn snapshot_at(self: &Arc<Self>, revision: u64) -> Result<Snapshot, SnapshotError> {
-        if let Some(snapshot) = self.pinned(revision) {
-            return Ok(snapshot);
-        }
-        // A batch that is applied here but not announced yet may already have been listed.
-        let visible = self.core.visible().max(self.changed_at());
-        if revision > visible {
-            return Err(SnapshotError::Future { visible });
-        }
-        let floor = self.core.floor();
-        if revision < floor {
-            return Err(SnapshotError::Expired { floor });
-        }
-        if let Some(snapshot) = self.undone(revision) {
-            return Ok(snapshot);
-        }
-        let this = self.clone();
-        let read = self.core.cold.run(move || this.read_at(revision));
-        read.await.map_err(|_| SnapshotError::Closed)?
-    }
-
-    /// Walks back from the present as far as the ring reaches.
-    fn undone(&self, revision: u64) -> Option<Snapshot> {
-        let hub = self.hub.lock();
-        let (mut map, changed) = {
-            let live = self.live.read();
-            (live.map.clone(), live.changed)
-        };
-        if changed > revision {
-            if revision < hub.ring.since() {
-                return None;
-            }
-            let from = hub.ring.position_after(revision);
-            for event in hub.ring.from(from).rev() {
-                match (&event.kind, &event.prev) {
-                    (EventKind::Added, _) | (_, None) => map.remove(event.key()),
-                    (_, Some(prev)) => map.insert(prev.shared_key().clone(), prev.clone().into()),
-                };
-            }
-        }
-        Some(Snapshot {
-            revision,
-            map,
-            counts: None,
-        })
-    }
-
-    fn read_at(&self, revision: u64) -> Result<Snapshot, SnapshotError> {
-        use crate::backend::BackendError;
-        let mut map = Map::new();
-        let mut malformed = None;
-        let read = self
-            .core
-            .backend
-            .read_at(&self.name, revision, &mut |record| {
-                if let Some(value) = &record.value {
-                    match value.entry(&record.key, record.revision) {
-                        Ok(entry) => {
-                            map.insert(record.key, entry.into());
-                        }
-                        Err(error) => malformed = Some(error),
-                    }
-                }
-            });
-        match (read, malformed) {
-            (Ok(()), None) => Ok(Snapshot {
-                revision,
-                map,
-                counts: None,
-            }),
-            (Err(BackendError::Compacted { floor }), _) => Err(SnapshotError::Expired { floor }),
-            (Err(error), _) => Err(SnapshotError::Log(error)),
-            (_, Some(error)) => Err(SnapshotError::Log(BackendError::Failed(Box::new(error)))),
-        }
     }
 
     /// Starts a watch. One that starts further back than memory reaches is replayed from the log first.
@@ -291,6 +208,7 @@ impl Resource {
         let mut hub = self.hub.lock();
         let hub = &mut *hub;
         self.live.write().apply(events.clone());
+        self.charge_pins(events.clone());
         for event in events {
             for observer in &hub.observers {
                 observer.changed(event);

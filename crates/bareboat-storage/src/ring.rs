@@ -31,11 +31,6 @@ impl Ring {
         self.since
     }
 
-    /// Only while loading: what happened at `revision` is known to the log alone.
-    pub(crate) fn skip(&mut self, revision: u64) {
-        self.since = revision;
-    }
-
     pub(crate) fn push(&mut self, event: Arc<Event>) -> u64 {
         self.bytes += event.weight();
         self.events.push_back(event);
@@ -70,6 +65,16 @@ impl Ring {
     pub(crate) fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         let skip = (from.saturating_sub(self.first) as usize).min(self.events.len());
         self.events.range(skip..)
+    }
+
+    /// The events with numbers from `from` up to but not including `to`, both of which are here.
+    pub(crate) fn between(
+        &self,
+        from: u64,
+        to: u64,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        let at = |number: u64| (number.saturating_sub(self.first) as usize).min(self.events.len());
+        self.events.range(at(from)..at(to))
     }
 
     /// Drops events up to `revision` while more than `keep` bytes remain.

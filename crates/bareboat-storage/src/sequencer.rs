@@ -129,6 +129,7 @@ impl Sequencer {
                     true => Some(Instant::now()),
                     false => (self.retention.deadline().into_iter())
                         .chain(self.sweep_again)
+                        .chain(self.shared.core.pins.lock().deadline())
                         .min(),
                 };
                 if self.shared.queue.drain(&mut self.backlog, until).is_err() {

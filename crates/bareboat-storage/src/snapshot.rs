@@ -7,6 +7,7 @@ use imbl::OrdMap;
 
 use crate::backend::BackendError;
 use crate::entry::Entry;
+use crate::past::PastState;
 use crate::slot::{LabelSignature, Slot};
 
 pub(crate) type Map = OrdMap<Arc<str>, Slot>;
@@ -18,6 +19,12 @@ pub struct Snapshot {
     pub(crate) map: Map,
     /// How many entries each namespace has, where somebody kept count.
     pub(crate) counts: Option<Counts>,
+    /// The last change of the present state this was taken or unwound from.
+    pub(crate) as_of: u64,
+    /// Bytes of entries this held beyond that present state.
+    pub(crate) own_bytes: usize,
+    /// Keeps a state of the past known to its resource, so that others share it.
+    pub(crate) _shared: Option<Arc<PastState>>,
 }
 
 /// Entries by namespace; those without one are not counted.
@@ -39,6 +46,9 @@ pub enum SnapshotError {
         /// The last revision there is.
         visible: u64,
     },
+    /// Too much of the past is in memory already; ask again later.
+    #[error("too many old states are being read")]
+    Busy,
     /// The log could not be read.
     #[error("the log could not be read")]
     Log(#[source] BackendError),
@@ -153,6 +163,9 @@ mod tests {
             revision: 1,
             map: entries.collect(),
             counts: None,
+            as_of: 1,
+            own_bytes: 0,
+            _shared: None,
         }
     }
 

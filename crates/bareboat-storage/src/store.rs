@@ -2,6 +2,7 @@
 //!
 //! The way of a write is in `sequencer`, that of an event in `resource` and `watch`; this room only holds the doors.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue<Command>,
     pub(crate) recent: Mutex<Recent>,
     resources: RwLock<AHashMap<Arc<str>, Arc<Resource>>>,
+    /// How many resources there ever were: their numbers are not used again.
+    numbered: AtomicU32,
 }
 
 /// Sizes of a store.
@@ -77,6 +80,10 @@ pub struct StoreStats {
     pub queued: usize,
     /// Bytes of other encodings of entries.
     pub variant_bytes: usize,
+    /// Bytes that only pinned snapshots keep alive.
+    pub pinned_bytes: usize,
+    /// Bytes of entries read from the log that somebody holds.
+    pub past_bytes: usize,
     /// What the backend tells of itself.
     pub backend: BackendStats,
 }
@@ -87,12 +94,26 @@ impl Shared {
             return resource.clone();
         }
         let mut resources = self.resources.write();
-        let id = resources.len() as u32;
         let name: Arc<str> = name.into();
         resources
             .entry(name.clone())
-            .or_insert_with(|| Arc::new(Resource::new(name, id, self.core.clone())))
+            .or_insert_with(|| {
+                let id = self.numbered.fetch_add(1, Ordering::Relaxed);
+                Arc::new(Resource::new(name, id, self.core.clone()))
+            })
             .clone()
+    }
+
+    /// Forgets resources that hold nothing, have no history left, and are used by no one, such as those of definitions
+    /// that were deleted.
+    pub(crate) fn drop_unused_resources(&self) {
+        let floor = self.core.floor();
+        let mut resources = self.resources.write();
+        // Nobody else holds it, and under this lock nobody can come by it.
+        resources.retain(|_, resource| Arc::strong_count(resource) > 1 || resource.is_used(floor));
+        if resources.capacity() > 4 * resources.len() + 64 {
+            resources.shrink_to_fit();
+        }
     }
 
     pub(crate) fn resources(&self) -> Vec<Arc<Resource>> {
@@ -186,6 +207,11 @@ impl Store {
         self.shared.core.visible()
     }
 
+    /// Bytes of the longest value that is accepted.
+    pub fn max_value_bytes(&self) -> usize {
+        self.shared.core.options.max_value_bytes
+    }
+
     /// The compaction floor: what is older is gone.
     pub fn floor(&self) -> u64 {
         self.shared.core.floor()
@@ -205,7 +231,7 @@ impl Store {
             return Ok(true);
         }
         let backend = core.backend.clone();
-        let last = core.cold.run(move || backend.last_revision()).await;
+        let last = core.cold.run(move |_| backend.last_revision()).await;
         match last {
             Ok(last) => Ok(core.wait_for(last?, timeout).await),
             Err(_) => Ok(false),
@@ -268,6 +294,8 @@ impl Store {
             floor: core.floor(),
             queued: self.shared.queue.len(),
             variant_bytes: core.variants.held(),
+            pinned_bytes: core.pins.lock().bytes(),
+            past_bytes: core.old.held(),
             backend: core.backend.stats(),
         }
     }

@@ -70,6 +70,14 @@ impl Value {
         }
     }
 
+    /// The entry whose memory this value shares, if that is the entry at `rev`.
+    pub(crate) fn shared_at(&self, rev: u64) -> Option<Arc<Entry>> {
+        match &self.0 {
+            Form::Shared(entry) if entry.revision() == rev => Some(entry.clone()),
+            _ => None,
+        }
+    }
+
     /// The entry of this value at `rev`.
     pub(crate) fn entry(&self, key: &Arc<str>, rev: u64) -> Result<Arc<Entry>, LayoutError> {
         match &self.0 {

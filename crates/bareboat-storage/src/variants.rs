@@ -23,8 +23,27 @@ pub struct VariantKey {
 /// The byte budget of all variants, with second-chance eviction.
 pub struct Variants {
     budget: usize,
-    held: Arc<AtomicUsize>,
+    held: Arc<Held>,
     clock: Mutex<VecDeque<(Weak<Entry>, VariantKey)>>,
+}
+
+/// How much is kept.
+#[derive(Default)]
+struct Held {
+    bytes: AtomicUsize,
+    variants: AtomicUsize,
+}
+
+impl Held {
+    fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.variants.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn remove(&self, bytes: usize, variants: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.variants.fetch_sub(variants, Ordering::Relaxed);
+    }
 }
 
 /// The variants of one entry: nothing but a pointer until the first is kept.
@@ -32,7 +51,7 @@ pub struct Variants {
 pub(crate) struct VariantSlots(Mutex<Option<Box<Slots>>>);
 
 struct Slots {
-    held: Arc<AtomicUsize>,
+    held: Arc<Held>,
     kept: Vec<Variant>,
 }
 
@@ -54,7 +73,7 @@ impl Variants {
 
     /// Bytes held by variants now.
     pub fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+        self.held.bytes.load(Ordering::Relaxed)
     }
 
     /// Keeps an encoding of `entry`, making room by dropping variants nobody used lately.
@@ -76,9 +95,12 @@ impl Variants {
                 _ => {}
             }
         }
-        // Entries die with their variants; their places in the queue must not pile up.
-        if clock.len() > 1024 && clock.len() > 2 * self.held() / 256 {
+        // Entries die with their variants; their places in the queue, which keep a part of them, must not pile up.
+        if clock.len() > 1024 + 2 * self.held.variants.load(Ordering::Relaxed) {
             clock.retain(|(entry, _)| entry.strong_count() > 0);
+            if clock.capacity() > 4 * clock.len() + 64 {
+                clock.shrink_to_fit();
+            }
         }
     }
 
@@ -107,7 +129,7 @@ impl VariantSlots {
     }
 
     /// Whether the variant was new.
-    fn insert(&self, held: &Arc<AtomicUsize>, key: VariantKey, bytes: Bytes) -> bool {
+    fn insert(&self, held: &Arc<Held>, key: VariantKey, bytes: Bytes) -> bool {
         let mut slots = self.0.lock();
         let slots = slots.get_or_insert_with(|| {
             Box::new(Slots {
@@ -118,7 +140,7 @@ impl VariantSlots {
         if slots.kept.iter().any(|v| v.key == key) {
             return false;
         }
-        held.fetch_add(bytes.len(), Ordering::Relaxed);
+        held.add(bytes.len());
         slots.kept.push(Variant {
             key,
             bytes,
@@ -140,7 +162,7 @@ impl VariantSlots {
             return false;
         }
         let gone = slots.kept.swap_remove(at);
-        slots.held.fetch_sub(gone.bytes.len(), Ordering::Relaxed);
+        slots.held.remove(gone.bytes.len(), 1);
         true
     }
 }
@@ -148,7 +170,7 @@ impl VariantSlots {
 impl Drop for Slots {
     fn drop(&mut self) {
         let bytes = self.kept.iter().map(|v| v.bytes.len()).sum();
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.held.remove(bytes, self.kept.len());
     }
 }
 

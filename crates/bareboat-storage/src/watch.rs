@@ -4,12 +4,12 @@
 //! Selectors beyond one label, encodings and bookmarks are the server's.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::sync::oneshot;
-
 use crate::backend::BackendError;
+use crate::cold::NoReader;
 use crate::event::Event;
 use crate::resource::Resource;
 
@@ -130,10 +130,26 @@ enum Stage {
 }
 
 struct Replay {
-    page: Option<oneshot::Receiver<Result<Page, BackendError>>>,
+    page: Option<Reading>,
     due: VecDeque<Arc<Event>>,
     reached: u64,
 }
+
+/// Events looked at under the lock at once.
+const LOOK: usize = 64;
+/// So many times before the thread is given to others.
+const TURNS: usize = 16;
+
+/// What a look into the ring came to.
+enum Look {
+    Done(Poll<Result<usize, WatchError>>),
+    /// Nothing of what was looked at is wanted, and there is more.
+    Nothing,
+}
+
+/// A page that is being read, or waits for its turn.
+type Reading =
+    Pin<Box<dyn Future<Output = Result<Result<Page, BackendError>, NoReader>> + Send + Sync>>;
 
 /// Events read from the log, complete up to `reached`.
 struct Page {
@@ -202,6 +218,25 @@ impl Watcher {
         out: &mut Vec<Arc<Event>>,
         max: usize,
     ) -> Poll<Result<usize, WatchError>> {
+        for _ in 0..TURNS {
+            match self.look(id, cx, out, max) {
+                Look::Done(outcome) => return outcome,
+                Look::Nothing => {}
+            }
+        }
+        // There is more to look through; others on this thread come first.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Looks through the next events in the ring, a few at a time: writers wait for this lock.
+    fn look(
+        &mut self,
+        id: u32,
+        cx: &mut Context<'_>,
+        out: &mut Vec<Arc<Event>>,
+        max: usize,
+    ) -> Look {
         let before = out.len();
         // Declared before the guard, so that a replaced waker is dropped outside the lock.
         let _replaced;
@@ -209,10 +244,10 @@ impl Watcher {
         let hub = &mut *hub;
         if let Some(from) = hub.watchers.pending(id) {
             if from < hub.ring.first() {
-                return Poll::Ready(Err(WatchError::Lagged));
+                return Look::Done(Poll::Ready(Err(WatchError::Lagged)));
             }
             let mut next = from;
-            for event in hub.ring.from(from) {
+            for event in hub.ring.from(from).take(LOOK) {
                 if out.len() - before >= max {
                     break;
                 }
@@ -225,14 +260,17 @@ impl Watcher {
             let rest = (next < hub.ring.end()).then_some(next);
             hub.watchers.set_pending(id, rest);
             if out.len() > before {
-                return Poll::Ready(Ok(out.len() - before));
+                return Look::Done(Poll::Ready(Ok(out.len() - before)));
+            }
+            if rest.is_some() {
+                return Look::Nothing;
             }
         }
         if self.resource.core.is_closed() {
-            return Poll::Ready(Err(WatchError::Closed));
+            return Look::Done(Poll::Ready(Err(WatchError::Closed)));
         }
         _replaced = hub.watchers.park(id, cx.waker());
-        Poll::Pending
+        Look::Done(Poll::Pending)
     }
 
     /// The next due events, at least one and at most `max`. Dropping the future loses nothing.

@@ -189,6 +189,7 @@ impl View {
                 SnapshotError::Expired { .. } => {
                     Status::expired("The resourceVersion for the provided list is too old.")
                 }
+                SnapshotError::Busy => busy(),
                 other => Status::internal(other),
             })?
         } else {
@@ -220,6 +221,7 @@ impl View {
                         "the provided continue token is not of this server",
                     ));
                 }
+                Err(SnapshotError::Busy) => return Err(busy()),
                 Err(error) => return Err(Status::internal(error)),
             },
         };
@@ -318,6 +320,14 @@ impl View {
         }
         Ok((entries, false))
     }
+}
+
+/// 429 for a list of a past state while too many of them are in memory.
+fn busy() -> Status {
+    Status::too_many_requests(
+        "too many old states are being listed, please try again later",
+        1,
+    )
 }
 
 /// 410 that offers to go on at the newest state.

@@ -16,6 +16,7 @@ impl Sequencer {
         if let Some(target) = self.retention.due(now, self.last, floor) {
             self.raise_floor(target);
         }
+        self.drop_expired_pins(now);
         if self.sweep_again.is_some_and(|at| at <= now) {
             self.sweeping = true;
         }
@@ -31,10 +32,18 @@ impl Sequencer {
         self.sweeping = true;
         let floor = core.floor();
         self.shared.recent.lock().trim(floor);
-        let now = Instant::now();
         for resource in self.shared.resources() {
             resource.hub.lock().ring.trim(floor, 0);
-            resource.drop_stale_pins(now);
+        }
+        self.shared.drop_unused_resources();
+    }
+
+    fn drop_expired_pins(&self, now: Instant) {
+        let core = &self.shared.core;
+        let mut gone = Vec::new();
+        core.pins.lock().drop_expired(now, &mut gone);
+        if !gone.is_empty() {
+            core.cold.discard(gone);
         }
     }
 

@@ -45,15 +45,16 @@ pub(super) fn open(
     let writers = backend.writers();
     let floor = backend.compacted();
     let preload_after = floor.max(last.saturating_sub(options.ring_preload));
-    let core = Arc::new(Core::new(backend, options, last));
+    let core = Arc::new(Core::new(backend, options, last, preload_after));
     let shared = Arc::new(Shared {
         queue: Queue::new(core.options.max_queue),
         recent: parking_lot::Mutex::new(Recent::new(preload_after)),
         resources: Default::default(),
+        numbered: Default::default(),
         core,
     });
     let mut failed = None;
-    shared.core.backend.load(&mut |record| {
+    shared.core.backend.load(preload_after, &mut |record| {
         // What others wrote since the last revision was read is followed, not loaded.
         if failed.is_none() && record.revision <= last {
             failed = take_in(&shared, record, preload_after).err();
@@ -94,11 +95,10 @@ fn take_in(shared: &Shared, record: Record, preload_after: u64) -> Result<(), Op
             source,
         })?;
     let previous = resource.load(entry.clone(), &record.key, revision);
-    let mut hub = resource.hub.lock();
     if revision <= preload_after {
-        hub.ring.skip(revision);
         return Ok(());
     }
+    let mut hub = resource.hub.lock();
     if let Some(event) = Event::new(revision, entry, previous, &shared.core.frames) {
         let event = Arc::new(event);
         hub.ring.push(event.clone());

@@ -41,3 +41,17 @@ fn what_dies_with_its_entry_is_counted_off() {
     drop(one);
     assert_eq!(variants.held(), 0);
 }
+
+#[test]
+fn dead_entries_do_not_pile_up_in_the_queue() {
+    let variants = Variants::new(1 << 20);
+    let alive: Vec<_> = (0..500).map(entry).collect();
+    for entry in &alive {
+        variants.keep(entry, PROTOBUF, vec![1; 1500].into());
+    }
+    for n in 0..50_000 {
+        variants.keep(&entry(n), PROTOBUF, vec![1; 10].into());
+        assert!(variants.clock.lock().len() <= 1024 + 2 * 501 + 1);
+    }
+    assert!(variants.held() >= 500 * 1500);
+}

@@ -167,20 +167,31 @@ impl Watchers {
         match (&spec.scope, &spec.label) {
             (Scope::Name(key), _) => {
                 self.by_key.remove(key);
+                give_back(&mut self.by_key);
             }
             (_, Some((key, value))) => {
                 if let Some(values) = self.by_label.get_mut(key) {
                     values.remove(value);
+                    give_back(values);
                     if values.is_empty() {
                         self.by_label.remove(key);
+                        give_back(&mut self.by_label);
                     }
                 }
             }
             (Scope::Namespace(ns), None) => {
                 self.by_namespace.remove(ns);
+                give_back(&mut self.by_namespace);
             }
             (Scope::All, None) => self.all = List::new(),
         }
+    }
+}
+
+/// Gives memory back once few of many are left.
+fn give_back<V>(map: &mut AHashMap<Box<str>, V>) {
+    if map.capacity() > 4 * map.len() + 64 {
+        map.shrink_to_fit();
     }
 }
 

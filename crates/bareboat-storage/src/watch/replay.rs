@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{Page, Stage, WatchError, Watcher};
-use crate::backend::{BackendError, Change};
+use super::{Page, Stage, WatchError, WatchSpec, Watcher};
+use crate::backend::{BackendError, Change, PageLimit, Stop};
 use crate::event::Event;
 use crate::resource::Resource;
 
 /// Changes read at once.
 const PAGE: usize = 256;
+/// Bytes read at once, of new and of previous states. A watch whose client does not read holds one page.
+const PAGE_BYTES: usize = 256 << 10;
 
 impl Watcher {
     /// Ready with 0 once the watcher has joined the ring.
@@ -30,15 +32,12 @@ impl Watcher {
                 return Poll::Ready(Ok(taken));
             }
             if let Some(page) = &mut replay.page {
-                let page = std::task::ready!(std::pin::Pin::new(page).poll(cx));
+                let page = std::task::ready!(page.as_mut().poll(cx));
                 replay.page = None;
                 match page {
                     Ok(Ok(page)) => {
                         replay.reached = page.reached;
-                        let spec = &self.spec;
-                        replay
-                            .due
-                            .extend(page.events.into_iter().filter(|event| spec.wants(event)));
+                        replay.due.extend(page.events);
                     }
                     Ok(Err(BackendError::Compacted { floor })) => {
                         return Poll::Ready(Err(WatchError::Expired { floor }));
@@ -56,32 +55,46 @@ impl Watcher {
             if self.resource.core.is_closed() {
                 return Poll::Ready(Err(WatchError::Closed));
             }
-            let resource = self.resource.clone();
-            let page = (self.resource.core.cold).run(move || read_page(&resource, reached));
+            let (resource, spec) = (self.resource.clone(), self.spec.clone());
+            let page = async move {
+                let core = resource.core.clone();
+                let read = move |stop: &Stop| read_page(&resource, &spec, reached, stop);
+                core.cold.run(read).await
+            };
             if let Stage::Replay(replay) = &mut self.stage {
-                replay.page = Some(page);
+                replay.page = Some(Box::pin(page));
             }
         }
     }
 }
 
-fn read_page(resource: &Resource, after: u64) -> Result<Page, BackendError> {
-    // Everything up to here is in the log, whatever the ring still holds.
-    let upto = resource.core.visible();
+fn read_page(
+    resource: &Resource,
+    spec: &WatchSpec,
+    after: u64,
+    stop: &Stop,
+) -> Result<Page, BackendError> {
     let core = &resource.core;
-    let changes = core
-        .backend
-        .read_since(Some(&resource.name), after, upto, PAGE)?;
-    let full = changes.len() == PAGE;
-    let reached = match changes.last() {
-        Some(last) if full => last.record.revision,
-        _ => upto.max(after),
+    // Everything up to here is in the log, whatever the ring still holds.
+    let upto = core.visible();
+    let bytes = match core.old.exceeds(core.options.past_bytes) {
+        true => 1,
+        false => PAGE_BYTES,
     };
-    let events = changes
-        .into_iter()
-        .filter_map(|change| event_of(resource, change).transpose())
-        .collect::<Result<_, _>>()?;
-    Ok(Page { events, reached })
+    let limit = PageLimit {
+        changes: PAGE,
+        bytes,
+    };
+    let name = Some(&*resource.name);
+    let page = core.backend.read_since(name, after, upto, limit, stop)?;
+    let mut events = Vec::new();
+    for change in page.changes {
+        events.extend(event_of(resource, change)?.filter(|event| spec.wants(event)));
+    }
+    Ok(Page {
+        events,
+        reached: page.complete_to,
+    })
 }
 
 fn event_of(resource: &Resource, change: Change) -> Result<Option<Arc<Event>>, BackendError> {
@@ -89,14 +102,14 @@ fn event_of(resource: &Resource, change: Change) -> Result<Option<Arc<Event>>, B
     let record = change.record;
     let entry = record
         .value
-        .map(|value| value.entry(&record.key, record.revision))
+        .map(|value| (resource.core.old).entry(&value, &record.key, record.revision))
         .transpose()
         .map_err(malformed)?;
     let prev = change
         .previous
         .and_then(|previous| {
             let value = previous.value?;
-            Some(value.entry(&record.key, previous.revision))
+            Some((resource.core.old).entry(&value, &record.key, previous.revision))
         })
         .transpose()
         .map_err(malformed)?;

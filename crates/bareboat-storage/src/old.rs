@@ -1,0 +1,91 @@
+//! Entries that were read from the log for old watches and old lists: shared while anyone holds them, and counted.
+
+use std::sync::{Arc, Weak};
+
+use ahash::AHashMap;
+use parking_lot::Mutex;
+
+use crate::entry::Entry;
+use crate::layout::LayoutError;
+use crate::value::Value;
+
+/// What an entry counts for beside its bytes.
+const FIXED: usize = 256;
+
+/// The entries of the past that are in memory, by their revision, which no two entries share.
+#[derive(Default)]
+pub(crate) struct OldEntries {
+    table: Mutex<Table>,
+    /// Held by who reads a whole state.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Table {
+    known: AHashMap<u64, Weak<Entry>>,
+    /// Bytes of all that were known to be held after the last look, and of those that came since.
+    bytes: usize,
+    came: usize,
+}
+
+impl OldEntries {
+    /// The entry of a stored value, shared with everyone who read it before and holds it still.
+    pub(crate) fn entry(
+        &self,
+        value: &Value,
+        key: &Arc<str>,
+        revision: u64,
+    ) -> Result<Arc<Entry>, LayoutError> {
+        if let Some(entry) = value.shared_at(revision) {
+            return Ok(entry);
+        }
+        let mut table = self.table.lock();
+        if let Some(entry) = table.known.get(&revision).and_then(Weak::upgrade) {
+            return Ok(entry);
+        }
+        let entry = value.entry(key, revision)?;
+        table.known.insert(revision, Arc::downgrade(&entry));
+        table.came += weight(&entry);
+        if table.came > table.bytes.max(1 << 20) {
+            table.count();
+        }
+        Ok(entry)
+    }
+
+    /// Bytes of the past that somebody holds.
+    pub(crate) fn held(&self) -> usize {
+        let mut table = self.table.lock();
+        table.count();
+        table.bytes
+    }
+
+    /// Whether more than `limit` may be held: a cheap look unless it is close.
+    pub(crate) fn exceeds(&self, limit: usize) -> bool {
+        let mut table = self.table.lock();
+        if table.bytes + table.came > limit {
+            table.count();
+        }
+        table.bytes > limit
+    }
+}
+
+impl Table {
+    fn count(&mut self) {
+        let mut bytes = 0;
+        self.known.retain(|_, entry| match entry.upgrade() {
+            Some(entry) => {
+                bytes += weight(&entry);
+                true
+            }
+            None => false,
+        });
+        if self.known.capacity() > 4 * self.known.len() + 64 {
+            self.known.shrink_to_fit();
+        }
+        (self.bytes, self.came) = (bytes, 0);
+    }
+}
+
+fn weight(entry: &Entry) -> usize {
+    FIXED + entry.json().len()
+}

@@ -1,0 +1,217 @@
+//! States of the past: unwound from recent events, or read from the log, once for everyone who asks for the same.
+//!
+//! What is unwound holds no lock while it works; what is long is done on the threads for long reads.
+
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use tokio::sync::OnceCell;
+
+use crate::backend::{BackendError, Stop};
+use crate::entry::Entry;
+use crate::resource::Resource;
+use crate::slot::Slot;
+use crate::snapshot::{Map, Snapshot, SnapshotError};
+
+/// Events copied under the lock at once.
+const SLICE: u64 = 256;
+/// So many events are unwound by the caller itself; more by a thread for long reads.
+const FEW: u64 = 512;
+
+/// A state of the past that several snapshots share. The resource knows it as long as one of them lives.
+#[derive(Default)]
+pub(crate) struct PastState {
+    found: OnceCell<Found>,
+}
+
+/// A state, and the bytes it holds beyond the present one.
+struct Found {
+    map: Map,
+    own_bytes: usize,
+    as_of: u64,
+}
+
+/// From where a past state can be unwound.
+struct Present {
+    map: Map,
+    /// The last change in `map`.
+    as_of: u64,
+    /// Ring positions of the events to undo.
+    from: u64,
+    end: u64,
+}
+
+/// Why unwinding ended without a state.
+enum Unwound {
+    Found(Found),
+    /// The ring does not reach back so far, or not any more.
+    TooFar,
+}
+
+impl Resource {
+    /// The state as of `revision`: pinned, or unchanged since, or undone from recent events, or read from the log.
+    pub async fn snapshot_at(self: &Arc<Self>, revision: u64) -> Result<Snapshot, SnapshotError> {
+        if let Some(snapshot) = self.pinned(revision) {
+            return Ok(snapshot);
+        }
+        // A batch that is applied here but not announced yet may already have been listed.
+        let visible = self.core.visible().max(self.changed_at());
+        if revision > visible {
+            return Err(SnapshotError::Future { visible });
+        }
+        let floor = self.core.floor();
+        if revision < floor {
+            return Err(SnapshotError::Expired { floor });
+        }
+        let present = self.present(revision);
+        if let Some(present) = present.filter(|present| present.end - present.from <= FEW)
+            && let Ok(Unwound::Found(found)) = self.unwind(present, &Stop::default())
+        {
+            return Ok(found.snapshot(revision, None));
+        }
+        let state = self.past_state(revision);
+        let found = state.found.get_or_try_init(|| self.find(revision)).await?;
+        Ok(found.snapshot(revision, Some(state.clone())))
+    }
+
+    /// The shared place of a past state, and the end of those that no snapshot needs any more.
+    fn past_state(&self, revision: u64) -> Arc<PastState> {
+        let mut past = self.past.lock();
+        past.retain(|_, state| state.strong_count() > 0);
+        if let Some(state) = past.get(&revision).and_then(std::sync::Weak::upgrade) {
+            return state;
+        }
+        let state = Arc::new(PastState::default());
+        past.insert(revision, Arc::downgrade(&state));
+        state
+    }
+
+    async fn find(self: &Arc<Self>, revision: u64) -> Result<Found, SnapshotError> {
+        let (this, cold) = (self.clone(), &self.core.cold);
+        let unwound = cold.run(move |stop| match this.present(revision) {
+            Some(present) => this.unwind(present, stop),
+            None => Ok(Unwound::TooFar),
+        });
+        let unwound = unwound.await.map_err(|_| SnapshotError::Closed)?;
+        if let Unwound::Found(found) = unwound.map_err(SnapshotError::Log)? {
+            return Ok(found);
+        }
+        // One at a time: then at most one state is held beyond what is allowed.
+        let _turn = self.core.old.turn.lock().await;
+        if self.core.old.held() > self.core.options.past_bytes {
+            return Err(SnapshotError::Busy);
+        }
+        let this = self.clone();
+        let read = cold.run(move |stop| this.read_at(revision, stop));
+        read.await.map_err(|_| SnapshotError::Closed)?
+    }
+
+    /// The present state, if the ring knows everything that happened since `revision`.
+    fn present(&self, revision: u64) -> Option<Present> {
+        let hub = self.hub.lock();
+        let (map, as_of) = self.live_map();
+        let end = hub.ring.end();
+        let from = match as_of > revision {
+            true if revision < hub.ring.since() => return None,
+            true => hub.ring.position_after(revision),
+            false => end,
+        };
+        Some(Present {
+            map,
+            as_of,
+            from,
+            end,
+        })
+    }
+
+    /// Undoes the events of the ring, newest first. They are copied in slices, so that writers never wait for long.
+    fn unwind(&self, present: Present, stop: &Stop) -> Result<Unwound, BackendError> {
+        let Present {
+            mut map,
+            as_of,
+            from,
+            mut end,
+        } = present;
+        let mut before: AHashMap<Arc<str>, Option<Arc<Entry>>> = AHashMap::new();
+        let mut slice = Vec::new();
+        while end > from {
+            stop.check()?;
+            let start = end.saturating_sub(SLICE).max(from);
+            {
+                let hub = self.hub.lock();
+                if start < hub.ring.first() {
+                    return Ok(Unwound::TooFar);
+                }
+                slice.extend(hub.ring.between(start, end).cloned());
+            }
+            // What an older event replaced stands for what a newer one did.
+            for event in slice.drain(..).rev() {
+                before.insert(event.entry.shared_key().clone(), event.prev.clone());
+            }
+            end = start;
+        }
+        let mut own_bytes = 0;
+        for (key, entry) in before {
+            match entry {
+                Some(entry) => {
+                    own_bytes += entry.json().len();
+                    map.insert(key, entry.into());
+                }
+                None => {
+                    map.remove(&key);
+                }
+            }
+        }
+        Ok(Unwound::Found(Found {
+            map,
+            own_bytes,
+            as_of,
+        }))
+    }
+
+    /// Reads a state from the log. Entries that live, or that another reader of the past holds, are shared with it.
+    fn read_at(&self, revision: u64, stop: &Stop) -> Result<Found, SnapshotError> {
+        let (live, as_of) = self.live_map();
+        let (mut map, mut own_bytes) = (Map::new(), 0);
+        let mut malformed = None;
+        let mut visit = |record: crate::backend::Record| {
+            if let Some(slot) = live.get(&*record.key)
+                && slot.entry().revision() == record.revision
+            {
+                map.insert(slot.entry().shared_key().clone(), slot.clone());
+            } else if let Some(value) = &record.value {
+                match self.core.old.entry(value, &record.key, record.revision) {
+                    Ok(entry) => {
+                        own_bytes += entry.json().len();
+                        map.insert(record.key, Slot::from(entry));
+                    }
+                    Err(error) => malformed = Some(error),
+                }
+            }
+        };
+        let read = (self.core.backend).read_at(&self.name, revision, &mut visit, stop);
+        match (read, malformed) {
+            (Ok(()), None) => Ok(Found {
+                map,
+                own_bytes,
+                as_of,
+            }),
+            (Err(BackendError::Compacted { floor }), _) => Err(SnapshotError::Expired { floor }),
+            (Err(error), _) => Err(SnapshotError::Log(error)),
+            (_, Some(error)) => Err(SnapshotError::Log(BackendError::Failed(Box::new(error)))),
+        }
+    }
+}
+
+impl Found {
+    fn snapshot(&self, revision: u64, shared: Option<Arc<PastState>>) -> Snapshot {
+        Snapshot {
+            revision,
+            map: self.map.clone(),
+            counts: None,
+            as_of: self.as_of,
+            own_bytes: self.own_bytes,
+            _shared: shared,
+        }
+    }
+}
