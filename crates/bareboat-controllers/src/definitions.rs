@@ -134,10 +134,12 @@ impl Worker {
         if !is_deleting(&entry) || !entry.facets().has_finalizer(CLEANUP_FINALIZER) {
             return Ok(Verdict::Done);
         }
-        let definition = read(&entry)?;
         let Some(place) = instances_of(name) else {
             return Ok(Verdict::Done);
         };
+        let text = "CustomResource deletion is in progress";
+        let condition = terminating(true, "InstanceDeletionInProgress", text);
+        let definition = self.write(read(&entry)?, &condition, false).await?;
         if let Some(condition) = self.nothing_to_delete(&definition, &place) {
             self.write(definition, &condition, true).await?;
             return Ok(Verdict::Done);
@@ -162,14 +164,9 @@ impl Worker {
 
     async fn delete_instances(
         &self,
-        mut definition: Object,
+        definition: Object,
         instances: &Resource,
     ) -> Result<Verdict, Status> {
-        if !instances.is_empty() {
-            let text = "CustomResource deletion is in progress";
-            let condition = terminating(true, "InstanceDeletionInProgress", text);
-            definition = self.write(definition, &condition, false).await?;
-        }
         let snapshot = instances.snapshot();
         let todo = snapshot.range("", None);
         let todo = todo.filter(|entry| entry.facets().deletion_timestamp.is_none());

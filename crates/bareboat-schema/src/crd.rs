@@ -111,7 +111,9 @@ impl Definition {
             stored_versions: strings(crd.at(&["status", "storedVersions"])),
             established: is_condition_true(crd, "Established"),
             names_accepted: is_condition_true(crd, "NamesAccepted"),
-            terminating: is_condition_true(crd, "Terminating"),
+            // Its objects are deleted, and while something else holds it up no new ones may come.
+            terminating: is_condition_true(crd, "Terminating")
+                || crd.at(&["metadata", "deletionTimestamp"]).is_some(),
         }
     }
 

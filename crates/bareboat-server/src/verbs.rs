@@ -221,11 +221,7 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
         return Err(Status::method_not_allowed());
     }
     if served.kind.terminating {
-        if verb == Verb::Create {
-            let why = "create not allowed while custom resource definition is terminating";
-            return Err(Status::forbidden(served.kind.group_resource(), "", why));
-        }
-        // Discovery hides changes, but finalizers must still come off.
+        // Discovery hides changes, but finalizers must still come off. What creates is refused where it does.
         return Ok(verb);
     }
     if !served.kind.verbs.has(verb) {

@@ -142,3 +142,31 @@ async fn instances_that_come_while_their_definition_goes_do_not_outlive_it() {
         assert_eq!(left, 0, "of {written} in round {round}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_held_by_another_finalizer_takes_no_new_objects() {
+    let world = World::new().await;
+    let mut held = definition("gadgets", "Gadget", "Namespaced");
+    let finalizers = value!(["example.com/hold"]);
+    let metadata = held.make_object().object_mut("metadata");
+    metadata.insert("finalizers", finalizers);
+    world.create(DEFINITIONS, held).await;
+    gadget(&world, "one", &[]).await;
+    world.delete(GADGETS, "Background").await;
+    world
+        .until_it(GADGETS, |it| {
+            condition(it, "Terminating", "reason") == "InstanceDeletionCompleted"
+        })
+        .await;
+    let object = value!({
+        "apiVersion": "example.com/v1",
+        "kind": "Gadget",
+        "metadata": {"name": "late"},
+    });
+    let why = r#"gadgets.example.com "late" is forbidden: create not allowed while custom resource definition is terminating"#;
+    let refused = world.client.create(&gadgets("default"), &object).await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.code, &*refused.message), (403, why));
+    world.client.merge(GADGETS, &no_finalizers()).await.unwrap();
+    world.until_gone(GADGETS).await;
+}

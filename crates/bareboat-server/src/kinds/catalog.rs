@@ -94,7 +94,7 @@ impl Catalog {
         self.table.load()
     }
 
-    /// Puts a kind in, in place of one with the same name, whose watches end.
+    /// Puts a kind in, in place of one with the same name, whose watches end unless they go on in the new one.
     pub fn insert(&self, serving: Serving) {
         let _writing = self.writing.lock();
         let mut table = Table::clone(&self.table.load());
@@ -103,13 +103,13 @@ impl Catalog {
             let kind = serving.kind();
             (kind.group.clone(), kind.names.plural.clone())
         };
-        let replaced = table
-            .groups
-            .entry(group)
-            .or_default()
-            .insert(plural, serving);
+        let kinds = table.groups.entry(group).or_default();
+        let replaced = kinds.insert(plural, serving.clone());
         self.table.store(Arc::new(table));
-        retire(replaced);
+        match (&replaced, &serving) {
+            (Some(Serving::Stored(old)), Serving::Stored(new)) if old.goes_on_in(new) => {}
+            _ => retire(replaced),
+        }
     }
 
     /// Takes a kind out; its watches end.

@@ -104,9 +104,10 @@ impl CustomKinds {
             catalog.remove(&definition.group, &definition.names.plural);
             return;
         }
-        let said = substance(&value, &definition);
+        let said = substance(&value);
         if self.said.lock().insert(entry.key().to_owned(), said) == Some(said) {
             // Watches go on, and what was compiled and converted stays.
+            set_terminating(&catalog, &definition);
             return;
         }
         let mut kind = kind::of(&definition, &value, entry, &self.warm, &outbound);
@@ -139,7 +140,7 @@ impl CustomKinds {
 }
 
 /// A hash of everything in a definition that its kind is made of: not of labels, managers and most of its status.
-fn substance(crd: &Value, definition: &Definition) -> u64 {
+fn substance(crd: &Value) -> u64 {
     let mut digest = Sha256::new();
     let mut add = |part: Option<&Value>| {
         let bytes = part.map(Value::to_json).unwrap_or_default();
@@ -159,10 +160,23 @@ fn substance(crd: &Value, definition: &Definition) -> u64 {
             add(Some(text));
         }
     }
-    digest.update([u8::from(definition.terminating)]);
     let digest = digest.finalize();
     let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
     u64::from_le_bytes(first)
+}
+
+/// Whether new objects are refused, from now on. Watches go on: they must see the objects go.
+fn set_terminating(catalog: &Catalog, definition: &Definition) {
+    let table = catalog.table();
+    let found = table.find(&definition.group, &definition.names.plural);
+    if let Some(Serving::Stored(served)) = found
+        && served.kind.custom
+        && served.kind.terminating != definition.terminating
+    {
+        let verbs = kind::verbs(definition.terminating);
+        let changed = served.with_verbs(verbs, definition.terminating);
+        catalog.insert(Serving::Stored(Arc::new(changed)));
+    }
 }
 
 impl Observer for CustomKinds {

@@ -1,7 +1,7 @@
 //! A kind that is being served: its data, its place in the store, and what is known of each version.
 
 use super::connector::{Connection, Connections};
-use bareboat_api::kind::{Conversion, Kind, Version};
+use bareboat_api::kind::{Conversion, Kind, Verbs, Version};
 use bareboat_api::{Object, Status, Str};
 use bareboat_storage::{Entry, Resource, Store};
 use parking_lot::Mutex;
@@ -22,7 +22,8 @@ pub struct Served {
     versions: Vec<VersionFacts>,
     store: Store,
     resource: OnceLock<Arc<Resource>>,
-    retired: watch::Sender<bool>,
+    /// Shared by incarnations that differ in nothing a watch shows.
+    retired: Arc<watch::Sender<bool>>,
     turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
     connections: Connections,
 }
@@ -60,10 +61,27 @@ impl Served {
             incarnation: INCARNATIONS.fetch_add(1, Ordering::Relaxed),
             store: store.clone(),
             resource: OnceLock::new(),
-            retired: watch::Sender::new(false),
+            retired: Arc::new(watch::Sender::new(false)),
             turns: Mutex::default(),
             connections: Connections::default(),
         }
+    }
+
+    /// The same with other verbs: watches of both go on, and end together.
+    pub(crate) fn with_verbs(&self, verbs: Verbs, terminating: bool) -> Served {
+        let mut kind = Kind::clone(&self.kind);
+        (kind.verbs, kind.terminating) = (verbs, terminating);
+        Served {
+            incarnation: self.incarnation,
+            retired: self.retired.clone(),
+            connections: self.connections.clone(),
+            ..Served::new(kind, &self.store)
+        }
+    }
+
+    /// Whether watches of both end together.
+    pub(crate) fn goes_on_in(&self, other: &Served) -> bool {
+        Arc::ptr_eq(&self.retired, &other.retired)
     }
 
     /// Waits for the turn of a write among those that must not happen at once; it lasts until the result is dropped.

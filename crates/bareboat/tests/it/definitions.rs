@@ -179,3 +179,37 @@ async fn a_change_of_a_definition_that_does_not_matter_leaves_watches_alone() {
     server.patch(&at, JSON_PATCH, &schema).await.expect(200);
     assert_eq!(watch.brief().await, "END");
 }
+
+#[tokio::test]
+async fn watchers_see_the_objects_of_a_deleted_definition_go_before_their_stream_ends() {
+    let server = TestServer::start().await;
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "buoys.sea.example.com"},
+        "spec": {
+            "group": "sea.example.com", "scope": "Cluster",
+            "names": {"plural": "buoys", "kind": "Buoy"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    server.post(DEFINITIONS, &definition).await.expect(201);
+    let buoys = "/apis/sea.example.com/v1/buoys";
+    let mut watch = server.watch(&format!("{buoys}?watch=1")).await;
+    let names = ["a", "b", "c"];
+    for name in names {
+        let buoy =
+            json!({"apiVersion": "sea.example.com/v1", "kind": "Buoy", "metadata": {"name": name}});
+        server.post(buoys, &buoy).await.expect(201);
+        assert_eq!(watch.brief().await, format!("ADDED {name}"));
+    }
+    let at = format!("{DEFINITIONS}/buoys.sea.example.com");
+    server.delete(&at).await.expect(200);
+    let mut gone = Vec::new();
+    for _ in names {
+        gone.push(watch.brief().await);
+    }
+    gone.sort();
+    assert_eq!(gone, ["DELETED a", "DELETED b", "DELETED c"]);
+    assert_eq!(watch.brief().await, "END");
+}

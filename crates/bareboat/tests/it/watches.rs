@@ -247,6 +247,22 @@ async fn a_version_that_was_compacted_is_refused_in_the_stream() {
 }
 
 #[tokio::test]
+async fn a_version_of_the_future_is_refused_in_the_stream_and_said_to_be_newer() {
+    let server = TestServer::start().await;
+    let newest = server.get(MAPS).await.version();
+    let (future, path) = (newest + 1000, format!("{MAPS}?watch=1&resourceVersion="));
+    let mut watch = server.watch(&format!("{path}{future}")).await;
+    let event = watch.next().await.unwrap();
+    assert_eq!(event["type"], "ERROR");
+    let status = &event["object"];
+    let said = (&status["code"], text(&status["reason"]));
+    assert_eq!(said, (&json!(410), "Expired"));
+    let message = format!("resource version {future} is newer than the newest of this server (");
+    assert!(text(&status["message"]).starts_with(&message), "{status}");
+    assert_eq!(watch.next().await, None);
+}
+
+#[tokio::test]
 async fn a_watch_ends_in_time_with_a_last_bookmark() {
     let server = TestServer::start().await;
     let path = format!("{MAPS}?watch=1&timeoutSeconds=3&allowWatchBookmarks=true");

@@ -15,8 +15,13 @@ use bareboat_schema::crd::{self, Definition};
 use bareboat_storage::Entry;
 use std::sync::Arc;
 
-/// What discovery still shows of a kind that is going away.
-const TERMINATING: Verbs = Verbs::ALL.without(&[Verb::Create, Verb::Patch, Verb::Update]);
+/// What discovery shows of a kind, and what is left of it while the kind goes away.
+pub(super) const fn verbs(terminating: bool) -> Verbs {
+    match terminating {
+        true => Verbs::ALL.without(&[Verb::Create, Verb::Patch, Verb::Update]),
+        false => Verbs::ALL,
+    }
+}
 
 /// The kind a definition defines.
 pub(super) fn of(
@@ -34,7 +39,7 @@ pub(super) fn of(
     kind.custom = true;
     kind.terminating = definition.terminating;
     if definition.terminating {
-        kind.verbs = TERMINATING;
+        kind.verbs = verbs(true);
     }
     kind.conversion = match &definition.conversion {
         crd::Conversion::None => Conversion::Rename,

@@ -34,7 +34,7 @@ impl Start {
             // must not be older than, waiting was right and the time is over.
             return Start::Failed(match options.send_initial_events {
                 Some(true) => status,
-                _ => too_old(version, call.served.store().visible()),
+                _ => from_the_future(version, call.served.store().visible()),
             });
         }
         let with_state = options.send_initial_events.unwrap_or(version == 0);
@@ -92,6 +92,13 @@ pub(super) fn watch_error(error: WatchError, version: u64) -> Status {
         WatchError::Expired { floor } => too_old(version, floor),
         other => Status::internal(other),
     }
+}
+
+/// 410 for a version this server has not reached, so that the client lists again.
+fn from_the_future(version: u64, known: u64) -> Status {
+    Status::expired(format!(
+        "resource version {version} is newer than the newest of this server ({known}); list again"
+    ))
 }
 
 fn too_old(version: u64, known: u64) -> Status {

@@ -85,6 +85,12 @@ impl<'a> Pipeline<'a> {
     /// Takes a decoded object all the way to what may be created.
     pub(crate) async fn create(&self, mut object: Object) -> Result<Ready, Status> {
         self.stamp(&mut object)?;
+        let kind = &self.call.served.kind;
+        if kind.terminating {
+            let why = "create not allowed while custom resource definition is terminating";
+            let name = object.name();
+            return Err(Status::forbidden(kind.group_resource(), name, why));
+        }
         self.admit(Operation::Create, Some(&mut object), None)
             .await?;
         let mut held = self.complete(&mut object)?;
