@@ -3,7 +3,9 @@
 use super::call::Call;
 use super::present::Shown;
 use super::write::change::Edited;
-use super::write::{Pipeline, Ready, commit, commit_error, decode, generate_name};
+use super::write::{
+    Pipeline, Ready, commit, commit_error, decode, generate_name, shed_managed_fields,
+};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::options::WriteOptions;
@@ -83,23 +85,27 @@ async fn attempt(
         object = managed::on_create(call, object, manager, &pipeline.now).await?;
     }
     let ready = pipeline.create(object).await?;
-    store(&pipeline, ready).await
+    store(&pipeline, ready, has_managers).await
 }
 
 async fn store(
     pipeline: &Pipeline<'_>,
     Ready { object, held }: Ready,
+    applied: bool,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let call = pipeline.call;
     let key = call.served.key(object.namespace(), object.name());
-    let kept = pipeline.dry_run.then(|| object.clone());
-    let stored = call.served.to_stored(object, None).await?;
-    let write = Write::create(
-        call.served.resource(),
-        key,
-        bareboat_wire::encode::stored(stored.value()),
-    )
-    .shaped(call.served.stored_fingerprint());
+    let mut kept = pipeline.dry_run.then(|| object.clone());
+    let mut stored = call.served.to_stored(object, None).await?;
+    let mut bytes = bareboat_wire::encode::stored(stored.value());
+    if !applied
+        && shed_managed_fields(call, &mut stored, &mut bytes)
+        && let Some(kept) = &mut kept
+    {
+        kept.remove_meta("managedFields");
+    }
+    let write =
+        Write::create(call.served.resource(), key, bytes).shaped(call.served.stored_fingerprint());
     if let Some(object) = kept {
         return Ok(call
             .served

@@ -13,4 +13,4 @@ mod store;
 pub(super) use companions::commit;
 pub(super) use metadata::{generate_name, now, place};
 pub(super) use pipeline::{Pipeline, Ready};
-pub(super) use store::commit_error;
+pub(super) use store::{commit_error, shed_managed_fields};

@@ -16,6 +16,7 @@ mod discovery;
 mod errors;
 mod flow;
 mod ledger;
+mod large;
 mod limits;
 mod lists;
 mod many_definitions;

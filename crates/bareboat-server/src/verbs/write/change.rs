@@ -1,6 +1,6 @@
 //! Changing an object: given the live one, compute the new one, as often as races demand.
 
-use super::{Pipeline, Ready, commit, commit_error};
+use super::{Pipeline, Ready, commit, commit_error, shed_managed_fields};
 use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::call::Call;
@@ -113,13 +113,19 @@ async fn attempt(
         return Ok(committed.map(|_| Shown::Object(ready)));
     }
 
-    let kept = options.dry_run.then(|| {
+    let mut kept = options.dry_run.then(|| {
         let mut kept = ready.clone();
         // Nothing was written, so the version is still that of the live object.
         kept.set_meta("resourceVersion", Value::string(live.resource_version()));
         kept
     });
-    let stored = call.stored(entry, ready).await?;
+    let mut stored = call.stored(entry, ready).await?;
+    if !has_managers
+        && shed_managed_fields(call, &mut stored.object, &mut stored.bytes)
+        && let Some(kept) = &mut kept
+    {
+        kept.remove_meta("managedFields");
+    }
     if let Some(object) = kept {
         let write = Write::replace(served.resource(), entry, stored.bytes);
         return Ok(served

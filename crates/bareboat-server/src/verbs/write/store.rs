@@ -1,9 +1,24 @@
 //! What the store says of a write, in the words of the API.
 
 use crate::verbs::call::Call;
-use bareboat_api::Status;
 use bareboat_api::status::MODIFIED;
+use bareboat_api::{Object, Status};
 use bareboat_storage::CommitError;
+use bytes::Bytes;
+
+/// Drops the managed fields of an object that is too large to store with them; whether it had any and was.
+///
+/// They can be large, and an object that is stored without them is better than none. An apply is not helped this way:
+/// it would lose what it applied.
+// Upstream: endpoints/handlers/create.go, update.go and patch.go, isTooLargeError.
+pub(crate) fn shed_managed_fields(call: &Call, object: &mut Object, bytes: &mut Bytes) -> bool {
+    let too_large = bytes.len() > call.served.store().max_value_bytes();
+    if !too_large || object.remove_meta("managedFields").is_none() {
+        return false;
+    }
+    *bytes = bareboat_wire::encode::stored(object.value());
+    true
+}
 
 /// A failed commit as an answer.
 pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Status {
