@@ -50,19 +50,17 @@ impl Names {
 
 /// The revisions that make up the state at `upto`, of one resource or of all, in order.
 ///
-/// Newest first: each row names the one it replaced, which is passed over when its turn comes. So no more is remembered
-/// than one revision for each live key, and no value is read.
+/// Each row names the one it replaced, so one revision is remembered for each live key, and no value is read. Oldest first:
+/// that is the order of the pages in the file, which the system reads ahead.
 fn live_at(
     connection: &Connection,
     resource: Option<i64>,
     upto: u64,
     stop: &Stop,
 ) -> Result<Vec<i64>, BackendError> {
-    let (mut live, mut replaced) = (Vec::new(), HashSet::new());
+    let mut live = HashSet::new();
     let mut rows = connection
-        .prepare(
-            "SELECT rev, prev, resource, value IS NULL FROM log WHERE rev <= ?1 ORDER BY rev DESC",
-        )
+        .prepare("SELECT rev, prev, resource, value IS NULL FROM log WHERE rev <= ?1 ORDER BY rev")
         .map_err(failed)?;
     let mut rows = rows.query([upto as i64]).map_err(failed)?;
     let mut seen = 0;
@@ -77,18 +75,16 @@ fn live_at(
             {
                 return Ok(());
             }
-            let (rev, prev): (i64, i64) = (row.get(0)?, row.get(1)?);
-            if prev != 0 {
-                replaced.insert(prev);
-            }
-            if !replaced.remove(&rev) && !row.get::<_, bool>(3)? {
-                live.push(rev);
+            live.remove(&row.get::<_, i64>(1)?);
+            if !row.get::<_, bool>(3)? {
+                live.insert(row.get(0)?);
             }
             Ok(())
         };
         look().map_err(failed)?;
     }
-    live.reverse();
+    let mut live: Vec<i64> = live.into_iter().collect();
+    live.sort_unstable();
     Ok(live)
 }
 

@@ -54,6 +54,7 @@ macro_rules! conformance {
             exact_history_from_memory
             exact_history_from_the_log
             a_restart_finds_everything
+            opening_passes_over_what_was_replaced
             a_restart_keeps_counting_after_a_compacted_deletion
             compaction_forgets_below_the_floor_only
             compaction_by_count_runs_by_itself

@@ -57,7 +57,7 @@ impl Default for StoreOptions {
             max_queue: 4096,
             max_pins: 64,
             pin_bytes: 32 << 20,
-            past_bytes: 32 << 20,
+            past_bytes: 64 << 20,
             pin_for: Duration::from_secs(5 * 60),
         }
     }

@@ -58,23 +58,25 @@ impl Recent {
         self.wake_all(wake);
     }
 
-    /// Forgets everything up to `revision`.
-    pub(crate) fn trim(&mut self, revision: u64) {
+    /// Forgets everything up to `revision` and gives it back: to free it takes long.
+    pub(crate) fn trim(&mut self, revision: u64) -> Vec<Arc<Event>> {
+        let mut gone = Vec::new();
         while self.events.front().is_some_and(|(_, e)| e.rev <= revision) {
-            self.pop(0);
+            gone.extend(self.pop(0));
         }
         if self.events.is_empty() {
             self.events.shrink_to_fit();
         }
+        gone
     }
 
-    fn pop(&mut self, keep: usize) {
-        if let Some((resource, event)) = self.events.pop_front() {
-            self.first += 1;
-            self.since = event.rev;
-            self.bytes -= event.weight();
-            resource.hub.lock().ring.trim(event.rev, keep);
-        }
+    fn pop(&mut self, keep: usize) -> Option<Arc<Event>> {
+        let (resource, event) = self.events.pop_front()?;
+        self.first += 1;
+        self.since = event.rev;
+        self.bytes -= event.weight();
+        resource.hub.lock().ring.trim(event.rev, keep);
+        Some(event)
     }
 
     /// Frames are for watchers who keep up; who comes later encodes again.

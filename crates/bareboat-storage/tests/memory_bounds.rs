@@ -67,6 +67,33 @@ async fn a_frame_is_built_once_and_goes_with_age() {
 }
 
 #[tokio::test]
+async fn frames_beyond_the_limit_are_not_kept() {
+    let options = StoreOptions {
+        frame_bytes: 1000,
+        ..StoreOptions::default()
+    };
+    let store = open(options);
+    let resource = store.resource("core/configmaps");
+    let mut watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
+    for n in 0..5 {
+        put(&store, &resource, "x", n).await;
+    }
+    let mut events = Vec::new();
+    while events.len() < 5 {
+        events.extend(watcher.next_batch(9).await.unwrap());
+    }
+    let built = AtomicUsize::new(0);
+    // Nothing more is written, so nothing lets frames go: they must not pile up.
+    for event in events.iter().chain(&events) {
+        event.frame(VariantKey { form: 1, shape: 2 }, || {
+            built.fetch_add(1, Ordering::Relaxed);
+            vec![b'f'; 600].into()
+        });
+    }
+    assert_eq!(built.load(Ordering::Relaxed), 2 + 3 * 2, "two are kept");
+}
+
+#[tokio::test]
 async fn a_busy_resource_leaves_a_quiet_one_its_floor() {
     let options = StoreOptions {
         ring_bytes: 64 << 10,

@@ -52,8 +52,8 @@ impl Fault {
     }
 }
 
-/// Documents of so many bytes are read with room made beforehand.
-const LONG: usize = 64 << 10;
+/// Documents of so many bytes are read with room made beforehand: long ones, and none that is no body of a request.
+const LONG: std::ops::RangeInclusive<usize> = 64 << 10..=4 << 20;
 /// Collections of so many items are not copied when they close.
 const MANY: usize = 4096;
 
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Reader<'a> {
         // Room for all that a long document can hold, most of which is never touched: growing there would take up to
         // three times the memory of what was read.
-        let room = match text.len() >= LONG {
+        let room = match LONG.contains(&text.len()) {
             true => 1 + text.bytes().filter(|byte| *byte == b',').count(),
             false => 0,
         };

@@ -84,6 +84,40 @@ pub fn a_restart_finds_everything(site: &dyn Site) {
     });
 }
 
+/// Opening reads the state and what came after, not what was replaced before.
+pub fn opening_passes_over_what_was_replaced(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let model = scribble(&store, 300, 50).await;
+        store.close().await;
+        let backend = site.open();
+        let last = backend.last_revision().expect("the log is read");
+        for after in [last - 250, last - 100, last - 1, last] {
+            let (mut state, mut later) = (BTreeMap::new(), Vec::new());
+            let mut previous = 0;
+            backend
+                .load(after, &mut |record| {
+                    assert!(record.revision > previous, "in order");
+                    previous = record.revision;
+                    if record.revision > after {
+                        later.push(record.revision);
+                    } else if &*record.resource == "core/configmaps" {
+                        let value = record.value.expect("no tombstones");
+                        let entry = value.entry(&record.key, record.revision);
+                        let entry = entry.expect("an object");
+                        let seen = (entry.revision(), content(&entry));
+                        let known = state.insert(entry.key().to_owned(), seen);
+                        assert!(known.is_none(), "each key once");
+                    }
+                })
+                .expect("the log is read");
+            assert_eq!(Some(&state), model.states.get(&after), "as of {after}");
+            assert_eq!(later.len() as u64, last - after);
+        }
+        backend.close().expect("the log is closed");
+    });
+}
+
 /// The counter never goes back, even if the record that reached furthest is gone.
 pub fn a_restart_keeps_counting_after_a_compacted_deletion(site: &dyn Site) {
     run(async {

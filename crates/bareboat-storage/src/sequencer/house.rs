@@ -31,7 +31,8 @@ impl Sequencer {
         core.raise_floor(target);
         self.sweeping = true;
         let floor = core.floor();
-        self.shared.recent.lock().trim(floor);
+        let gone = self.shared.recent.lock().trim(floor);
+        core.cold.discard(gone);
         for resource in self.shared.resources() {
             resource.hub.lock().ring.trim(floor, 0);
         }

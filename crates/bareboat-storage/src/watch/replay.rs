@@ -11,7 +11,7 @@ use crate::resource::Resource;
 /// Changes read at once.
 const PAGE: usize = 256;
 /// Bytes read at once, of new and of previous states. A watch whose client does not read holds one page.
-const PAGE_BYTES: usize = 256 << 10;
+const PAGE_BYTES: usize = 512 << 10;
 
 impl Watcher {
     /// Ready with 0 once the watcher has joined the ring.
