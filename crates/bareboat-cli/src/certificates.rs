@@ -1,22 +1,26 @@
 //! The certificates a server makes for itself: a CA, its own, and the administrator's; and apart from them those by which
 //! others know it when it asks on behalf of somebody.
 
+mod authority;
+
+use crate::keys;
 use anyhow::{Context, Result};
+use authority::Authority;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, SanType,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair,
+    KeyUsagePurpose, SanType,
 };
+use rustls::pki_types::CertificateDer;
 use std::fs;
 use std::io::Write as _;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 /// Made anew when less than this is left of it.
 const RENEW_BEFORE_DAYS: i64 = 30;
 const LEAF_DAYS: i64 = 365;
-const CA_DAYS: i64 = 3650;
 
 /// Everything a server needs to be known and to know its administrator, in PEM.
 pub(crate) struct Certificates {
@@ -31,8 +35,8 @@ pub(crate) struct Certificates {
 /// The name under which the server asks on behalf of others.
 pub(crate) const FRONT_PROXY: &str = "front-proxy-client";
 
-/// Reads the certificates of a data directory, making those that are missing, expiring, or not
-/// good for the names asked for.
+/// Reads the certificates of a data directory. Those that are missing, expire soon or do not cover all names are made.
+/// A CA that is damaged is an error.
 pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certificates> {
     let dir = dir.join("certificates");
     fs::create_dir_all(&dir)
@@ -50,31 +54,31 @@ pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certi
         wanted.push(bind.to_string());
     }
     wanted.extend(names.iter().cloned());
-    let server = ca.leaf(
-        &dir,
-        "server",
-        "bareboat",
-        None,
-        &wanted,
-        ExtendedKeyUsagePurpose::ServerAuth,
-    )?;
-    let admin = ca.leaf(
-        &dir,
-        "admin",
-        "bareboat-admin",
-        Some("system:masters"),
-        &[],
-        ExtendedKeyUsagePurpose::ClientAuth,
-    )?;
+    let server = Leaf {
+        file: "server",
+        common_name: "bareboat",
+        organization: None,
+        names: &wanted,
+        usage: ExtendedKeyUsagePurpose::ServerAuth,
+    };
+    let admin = Leaf {
+        file: "admin",
+        common_name: "bareboat-admin",
+        organization: Some("system:masters"),
+        names: &[],
+        usage: ExtendedKeyUsagePurpose::ClientAuth,
+    };
+    let front_proxy = Leaf {
+        file: FRONT_PROXY,
+        common_name: FRONT_PROXY,
+        organization: None,
+        names: &[],
+        usage: ExtendedKeyUsagePurpose::ClientAuth,
+    };
     let front_proxy_ca = Authority::ensure(&dir, "front-proxy-ca", "bareboat-front-proxy-ca")?;
-    let front_proxy = front_proxy_ca.leaf(
-        &dir,
-        FRONT_PROXY,
-        FRONT_PROXY,
-        None,
-        &[],
-        ExtendedKeyUsagePurpose::ClientAuth,
-    )?;
+    let server = server.ensure(&dir, &ca)?;
+    let admin = admin.ensure(&dir, &ca)?;
+    let front_proxy = front_proxy.ensure(&dir, &front_proxy_ca)?;
     Ok(Certificates {
         ca: ca.pem,
         server,
@@ -84,100 +88,53 @@ pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certi
     })
 }
 
-/// A CA of a data directory.
-struct Authority {
-    pem: String,
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    /// Whether it was made just now, so that nothing it signed before is worth keeping.
-    fresh: bool,
+/// A certificate to be signed by a CA.
+struct Leaf<'a> {
+    file: &'a str,
+    common_name: &'a str,
+    organization: Option<&'a str>,
+    names: &'a [String],
+    usage: ExtendedKeyUsagePurpose,
 }
 
-impl Authority {
-    fn ensure(dir: &Path, file: &str, common_name: &str) -> Result<Authority> {
-        let cert_path = dir.join(format!("{file}.crt"));
-        let key_path = dir.join(format!("{file}.key"));
-        let mut name = DistinguishedName::new();
-        name.push(DnType::CommonName, common_name);
-        let mut params = CertificateParams::default();
-        params.distinguished_name = name;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::CrlSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
-        set_validity(&mut params, CA_DAYS);
-        let known = match (
+impl Leaf<'_> {
+    /// The certificate and its key: those in the directory while they are good, else new ones.
+    fn ensure(&self, dir: &Path, ca: &Authority) -> Result<(String, String)> {
+        let cert_path = dir.join(format!("{}.crt", self.file));
+        let key_path = dir.join(format!("{}.key", self.file));
+        if let (Ok(cert), Ok(key)) = (
             fs::read_to_string(&cert_path),
             fs::read_to_string(&key_path),
-        ) {
-            (Ok(cert), Ok(key)) => KeyPair::from_pem(&key).ok().map(|key| (cert, key)),
-            _ => None,
-        };
-        // The key is what counts: with it the same name signs on, and what it signed stays good.
-        let fresh = known.is_none();
-        let (pem, key) = match known {
-            Some((pem, key)) => (Some(pem), key),
-            None => (None, KeyPair::generate().context("no key can be made")?),
-        };
-        let key_pem = key.serialize_pem();
-        let issuer = CertifiedIssuer::self_signed(params, key).context("the CA cannot be made")?;
-        let pem = match pem {
-            Some(pem) => pem,
-            None => {
-                let pem = issuer.pem();
-                write_private(&key_path, &key_pem)?;
-                write_private(&cert_path, &pem)?;
-                pem
-            }
-        };
-        Ok(Authority { pem, issuer, fresh })
-    }
-
-    fn leaf(
-        &self,
-        dir: &Path,
-        file: &str,
-        common_name: &str,
-        organization: Option<&str>,
-        names: &[String],
-        usage: ExtendedKeyUsagePurpose,
-    ) -> Result<(String, String)> {
-        let (cert_path, key_path): (PathBuf, PathBuf) = (
-            dir.join(format!("{file}.crt")),
-            dir.join(format!("{file}.key")),
-        );
-        if let (Ok(cert), Ok(key), false) = (
-            fs::read_to_string(&cert_path),
-            fs::read_to_string(&key_path),
-            self.fresh,
-        ) && is_good(&cert, names)
+        ) && is_good(&cert, &key, self.names, ca)
         {
             return Ok((cert, key));
         }
+        let (cert, key) = ca.sign(self)?;
+        let kept =
+            write_private(&key_path, &key).and_then(|()| write_private(&cert_path, &cert));
+        if let Err(error) = kept {
+            // It serves as well from memory; the next start makes another one.
+            tracing::warn!(error = %format!("{error:#}"), "a certificate was made and could not be saved");
+        }
+        Ok((cert, key))
+    }
+
+    fn params(&self) -> Result<CertificateParams> {
         let mut subject = DistinguishedName::new();
-        subject.push(DnType::CommonName, common_name);
-        if let Some(organization) = organization {
+        subject.push(DnType::CommonName, self.common_name);
+        if let Some(organization) = self.organization {
             subject.push(DnType::OrganizationName, organization);
         }
         let mut params = CertificateParams::default();
         params.distinguished_name = subject;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![usage];
+        params.extended_key_usages = vec![self.usage.clone()];
         params.use_authority_key_identifier_extension = true;
-        params.subject_alt_names = names
-            .iter()
+        params.subject_alt_names = (self.names.iter())
             .map(|name| alternative_name(name))
             .collect::<Result<_>>()?;
         set_validity(&mut params, LEAF_DAYS);
-        let key = KeyPair::generate().context("no key can be made")?;
-        let cert = params
-            .signed_by(&key, &self.issuer)
-            .with_context(|| format!("the certificate {file} cannot be made"))?;
-        let (cert, key) = (cert.pem(), key.serialize_pem());
-        write_private(&key_path, &key)?;
-        write_private(&cert_path, &cert)?;
-        Ok((cert, key))
+        Ok(params)
     }
 }
 
@@ -206,9 +163,9 @@ fn set_validity(params: &mut CertificateParams, days: i64) {
     params.not_after = date(now + days * 86_400);
 }
 
-/// Whether a certificate still lasts a while and covers all names.
-fn is_good(pem: &str, names: &[String]) -> bool {
-    let Some(Ok(der)) = rustls_pemfile::certs(&mut pem.as_bytes()).next() else {
+/// Whether a certificate still lasts a while, covers all names, comes from the CA and belongs to its key.
+fn is_good(pem: &str, key: &str, names: &[String], ca: &Authority) -> bool {
+    let Some(der) = der(pem) else {
         return false;
     };
     let Ok((_, cert)) = X509Certificate::from_der(&der) else {
@@ -219,12 +176,27 @@ fn is_good(pem: &str, names: &[String]) -> bool {
         return false;
     }
     let covered = alternative_names(&cert);
+    let fits = |key: KeyPair| key.public_key_raw() == &*cert.public_key().subject_public_key.data;
     names.iter().all(|name| covered.contains(name))
+        && ca.signed(&cert)
+        && keys::parse(key).is_ok_and(fits)
+}
+
+/// The first certificate of a chain in PEM.
+fn der(pem: &str) -> Option<CertificateDer<'static>> {
+    rustls_pemfile::certs(&mut pem.as_bytes()).next()?.ok()
+}
+
+/// The public key of the first certificate of a chain in PEM.
+fn public_key(pem: &str) -> Option<Vec<u8>> {
+    let der = der(pem)?;
+    let (_, cert) = X509Certificate::from_der(&der).ok()?;
+    Some(cert.public_key().subject_public_key.data.to_vec())
 }
 
 /// The names and addresses the first certificate of a chain is good for.
 pub(crate) fn names(pem: &str) -> Vec<String> {
-    let Some(Ok(der)) = rustls_pemfile::certs(&mut pem.as_bytes()).next() else {
+    let Some(der) = der(pem) else {
         return Vec::new();
     };
     match X509Certificate::from_der(&der) {
@@ -272,5 +244,13 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
         file.sync_all()?;
         fs::rename(&partial, path)
     };
-    write().with_context(|| format!("{} cannot be written", path.display()))
+    let written = write();
+    if written.is_err() {
+        // Half a file is of no use, and on a full disk it takes space.
+        let _ = fs::remove_file(&partial);
+    }
+    written.with_context(|| format!("{} cannot be written", path.display()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,21 @@
-//! The administrator's kubeconfig.
+//! The administrator's kubeconfig: its text, and when it is written.
 
-use crate::certificates::{Certificates, names};
+use crate::certificates::{Certificates, names, write_private};
+use crate::keys;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::net::SocketAddr;
+use std::path::Path;
+
+/// Writes the kubeconfig unless it is there already. Failure is a warning: the server runs as well without it.
+pub(crate) fn save(path: &Path, text: &str) {
+    if std::fs::read_to_string(path).is_ok_and(|found| found == text) {
+        return;
+    }
+    if let Err(error) = write_private(path, text) {
+        tracing::warn!(error = %format!("{error:#}"), "the admin kubeconfig could not be written");
+    }
+}
 
 /// The text of a kubeconfig for the administrator of a server at an address that serves with a
 /// certificate.
@@ -43,7 +55,7 @@ pub(crate) fn admin(address: SocketAddr, served: &str, certificates: &Certificat
              client-key-data: {}\n",
         encode(&trusted),
         encode(&certificates.admin.0),
-        encode(&certificates.admin.1),
+        encode(&keys::portable(&certificates.admin.1)),
     )
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod certificates;
 mod client;
 mod config;
+mod keys;
 mod kubeconfig;
 mod migrate;
 mod serve;

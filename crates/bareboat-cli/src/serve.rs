@@ -1,7 +1,7 @@
 //! `bareboat serve`: the builder with every battery, on a socket, until somebody says stop.
 
 use crate::args::ServeFlags;
-use crate::certificates::{self, Certificates, write_private};
+use crate::certificates::{self, Certificates};
 use crate::config::Config;
 use crate::kubeconfig;
 use anyhow::{Context, Result, bail};
@@ -105,7 +105,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         controllers.listens(advertised(address));
         let kubeconfig = config.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
-        write_private(&kubeconfig, &text)?;
+        kubeconfig::save(&kubeconfig, &text);
         written.store(true, Ordering::Relaxed);
         if !config.quiet {
             greet(config, address, &kubeconfig, started);

@@ -8,6 +8,7 @@ mod clients;
 mod controller_manager;
 mod conversion;
 mod crash;
+mod data_directory;
 mod helm;
 mod informers;
 mod kube_rs;

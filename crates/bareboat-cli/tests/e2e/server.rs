@@ -76,7 +76,12 @@ impl Home {
 
     /// A client of kube-rs that goes over the socket, with connections of its own.
     pub(crate) async fn client(&self) -> kube::Client {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        self.client_of(&self.kubeconfig()).await
+    }
+
+    /// The same with a kubeconfig that lies elsewhere.
+    pub(crate) async fn client_of(&self, kubeconfig: &Path) -> kube::Client {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .unwrap();

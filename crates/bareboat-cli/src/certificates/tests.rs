@@ -1,0 +1,128 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use std::net::SocketAddr;
+
+const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn made(dir: &Path) -> Certificates {
+    ensure(dir, &[], LOOPBACK).unwrap()
+}
+
+fn kubeconfig(certificates: &Certificates) -> String {
+    let address = SocketAddr::from(([127, 0, 0, 1], 6443));
+    crate::kubeconfig::admin(address, &certificates.server.0, certificates)
+}
+
+fn file(dir: &Path, name: &str) -> std::path::PathBuf {
+    dir.join("certificates").join(name)
+}
+
+#[test]
+fn a_second_start_finds_what_the_first_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = made(dir.path());
+    let second = made(dir.path());
+    assert_eq!(first.ca, second.ca);
+    assert_eq!(first.server, second.server);
+    assert_eq!(first.admin, second.admin);
+    assert_eq!(first.front_proxy, second.front_proxy);
+    assert!(first.admin.1.starts_with("-----BEGIN EC PRIVATE KEY-----"));
+}
+
+#[test]
+fn a_directory_with_keys_in_pkcs8_keeps_its_authority_and_its_certificates() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = made(dir.path());
+    for name in ["ca", "front-proxy-ca", "server", "admin", FRONT_PROXY] {
+        let path = file(dir.path(), &format!("{name}.key"));
+        let key = keys::parse(&fs::read_to_string(&path).unwrap()).unwrap();
+        fs::write(&path, key.serialize_pem()).unwrap();
+    }
+    let old = made(dir.path());
+    assert_eq!(old.ca, new.ca);
+    assert_eq!(old.server.0, new.server.0);
+    assert_eq!(old.admin.0, new.admin.0);
+    assert!(old.admin.1.starts_with("-----BEGIN PRIVATE KEY-----"));
+    assert_eq!(kubeconfig(&old), kubeconfig(&new));
+}
+
+#[test]
+fn an_authority_that_is_damaged_is_refused_and_left_as_it_is() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 6] = [
+        ("ca.key: ", |dir| {
+            let path = file(dir, "ca.key");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, &text[..text.len() / 2]).unwrap();
+        }),
+        ("ca.key: ", |dir| {
+            fs::write(file(dir, "ca.key"), "").unwrap();
+        }),
+        ("ca.key is missing", |dir| {
+            fs::remove_file(file(dir, "ca.key")).unwrap();
+        }),
+        ("ca.key cannot be read", |dir| {
+            // Even root cannot read a directory as a file.
+            fs::remove_file(file(dir, "ca.key")).unwrap();
+            fs::create_dir(file(dir, "ca.key")).unwrap();
+        }),
+        ("do not belong together", |dir| {
+            let other = KeyPair::generate().unwrap();
+            fs::write(file(dir, "ca.key"), keys::to_pem(&other)).unwrap();
+        }),
+        ("ca.crt is not a certificate", |dir| {
+            fs::write(file(dir, "ca.crt"), "damaged").unwrap();
+        }),
+    ];
+    for (words, damage) in damages {
+        let dir = tempfile::tempdir().unwrap();
+        made(dir.path());
+        damage(dir.path());
+        let state = || {
+            ["ca.crt", "ca.key"].map(|name| fs::read_to_string(file(dir.path(), name)).ok())
+        };
+        let before = state();
+        let error = ensure(dir.path(), &[], LOOPBACK).err().unwrap();
+        let error = format!("{error:#}");
+        assert!(error.contains(words), "{error}");
+        assert!(error.contains("from a backup"), "{error}");
+        assert_eq!(state(), before);
+    }
+}
+
+#[test]
+fn a_lost_ca_certificate_is_made_again_from_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = made(dir.path());
+    fs::remove_file(file(dir.path(), "ca.crt")).unwrap();
+    let second = made(dir.path());
+    assert_eq!(public_key(&first.ca), public_key(&second.ca));
+    assert_eq!(first.admin, second.admin);
+}
+
+#[test]
+fn a_leaf_that_does_not_fit_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = made(dir.path());
+    fs::write(file(dir.path(), "server.key"), "damaged").unwrap();
+    let second = made(dir.path());
+    assert_ne!(first.server, second.server);
+    assert_eq!(first.admin, second.admin);
+    // What another CA of the same name signed is not trusted by the clients of this one.
+    fs::remove_file(file(dir.path(), "ca.crt")).unwrap();
+    fs::remove_file(file(dir.path(), "ca.key")).unwrap();
+    let third = made(dir.path());
+    assert_ne!(second.server, third.server);
+    assert_ne!(first.admin, third.admin);
+}
+
+#[test]
+fn a_user_may_bring_an_authority_with_an_rsa_key() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("certificates")).unwrap();
+    let pem = include_str!("../keys/testdata/rsa.pkcs1.pem");
+    fs::write(file(dir.path(), "ca.key"), pem).unwrap();
+    let first = made(dir.path());
+    assert_eq!(first.admin, made(dir.path()).admin);
+    assert_eq!(fs::read_to_string(file(dir.path(), "ca.key")).unwrap(), pem);
+}
