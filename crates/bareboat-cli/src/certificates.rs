@@ -110,8 +110,7 @@ impl Leaf<'_> {
             return Ok((cert, key));
         }
         let (cert, key) = ca.sign(self)?;
-        let kept =
-            write_private(&key_path, &key).and_then(|()| write_private(&cert_path, &cert));
+        let kept = write_private(&key_path, &key).and_then(|()| write_private(&cert_path, &cert));
         if let Err(error) = kept {
             // It serves as well from memory; the next start makes another one.
             tracing::warn!(error = %format!("{error:#}"), "a certificate was made and could not be saved");

@@ -92,10 +92,12 @@ impl Authority {
         let Ok((_, ca)) = X509Certificate::from_der(&ca) else {
             return false;
         };
-        let own = ca.iter_extensions().find_map(|e| match e.parsed_extension() {
-            ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0),
-            _ => None,
-        });
+        let own = ca
+            .iter_extensions()
+            .find_map(|e| match e.parsed_extension() {
+                ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0),
+                _ => None,
+            });
         let named = certificate
             .iter_extensions()
             .find_map(|e| match e.parsed_extension() {

@@ -78,9 +78,8 @@ fn an_authority_that_is_damaged_is_refused_and_left_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         made(dir.path());
         damage(dir.path());
-        let state = || {
-            ["ca.crt", "ca.key"].map(|name| fs::read_to_string(file(dir.path(), name)).ok())
-        };
+        let state =
+            || ["ca.crt", "ca.key"].map(|name| fs::read_to_string(file(dir.path(), name)).ok());
         let before = state();
         let error = ensure(dir.path(), &[], LOOPBACK).err().unwrap();
         let error = format!("{error:#}");
