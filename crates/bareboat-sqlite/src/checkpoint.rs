@@ -2,6 +2,7 @@
 //!
 //! SQLite's own checkpoint runs inside some commit and costs it milliseconds. Here a thread with a connection of its own
 //! copies pages while commits go on; when little remains the writer finishes and the log starts again from its front.
+//! After a compaction the thread finishes by itself and cuts the log, since nobody may write for a long time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,18 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::SqliteOptions;
-use crate::schema::{BUSY_TIMEOUT, open_writer_beside};
+use crate::schema::{BUSY_TIMEOUT, beside, open_writer_beside};
 
 /// How full the write-ahead log is, and who is emptying it.
 pub(crate) struct Checkpoints {
     state: Arc<State>,
     start_at: u64,
     limit: u64,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct State {
@@ -30,6 +31,21 @@ struct State {
     /// Bytes of it that are in the file already.
     copied: AtomicU64,
     running: AtomicBool,
+    /// Whether the log shall be cut when everything is copied.
+    settling: AtomicBool,
+    /// Set when the file is closed, so that a thread that waits for readers ends.
+    closing: Mutex<bool>,
+    closed: Condvar,
+}
+
+/// What became of an attempt to begin the log at its front.
+pub(crate) enum Restart {
+    /// It begins there.
+    Done,
+    /// Somebody reads it or copies it.
+    Hindered,
+    /// Something went wrong, such as a full disk.
+    Failed,
 }
 
 /// A page and its frame header.
@@ -38,26 +54,43 @@ const FRAME: u64 = 4096 + 24;
 const PER_COMMIT: u64 = 2 * FRAME;
 /// What the writer may copy itself without anyone noticing.
 const LITTLE: u64 = 64 * FRAME;
+/// How long to wait for readers after a compaction: twice as long each time, some minutes in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(120);
 
 impl Checkpoints {
     pub(crate) fn new(path: PathBuf, options: &SqliteOptions) -> Self {
         Self {
             state: Arc::new(State {
+                // What a crash left there has not been looked at yet.
+                filled: AtomicU64::new(
+                    std::fs::metadata(beside(&path, "-wal")).map_or(0, |data| data.len()),
+                ),
                 path,
-                filled: AtomicU64::new(0),
                 copied: AtomicU64::new(0),
                 running: AtomicBool::new(false),
+                settling: AtomicBool::new(false),
+                closing: Mutex::new(false),
+                closed: Condvar::new(),
             }),
             start_at: options.checkpoint_bytes,
             limit: options.checkpoint_limit_bytes,
-            thread: Mutex::new(None),
+            threads: Mutex::default(),
         }
     }
 
     /// Called by the writer after each commit, outside any transaction.
     pub(crate) fn written(&self, writer: &Connection, bytes: u64) {
+        self.grown(writer, bytes + bytes / 8 + PER_COMMIT);
+    }
+
+    /// Called by the writer after a slice of compaction that wrote about so many pages.
+    pub(crate) fn compacted(&self, writer: &Connection, pages: u64) {
+        self.grown(writer, pages * FRAME);
+    }
+
+    fn grown(&self, writer: &Connection, grown: u64) {
         let state = &self.state;
-        let grown = bytes + bytes / 8 + PER_COMMIT;
         let filled = state.filled.fetch_add(grown, Ordering::Relaxed) + grown;
         if filled < self.start_at || state.running.load(Ordering::Acquire) {
             if filled >= self.limit {
@@ -74,34 +107,49 @@ impl Checkpoints {
     }
 
     /// The writer's own part: what remains is copied, and the log begins at its front again.
-    fn restart(&self, writer: &Connection) {
+    pub(crate) fn restart(&self, writer: &Connection) -> Restart {
         // Not waiting for readers: a long read must not become a long commit.
         let patience = |time| writer.busy_timeout(time);
         let restarted = patience(Duration::ZERO).and_then(|()| checkpoint(writer, "RESTART"));
         match restarted.and_then(|done| patience(BUSY_TIMEOUT).map(|()| done)) {
-            Ok((false, _, _)) => self.state.note(0, 0),
+            Ok((false, _, _)) => {
+                self.state.note(0, 0);
+                Restart::Done
+            }
             // A reader or the copying thread is still in the log: it grows until a later commit finds it free.
-            Ok((true, filled, copied)) => self.state.note(filled, copied),
-            Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+            Ok((true, filled, copied)) => {
+                self.state.note(filled, copied);
+                Restart::Hindered
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a checkpoint failed");
+                Restart::Failed
+            }
         }
     }
 
+    /// After a compaction: everything is copied and the log is cut to nothing, even if nobody writes any more.
+    pub(crate) fn settle(&self) {
+        if self.state.filled.load(Ordering::Relaxed) <= LITTLE {
+            return;
+        }
+        self.state.settling.store(true, Ordering::Release);
+        self.copy_beside();
+    }
+
+    /// Starts the thread unless it runs.
     fn copy_beside(&self) {
+        if self.state.running.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let state = self.state.clone();
-        state.running.store(true, Ordering::Release);
         let thread = std::thread::Builder::new().name("bareboat-copy".into());
-        let started = thread.spawn(move || {
-            let copied = open_writer_beside(&state.path)
-                .and_then(|connection| checkpoint(&connection, "PASSIVE"));
-            match copied {
-                Ok((_, filled, copied)) => state.note(filled, copied),
-                Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+        match thread.spawn(move || state.run()) {
+            Ok(handle) => {
+                let mut threads = self.threads.lock();
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(handle);
             }
-            state.running.store(false, Ordering::Release);
-        });
-        match started {
-            // The one before has ended, or this would not have been started.
-            Ok(handle) => *self.thread.lock() = Some(handle),
             Err(error) => {
                 self.state.running.store(false, Ordering::Release);
                 tracing::warn!(%error, "no thread for a checkpoint");
@@ -111,7 +159,9 @@ impl Checkpoints {
 
     /// Waits for a copy that is under way.
     pub(crate) fn finish(&self) {
-        if let Some(thread) = self.thread.lock().take() {
+        *self.state.closing.lock() = true;
+        self.state.closed.notify_all();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
             // It reports its own failures.
             let _ = thread.join();
         }
@@ -122,6 +172,68 @@ impl State {
     fn note(&self, filled: u64, copied: u64) {
         self.filled.store(filled, Ordering::Relaxed);
         self.copied.store(copied, Ordering::Relaxed);
+    }
+
+    /// The thread: copies once, and cuts the log if that was asked for before it ends.
+    fn run(&self) {
+        loop {
+            match self.settling.swap(false, Ordering::AcqRel) {
+                true => self.settle_in_time(),
+                false => self.copy(),
+            }
+            self.running.store(false, Ordering::Release);
+            if !self.settling.load(Ordering::Acquire) || self.running.swap(true, Ordering::AcqRel) {
+                return;
+            }
+        }
+    }
+
+    fn copy(&self) {
+        let copied = open_writer_beside(&self.path)
+            .and_then(|connection| checkpoint(&connection, "PASSIVE"));
+        match copied {
+            Ok((_, filled, copied)) => self.note(filled, copied),
+            Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+        }
+    }
+
+    /// Readers are waited for.
+    fn settle_in_time(&self) {
+        let mut pause = FIRST_PAUSE;
+        while pause <= LAST_PAUSE && !self.settle() && !self.wait(pause) {
+            pause *= 2;
+        }
+    }
+
+    /// Copies everything and cuts the log; whether it is done, or not to be tried again.
+    fn settle(&self) -> bool {
+        let settled = open_writer_beside(&self.path).and_then(|connection| {
+            // Most of it beside the writer; only what came meanwhile is copied while the writer waits.
+            let (_, filled, copied) = checkpoint(&connection, "PASSIVE")?;
+            match filled - copied.min(filled) <= LITTLE {
+                true => checkpoint(&connection, "TRUNCATE"),
+                false => Ok((true, filled, copied)),
+            }
+        });
+        match settled {
+            Ok((hindered, filled, copied)) => {
+                self.note(filled, copied);
+                !hindered
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a checkpoint failed");
+                true
+            }
+        }
+    }
+
+    /// Waits a while; true if the file is being closed.
+    fn wait(&self, pause: Duration) -> bool {
+        let mut closing = self.closing.lock();
+        if !*closing {
+            let _ = self.closed.wait_for(&mut closing, pause);
+        }
+        *closing
     }
 }
 

@@ -9,6 +9,8 @@ use crate::schema::pragma;
 pub(crate) struct Swept {
     pub(crate) sweep: Sweep,
     pub(crate) free_bytes: u64,
+    /// Pages it may have added to the write-ahead log, rather too many than too few.
+    pub(crate) pages: u64,
 }
 
 /// Free pages are used again; only what is far more than that is given back to the disk, this many at a time.
@@ -25,16 +27,21 @@ pub(crate) fn slice(
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     let swept = sweep(connection, floor as i64, rows);
     let vacuumed = match swept {
-        Ok(Sweep::Done) => vacuum(connection),
-        _ => Ok((Sweep::More, 0)),
+        Ok((Sweep::Done, _)) => vacuum(connection),
+        _ => Ok((Sweep::More, 0, 0)),
     };
     connection.pragma_update(None, "synchronous", "FULL")?;
-    swept?;
-    let (sweep, free_bytes) = vacuumed?;
-    Ok(Swept { sweep, free_bytes })
+    let (_, deleted) = swept?;
+    let (sweep, free_bytes, moved) = vacuumed?;
+    Ok(Swept {
+        sweep,
+        free_bytes,
+        pages: deleted + moved,
+    })
 }
 
-fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Result<Sweep> {
+/// Tells also how many rows went.
+fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Result<(Sweep, u64)> {
     let progress = "SELECT rev FROM progress WHERE name = ?1";
     let known = |name| {
         connection
@@ -43,7 +50,7 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
     };
     let (durable, swept): (i64, i64) = (known("floor")?, known("swept")?);
     if durable >= floor && swept >= floor {
-        return Ok(Sweep::Done);
+        return Ok((Sweep::Done, 0));
     }
     let transaction = connection.transaction()?;
     let slice: Vec<(i64, i64, bool)> = transaction
@@ -55,14 +62,15 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?
         .collect::<Result<_, _>>()?;
+    let mut deleted = 0;
     {
         let mut forget = transaction.prepare_cached("DELETE FROM log WHERE rev = ?1")?;
         for &(rev, prev, tombstone) in &slice {
             if prev != 0 {
-                forget.execute([prev])?;
+                deleted += forget.execute([prev])?;
             }
             if tombstone {
-                forget.execute([rev])?;
+                deleted += forget.execute([rev])?;
             }
         }
         let mut note =
@@ -73,17 +81,24 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
             _ => floor,
         };
         note.execute(("swept", reached))?;
+        // The newest batch stays, so that times go on from it.
+        let mut forget = transaction.prepare_cached(
+            "DELETE FROM batch
+             WHERE first <= ?1 AND last <= ?1 AND first < (SELECT max(first) FROM batch)",
+        )?;
+        deleted += forget.execute([reached])? / 50;
     }
     transaction.commit()?;
-    Ok(if slice.len() == rows {
-        Sweep::More
-    } else {
-        Sweep::Done
-    })
+    let sweep = match slice.len() == rows {
+        true => Sweep::More,
+        false => Sweep::Done,
+    };
+    Ok((sweep, deleted as u64 + 4))
 }
 
-/// Gives some free pages back if they are more than a quarter of the file; tells whether more should follow.
-fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64)> {
+/// Gives some free pages back if they are more than a quarter of the file; tells whether more should follow, how much is
+/// still free and how many pages were written.
+fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64, u64)> {
     let free = pragma(connection, "freelist_count")?;
     let pages = pragma(connection, "page_count")?;
     let page = pragma(connection, "page_size")?;
@@ -94,6 +109,9 @@ fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64)> {
         let mut rows = step.query([])?;
         while rows.next()?.is_some() {}
     }
-    let sweep = if surplus { Sweep::More } else { Sweep::Done };
-    Ok((sweep, (free * page) as u64))
+    let (sweep, moved) = match surplus {
+        true => (Sweep::More, 2 * VACUUM_PAGES as u64),
+        false => (Sweep::Done, 0),
+    };
+    Ok((sweep, (free * page) as u64, moved))
 }

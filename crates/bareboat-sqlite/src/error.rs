@@ -1,9 +1,9 @@
-//! SQLite's errors in our words: full, failed, or not fit to be opened.
+//! SQLite's errors in our words: full, busy, failed, or not fit to be opened.
 
 use std::path::PathBuf;
 
 use bareboat_storage::BackendError;
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// Why a file can't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,12 @@ pub enum SqliteError {
     /// Another process has it.
     #[error("{} is in use by another server", path.display())]
     InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program reads it and does not finish.
+    #[error("{} is being read by another program; end it and try again", path.display())]
+    Busy {
         /// The file.
         path: PathBuf,
     },
@@ -25,7 +31,11 @@ pub enum SqliteError {
         source: std::io::Error,
     },
     /// It was written by a newer version of this program.
-    #[error("{} has format {found}, this program knows formats up to {known}", path.display())]
+    #[error(
+        "{} has format {found}, this program knows formats up to {known}; use the newer program that wrote it, \
+         or restore a backup",
+        path.display()
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -33,6 +43,15 @@ pub enum SqliteError {
         found: i64,
         /// Ours.
         known: i64,
+    },
+    /// The copy that is kept of a file of an older format can't be made.
+    #[error("the copy {} can't be made, which is kept before the file's format is changed", path.display())]
+    Copy {
+        /// The copy.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
     },
     /// It belongs to another program.
     #[error("{} is a database of another program", path.display())]
@@ -49,6 +68,16 @@ pub enum SqliteError {
         #[source]
         source: rusqlite::Error,
     },
+    /// Revisions that must be there are missing.
+    #[error("{} lost revisions between {first} and {last}; restore it from a backup", path.display())]
+    Gap {
+        /// The file.
+        path: PathBuf,
+        /// The first revision of the batch.
+        first: i64,
+        /// The last revision of the batch.
+        last: i64,
+    },
     /// SQLite could not do it.
     #[error("the database can't be opened")]
     Database(#[from] rusqlite::Error),
@@ -64,14 +93,44 @@ impl SqliteError {
             _ => Self::Database(source),
         }
     }
+
+    /// Whether there was no space to open it.
+    pub(crate) fn is_full(&self) -> bool {
+        match self {
+            Self::Database(error) => is_full(error) || code(error) == ffi::SQLITE_IOERR_WRITE,
+            _ => false,
+        }
+    }
+}
+
+/// The extended result code, 0 if SQLite gave none.
+pub(crate) fn code(error: &rusqlite::Error) -> i32 {
+    error.sqlite_error().map_or(0, |error| error.extended_code)
+}
+
+/// Whether there was no space, in the file, in the write-ahead log or in its index.
+pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || code(error) == ffi::SQLITE_IOERR_SHMSIZE
+}
+
+/// Whether another program holds a lock.
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
 }
 
 /// An error of a running store.
 pub(crate) fn failed(error: rusqlite::Error) -> BackendError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => BackendError::Full(Box::new(error)),
-        _ => BackendError::Failed(Box::new(error)),
+    if is_full(&error) {
+        return BackendError::Full(Box::new(error));
     }
+    if is_busy(&error) {
+        return BackendError::Busy(Box::new(error));
+    }
+    BackendError::Failed(Box::new(error))
 }
 
 /// The store was closed before.

@@ -6,13 +6,23 @@
 //! * No index beside the primary key: the log is appended and read in its own order, and lookups happen in memory.
 //! * Checkpoints run beside the writer (see `checkpoint`), since SQLite's own would stall a commit now and then.
 //! * A lock file keeps a second server out; the kernel releases it however the process ends.
+//! * Every record and every batch has a checksum (see `checksum`); a batch has a time. Older formats are brought up to
+//!   date when a file is opened (see `migrate`).
+//! * A reserve of disk space is kept for deletions and compaction (see `reserve`).
 
 mod checkpoint;
+mod checksum;
+mod clock;
 mod compact;
 mod error;
 mod lock;
+mod migrate;
+mod place;
 mod read;
+mod reserve;
+mod restore;
 mod schema;
+mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bareboat_storage::{
     Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
+    Written,
 };
 use parking_lot::Mutex;
 
@@ -28,6 +39,7 @@ use checkpoint::Checkpoints;
 pub use error::SqliteError;
 use error::{closed, failed};
 use lock::Lock;
+pub use restore::{Restored, last_revision, raise};
 use writer::Writer;
 
 /// What may be set about the file.
@@ -41,6 +53,8 @@ pub struct SqliteOptions {
     pub checkpoint_limit_bytes: u64,
     /// The file grows no larger; `None` leaves it to the disk.
     pub max_bytes: Option<u64>,
+    /// Bytes of disk space that are held back for deletions and compaction; 0 for none.
+    pub reserve_bytes: u64,
 }
 
 impl Default for SqliteOptions {
@@ -50,6 +64,7 @@ impl Default for SqliteOptions {
             checkpoint_bytes: 8 << 20,
             checkpoint_limit_bytes: 64 << 20,
             max_bytes: None,
+            reserve_bytes: 4 << 20,
         }
     }
 }
@@ -75,9 +90,19 @@ impl Sqlite {
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, SqliteError> {
         let path = path.as_ref().to_owned();
         let lock = Lock::take(&path)?;
-        let (connection, floor) = schema::open(&path, &options)?;
+        let opened = match schema::open(&path, &options) {
+            // Even opening needs some space. Deletions and compaction are to be possible on a full disk.
+            Err(error) if error.is_full() => {
+                let reserve = schema::beside(&path, ".reserve");
+                std::fs::remove_file(reserve).map_err(|_| error)?;
+                schema::open(&path, &options)
+            }
+            opened => opened,
+        };
+        let (connection, floor) = opened?;
+        let floor = floor.max(verify::intact_after(&connection, &path, floor)?);
         let checkpoints = Arc::new(Checkpoints::new(path.clone(), &options));
-        let writer = Writer::new(connection, checkpoints.clone()).map_err(SqliteError::from)?;
+        let writer = Writer::new(connection, &path, checkpoints.clone(), &options)?;
         Ok(Self {
             path,
             writer: Mutex::new(Some(writer)),
@@ -121,7 +146,7 @@ impl Sqlite {
 
 impl Backend for Sqlite {
     fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError> {
-        self.with_writer(|writer| writer.commit(batch).map_err(failed))?;
+        self.with_writer(|writer| writer.commit(batch))?;
         Ok(batch.iter().map(|r| Outcome::Written(r.revision)).collect())
     }
 
@@ -163,10 +188,15 @@ impl Backend for Sqlite {
             // Raised before the first row goes: a read that ends later knows that it may have missed something.
             let floor = self.compacted().max(upto.min(last));
             self.floor.store(floor, Ordering::Release);
-            let swept = compact::slice(&mut writer.connection, floor, rows).map_err(failed)?;
+            let swept = writer.compact(floor, rows)?;
             self.free_bytes.store(swept.free_bytes, Ordering::Relaxed);
             Ok(swept.sweep)
         })
+    }
+
+    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        let floor = self.compacted();
+        self.with_writer(|writer| read::history(&writer.connection, floor, visit).map_err(failed))
     }
 
     fn compacted(&self) -> u64 {

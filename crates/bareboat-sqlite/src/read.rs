@@ -5,14 +5,19 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use bareboat_storage::{BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value};
+use bareboat_storage::{
+    BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value, Written,
+};
 use bytes::Bytes;
+use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
+use crate::checksum::{self, Header, Verdict};
+use crate::clock;
 use crate::error::failed;
 use crate::schema::open_reader;
 
-const ONE: &str = "SELECT rev, prev, resource, key, value FROM log WHERE rev = ?1";
+const ONE: &str = "SELECT rev, prev, resource, key, value, sum, form FROM log WHERE rev = ?1";
 /// Rows read between two looks at whether the result is still wanted.
 const ROWS_BETWEEN_STOPS: usize = 4096;
 
@@ -31,19 +36,42 @@ impl Names {
         all.find(|(_, known)| ***known == *name).map(|(id, _)| *id)
     }
 
+    /// The record in a row of `rev, prev, resource, key, value, sum, form`. A value that is damaged comes as such; a record of which not even the key
+    /// can be trusted is an error.
     fn record(&self, row: &Row<'_>) -> rusqlite::Result<Record> {
-        let resource = row.get(2)?;
-        let resource = match self.0.get(&resource) {
-            Some(name) => name.clone(),
-            None => return Err(rusqlite::Error::IntegralValueOutOfRange(2, resource)),
+        let (revision, prev, number): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let unreadable = |why: &str| {
+            let why = format!("revision {revision} {why}; restore the file from a backup");
+            rusqlite::Error::FromSqlConversionFailure(0, Type::Null, why.into())
         };
-        let value = row.get_ref(4)?.as_blob_or_null()?;
-        Ok(Record {
-            revision: row.get::<_, i64>(0)? as u64,
-            prev: row.get::<_, i64>(1)? as u64,
+        let Some(resource) = self.0.get(&number) else {
+            return Err(unreadable("is damaged"));
+        };
+        if row.get::<_, i64>(6)? != 0 {
+            return Err(unreadable("is encoded in a way this program does not know"));
+        }
+        let header = Header {
+            revision,
+            prev,
             resource,
-            key: row.get_ref(3)?.as_str()?.into(),
-            value: value.map(|bytes| Value::new(Bytes::copy_from_slice(bytes))),
+            key: (row.get_ref(3)?.as_str()).map_err(|_| unreadable("is damaged"))?,
+        };
+        let bytes = row.get_ref(4)?.as_blob_or_null()?;
+        let value = match checksum::judge(&header, bytes, row.get(5)?) {
+            Verdict::Good => bytes.map(|bytes| Value::new(Bytes::copy_from_slice(bytes))),
+            Verdict::ValueDamaged => {
+                let key = header.key;
+                tracing::error!(revision, %resource, key, "a stored object is damaged");
+                Some(Value::damaged(key))
+            }
+            Verdict::HeaderDamaged => return Err(unreadable("is damaged")),
+        };
+        Ok(Record {
+            revision: revision as u64,
+            prev: prev as u64,
+            resource: resource.clone(),
+            key: header.key.into(),
+            value,
         })
     }
 }
@@ -102,7 +130,7 @@ pub(crate) fn load(
             visit(one.query_row([rev], |row| names.record(row))?);
         }
         let mut rest = connection.prepare(
-            "SELECT rev, prev, resource, key, value FROM log WHERE rev > ?1 ORDER BY rev",
+            "SELECT rev, prev, resource, key, value, sum, form FROM log WHERE rev > ?1 ORDER BY rev",
         )?;
         let mut rows = rest.query([after as i64])?;
         while let Some(row) = rows.next()? {
@@ -136,7 +164,7 @@ pub(crate) fn since(
     let number = number.flatten();
     let mut rows = transaction
         .prepare(
-            "SELECT rev, prev, resource, key, value FROM log
+            "SELECT rev, prev, resource, key, value, sum, form FROM log
              WHERE rev > ?1 AND rev <= ?2 ORDER BY rev",
         )
         .map_err(failed)?;
@@ -195,6 +223,25 @@ pub(crate) fn at(
             one.query_row([rev], |row| names.record(row))
                 .map_err(failed)?,
         );
+    }
+    Ok(())
+}
+
+/// When the batches above the floor were written, in order.
+pub(crate) fn history(
+    connection: &Connection,
+    floor: u64,
+    visit: &mut dyn FnMut(Written),
+) -> rusqlite::Result<()> {
+    let mut batches =
+        connection.prepare("SELECT last, at, bytes FROM batch WHERE last > ?1 ORDER BY first")?;
+    let mut rows = batches.query([floor as i64])?;
+    while let Some(row) = rows.next()? {
+        visit(Written {
+            last: row.get::<_, i64>(0)? as u64,
+            at: clock::time(row.get(1)?),
+            bytes: row.get::<_, i64>(2)? as u64,
+        });
     }
     Ok(())
 }

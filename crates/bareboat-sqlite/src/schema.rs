@@ -1,15 +1,15 @@
-//! The file's format: its tables, its version, its pragmas.
+//! The file's format: its tables, its version, its pragmas. Older formats are brought up to date in `migrate`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::SqliteOptions;
 use crate::error::SqliteError;
+use crate::{SqliteOptions, migrate};
 
 /// The format this program writes.
-const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
 /// "Bare" in the header, so that `file` and we know whose it is.
 const APPLICATION: i64 = 0x4261_7265;
 
@@ -17,24 +17,50 @@ const APPLICATION: i64 = 0x4261_7265;
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `value` stands last, so that reading the other columns never touches its overflow pages.
-/// Revision 1 is the empty beginning: version 0 is never given out.
-const TABLES: &str = "
-    CREATE TABLE resource (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+///
+/// Not written yet, but part of the format so that it need not change for them: `resource.cluster` (a logical cluster),
+/// `log.actor` (who wrote it), `log.form` (how the value is encoded, 0 is plain), `batch.epoch`, `id`, `writer` and
+/// `digest`.
+pub(crate) const TABLES: &str = "
+    CREATE TABLE resource (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        cluster TEXT NOT NULL DEFAULT '',
+        UNIQUE (name, cluster)
+    ) STRICT;
     CREATE TABLE log (
         rev INTEGER PRIMARY KEY,
         prev INTEGER NOT NULL,
         resource INTEGER NOT NULL,
         key TEXT NOT NULL,
+        sum INTEGER NOT NULL,
+        actor TEXT,
+        form INTEGER NOT NULL DEFAULT 0,
         value BLOB
     ) STRICT;
+    CREATE TABLE batch (
+        first INTEGER PRIMARY KEY,
+        last INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        sum INTEGER NOT NULL,
+        epoch INTEGER NOT NULL DEFAULT 0,
+        id BLOB,
+        writer BLOB,
+        digest BLOB
+    ) STRICT;
     CREATE TABLE progress (name TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-    INSERT INTO progress VALUES ('floor', 1), ('swept', 1);
     CREATE VIEW history AS
-        SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object
+        SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object,
+            (SELECT datetime(batch.at / 1000.0, 'unixepoch', 'subsec') FROM batch
+             WHERE batch.first <= log.rev AND batch.last >= log.rev ORDER BY batch.first DESC LIMIT 1) AS written
         FROM log JOIN resource ON resource.id = log.resource;
     CREATE VIEW live AS
         SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
 ";
+
+/// Revision 1 is the empty beginning: version 0 is never given out.
+const BEGINNING: &str = "INSERT INTO progress VALUES ('floor', 1), ('swept', 1)";
 
 /// Opens the file for writing and tells its floor.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, u64), SqliteError> {
@@ -43,6 +69,7 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(at)?;
     let format = pragma(&connection, "user_version").map_err(at)?;
     let application = pragma(&connection, "application_id").map_err(at)?;
     let tables: i64 = connection
@@ -60,6 +87,9 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
         });
     }
     tune(&connection, options).map_err(at)?;
+    if (1..FORMAT).contains(&format) {
+        migrate::to_current(&mut connection, path, format)?;
+    }
     let floor = "SELECT rev FROM progress WHERE name = 'floor'";
     let floor: i64 = connection
         .query_row(floor, [], |row| row.get(0))
@@ -73,6 +103,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
+    transaction.execute_batch(BEGINNING)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
@@ -89,7 +120,7 @@ fn tune(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()
         connection.pragma_update(None, "max_page_count", bytes as i64 / page)?;
     }
     connection.set_prepared_statement_cache_capacity(16);
-    connection.busy_timeout(BUSY_TIMEOUT)
+    Ok(())
 }
 
 /// A connection for reading beside the writer.

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use crate::value::Value;
 
@@ -121,6 +122,17 @@ pub enum Writers {
     Many,
 }
 
+/// When a part of the history was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The last revision of the part.
+    pub last: u64,
+    /// When it was written, by the clock of the machine.
+    pub at: SystemTime,
+    /// Bytes of its keys and values.
+    pub bytes: u64,
+}
+
 /// What a slice of compaction left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
@@ -146,6 +158,9 @@ pub enum BackendError {
     /// No room: the batch was rolled back, reads go on.
     #[error("no space left for the log")]
     Full(#[source] BoxError),
+    /// Another program holds a lock on the log: nothing was written, and later it may work.
+    #[error("the log is locked by another program")]
+    Busy(#[source] BoxError),
     /// History up to `floor` is gone.
     #[error("revisions before {floor} have been compacted")]
     Compacted {
@@ -204,6 +219,13 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// The floor must be durable before the first row goes; what a crash leaves behind is swept by the next call.
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError>;
+
+    /// Visits when the history above the floor was written, in order. An engine that does not know leaves it out: then
+    /// the history counts as written when the store was opened.
+    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        let _ = visit;
+        Ok(())
+    }
 
     /// The floor: reads at it are exact and watches after it complete, below it nothing is promised.
     fn compacted(&self) -> u64;

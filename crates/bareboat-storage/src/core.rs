@@ -28,6 +28,8 @@ pub(crate) struct Core {
     pub(crate) frames: Arc<FrameGauge>,
     /// Memory knows every event after this revision, of each resource, unless it forgot some since.
     pub(crate) loaded_after: u64,
+    /// Whether an entry was loaded that cannot be read.
+    pub(crate) damaged: AtomicBool,
     visible: AtomicU64,
     floor: AtomicU64,
     moved: Notify,
@@ -51,6 +53,7 @@ impl Core {
             pins: parking_lot::Mutex::default(),
             frames: Arc::new(FrameGauge::new(options.frame_bytes)),
             loaded_after,
+            damaged: AtomicBool::new(false),
             moved: Notify::new(),
             closed: AtomicBool::new(false),
             poison: watch::Sender::new(None),

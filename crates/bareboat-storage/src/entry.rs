@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::facets::Facets;
 use crate::layout::{Layout, LayoutError};
+use crate::value::DAMAGED;
 use crate::variants::{VariantKey, VariantSlots};
 
 const MEMBER: &[u8] = br#""resourceVersion":""#;
@@ -128,6 +129,11 @@ impl Entry {
         stored.len() == head.len() + tail.len()
             && stored.starts_with(head)
             && stored.ends_with(tail)
+    }
+
+    /// Whether what was stored cannot be read any more. Such an entry holds a name and nothing else.
+    pub fn is_damaged(&self) -> bool {
+        self.json.starts_with(DAMAGED)
     }
 
     /// Opaque hash of the schema these bytes were shaped under; 0 if that is not known.

@@ -63,6 +63,15 @@ struct Frames {
 }
 
 impl Event {
+    /// Bytes it takes in the log.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let value = match self.kind {
+            EventKind::Deleted => 0,
+            _ => self.entry.json().len(),
+        };
+        (self.key().len() + value) as u64
+    }
+
     pub(crate) fn new(
         rev: u64,
         entry: Option<Arc<Entry>>,

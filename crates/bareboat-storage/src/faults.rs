@@ -1,12 +1,13 @@
 //! A backend that fails on demand, to see what a store does about it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::backend::{
     Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
-    Writers,
+    Writers, Written,
 };
 
 /// What shall go wrong.
@@ -14,6 +15,8 @@ use crate::backend::{
 pub enum Fault {
     /// Commits find no space; nothing is written.
     Full,
+    /// Another program holds a lock; nothing is written.
+    Busy,
     /// Commits fail, and nobody knows what was written.
     Failed,
     /// Commits panic.
@@ -25,6 +28,7 @@ pub struct Faulty {
     inner: Arc<dyn Backend>,
     fault: Mutex<Option<Fault>>,
     gate: Mutex<()>,
+    age: Mutex<Duration>,
 }
 
 impl Faulty {
@@ -34,12 +38,18 @@ impl Faulty {
             inner,
             fault: Mutex::new(None),
             gate: Mutex::new(()),
+            age: Mutex::default(),
         }
     }
 
     /// From now on commits fail like this, or work again.
     pub fn set(&self, fault: Option<Fault>) {
         *self.fault.lock() = fault;
+    }
+
+    /// From now on history seems to be older by so much.
+    pub fn set_age(&self, age: Duration) {
+        *self.age.lock() = age;
     }
 
     /// Commits wait while the guard is held.
@@ -60,6 +70,7 @@ impl Backend for Faulty {
         match fault {
             None => self.inner.commit(batch),
             Some(Fault::Full) => Err(BackendError::Full("a fault was asked for".into())),
+            Some(Fault::Busy) => Err(BackendError::Busy("a fault was asked for".into())),
             Some(Fault::Failed) => Err(BackendError::Failed("a fault was asked for".into())),
             Some(Fault::Panic) => panic!("a fault was asked for"),
         }
@@ -92,6 +103,16 @@ impl Backend for Faulty {
 
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
         self.inner.compact(upto, rows)
+    }
+
+    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        let age = *self.age.lock();
+        self.inner.history(&mut |written| {
+            visit(Written {
+                at: written.at.checked_sub(age).unwrap_or(written.at),
+                ..written
+            });
+        })
     }
 
     fn compacted(&self) -> u64 {

@@ -48,7 +48,7 @@ mod write;
 
 pub use backend::{
     Backend, BackendError, BackendStats, BoxError, Change as LogChange, ChangePage, Outcome,
-    PageLimit, Record, Stop, Sweep, Writers,
+    PageLimit, Record, Stop, Sweep, Writers, Written,
 };
 pub use entry::Entry;
 pub use event::{Event, EventKind};

@@ -9,6 +9,8 @@ pub struct StoreOptions {
     pub retain_for: Duration,
     /// At most so many revisions of history are kept, however young.
     pub retain_revisions: u64,
+    /// At most so many bytes of history are kept, however young.
+    pub retain_bytes: u64,
     /// How often compaction looks for work while there are writes; never when there are none.
     pub compact_every: Duration,
     /// Rows one slice of compaction goes through between two batches of writes.
@@ -45,6 +47,7 @@ impl Default for StoreOptions {
         Self {
             retain_for: Duration::from_secs(10 * 60),
             retain_revisions: 1_000_000,
+            retain_bytes: 1 << 30,
             compact_every: Duration::from_secs(60),
             compact_rows: 512,
             ring_bytes: 64 << 20,

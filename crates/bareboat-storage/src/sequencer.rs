@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
 
-use crate::backend::{BackendError, Outcome, Record, Writers};
+use crate::backend::{Backend, BackendError, Outcome, Record, Writers};
 use crate::event::Event;
 use crate::resource::Resource;
 use crate::retention::Retention;
@@ -49,6 +49,15 @@ impl Unit {
         const BYTES: usize = 16 << 10;
         let each = |write: &Prepared| 1 + write.len() / BYTES;
         self.writes.iter().map(each).sum::<usize>() as u32
+    }
+
+    /// Whether both lead to less being stored, or neither.
+    fn goes_with(&self, other: &Unit) -> bool {
+        self.frees() == other.frees()
+    }
+
+    fn frees(&self) -> bool {
+        self.writes.iter().all(Prepared::frees)
     }
 }
 
@@ -92,6 +101,30 @@ pub(crate) struct Sequencer {
     waiting: follow::Waiting,
     wake: Vec<Waker>,
     closing: Vec<oneshot::Sender<()>>,
+    /// Whether the last batch was refused for want of space: then deletions are not mixed with other writes, since there
+    /// may be space for them.
+    refused: bool,
+    complaints: Complaints,
+}
+
+/// Takes the age of the history from the log, so that it does not begin anew with every start.
+fn recall(backend: &dyn Backend, retention: &mut Retention, last: u64) {
+    let (now, clock) = (Instant::now(), SystemTime::now());
+    let mut told = None;
+    let recalled = backend.history(&mut |written| {
+        // A time in the future is that of a clock that was set back.
+        let age = clock.duration_since(written.at).unwrap_or_default();
+        let at = now.checked_sub(age).unwrap_or(now);
+        retention.note(at, written.last, written.bytes);
+        told = Some((at, written.last));
+    });
+    if let Err(error) = recalled {
+        tracing::warn!(error = %describe(&error), "the age of the history is not known");
+    }
+    match told {
+        Some((at, told)) if told >= last => retention.end(at, told),
+        _ => retention.end(now, last),
+    }
 }
 
 /// Values in one transaction are bounded in bytes too, so that a batch of giants does not hold up everyone.
@@ -100,11 +133,10 @@ const BATCH_BYTES: usize = 8 << 20;
 impl Sequencer {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let options = &shared.core.options;
-        let spacing = options.compact_every.min(options.retain_for);
-        let mut retention = Retention::new(options.retain_for, options.retain_revisions, spacing);
         let last = shared.core.visible();
+        let mut retention = Retention::new(options);
         if shared.core.floor() < last {
-            retention.note(Instant::now(), last);
+            recall(&*shared.core.backend, &mut retention, last);
         }
         Self {
             last,
@@ -118,6 +150,8 @@ impl Sequencer {
             waiting: follow::Waiting::default(),
             wake: Vec::new(),
             closing: Vec::new(),
+            refused: false,
+            complaints: Complaints::default(),
         }
     }
 
@@ -197,11 +231,15 @@ impl Sequencer {
     /// Everything that may share the next transaction.
     fn next_batch(&mut self) -> Vec<Unit> {
         let max = self.shared.core.options.max_batch.max(1);
-        let mut units = Vec::new();
+        let mut units: Vec<Unit> = Vec::new();
         let (mut writes, mut bytes) = (0, 0);
         while writes < max && bytes < BATCH_BYTES {
             match self.backlog.pop_front() {
                 Some(Command::Commit(unit)) => {
+                    if self.refused && units.first().is_some_and(|first| !first.goes_with(&unit)) {
+                        self.backlog.push_front(Command::Commit(unit));
+                        break;
+                    }
                     writes += unit.writes.len();
                     bytes += unit.writes.iter().map(Prepared::len).sum::<usize>();
                     units.push(unit);
@@ -239,6 +277,7 @@ impl Sequencer {
                 Err(error) => return self.fail(verdicts, error),
             }
             drop(records);
+            self.refused = false;
             self.last = last;
             self.apply(&mut events);
         }
@@ -268,7 +307,9 @@ impl Sequencer {
         let recent = in_order.as_deref().unwrap_or(events);
         (self.shared.recent.lock()).push(recent, &core.options, &mut self.wake);
         core.advance(revision);
-        self.retention.note(Instant::now(), revision);
+        let bytes = |(_, event): &(_, Arc<Event>)| event.stored_bytes();
+        let bytes = recent.iter().map(bytes).sum();
+        self.retention.note(Instant::now(), revision, bytes);
     }
 
     /// Wakes whom the last batch concerns, each once, outside every lock and after the writers have their answers.
@@ -276,18 +317,32 @@ impl Sequencer {
         self.wake.drain(..).for_each(Waker::wake);
     }
 
-    fn fail(&mut self, verdicts: Vec<(Answer, Verdict)>, error: BackendError) {
-        let failure = match error {
-            BackendError::Full(cause) => {
-                tracing::error!(cause, "no space left for the log: writes fail, reads go on");
-                CommitError::Full
-            }
-            other => {
-                let reason = describe(&other);
+    /// What a failed commit means for those who asked for it.
+    fn failure(&mut self, error: BackendError) -> CommitError {
+        let (failure, words) = match &error {
+            BackendError::Full(_) => (
+                CommitError::Full,
+                "no space left for the log: writes fail, reads go on",
+            ),
+            BackendError::Busy(_) => (
+                CommitError::Busy,
+                "another program holds the log: writes fail, reads go on",
+            ),
+            _ => {
+                let reason = describe(&error);
                 self.shared.core.poison(reason.clone());
-                CommitError::Poisoned(reason)
+                return CommitError::Unknown(reason);
             }
         };
+        self.refused = true;
+        if let Some(batches) = self.complaints.due(Instant::now()) {
+            tracing::error!(error = %describe(&error), batches, "{words}");
+        }
+        failure
+    }
+
+    fn fail(&mut self, verdicts: Vec<(Answer, Verdict)>, error: BackendError) {
+        let failure = self.failure(error);
         for (answer, verdict) in verdicts {
             // Who lost against something that was never written did not lose.
             let result = match verdict.result {
@@ -296,6 +351,31 @@ impl Sequencer {
             };
             answer.send(result);
         }
+    }
+}
+
+/// Refused batches are told of at most this often.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(10);
+
+/// What was said about refused batches.
+#[derive(Default)]
+struct Complaints {
+    last: Option<Instant>,
+    silent: u64,
+}
+
+impl Complaints {
+    /// How many batches were refused since the last line, if it is time for another.
+    fn due(&mut self, now: Instant) -> Option<u64> {
+        self.silent += 1;
+        if self
+            .last
+            .is_some_and(|last| now.duration_since(last) < BETWEEN_COMPLAINTS)
+        {
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.silent))
     }
 }
 

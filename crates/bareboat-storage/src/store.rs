@@ -262,6 +262,11 @@ impl Store {
         done.await.map_err(|_| self.gone())
     }
 
+    /// Whether an object was found that cannot be read any more (see [`Entry::is_damaged`](crate::Entry::is_damaged)).
+    pub fn has_damaged(&self) -> bool {
+        self.shared.core.damaged.load(Ordering::Relaxed)
+    }
+
     /// Why the store takes no more writes, if it does not.
     pub fn poison(&self) -> Option<Arc<str>> {
         self.shared.core.poisoned()
@@ -337,7 +342,7 @@ impl Store {
     /// A store that closes answers everyone first, so this one did not close.
     fn unanswered(&self) -> CommitError {
         let unknown = || "the sequencer ended before it answered".into();
-        CommitError::Poisoned(self.poison().unwrap_or_else(unknown))
+        CommitError::Unknown(self.poison().unwrap_or_else(unknown))
     }
 
     fn gone(&self) -> CommitError {

@@ -7,6 +7,10 @@ use bytes::Bytes;
 use crate::entry::Entry;
 use crate::layout::LayoutError;
 
+/// How the placeholder of a value begins that cannot be read. No object has such an apiVersion, so that nobody takes it
+/// for one of their kind.
+pub(crate) const DAMAGED: &[u8] = br#"{"apiVersion":"!","kind":"Damaged""#;
+
 /// The stored bytes of one object.
 ///
 /// Either bytes of their own or a share of an entry, whose wire bytes without the resourceVersion they are: a backend
@@ -29,6 +33,24 @@ impl Value {
     /// The value of an entry, sharing its memory.
     pub fn of(entry: Arc<Entry>) -> Self {
         Self(Form::Shared(entry))
+    }
+
+    /// The value of an object that is stored under `key` but cannot be read any more. It holds nothing but its name.
+    pub fn damaged(key: &str) -> Self {
+        let mut stored = DAMAGED.to_vec();
+        stored.extend_from_slice(br#","metadata":{"name":""#);
+        let name = key.rsplit('/').next().unwrap_or(key);
+        for character in name.chars() {
+            match character {
+                '"' | '\\' => stored.extend_from_slice(&[b'\\', character as u8]),
+                plain if plain >= ' ' => {
+                    stored.extend_from_slice(plain.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                _ => stored.push(b'?'),
+            }
+        }
+        stored.extend_from_slice(br#""}}"#);
+        Self::new(stored.into())
     }
 
     /// The two slices that, joined, are the stored bytes.

@@ -137,7 +137,13 @@ pub enum CommitError {
     /// There is no room for it; reads go on.
     #[error("no space left for the log")]
     Full,
-    /// The log failed; whether the write is durable is not known, and the process should restart.
+    /// Another program holds a lock on the log; nothing was written.
+    #[error("the log is locked by another program")]
+    Busy,
+    /// The log failed while this was written: whether it is durable is known after the restart.
+    #[error("the log failed, and the outcome of the write is not known: {0}")]
+    Unknown(Arc<str>),
+    /// The log had failed before; nothing was written, and the process should restart.
     #[error("the store takes no more writes: {0}")]
     Poisoned(Arc<str>),
     /// The write names a resource of another store.

@@ -76,7 +76,7 @@ async fn a_failed_commit_poisons_the_store_and_reads_go_on() {
         .unwrap();
     backend.set(Some(Fault::Failed));
     let failed = store.commit(Write::create(&resource, "b", object(1))).await;
-    assert!(matches!(failed, Err(CommitError::Poisoned(_))));
+    assert!(matches!(failed, Err(CommitError::Unknown(_))));
     let reason = store.poisoned().await;
     assert_eq!(&*reason, "the log failed: a fault was asked for");
     backend.set(None);
@@ -95,7 +95,7 @@ async fn a_panic_in_the_backend_leaves_nobody_waiting() {
     let mut watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
     backend.set(Some(Fault::Panic));
     let failed = store.commit(Write::create(&resource, "a", object(1))).await;
-    assert!(matches!(failed, Err(CommitError::Poisoned(_))));
+    assert!(matches!(failed, Err(CommitError::Unknown(_))));
     assert!(matches!(
         watcher.next_batch(1).await,
         Err(WatchError::Closed)

@@ -222,7 +222,43 @@ impl Served {
 
 /// The object an entry holds.
 pub(crate) fn parse_entry(entry: &Entry) -> Result<Object, Status> {
+    if entry.is_damaged() {
+        return Err(damaged(entry));
+    }
     parse_object(entry.key(), entry.json())
+}
+
+/// 500 for an object that is damaged in the store.
+fn damaged(entry: &Entry) -> Status {
+    let key = entry.key();
+    let why = format!(
+        "StorageError: corrupt object, Key: {key}, ResourceVersion: {}: what is stored does not match its checksum; restore \
+         it from a backup, or delete it with ignoreStoreReadErrorWithClusterBreakingPotential",
+        entry.revision()
+    );
+    Status::new(500, "StorageReadError", why)
+}
+
+/// 500 for a list with damaged objects in it, which are named.
+pub(crate) fn damaged_list<'a>(
+    resource: &str,
+    entries: impl Iterator<Item = &'a Arc<Entry>>,
+) -> Result<(), Status> {
+    const NAMED: usize = 100;
+    let keys: Vec<&str> = entries
+        .filter(|entry| entry.is_damaged())
+        .take(NAMED)
+        .map(|entry| entry.key())
+        .collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let why = format!("failed to read one or more {resource} from the storage");
+    let status = Status::new(500, "StorageReadError", why);
+    Err(keys.into_iter().fold(status, |status, key| {
+        let why = format!("corrupt object, Key: {key}");
+        status.with_cause("UnexpectedServerResponse", why, "")
+    }))
 }
 
 /// The object in bytes that are kept for a key.

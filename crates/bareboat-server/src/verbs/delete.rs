@@ -5,7 +5,9 @@ pub(super) mod options;
 use super::call::Call;
 use super::present::Shown;
 use super::write::{Pipeline, commit, commit_error};
+use crate::authz;
 use crate::reply::Response;
+use crate::request::info::RequestInfo;
 use bareboat_api::admission::Operation;
 use bareboat_api::kind::Holds;
 use bareboat_api::status::Details;
@@ -16,12 +18,17 @@ use http::StatusCode;
 use options::{DeleteOptions, Propagation};
 use std::sync::Arc;
 
+/// The verb that is needed to delete what cannot be read.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
 /// What became of a deletion.
 pub(super) enum Deleted {
     /// The object is gone; this is its last state.
     Gone(Shown, String),
     /// It stays until somebody removes its finalizers.
     Waiting(Shown),
+    /// It could not be read, and is gone.
+    Erased,
 }
 
 /// Deletes the object the URL names.
@@ -39,7 +46,11 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response, Status>
         Deleted::Gone(shown, _) if call.served.kind.policy.delete_returns_object => {
             call.present(StatusCode::OK, shown).await
         }
-        Deleted::Gone(_, uid) => {
+        deleted @ (Deleted::Gone(..) | Deleted::Erased) => {
+            let uid = match deleted {
+                Deleted::Gone(_, uid) => uid,
+                _ => String::new(),
+            };
             let what = call.served.kind.group_resource();
             let details = Details {
                 name: call.ask.info.name.to_string(),
@@ -95,7 +106,11 @@ async fn delete_when(
             let name = key.rsplit('/').next().unwrap_or(key);
             return Err(Status::not_found(call.served.kind.group_resource(), name));
         };
-        match attempt(call, &entry, options, asking).await? {
+        let attempted = match entry.is_damaged() && options.erases()? {
+            true => erase(call, &entry).await?,
+            false => attempt(call, &entry, options, asking).await?,
+        };
+        match attempted {
             Ok(deleted) => return Ok(deleted),
             Err(CommitError::Conflict { .. } | CommitError::NotFound)
                 if options.version.is_none() =>
@@ -197,6 +212,23 @@ async fn attempt(
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
     let committed = served.store().commit(write).await;
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
+}
+
+/// Deletes an object that cannot be read, without asking anyone: there is nothing they could be asked about.
+async fn erase(call: &Call, entry: &Arc<Entry>) -> Result<Result<Deleted, CommitError>, Status> {
+    // Who may delete may not delete blindly.
+    let blindly = RequestInfo {
+        verb: Str::const_new(UNSAFE_DELETE),
+        ..RequestInfo::clone(&call.ask.info)
+    };
+    authz::also(&*call.state.authorizer, &call.ask.user, &blindly).await?;
+    tracing::warn!(
+        key = entry.key(),
+        "an object that cannot be read is deleted"
+    );
+    let write = Write::delete(call.served.resource(), entry);
+    let committed = call.served.store().commit(write).await;
+    Ok(committed.map(|_| Deleted::Erased))
 }
 
 /// Stores that the deletion of an object began.

@@ -101,6 +101,7 @@ async fn delete_entry(
 ) -> Result<Option<Object>, Status> {
     let shown = match delete_key(call, entry.key(), options).await {
         Ok(Deleted::Gone(shown, _) | Deleted::Waiting(shown)) => shown,
+        Ok(Deleted::Erased) => return Ok(None),
         Err(status) if status.code == 404 => return Ok(None),
         Err(status) => return Err(status),
     };

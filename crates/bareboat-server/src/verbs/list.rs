@@ -7,6 +7,7 @@ mod token;
 use super::call::{Arity, Call};
 use super::freshness;
 use super::selection::Selection;
+use crate::kinds::served::damaged_list;
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Agreed, Media, Transform};
 use crate::request::options::{ListOptions, VersionMatch};
@@ -248,6 +249,10 @@ impl View {
             .filter(|_| call.ask.info.namespace.is_empty() && call.served.kind.namespaced())
             .unwrap_or(&call.ask.info.namespace);
         let prefix = call.served.prefix(namespace);
+        if call.served.store().has_damaged() {
+            let resource = &call.served.kind.names.plural;
+            damaged_list(resource, self.snapshot.range(&prefix, None))?;
+        }
         let one_place = !call.served.kind.namespaced() || !namespace.is_empty();
         if let Some(name) = selection.pinned_name().filter(|_| one_place) {
             let key = call.served.key(namespace, name);

@@ -42,6 +42,16 @@ impl Prepared {
         }
     }
 
+    /// Whether it leads to less being stored: a deletion, or the mark that one has begun.
+    pub(crate) fn frees(&self) -> bool {
+        match &self.change {
+            PreparedChange::Put { value, .. } => {
+                memchr::memmem::find(value, br#""deletionTimestamp":""#).is_some()
+            }
+            PreparedChange::Delete => true,
+        }
+    }
+
     /// Whether `found` is what this write expects.
     pub(crate) fn judge(&self, found: Option<&Arc<Entry>>) -> Result<(), CommitError> {
         let delete = matches!(self.change, PreparedChange::Delete);

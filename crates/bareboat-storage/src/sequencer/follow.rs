@@ -9,10 +9,10 @@ use ahash::AHashSet;
 
 use super::decide::{Prepared, PreparedChange};
 use super::{Answer, Command, Sequencer, Unit, describe};
-use crate::backend::{BackendError, Outcome, Record};
+use crate::backend::{Outcome, Record};
 use crate::event::Event;
 use crate::value::Value;
-use crate::write::{CommitError, Committed};
+use crate::write::Committed;
 
 /// Answers owed once the log has been followed so far.
 #[derive(Default)]
@@ -65,14 +65,7 @@ impl Sequencer {
                 }
             }
             Err(error) => {
-                let failure = match error {
-                    BackendError::Full(_) => CommitError::Full,
-                    other => {
-                        let reason = describe(&other);
-                        self.shared.core.poison(reason.clone());
-                        CommitError::Poisoned(reason)
-                    }
-                };
+                let failure = self.failure(error);
                 for unit in batch {
                     unit.answer.send(Err((0, failure.clone())));
                 }

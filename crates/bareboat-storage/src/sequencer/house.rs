@@ -59,8 +59,8 @@ impl Sequencer {
         match swept {
             Ok(Sweep::More) => return,
             Ok(Sweep::Done) => {}
-            Err(error @ BackendError::Full(_)) => {
-                tracing::warn!(error = %describe(&error), "compaction waits for space");
+            Err(error @ (BackendError::Full(_) | BackendError::Busy(_))) => {
+                tracing::warn!(error = %describe(&error), "compaction waits");
                 self.sweep_again = Some(Instant::now() + NO_SPACE);
             }
             Err(error) => core.poison(describe(&error)),

@@ -1,6 +1,7 @@
 //! Opening a store: from the log to maps and rings, then the sequencer starts.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{Shared, follow, run};
 use crate::backend::{Backend, BackendError, Record, Writers};
@@ -94,6 +95,9 @@ fn take_in(shared: &Shared, record: Record, preload_after: u64) -> Result<(), Op
             key: record.key.clone(),
             source,
         })?;
+    if entry.as_ref().is_some_and(|entry| entry.is_damaged()) {
+        shared.core.damaged.store(true, Ordering::Relaxed);
+    }
     let previous = resource.load(entry.clone(), &record.key, revision);
     if revision <= preload_after {
         return Ok(());

@@ -29,9 +29,38 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     /// Only this version.
     pub(crate) version: Option<String>,
+    /// What cannot be read is deleted all the same.
+    pub(crate) ignore_read_error: bool,
 }
 
+const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 impl DeleteOptions {
+    /// Whether an object that cannot be read is to be deleted; nothing else may be asked for then.
+    pub(crate) fn erases(&self) -> Result<bool, Status> {
+        let others = [
+            (self.dry_run, ".dryRun"),
+            (self.old_orphan.is_some(), ".orphanDependents"),
+            (
+                self.propagation.is_some() && self.old_orphan.is_none(),
+                ".propagationPolicy",
+            ),
+            (self.grace_seconds.is_some(), ".gracePeriodSeconds"),
+            (
+                self.uid.is_some() || self.version.is_some(),
+                ".preconditions",
+            ),
+        ];
+        match others.iter().find(|(given, _)| *given) {
+            Some((_, other)) if self.ignore_read_error => {
+                let why = format!("cannot be set together with {other}");
+                let path = FieldPath::new(IGNORE_READ_ERROR);
+                Err(invalid(FieldError::invalid(path, true, why)))
+            }
+            _ => Ok(self.ignore_read_error),
+        }
+    }
+
     /// Reads the options of a request.
     pub(crate) fn read(call: &Call, body: &[u8]) -> Result<DeleteOptions, Status> {
         if body.is_empty() {
@@ -97,6 +126,7 @@ impl DeleteOptions {
             grace_seconds: grace,
             uid: None,
             version: None,
+            ignore_read_error: query.given(IGNORE_READ_ERROR) == Some("true"),
         }
         .settle()
     }
@@ -147,6 +177,12 @@ impl DeleteOptions {
                 &["preconditions", "resourceVersion"],
                 "preconditions.resourceVersion",
             )?,
+            ignore_read_error: match value.get(IGNORE_READ_ERROR) {
+                None | Some(Value::Null) => false,
+                Some(value) => value
+                    .as_bool()
+                    .ok_or_else(|| wrong(IGNORE_READ_ERROR, "true or false"))?,
+            },
         }
         .settle()
     }

@@ -38,9 +38,19 @@ pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Statu
             let why = "no space is left for the log of the store; reads go on, free some space to write again";
             Status::new(507, "InternalError", why)
         }
-        CommitError::Poisoned(_) | CommitError::Closed => {
-            Status::unavailable("the store takes no writes; the server is about to stop")
-        }
+        CommitError::Busy => Status::unavailable(
+            "nothing was written: another program holds a lock on the store; try again later",
+        ),
+        // 500 and no hint when to try again: clients that repeat a write by themselves must not repeat this one.
+        CommitError::Unknown(_) => Status::new(
+            500,
+            "InternalError",
+            "the outcome of this write is not known: the log of the store failed while it was written, and the server is \
+             about to stop; look at the object before you write it again",
+        ),
+        CommitError::Poisoned(_) | CommitError::Closed => Status::unavailable(
+            "nothing was written: the store takes no writes, and the server is about to stop",
+        ),
         other => Status::internal(other),
     }
 }

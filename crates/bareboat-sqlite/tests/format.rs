@@ -1,0 +1,300 @@
+//! The format of the file: an older one is brought up to date, a newer one refused, and damage is found.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bareboat_sqlite::{Sqlite, SqliteError, SqliteOptions};
+use bareboat_storage::{CommitError, Expect, Store, StoreOptions, WatchSpec, Write};
+use rusqlite::Connection;
+
+/// The tables of format 1, as the first version of this program made them.
+const FORMAT_1: &str = "
+    PRAGMA auto_vacuum = INCREMENTAL;
+    PRAGMA journal_mode = WAL;
+    CREATE TABLE resource (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE log (
+        rev INTEGER PRIMARY KEY,
+        prev INTEGER NOT NULL,
+        resource INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB
+    ) STRICT;
+    CREATE TABLE progress (name TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO progress VALUES ('floor', 3), ('swept', 3);
+    CREATE VIEW history AS
+        SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object
+        FROM log JOIN resource ON resource.id = log.resource;
+    CREATE VIEW live AS
+        SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
+    PRAGMA application_id = 0x42617265;
+    PRAGMA user_version = 1;
+";
+
+fn object(name: &str, content: &str) -> bytes::Bytes {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"p":"{content}"}}}}"#
+    )
+    .into()
+}
+
+/// A file of format 1: `kept` was compacted around, `changed` has history, `gone` was deleted.
+fn old_file(path: &Path) {
+    let old = Connection::open(path).unwrap();
+    old.execute_batch(FORMAT_1).unwrap();
+    old.execute("INSERT INTO resource VALUES (1, 'core/configmaps')", [])
+        .unwrap();
+    let rows = [
+        (2, 0, "kept", Some("one")),
+        (3, 0, "changed", Some("old")),
+        (4, 3, "changed", Some("new")),
+        (5, 0, "gone", Some("x")),
+        (6, 5, "gone", None),
+    ];
+    for (rev, prev, key, content) in rows {
+        let value = content.map(|content| object(key, content).to_vec());
+        old.execute(
+            "INSERT INTO log VALUES (?1, ?2, 1, ?3, ?4)",
+            (rev, prev, key, value),
+        )
+        .unwrap();
+    }
+}
+
+fn open(path: &Path) -> Store {
+    let backend = Sqlite::open(path).unwrap();
+    Store::open(Arc::new(backend), StoreOptions::default()).unwrap()
+}
+
+async fn put(store: &Store, key: &str, content: &str) -> Result<u64, CommitError> {
+    let resource = store.resource("core/configmaps");
+    let write = Write::create(&resource, key, object(key, content)).expecting(Expect::Any);
+    store.commit(write).await.map(|done| done.revision)
+}
+
+fn content(store: &Store, key: &str) -> String {
+    let entry = store.resource("core/configmaps").get(key).unwrap();
+    String::from_utf8(entry.json().to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_file_of_format_1_is_brought_up_to_date_and_a_copy_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    old_file(&path);
+    let store = open(&path);
+    assert_eq!((store.visible(), store.floor()), (6, 3));
+    assert_eq!(store.resource("core/configmaps").len(), 2);
+    assert!(content(&store, "kept").contains(r#""p":"one""#));
+    assert!(content(&store, "changed").contains(r#""p":"new""#));
+    // History is there as well: a watch goes on from where it was.
+    let resource = store.resource("core/configmaps");
+    let mut watcher = resource.watch(WatchSpec::all(3)).unwrap();
+    let events = watcher.next_batch(10).await.unwrap();
+    assert_eq!(events.iter().map(|e| e.rev).collect::<Vec<_>>(), [4, 5, 6]);
+    assert_eq!(put(&store, "kept", "two").await.unwrap(), 7);
+    store.close().await;
+    let store = open(&path);
+    assert_eq!(store.visible(), 7);
+    assert!(content(&store, "kept").contains(r#""p":"two""#));
+    store.close().await;
+
+    let copy = Connection::open(folder.path().join("state.db.format-1")).unwrap();
+    let rows: i64 = copy
+        .query_row("SELECT count(*) FROM log", [], |row| row.get(0))
+        .unwrap();
+    let format: i64 = copy
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!((rows, format), (5, 1));
+}
+
+#[test]
+fn without_a_copy_an_old_file_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    old_file(&path);
+    // A directory in its place: no copy can be made.
+    std::fs::create_dir_all(folder.path().join("state.db.format-1/x")).unwrap();
+    let refused = Sqlite::open(&path).err().unwrap();
+    assert!(matches!(refused, SqliteError::Copy { .. }), "{refused:?}");
+    let found = Connection::open(&path).unwrap();
+    let format: i64 = found
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(format, 1);
+}
+
+#[test]
+fn a_newer_format_is_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 3)
+        .unwrap();
+    let refused = Sqlite::open(&path).err().unwrap().to_string();
+    assert!(
+        refused.contains("has format 3, this program knows formats up to 2"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_has_a_time_and_a_checksum() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    let resource = store.resource("core/configmaps");
+    let writes = ["a", "b", "c"].map(|key| Write::create(&resource, key, object(key, "x")));
+    store.commit_many(writes.to_vec()).await.unwrap();
+    put(&store, "d", "x").await.unwrap();
+    store.close().await;
+    let file = Connection::open(&path).unwrap();
+    let mut batches = file
+        .prepare("SELECT first, last, at / 1000 - unixepoch(), bytes > 0, sum <> 0 FROM batch")
+        .unwrap();
+    let batches: Vec<(i64, i64, i64, bool, bool)> = batches
+        .query_map([], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
+        })
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert_eq!(batches.len(), 2);
+    assert_eq!((batches[0].0, batches[0].1), (2, 4));
+    assert_eq!((batches[1].0, batches[1].1), (5, 5));
+    for batch in batches {
+        assert!(batch.2.abs() < 600 && batch.3 && batch.4, "{batch:?}");
+    }
+}
+
+/// Three objects, of which something is changed behind the store's back.
+async fn tampered(statement: &str) -> (tempfile::TempDir, Result<Sqlite, SqliteError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    for (key, value) in [("a", "one"), ("b", "two"), ("a", "three")] {
+        put(&store, key, value).await.unwrap();
+    }
+    store.close().await;
+    let file = Connection::open(&path).unwrap();
+    assert!(file.execute(statement, []).unwrap() > 0);
+    drop(file);
+    let opened = Sqlite::open(&path);
+    (folder, opened)
+}
+
+#[tokio::test]
+async fn a_damaged_value_is_told_of_and_can_be_deleted() {
+    let flip = "UPDATE log SET value = CAST(replace(CAST(value AS TEXT), 'two', 'tw~') AS BLOB) WHERE rev = 3";
+    let (_folder, backend) = tampered(flip).await;
+    let store = Store::open(Arc::new(backend.unwrap()), StoreOptions::default()).unwrap();
+    assert!(store.has_damaged());
+    let resource = store.resource("core/configmaps");
+    assert!(!resource.get("a").unwrap().is_damaged());
+    let damaged = resource.get("b").unwrap();
+    assert!(damaged.is_damaged());
+    assert!(!String::from_utf8_lossy(damaged.json()).contains("tw~"));
+    store
+        .commit(Write::delete(&resource, &damaged))
+        .await
+        .unwrap();
+    assert!(resource.get("b").is_none());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn damaged_history_is_not_shown() {
+    let flip = "UPDATE log SET value = CAST(replace(CAST(value AS TEXT), 'one', 'on~') AS BLOB) WHERE rev = 2";
+    let (_folder, backend) = tampered(flip).await;
+    let forgetful = StoreOptions {
+        ring_preload: 0,
+        ring_bytes: 1,
+        ring_floor_bytes: 0,
+        ..StoreOptions::default()
+    };
+    let store = Store::open(Arc::new(backend.unwrap()), forgetful).unwrap();
+    let resource = store.resource("core/configmaps");
+    // What replaced it is well.
+    assert!(content(&store, "a").contains("three"));
+    let old = resource.snapshot_at(2).await.unwrap();
+    assert!(old.get("a").unwrap().is_damaged());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_record_whose_name_is_damaged_is_refused() {
+    let (_folder, backend) = tampered("UPDATE log SET key = 'z' WHERE rev = 3").await;
+    let opened = Store::open(Arc::new(backend.unwrap()), StoreOptions::default());
+    let error = opened.err().unwrap();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    assert!(text.contains("revision 3 is damaged"), "{text}");
+    assert!(text.contains("from a backup"), "{text}");
+}
+
+#[tokio::test]
+async fn a_lost_record_is_refused_and_a_damaged_batch_gives_up_its_history() {
+    let (_folder, backend) = tampered("DELETE FROM log WHERE rev = 3").await;
+    let refused = backend.err().unwrap();
+    assert!(
+        matches!(
+            refused,
+            SqliteError::Gap {
+                first: 3,
+                last: 3,
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
+    let (_folder, backend) = tampered("UPDATE batch SET at = at + 1 WHERE first = 3").await;
+    let store = Store::open(Arc::new(backend.unwrap()), StoreOptions::default()).unwrap();
+    assert_eq!((store.floor(), store.visible()), (3, 4));
+    assert!(!store.has_damaged());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_restored_file_counts_on_above_everything_that_was_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    put(&store, "a", "one").await.unwrap();
+    let last = put(&store, "a", "two").await.unwrap();
+    store.close().await;
+    assert_eq!(bareboat_sqlite::last_revision(&path).unwrap(), last);
+    let restored = bareboat_sqlite::raise(&path, 5_000_000).unwrap();
+    assert_eq!(restored.last, last);
+    assert!(restored.raised > 6_000_000);
+    let store = open(&path);
+    assert_eq!(store.visible(), restored.raised);
+    assert_eq!(store.floor(), restored.raised);
+    assert!(content(&store, "a").contains("two"));
+    let resource = store.resource("core/configmaps");
+    // Neither what the backup knew nor what was lost can be resumed from.
+    for version in [last - 1, last, last + 1, 5_000_000, restored.raised - 1] {
+        assert!(
+            resource.watch(WatchSpec::all(version)).is_err(),
+            "{version}"
+        );
+    }
+    assert_eq!(put(&store, "b", "x").await.unwrap(), restored.raised + 1);
+    store.close().await;
+    // A server that runs is left alone.
+    let _server = Sqlite::open_with(&path, SqliteOptions::default()).unwrap();
+    let refused = bareboat_sqlite::raise(&path, 0).err().unwrap();
+    assert!(matches!(refused, SqliteError::InUse { .. }));
+}
