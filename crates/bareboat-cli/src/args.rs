@@ -20,6 +20,7 @@ Examples:
                                               a throw-away server on any free port
   bareboat serve --config bareboat.yaml       settings from a file (flags override it)
   bareboat migrate --dry-run                  which stored objects are in old versions
+  bareboat restore backup.db                  put a backup in place of ./bareboat-data/state.db
   bareboat completions bash > /etc/bash_completion.d/bareboat";
 
 #[derive(Subcommand, Debug)]
@@ -29,6 +30,9 @@ pub(crate) enum Command {
     /// Rewrite stored objects in the storage version of their definition
     #[command(long_about = MIGRATE, after_help = MIGRATE_AFTER)]
     Migrate(MigrateFlags),
+    /// Put a backup in place of the state of a stopped server
+    #[command(long_about = RESTORE, after_help = RESTORE_AFTER)]
+    Restore(RestoreFlags),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -53,6 +57,47 @@ To retire a version v1 in favour of v2:
   2. set storage: true for v2, false for v1, and apply the definition
   3. bareboat migrate foos.example.com
   4. set served: false for v1 when nobody asks for it any more, then remove it";
+
+const RESTORE: &str = "\
+Clients may have seen versions that a backup lacks. If the server went on counting from the backup, they would take the \
+new history for the one they knew, and miss changes. This command puts the backup in place and raises the counter above \
+every version that was given out, so that all clients are told to list again.
+
+The server must be stopped. What was there before is kept as state.db.before-restore.
+
+Without a backup, the state.db that is in the data directory counts as restored: use this after you copied it there \
+yourself, or restored the whole directory.";
+
+const RESTORE_AFTER: &str = "\
+Examples:
+  bareboat restore /backup/state.db --data-dir /var/lib/bareboat
+  bareboat restore --data-dir /var/lib/bareboat   the directory was copied back by other means
+
+Exit codes:
+  0  it is restored
+  1  it is not; it was said why, and what was there before is unchanged
+  2  the command line makes no sense";
+
+/// Flags of `bareboat restore`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RestoreFlags {
+    /// The backup: a state.db [default: the one in the data directory]
+    #[arg(value_name = "BACKUP")]
+    pub(crate) backup: Option<PathBuf>,
+
+    /// The data directory of the stopped server
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "BAREBOAT_DATA_DIR",
+        default_value = "./bareboat-data"
+    )]
+    pub(crate) data_dir: PathBuf,
+
+    /// A version that is known to have been given out, if neither the backup nor the data directory knows it
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) beyond: Option<u64>,
+}
 
 const MIGRATE_AFTER: &str = "\
 Examples:
@@ -174,6 +219,10 @@ pub(crate) struct ServeFlags {
     /// Keep at most this many revisions of history [default: 1000000]
     #[arg(long, value_name = "N", env = "BAREBOAT_RETAIN_REVISIONS")]
     pub(crate) retain_revisions: Option<u64>,
+
+    /// Keep at most this many bytes of history, such as 512Mi [default: 1Gi]
+    #[arg(long, value_name = "BYTES", env = "BAREBOAT_RETAIN_BYTES")]
+    pub(crate) retain_bytes: Option<String>,
 
     /// Answer at most this many reads at once [default: 400]
     #[arg(long, value_name = "N", env = "BAREBOAT_MAX_READS_IN_FLIGHT")]

@@ -30,6 +30,7 @@ struct File {
     service_node_port_range: Option<String>,
     retain_for: Option<String>,
     retain_revisions: Option<u64>,
+    retain_bytes: Option<Value>,
     max_reads_in_flight: Option<usize>,
     max_writes_in_flight: Option<usize>,
     log: Option<String>,
@@ -52,6 +53,7 @@ pub(crate) struct Config {
     pub(crate) services: ServiceRanges,
     pub(crate) retain_for: Duration,
     pub(crate) retain_revisions: u64,
+    pub(crate) retain_bytes: u64,
     pub(crate) max_in_flight: (usize, usize),
     pub(crate) log: String,
     pub(crate) quiet: bool,
@@ -91,6 +93,19 @@ impl Config {
                     format!("retain-for: {text} is no duration like 10m or 24h")
                 })?)
             }
+        };
+        // In the file it may be a number or a text.
+        let retain_bytes = flags
+            .retain_bytes
+            .or(file.retain_bytes.map(|value| match value {
+                Value::String(text) => text.to_string(),
+                other => other.to_string(),
+            }));
+        let retain_bytes = match retain_bytes {
+            None => 1 << 30,
+            Some(text) => bytes(&text).with_context(|| {
+                format!("retain-bytes: {text} is no number of bytes like 512Mi or 1Gi")
+            })?,
         };
         let profile = match flags.profile.or(file.profile) {
             None => Profile::default(),
@@ -139,6 +154,7 @@ impl Config {
                 .retain_revisions
                 .or(file.retain_revisions)
                 .unwrap_or(1_000_000),
+            retain_bytes,
             max_in_flight: (
                 flags
                     .max_reads_in_flight
@@ -153,6 +169,14 @@ impl Config {
             quiet: flags.quiet.or(file.quiet).unwrap_or(false),
         })
     }
+}
+
+/// A number of bytes as Kubernetes writes it.
+fn bytes(text: &str) -> Option<u64> {
+    let quantity = bareboat::api::quantity::Quantity::parse(text).ok()?;
+    u64::try_from(quantity.as_i64()?)
+        .ok()
+        .filter(|bytes| *bytes > 0)
 }
 
 fn read(path: &Path) -> Result<File> {
@@ -198,7 +222,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("bareboat-config-{}", std::process::id()));
         std::fs::write(
             &dir,
-            "bind: 127.0.0.1:7000\nretainFor: 1h\ninMemory: true\nprofile: bare\ndisableController: [pods]\n",
+            "bind: 127.0.0.1:7000\nretainFor: 1h\nretainBytes: 64Mi\ninMemory: true\nprofile: bare\ndisableController: [pods]\n",
         )
         .unwrap();
         let flags = ServeFlags {
@@ -210,6 +234,7 @@ mod tests {
         std::fs::remove_file(&dir).unwrap();
         assert_eq!(config.bind.port(), 1);
         assert_eq!(config.retain_for, Duration::from_secs(3600));
+        assert_eq!(config.retain_bytes, 64 << 20);
         assert!(config.in_memory);
         assert_eq!(config.profile, Profile::Bare);
         assert_eq!(config.disabled, ["pods"]);

@@ -7,6 +7,7 @@ mod config;
 mod keys;
 mod kubeconfig;
 mod migrate;
+mod restore;
 mod serve;
 
 use anyhow::Context as _;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Serve(flags) => serve::run(*flags, started),
         Command::Migrate(flags) => migrate::run(&flags),
+        Command::Restore(flags) => restore::run(&flags),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(format!("bareboat {version} (serves the API of Kubernetes v1.36)\n").as_bytes())

@@ -121,7 +121,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
 
 /// Keeps other servers out of the directory: they would write certificates and a kubeconfig of their own there, even those
 /// that keep no objects in it. The kernel gives it back however the process ends.
-fn lock(directory: &Path) -> Result<fs::File> {
+pub(crate) fn lock(directory: &Path) -> Result<fs::File> {
     let path = directory.join("lock");
     let unusable = || format!("{} cannot be taken", path.display());
     let file = private_file(&path).with_context(unusable)?;
@@ -139,6 +139,7 @@ fn open_store(config: &Config) -> Result<Store> {
     let options = StoreOptions {
         retain_for: config.retain_for,
         retain_revisions: config.retain_revisions,
+        retain_bytes: config.retain_bytes,
         ..StoreOptions::default()
     };
     if config.in_memory {

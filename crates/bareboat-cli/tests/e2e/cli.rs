@@ -191,6 +191,7 @@ fn wrong_settings_are_refused_in_words_that_help() {
         (&["--frobnicate"], 2, &["--frobnicate", "--help"]),
         (&["--retain-for", "soon"], 1, &["soon", "10m"]),
         (&["--retain-revisions", "-1"], 2, &["-1"]),
+        (&["--retain-bytes", "much"], 1, &["much", "1Gi"]),
         (&["--in-memory", "perhaps"], 2, &["perhaps", "true, false"]),
         (&["--log", "a=b=c"], 1, &["a=b=c", "filter"]),
         (&["--tls-cert", "x"], 1, &["--tls-key"]),

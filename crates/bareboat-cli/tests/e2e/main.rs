@@ -18,4 +18,5 @@ mod process;
 mod python;
 mod sample_controller;
 mod server;
+mod storage;
 mod tools;
