@@ -4,7 +4,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt clippy docs deny bench parity conformance golden facts fuzz clients clean
+.PHONY: help run test check fmt clippy docs deny bench parity conformance golden facts fuzz torture clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ golden: ## Rewrite the expected results of tests from what the code gives now; t
 
 fuzz: ## Fuzz the readers of expressions, schemas and definitions (ARGS="600" for ten minutes each; nightly, cargo-fuzz)
 	@scripts/fuzz.sh $(ARGS)
+
+torture: ## Crashes, power cuts, failing and full disks, 60 s of each (ARGS="600 7": seconds and seed; needs a C compiler)
+	@scripts/torture.sh $(ARGS)
 
 facts: ## Rewrite the table of facts about built-in kinds from published Go modules (needs Go)
 	cargo run --package xtask -- facts

@@ -1,0 +1,148 @@
+//! A full disk: writes are refused, deletions and compaction go on from the reserve, and then there is space again.
+//!
+//! The disk is made small by the library; where it may be mounted, a real small file system is used as well.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bareboat_sqlite::{Sqlite, SqliteOptions};
+use bareboat_storage::{CommitError, Expect, Store, StoreOptions, Write};
+
+use crate::preload::{self, Control};
+
+const FILE: &str = "BAREBOAT_FULL_DISK_FILE";
+const SPACE_KIB: u32 = 4096;
+
+#[test]
+fn deletions_and_compaction_work_on_a_full_disk() {
+    let Some(library) = preload::library() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let control = Control::new(folder.path().join("control"));
+    control.space(SPACE_KIB);
+    let environment = control.environment(library, &data);
+    fill_and_empty(&data.join("state.db"), &environment);
+    assert!(control.failed() > 0);
+}
+
+#[test]
+fn deletions_and_compaction_work_on_a_small_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o"])
+        .arg(format!("size={SPACE_KIB}k"))
+        .arg("bareboat-test")
+        .arg(folder.path())
+        .stderr(Stdio::null())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("left out: nothing can be mounted here");
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| {
+        fill_and_empty(&folder.path().join("state.db"), &[]);
+    });
+    let unmounted = Command::new("umount").arg(folder.path()).status().unwrap();
+    assert!(unmounted.success());
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn fill_and_empty(path: &Path, environment: &[(&'static str, String)]) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "full::child_that_fills_its_disk", "--nocapture"])
+        .env(FILE, path)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    assert!(child.wait().unwrap().success(), "{said:#?}");
+    assert!(said.iter().any(|line| line == "space again"), "{said:#?}");
+}
+
+fn object(name: &str) -> bytes::Bytes {
+    let padding = "x".repeat(6000);
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"p":"{padding}"}}}}"#
+    )
+    .into()
+}
+
+async fn put(store: &Store, key: &str) -> Result<u64, CommitError> {
+    let resource = store.resource("core/configmaps");
+    let write = Write::create(&resource, key, object(key)).expecting(Expect::Any);
+    store.commit(write).await.map(|done| done.revision)
+}
+
+fn open(path: &str) -> Store {
+    let file = SqliteOptions {
+        checkpoint_bytes: 256 << 10,
+        checkpoint_limit_bytes: 1 << 20,
+        reserve_bytes: 512 << 10,
+        ..SqliteOptions::default()
+    };
+    let backend = Sqlite::open_with(path, file).unwrap();
+    Store::open(Arc::new(backend), StoreOptions::default()).unwrap()
+}
+
+#[test]
+fn child_that_fills_its_disk() {
+    let Ok(path) = std::env::var(FILE) else {
+        return;
+    };
+    println!();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let store = open(&path);
+        let mut count = 0;
+        let full = loop {
+            match put(&store, &format!("o{count}")).await {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, CommitError::Full), "{full:?}");
+        assert!(count > 100, "{count}");
+        println!("full with {count} objects");
+        // It stays full, also for one that starts anew.
+        store.close().await;
+        let store = open(&path);
+        let resource = store.resource("core/configmaps");
+        assert_eq!(resource.len(), count);
+        // A checkpoint at the end may have left some space, which is filled first.
+        while put(&store, &format!("o{count}")).await.is_ok() {
+            count += 1;
+        }
+        for n in 0..count {
+            let found = resource.get(&format!("o{n}")).unwrap();
+            let deleted = store.commit(Write::delete(&resource, &found)).await;
+            assert!(deleted.is_ok(), "deletion {n} of {count}: {deleted:?}");
+        }
+        println!("deleted {count} objects");
+        assert!(store.poison().is_none());
+        store.compact(store.visible()).await.unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        while let Err(error) = put(&store, "after").await {
+            assert!(std::time::Instant::now() < deadline, "{error:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        for n in 0..100 {
+            put(&store, &format!("again{n}")).await.unwrap();
+        }
+        println!("space again");
+        store.close().await;
+    });
+}

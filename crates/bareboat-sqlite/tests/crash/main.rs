@@ -1,0 +1,35 @@
+//! A child process writes under load and is killed, cut from power, or given a disk that fails or is full, again and
+//! again: every acknowledged write must be found, and no refused one.
+//!
+//! The child is this test binary run anew with a path in its environment; it tells of each answer on its stdout. What
+//! the system would do to it is done by a library that is loaded into it (`tests/torture`). `make torture` runs the same
+//! tests for as long as is asked.
+#![allow(clippy::unwrap_used)]
+
+mod check;
+mod child;
+mod faults;
+mod full;
+mod power;
+mod preload;
+
+use check::Ledger;
+use child::Work;
+
+#[test]
+fn every_acknowledged_write_survives_the_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let (time, _) = preload::plan();
+    let start = std::time::Instant::now();
+    let mut ledger = Ledger::default();
+    let mut round = 0;
+    while round < 12 || start.elapsed() < time {
+        for line in Work::start(&path, round, &[]).killed_after(20 + 67 * round % 400) {
+            ledger.hear(&line);
+        }
+        ledger.check(&path);
+        round += 1;
+    }
+    println!("{} acknowledged writes, {round} kills", ledger.acknowledged);
+}
