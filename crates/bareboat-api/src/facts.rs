@@ -157,6 +157,8 @@ pub struct Field {
     pub merge_key: Option<Str>,
     /// The default the published schema declares.
     pub default: Option<Value>,
+    /// The values the published schema lists, of the elements where it is repeated; none if any will do.
+    pub values: Vec<Str>,
     /// The field as a place in a type, and the same for its elements.
     pub element: Element,
 }

@@ -15,7 +15,7 @@
 //!   `meta.Name` or `core.Name`, or a full name.
 //! - `?` marks a pointer, `+` a field that is printed even when it is empty.
 //! - attributes: `set`, `map(key;key="default")`, `atomic`, `granular`, `merge`, `merge(key)`,
-//!   `replace`, `retainKeys`, `default=json`.
+//!   `replace`, `retainKeys`, `default=json`, `enum(value;value)` with `_` for a space.
 
 mod parse;
 

@@ -3,7 +3,7 @@
 //! Leans on gofmt: declarations start at column zero and a struct member takes one line.
 
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The type declarations of a package.
@@ -11,6 +11,12 @@ use std::path::Path;
 pub(crate) struct Package {
     /// Declared types by name.
     pub(crate) types: BTreeMap<String, Declaration>,
+    /// The types whose values are all declared (`+enum`).
+    pub(crate) enums: BTreeSet<String>,
+    /// The values of string constants, by the name of their type.
+    pub(crate) constants: BTreeMap<String, BTreeSet<Constant>>,
+    /// The values of string constants, by their own name.
+    pub(crate) texts: BTreeMap<String, String>,
     /// The API group the package registers, if it says.
     pub(crate) group: Option<String>,
     /// The package's protobuf definitions.
@@ -24,6 +30,15 @@ impl Package {
     pub(crate) fn has_message(&self, name: &str) -> bool {
         self.proto.contains(&format!("\nmessage {name} {{"))
     }
+}
+
+/// The value of a string constant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Constant {
+    /// A text.
+    Text(String),
+    /// The value of a constant of another package, by import path and name.
+    Of(String, String),
 }
 
 /// What a name was declared as.
@@ -99,6 +114,12 @@ fn read_file(import: &str, text: &str, package: &mut Package) -> Result<()> {
             push_marker(comment, &mut markers);
             continue;
         }
+        if let Some((name, ty, value)) = constant(&imports, line) {
+            if let Constant::Text(text) = &value {
+                package.texts.insert(name, text.clone());
+            }
+            package.constants.entry(ty).or_default().insert(value);
+        }
         if let Some(rest) = line.strip_prefix("const GroupName = \"") {
             package.group = rest.split('"').next().map(str::to_owned);
         }
@@ -107,6 +128,9 @@ fn read_file(import: &str, text: &str, package: &mut Package) -> Result<()> {
             && !name.contains('[')
         {
             let rest = rest.trim_start_matches("= ").trim();
+            if markers.iter().any(|marker| marker == "enum") {
+                package.enums.insert(name.to_owned());
+            }
             let declaration = if rest.starts_with("struct") {
                 let members = if rest.ends_with("{}") {
                     Vec::new()
@@ -129,6 +153,37 @@ fn read_file(import: &str, text: &str, package: &mut Package) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The name, the type and the value of a string constant: `Name Type = "value"`, `Name = Type("value")`
+/// or `Name = Type(package.Name)`.
+fn constant(imports: &BTreeMap<String, String>, line: &str) -> Option<(String, String, Constant)> {
+    let word = |text: &str| {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !text.is_empty() && text.chars().all(letter)
+    };
+    let declared = line.trim().trim_start_matches("const ");
+    let (left, right) = declared.split_once(" = ")?;
+    let left = left.trim();
+    let (name, ty, value) = match left.split_once(char::is_whitespace) {
+        Some((name, ty)) => (name, ty.trim(), right),
+        None => {
+            let (ty, value) = right.split_once('(')?;
+            (left, ty, value)
+        }
+    };
+    // `type Name = package.Name` is no constant.
+    if !word(name) || !word(ty) || name == "type" {
+        return None;
+    }
+    let value = match value.strip_prefix('"') {
+        Some(text) => Constant::Text(text.split('"').next()?.to_owned()),
+        None => {
+            let (package, other) = value.split(')').next()?.split_once('.')?;
+            Constant::Of(imports.get(package)?.clone(), other.to_owned())
+        }
+    };
+    Some((name.to_owned(), ty.to_owned(), value))
 }
 
 fn push_marker(comment: &str, markers: &mut Vec<String>) {

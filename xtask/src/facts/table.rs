@@ -1,5 +1,7 @@
 //! Joins what Go declarations and the schema say, and writes one line for each reachable message.
 
+mod values;
+
 use super::golang::{self, Declaration, GoType, Member, Package};
 use super::modules::Modules;
 use super::schema::{FieldFacts, Schema, TypeFacts};
@@ -223,6 +225,9 @@ impl Writer<'_> {
         }
         if let Some(default) = field.default.as_deref().and_then(meaningful) {
             write!(text, ",default={default}")?;
+        }
+        if let Some(values) = self.values(import, package, &member.ty)? {
+            write!(text, ",enum({values})")?;
         }
         Ok(Some(text))
     }

@@ -57,6 +57,7 @@ fn json_only(field: &Field) -> Field {
         patch_replaces: field.patch_replaces,
         merge_key: field.merge_key.clone(),
         default: field.default.clone(),
+        values: field.values.clone(),
         element: field.element,
     }
 }
@@ -100,6 +101,7 @@ fn field(text: &'static str, package: &str) -> Field {
         patch_replaces: false,
         merge_key: None,
         default: None,
+        values: Vec::new(),
         element: Element(ty),
     };
     for attribute in attributes.split(',').filter(|text| !text.is_empty()) {
@@ -128,6 +130,12 @@ fn apply(attribute: &'static str, field: &mut Field) {
         }
         "retainKeys" => field.retain_keys = true,
         "default" => field.default = Some(literal(argument)),
+        "enum" => {
+            field.values = argument
+                .split(';')
+                .map(|value| value.replace('_', " ").into())
+                .collect()
+        }
         other => unreachable!("the table has an unknown attribute {other}"),
     }
 }

@@ -100,14 +100,14 @@ fn property(field: &Field) -> Value {
         Cardinality::List => {
             let mut members = Map::new();
             members.insert("type", value!("array"));
-            members.insert("items", element(field.ty));
+            members.insert("items", element(field));
             insert_list_type(&mut members, field);
             members
         }
         Cardinality::Map => {
             let mut members = Map::new();
             members.insert("type", value!("object"));
-            members.insert("additionalProperties", element(field.ty));
+            members.insert("additionalProperties", element(field));
             members
         }
     };
@@ -127,6 +127,7 @@ fn property(field: &Field) -> Value {
 
 fn once(field: &Field) -> Map {
     let mut members = base(field.ty);
+    insert_values(&mut members, field);
     if field.optional {
         return members;
     }
@@ -141,9 +142,21 @@ fn once(field: &Field) -> Map {
     members
 }
 
-fn element(ty: Type) -> Value {
-    let mut members = base(ty);
-    let zero = match ty {
+/// Lists the values a member may have, if they are known.
+fn insert_values(members: &mut Map, field: &Field) {
+    if !field.values.is_empty() {
+        let values = field
+            .values
+            .iter()
+            .map(|value| Value::String(value.clone()));
+        members.insert("enum", Value::Array(values.collect()));
+    }
+}
+
+fn element(field: &Field) -> Value {
+    let mut members = base(field.ty);
+    insert_values(&mut members, field);
+    let zero = match field.ty {
         Type::Message(_) => Some(value!({})),
         other => zero(other),
     };

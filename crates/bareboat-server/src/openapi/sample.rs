@@ -104,6 +104,7 @@ fn field(json: &str, ty: Type) -> Field {
         patch_replaces: false,
         merge_key: None,
         default: None,
+        values: Vec::new(),
         element: Element(ty),
     }
 }

@@ -84,6 +84,7 @@ fn field(line: &str) -> Field {
         patch_replaces: false,
         merge_key: None,
         default: None,
+        values: Vec::new(),
         element: Element(ty),
     }
 }

@@ -147,3 +147,39 @@ async fn documents_hold_what_kubectl_reads_out_of_them() {
     assert_eq!(containers["x-kubernetes-patch-strategy"], "merge");
     assert_eq!(containers["x-kubernetes-list-type"], "map");
 }
+
+#[tokio::test]
+async fn values_of_enumerated_fields_are_listed() {
+    let server = TestServer::start().await;
+    let third = server.get("/openapi/v3/api/v1").await.expect(200).json();
+    let second = server.get("/openapi/v2").await.expect(200).json();
+    for schemas in [&third["components"]["schemas"], &second["definitions"]] {
+        let of = |ty: &str, field: &str| {
+            schemas[format!("io.k8s.api.core.v1.{ty}")]["properties"][field].clone()
+        };
+        assert_eq!(
+            of("ContainerPort", "protocol")["enum"],
+            json!(["SCTP", "TCP", "UDP"])
+        );
+        assert_eq!(
+            of("ServiceSpec", "type")["enum"],
+            json!(["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"])
+        );
+        // Elements of lists and values of maps have them, too.
+        let modes = json!([
+            "ReadOnlyMany",
+            "ReadWriteMany",
+            "ReadWriteOnce",
+            "ReadWriteOncePod"
+        ]);
+        assert_eq!(
+            of("PersistentVolumeSpec", "accessModes")["items"]["enum"],
+            modes
+        );
+        assert_eq!(of("HostPathVolumeSource", "type")["enum"][0], "");
+        assert_eq!(of("Container", "image").get("enum"), None);
+    }
+    let usages = &second["definitions"]["io.k8s.api.certificates.v1.CertificateSigningRequestSpec"]
+        ["properties"]["usages"];
+    assert_eq!(usages["items"]["enum"][1], "cert sign");
+}
