@@ -7,24 +7,35 @@ use std::fmt::{self, Write as _};
 
 /// A path to a field, printed like `spec.containers[0].env[name]`.
 #[derive(Clone, Debug, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
-pub struct FieldPath(String);
+pub struct FieldPath {
+    text: String,
+    nameless: bool,
+}
 
 impl FieldPath {
     /// The object itself; prints as nothing.
     pub fn root() -> FieldPath {
-        FieldPath(String::new())
+        FieldPath::default()
+    }
+
+    /// A path that begins with a member without a name, as some checks of upstream do; prints as nothing at all.
+    pub fn nameless() -> FieldPath {
+        FieldPath {
+            nameless: true,
+            ..FieldPath::default()
+        }
     }
 
     /// A path that starts at a member of the object.
     pub fn new(name: impl Into<String>) -> FieldPath {
-        FieldPath(name.into())
+        FieldPath::of(name.into())
     }
 
     /// The member of this place.
     #[must_use]
     pub fn child(&self, name: &str) -> FieldPath {
-        if self.0.is_empty() {
-            return FieldPath(name.to_owned());
+        if self.text.is_empty() {
+            return FieldPath::new(name);
         }
         self.with([".", name, ""])
     }
@@ -44,27 +55,37 @@ impl FieldPath {
     /// This path and a step more. Checks make paths by the dozen whether or not something is wrong, so this is no
     /// place for formatting.
     fn with(&self, step: [&str; 3]) -> FieldPath {
-        let length = self.0.len() + step.iter().map(|part| part.len()).sum::<usize>();
+        let length = self.text.len() + step.iter().map(|part| part.len()).sum::<usize>();
         let mut path = String::with_capacity(length);
-        path.push_str(&self.0);
+        path.push_str(&self.text);
         step.iter().for_each(|part| path.push_str(part));
-        FieldPath(path)
+        FieldPath::of(path)
     }
 
     /// Whether this is the object itself.
     pub fn is_root(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
+    }
+
+    fn of(text: String) -> FieldPath {
+        FieldPath {
+            text,
+            nameless: false,
+        }
     }
 
     /// The printed path.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+        match self.text.as_str() {
+            "" if !self.nameless => f.write_str("<nil>"),
+            text => f.write_str(text),
+        }
     }
 }
 

@@ -1,18 +1,23 @@
 //! Admission that belongs to built-in kinds: upstream's default plug-ins, as far as they need no network.
 
+mod certificate_subject;
 mod claim_growth;
 mod completion;
 mod default_class;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod pod_resize;
 mod priority;
 mod runtime_class;
+mod tolerations;
 
+pub use certificate_subject::CertificateSubject;
 pub use claim_growth::ClaimGrowth;
 pub use completion::{Completion, complete_on_create, complete_on_update};
 pub use default_class::DefaultClass;
 pub use limit_ranger::LimitRanger;
 pub use namespace_lifecycle::NamespaceLifecycle;
+pub use pod_resize::PodResize;
 pub use priority::Priority;
 pub use runtime_class::RuntimeClass;
 

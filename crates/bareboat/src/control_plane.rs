@@ -5,7 +5,8 @@ use crate::reviews;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_api::{Kind, Value};
 use bareboat_builtin::admission::{
-    ClaimGrowth, Completion, DefaultClass, LimitRanger, NamespaceLifecycle, Priority, RuntimeClass,
+    CertificateSubject, ClaimGrowth, Completion, DefaultClass, LimitRanger, NamespaceLifecycle,
+    PodResize, Priority, RuntimeClass,
 };
 use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
@@ -148,6 +149,7 @@ impl ControlPlane for ServerBuilder {
         let mut builder = Rbac::new()
             .install(self)
             .mutator(NamespaceLifecycle)
+            .validator(CertificateSubject)
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);
         if profile == Profile::Full {
@@ -169,7 +171,8 @@ impl ControlPlane for ServerBuilder {
                 .validator(LimitRanger)
                 .validator(Priority)
                 .validator(ClaimGrowth)
-                .validator(RuntimeClass);
+                .validator(RuntimeClass)
+                .validator(PodResize);
         }
         let served = |kind: &Kind| profile == Profile::Full || kinds::is_bare(kind);
         for kind in kinds::all().into_iter().filter(served) {

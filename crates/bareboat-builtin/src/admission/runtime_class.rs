@@ -2,6 +2,7 @@
 // Upstream: plugin/pkg/admission/runtimeclass.
 
 use super::refuse;
+use super::tolerations::merged;
 use crate::reach::Reach;
 use crate::resources::Amounts;
 use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
@@ -80,53 +81,6 @@ fn complete(pod: &mut Object, world: &dyn World) -> Result<(), String> {
         spec.insert("tolerations", Value::Array(merged));
     }
     Ok(())
-}
-
-/// All tolerations that are not covered by others.
-fn merged(own: Vec<Value>, more: &[Value]) -> Vec<Value> {
-    let all: Vec<Value> = own.into_iter().chain(more.iter().cloned()).collect();
-    let mut kept: Vec<Value> = Vec::new();
-    for (index, toleration) in all.iter().enumerate() {
-        let later = &all[index + 1..];
-        let covered = kept.iter().any(|other| covers(other, toleration))
-            // Of those that are the same the first stays.
-            || later.iter().any(|other| other != toleration && covers(other, toleration));
-        if !covered {
-            kept.push(toleration.clone());
-        }
-    }
-    kept
-}
-
-/// Whether one toleration tolerates all that another does.
-fn covers(wide: &Value, narrow: &Value) -> bool {
-    if wide == narrow {
-        return true;
-    }
-    let (key, operator) = (wide.text(&["key"]), wide.text(&["operator"]));
-    let every_key = key.is_empty() && operator == "Exists";
-    if narrow.text(&["key"]) != key && !every_key {
-        return false;
-    }
-    let effect = wide.text(&["effect"]);
-    if !effect.is_empty() && narrow.text(&["effect"]) != effect {
-        return false;
-    }
-    if let (Some(limit), "NoExecute") = (wide.int(&["tolerationSeconds"]), effect)
-        && narrow
-            .int(&["tolerationSeconds"])
-            .is_none_or(|seconds| seconds > limit)
-    {
-        return false;
-    }
-    match operator {
-        "Exists" => true,
-        "" | "Equal" => {
-            narrow.text(&["operator"]) == "Equal"
-                && narrow.text(&["value"]) == wide.text(&["value"])
-        }
-        _ => false,
-    }
 }
 
 /// What is said of the cost of running a pod must be what its class says.

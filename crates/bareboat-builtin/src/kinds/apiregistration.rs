@@ -11,6 +11,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .version("v1", defaults::api_service)
             .categories(&["api-extensions"])
             .status()
+            .status_alone()
             .columns(columns::api_services())
             .conditional_update()
             .keeps_empty_lists()

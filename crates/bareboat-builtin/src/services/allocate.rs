@@ -36,7 +36,7 @@ pub(super) fn keep(spec: &mut Value, old: Option<&Value>) {
             copy(spec, old, "clusterIPs");
         }
     }
-    if needs_ports(old) && needs_ports(spec) {
+    if has_ports(old) && has_ports(spec) {
         keep_ports(spec, old);
     }
     let unset = spec.int(&["healthCheckNodePort"]).unwrap_or(0) == 0;

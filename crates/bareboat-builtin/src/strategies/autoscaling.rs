@@ -25,6 +25,35 @@ pub(crate) fn autoscaler() -> Rules {
         })
         .changing(kept_notes)
         .phases(kept_notes)
+        .at_first(validate_target)
+        .updating(|new, old, wrong| {
+            // A reference that was accepted once stays so.
+            let same = |member| {
+                let at = ["spec", "scaleTargetRef", member];
+                new.value().text(&at) == old.value().text(&at)
+            };
+            if !(same("apiVersion") && same("kind")) {
+                validate_target(new, wrong);
+            }
+        })
+}
+
+/// The target of an autoscaler names its group.
+fn validate_target(object: &Object, wrong: &mut Errors) {
+    let target = object
+        .at(&["spec", "scaleTargetRef"])
+        .unwrap_or(&Value::Null);
+    let version = target.text(&["apiVersion"]);
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    // The core group has one kind that can be scaled, and it is known without a group.
+    let core = target.text(&["kind"]) == "ReplicationController";
+    let complaint = match version.matches('/').count() {
+        2.. => format!("unexpected GroupVersion string: {version}"),
+        _ if group.is_empty() && !core => "apiVersion must specify API group".to_owned(),
+        _ => return,
+    };
+    let place = path(&["spec", "scaleTargetRef", "apiVersion"]);
+    wrong.push(FieldError::invalid(place, version, complaint));
 }
 
 /// The notes of version 1 mean nothing in version 2; in version 1 those about the other half stay.
@@ -129,18 +158,6 @@ fn validate_autoscaler(object: &Object, wrong: &mut Errors) {
     let target = spec.at(&["scaleTargetRef"]).unwrap_or(&Value::Null);
     let target_place = place.child("scaleTargetRef");
     metrics::reference(target, &target_place, wrong);
-    let version = target.text(&["apiVersion"]);
-    let complaint = match version.matches('/').count() {
-        1 => None,
-        0 => Some("apiVersion must specify API group".to_owned()),
-        _ => Some(format!("unexpected GroupVersion string: {version}")),
-    };
-    // The core group has one kind that can be scaled, and it is known without a group.
-    let core = version == "v1" && target.text(&["kind"]) == "ReplicationController";
-    if let Some(complaint) = complaint.filter(|_| !core) {
-        let place = target_place.child("apiVersion");
-        wrong.push(FieldError::invalid(place, version, complaint));
-    }
     metrics::metrics(spec, &place.child("metrics"), wrong);
     metrics::behavior(spec, &place.child("behavior"), wrong);
 }

@@ -37,6 +37,17 @@ pub(crate) fn service_account() -> Rules {
     Rules::default()
         .creating(|account, _| only_names(account))
         .changing(|account, _, _| only_names(account))
+        .warning(|new, old| {
+            const ENFORCED: &str = "kubernetes.io/enforce-mountable-secrets";
+            let has = |account: &Object| account.annotation(ENFORCED).is_some();
+            let text = || {
+                format!(
+                    "metadata.annotations[{ENFORCED}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+                )
+            };
+            let fresh = has(new) && !old.is_some_and(has);
+            fresh.then(text).into_iter().collect()
+        })
 }
 
 /// Secrets of an account are known by their names alone.

@@ -1,16 +1,20 @@
 //! Pods and pod templates.
 
 mod birth;
+mod resize;
 mod status;
 
 use super::Rules;
 use super::check::{Errors, between, path};
 use super::pod_spec;
 use super::warnings;
-use crate::reach::{Fill, Reach, copy_member};
+use crate::reach::{Reach, copy_member};
 use bareboat_api::kind::WriteContext;
-use bareboat_api::{FieldError, Map, Object, Value};
-use std::collections::HashSet;
+use bareboat_api::{FieldError, FieldPath, Map, Object, Value};
+use std::collections::{HashMap, HashSet};
+
+/// Marks a pod that shows one a node runs by itself.
+const MIRROR: &str = "kubernetes.io/config.mirror";
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -28,11 +32,12 @@ pub(crate) fn pod() -> Rules {
         validate_part: Some(|new, old, part, wrong| match part {
             "ephemeralcontainers" => {
                 pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
+                added_only(new, old, wrong);
             }
             "status" => status::validate(new, old, wrong),
             "resize" => {
                 pod_spec::validate(spec_of(new), &path(&["spec"]), wrong);
-                status::validate_resize(new, old, wrong);
+                resize::validate(new, old, wrong);
             }
             _ => {}
         }),
@@ -97,27 +102,7 @@ fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
                 None => spec.remove("ephemeralContainers"),
             };
         }
-        Some("resize") => {
-            let wanted = ["containers", "initContainers"].map(|list| {
-                let entries = new.value().list(&["spec", list]).iter();
-                let named = entries.map(|entry| (entry.text(&["name"]).to_owned(), entry.clone()));
-                (list, named.collect::<Vec<_>>())
-            });
-            restore(new, old);
-            for (list, wanted) in wanted {
-                for container in new.map_mut().object_mut("spec").each(list) {
-                    let name = container.get_str("name").unwrap_or("");
-                    let Some((_, wanted)) = wanted.iter().find(|(wanted, _)| wanted == name) else {
-                        continue;
-                    };
-                    for member in ["resources", "resizePolicy"] {
-                        if let Some(wanted) = wanted.as_object() {
-                            copy_member(container, wanted, member);
-                        }
-                    }
-                }
-            }
-        }
+        Some("resize") => resize::prepare(new, old),
         _ => {}
     }
 }
@@ -125,6 +110,45 @@ fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
 fn restore(new: &mut Object, old: &Object) {
     copy_member(new.map_mut(), old.map(), "spec");
     copy_member(new.map_mut(), old.map(), "status");
+    keep_metadata(new, old);
+}
+
+/// What a part of a pod has no say in.
+fn keep_metadata(new: &mut Object, old: &Object) {
+    for member in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        match old.meta(member) {
+            Some(value) => new.set_meta(member, value.clone()),
+            None => drop(new.remove_meta(member)),
+        }
+    }
+}
+
+/// Containers for looking around are added, and stay as they are.
+// Upstream: pkg/apis/core/validation, ValidatePodEphemeralContainersUpdate.
+fn added_only(new: &Object, old: &Object, wrong: &mut Errors) {
+    if old.annotation(MIRROR).is_some() {
+        *wrong = Errors::default();
+        let detail = "static pods do not support ephemeral containers";
+        wrong.push(FieldError::forbidden(FieldPath::nameless(), detail));
+        return;
+    }
+    let place = path(&["spec", "ephemeralContainers"]);
+    let named = |container: &'_ Value| container.text(&["name"]).to_owned();
+    let now: HashMap<String, &Value> = spec_of(new)
+        .list(&["ephemeralContainers"])
+        .iter()
+        .map(|container| (named(container), container))
+        .collect();
+    for container in spec_of(old).list(&["ephemeralContainers"]) {
+        let name = named(container);
+        let fate = match now.get(&name) {
+            None => "removed",
+            Some(now) if *now != container => "changed",
+            Some(_) => continue,
+        };
+        let detail = format!("existing ephemeral containers {name:?} may not be {fate}\n");
+        wrong.push(FieldError::forbidden(place.clone(), detail));
+    }
 }
 
 /// How certain a pod can be of its share of a node, from what its containers ask for.

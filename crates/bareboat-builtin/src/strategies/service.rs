@@ -23,6 +23,7 @@ const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort
 /// What services do.
 pub(crate) fn service() -> Rules {
     Rules::validating(validate)
+        .creating(|new, _| drop_inner_policy(new))
         .changing(prepare_update)
         .updating(validate_update)
         .statuses(|new, _, wrong| balancers(new, wrong))
@@ -69,14 +70,9 @@ fn is_balanced(spec: &Value) -> bool {
     spec.text(&["type"]) == "LoadBalancer"
 }
 
-/// Whether every port has a port on nodes.
+/// Whether ports may have ports on nodes.
 fn has_node_ports(spec: &Value) -> bool {
-    let balanced = spec.at(&["allocateLoadBalancerNodePorts"]);
-    match spec.text(&["type"]) {
-        "NodePort" => true,
-        "LoadBalancer" => balanced.and_then(Value::as_bool) != Some(false),
-        _ => false,
-    }
+    matches!(spec.text(&["type"]), "NodePort" | "LoadBalancer")
 }
 
 fn has_health_check(spec: &Value) -> bool {
@@ -93,21 +89,19 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     let lost = |has: fn(&Value) -> bool| has(before) && !has(&after);
     let spec = new.map_mut().object_mut("spec");
     if lost(|spec| !is_name(spec)) {
-        if same("clusterIP") && same("clusterIPs") {
+        // Who names the one field and not the other means both.
+        if same("clusterIP") && (same("clusterIPs") || !after.has(&["clusterIPs"])) {
             spec.remove("clusterIP");
             spec.remove("clusterIPs");
         }
-        drop_members(
-            spec,
-            &["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"],
-            same,
-        );
+        drop_members(spec, &["ipFamilies", "ipFamilyPolicy"], same);
     }
-    let ports = |spec: &Value| -> Vec<Option<i64>> {
+    let ports = |spec: &Value| -> HashSet<i64> {
         let ports = spec.list(&["ports"]).iter();
-        ports.map(|port| port.int(&["nodePort"])).collect()
+        let numbers = ports.filter_map(|port| port.int(&["nodePort"]));
+        numbers.filter(|number| *number != 0).collect()
     };
-    if lost(has_node_ports) && ports(before) == ports(&after) {
+    if lost(has_node_ports) && ports(before).is_superset(&ports(&after)) {
         for port in spec.each("ports") {
             port.remove("nodePort");
         }
@@ -125,9 +119,21 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     if lost(is_external) {
         drop_members(spec, &["externalTrafficPolicy"], same);
     }
+    drop_inner_policy(new);
     if !is_balanced(&after) {
         let status = new.map_mut().object_mut("status");
         status.insert("loadBalancer", Value::object());
+    }
+}
+
+/// A name has no traffic inside. What is said about it is checked, but not kept.
+// Upstream: pkg/registry/core/service/storage, defaultOnReadInternalTrafficPolicy.
+fn drop_inner_policy(service: &mut Object) {
+    let spec = service.map_mut().object_mut("spec");
+    let is_name = spec.get_str("type") == Some("ExternalName");
+    let policy = spec.get_str("internalTrafficPolicy").unwrap_or("");
+    if is_name && external::POLICIES.contains(&policy) {
+        spec.remove("internalTrafficPolicy");
     }
 }
 

@@ -402,3 +402,37 @@ fn findings_and_depth_are_bounded() {
     assert!(findings.iter().map(String::len).sum::<usize>() < 100_000);
     assert!(!findings.is_empty());
 }
+
+#[test]
+fn an_autoscaler_may_leave_out_the_version_of_a_replication_controller() {
+    let kind = kind("horizontalpodautoscalers.autoscaling");
+    let body = |target: Value| value!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"maxReplicas": 1, "scaleTargetRef": target}});
+    let needed = |shown: &str| {
+        vec![format!(
+            "spec.scaleTargetRef.apiVersion: Invalid value: {shown:?}: apiVersion must specify API group"
+        )]
+    };
+    for (version, name, expected) in [
+        (None, "ReplicationController", vec![]),
+        (Some("v1"), "ReplicationController", vec![]),
+        (Some("apps/v1"), "Deployment", vec![]),
+        (None, "Deployment", needed("")),
+        (Some("v1"), "Pod", needed("v1")),
+        (Some("/v1"), "Deployment", needed("/v1")),
+    ] {
+        let mut target = value!({"kind": name, "name": "x"});
+        if let Some(version) = version {
+            target.make_object().insert("apiVersion", value!(version));
+        }
+        let (object, wrong) = created(&kind, &body(target.clone()));
+        assert_eq!(wrong, expected, "{target}");
+        // What is stored may stay.
+        let mut changed = object.value().clone();
+        changed
+            .make_object()
+            .object_mut("spec")
+            .insert("maxReplicas", value!(3));
+        let (_, wrong) = updated(&kind, &object, &changed, None);
+        assert_eq!(wrong, Vec::<String>::new(), "{target}");
+    }
+}

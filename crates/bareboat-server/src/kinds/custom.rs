@@ -8,6 +8,7 @@ mod conversion;
 mod declared;
 mod kind;
 mod names;
+mod objects;
 mod shape;
 mod strategy;
 mod subresources;

@@ -85,3 +85,26 @@ async fn a_network_of_services_has_a_status_and_nothing_else_through_that_door()
     assert_eq!(after["metadata"].get("labels"), None);
     assert_eq!(after["spec"]["cidrs"], json!(["10.0.0.0/24"]));
 }
+
+#[tokio::test]
+async fn the_status_of_an_api_service_leaves_its_metadata_alone() {
+    let server = TestServer::builder().without_controllers().start().await;
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1.example.com", "labels": {"a": "b"}},
+        "spec": {"group": "example.com", "version": "v1", "groupPriorityMinimum": 7, "versionPriority": 7},
+    });
+    server.post(services, &service).await.expect(201);
+    let path = format!("{services}/v1.example.com/status");
+    let patch = json!({
+        "metadata": {"labels": {"x": "y"}, "annotations": {"x": "y"}, "finalizers": ["example.com/x"]},
+        "spec": {"versionPriority": 9},
+    });
+    let after = server.patch(&path, MERGE, &patch).await.expect(200).json();
+    assert_eq!(after["metadata"]["labels"], json!({"a": "b"}));
+    for member in ["annotations", "finalizers"] {
+        assert_eq!(after["metadata"].get(member), None, "{member}");
+    }
+    assert_eq!(after["spec"]["versionPriority"], 7);
+}

@@ -335,3 +335,60 @@ async fn writers_at_the_same_time_never_share_anything() {
         assert_eq!(owners(&server).await.len(), 1);
     }
 }
+
+#[tokio::test]
+async fn a_change_of_type_keeps_what_upstream_keeps() {
+    let server = TestServer::builder().without_controllers().start().await;
+    // A name gives up what it was reached by, and has no traffic inside.
+    let headless = json!({"clusterIP": "None", "ports": [{"port": 80}]});
+    create(&server, "a", headless).await.expect(201);
+    let named = json!({"metadata": {"name": "a"}, "spec": {"type": "ExternalName", "externalName": "x.y", "clusterIP": "None",
+        "internalTrafficPolicy": "Cluster"}});
+    let path = format!("{SERVICES}/a");
+    let after = server.put(&path, &named).await.expect(200).json();
+    for member in [
+        "clusterIP",
+        "clusterIPs",
+        "ipFamilies",
+        "internalTrafficPolicy",
+    ] {
+        assert_eq!(after["spec"].get(member), None, "{member}");
+    }
+    let name = |policy: &str| json!({"type": "ExternalName", "externalName": "x.y", "internalTrafficPolicy": policy});
+    let made = create(&server, "name", name("Local"))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(made["spec"].get("internalTrafficPolicy"), None);
+    create(&server, "odd", name("Sideways")).await.expect(422);
+    // Ports that were given stay when no more are to be given.
+    create(
+        &server,
+        "b",
+        json!({"type": "LoadBalancer", "ports": [{"port": 80}]}),
+    )
+    .await
+    .expect(201);
+    let path = format!("{SERVICES}/b");
+    let before = server.get(&path).await.json()["spec"]["ports"][0]["nodePort"].clone();
+    assert!(before.is_number());
+    let fewer = json!({"spec": {"allocateLoadBalancerNodePorts": false}});
+    let after = server.patch(&path, MERGE, &fewer).await.expect(200).json();
+    assert_eq!(after["spec"]["ports"][0]["nodePort"], before);
+    // Left out, they are still the service's.
+    let put = json!({"metadata": {"name": "b"}, "spec": {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": false,
+        "ports": [{"port": 80}]}});
+    let after = server.put(&path, &put).await.expect(200).json();
+    assert_eq!(after["spec"]["ports"][0]["nodePort"], before);
+    // The same ports with one less are nothing new.
+    let ports = json!([{"name": "x", "port": 80}, {"name": "y", "port": 81}]);
+    create(&server, "c", json!({"type": "NodePort", "ports": ports}))
+        .await
+        .expect(201);
+    let path = format!("{SERVICES}/c");
+    let mut inner = server.get(&path).await.json();
+    inner["spec"]["type"] = json!("ClusterIP");
+    inner["spec"]["ports"].as_array_mut().unwrap().truncate(1);
+    let after = server.put(&path, &inner).await.expect(200).json();
+    assert_eq!(after["spec"]["ports"][0].get("nodePort"), None);
+}

@@ -1,8 +1,10 @@
 //! What a new pod is given, and what only new pods are asked.
 
 use super::super::check::{Errors, path};
+use super::MIRROR;
 use crate::reach::Reach;
 use bareboat_api::{FieldError, Map, Object, Value, value};
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 /// Annotations of profiles that fields have replaced.
@@ -141,10 +143,15 @@ fn tokens(spec: &Value, wrong: &mut Errors) {
 }
 
 fn annotations(pod: &Object, wrong: &mut Errors) {
-    const MIRROR: &str = "kubernetes.io/config.mirror";
     const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     let place = path(&["metadata", "annotations"]);
     let all = pod.value().members(&["metadata", "annotations"]);
+    let names = LazyCell::new(|| {
+        let lists = ["initContainers", "containers", "ephemeralContainers"].into_iter();
+        let entries = lists.flat_map(|list| pod.value().list(&["spec", list]));
+        let names = entries.map(|entry| entry.text(&["name"]));
+        names.collect::<HashSet<&str>>()
+    });
     for (key, text) in all.into_iter().flat_map(Map::iter) {
         let text = text.as_str().unwrap_or("");
         let mut complain = |value: &str, detail: &str| {
@@ -161,11 +168,7 @@ fn annotations(pod: &Object, wrong: &mut Errors) {
             _ => {}
         }
         if let Some(container) = key.strip_prefix(APP_ARMOR) {
-            let known = ["initContainers", "containers", "ephemeralContainers"]
-                .into_iter()
-                .flat_map(|list| pod.value().list(&["spec", list]))
-                .any(|entry| entry.text(&["name"]) == container);
-            if !known {
+            if !names.contains(container) {
                 complain(container, "container not found");
             }
             let profile = matches!(text, "" | "runtime/default" | "unconfined")

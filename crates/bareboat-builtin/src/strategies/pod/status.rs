@@ -1,9 +1,9 @@
 //! What a kubelet may say of a pod, and how a pod may be given other resources.
 
 use super::super::check::{Errors, IMMUTABLE, ip, name, path};
-use super::quality;
 use crate::reach::Reach;
 use bareboat_api::{FieldError, Object, Value, names};
+use std::collections::HashMap;
 
 /// Checks a change of a pod's status.
 pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
@@ -61,11 +61,11 @@ pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
 
 /// What ended in a pod that is not started again stays ended.
 fn stays_ended(new: &Object, old: &Object, list: &str, policy: &str, wrong: &mut Errors) {
-    let before = old.value().list(&["status", list]);
+    let before = old.value().list(&["status", list]).iter().rev();
+    // Of two with one name the first counts.
+    let before: HashMap<&str, &Value> = before.map(|was| (was.text(&["name"]), was)).collect();
     for (index, now) in new.value().list(&["status", list]).iter().enumerate() {
-        let was = before
-            .iter()
-            .find(|was| was.text(&["name"]) == now.text(&["name"]));
+        let was = before.get(now.text(&["name"]));
         let Some(ended) = was.and_then(|was| was.at(&["state", "terminated"])) else {
             continue;
         };
@@ -78,14 +78,5 @@ fn stays_ended(new: &Object, old: &Object, list: &str, policy: &str, wrong: &mut
             let detail = "may not be transitioned to non-terminated state";
             wrong.push(FieldError::forbidden(place, detail));
         }
-    }
-}
-
-/// Other resources must not change what the pod was promised.
-pub(super) fn validate_resize(new: &Object, old: &Object, wrong: &mut Errors) {
-    let class = quality(old.value());
-    if quality(new.value()) != class {
-        let detail = "Pod QOS Class may not change as a result of resizing";
-        wrong.push(FieldError::invalid(path(&["spec"]), class, detail));
     }
 }

@@ -5,7 +5,7 @@ use super::{is_balanced, is_external, is_name};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, Object, Value, names};
 
-const POLICIES: [&str; 2] = ["Cluster", "Local"];
+pub(super) const POLICIES: [&str; 2] = ["Cluster", "Local"];
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 
@@ -54,7 +54,7 @@ fn policies(spec: &Value, wrong: &mut Errors) {
             "must be between 1 and 65535, inclusive",
         ));
     }
-    if !is_name(spec) && spec.has(&["internalTrafficPolicy"]) {
+    if spec.has(&["internalTrafficPolicy"]) {
         let policy = spec.text(&["internalTrafficPolicy"]);
         one_of(
             policy,

@@ -3,6 +3,7 @@
 use super::columns;
 use super::conversion::Converter;
 use super::declared;
+use super::objects::ObjectStrategy;
 use super::shape::LazyShape;
 use super::warm::Warm;
 use crate::outbound::Outbound;
@@ -37,6 +38,7 @@ pub(super) fn of(
         definition.scope,
     );
     kind.custom = true;
+    kind.strategy = Arc::new(ObjectStrategy);
     kind.terminating = definition.terminating;
     if definition.terminating {
         kind.verbs = verbs(true);
