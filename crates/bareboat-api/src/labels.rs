@@ -133,7 +133,13 @@ impl Requirement {
 
     /// Whether a label's value, or its absence, satisfies this.
     pub fn matches(&self, value: Option<&str>) -> bool {
-        let listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
+        // They are sorted.
+        let listed = |value: &str| {
+            let place = self
+                .values
+                .binary_search_by(|wanted| wanted.as_str().cmp(value));
+            place.is_ok()
+        };
         match self.operator {
             Operator::Equals | Operator::DoubleEquals | Operator::In => value.is_some_and(listed),
             Operator::NotEquals | Operator::NotIn => !value.is_some_and(listed),

@@ -11,6 +11,7 @@ pub use managed::validate_field_manager;
 use crate::field::go_quote;
 use crate::kind::NameRule;
 use crate::{FieldError, FieldPath, Map, Value, names};
+use std::collections::HashSet;
 
 /// The most bytes the keys and values of all annotations have together.
 pub const ANNOTATIONS_MAX: usize = 256 * 1024;
@@ -194,7 +195,7 @@ fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
 }
 
 fn no_new_finalizers(new: &Map, old: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
-    let before = finalizer_names(old);
+    let before: HashSet<&str> = finalizer_names(old).into_iter().collect();
     let mut added = finalizer_names(new);
     added.retain(|name| !before.contains(name));
     added.sort_unstable();

@@ -2,6 +2,7 @@
 
 use crate::field::{FieldError, go_quote};
 use crate::{Map, Value};
+use std::collections::HashSet;
 use std::fmt;
 
 /// One of several reasons for a failure.
@@ -214,13 +215,11 @@ impl Status {
 
     /// 422: an object that is not valid; `what` names the *kind*.
     pub fn invalid(what: GroupResource<'_>, name: &str, errors: &[FieldError]) -> Status {
-        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        // The message tells each problem once, the causes tell all of them.
+        let all: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        let mut seen = HashSet::with_capacity(all.len());
+        let told = all.iter().map(String::as_str);
+        let texts: Vec<&str> = told.filter(|text| seen.insert(*text)).collect();
         let listed = match texts.as_slice() {
             [] => String::new(),
             [one] => format!(": {one}"),

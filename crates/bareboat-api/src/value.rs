@@ -7,12 +7,14 @@
 mod map;
 mod number;
 mod print;
+mod seen;
 mod serde_impl;
 mod typed;
 
 pub use map::Map;
 pub use number::write_float;
 pub use print::{print_string, write_string};
+pub use seen::Seen;
 pub use typed::{FromValueError, from_value, to_value};
 
 use std::fmt;

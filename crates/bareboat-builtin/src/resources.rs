@@ -5,7 +5,7 @@
 use crate::reach::Reach;
 use bareboat_api::quantity::{Format, Quantity};
 use bareboat_api::{Map, Str, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// Amounts by the name of the resource.
@@ -70,6 +70,12 @@ impl Amounts {
         }
     }
 
+    /// The amounts of those resources that another names, too.
+    fn of_same_names(&self, other: &Amounts) -> Amounts {
+        let known = |name: &Str| Some((name.clone(), *self.0.get(name)?));
+        Amounts(other.0.keys().filter_map(known).collect())
+    }
+
     /// Takes away all amounts of another.
     pub fn subtract_all(&mut self, other: &Amounts) {
         for (name, amount) in other.iter() {
@@ -126,7 +132,8 @@ impl Side {
 /// What a pod takes as it runs: its specification, what it was resized to, and what running it costs.
 // Upstream: component-helpers/resource/helpers.go, PodRequests and PodLimits.
 pub(crate) fn taken(pod: &Value, side: Side) -> Amounts {
-    let mut sum = of_containers(pod, side, |container| effective(pod, container, side));
+    let resized = Resized::of(pod);
+    let mut sum = of_containers(pod, side, |container| resized.effective(container, side));
     override_by_pod(pod, side, &mut sum, is_pod_level);
     for (name, overhead) in Amounts::read(pod.members(&["spec", "overhead"])).iter() {
         let counts = match side {
@@ -184,10 +191,11 @@ fn of_containers(pod: &Value, side: Side, of: impl Fn(&Value) -> Amounts) -> Amo
             let own = of(container);
             sum.add_all(&own);
             running.add_all(&own);
-            peak.raise_to(&running);
+            peak.raise_to(&running.of_same_names(&own));
         } else {
             let mut own = of_container(container, side);
-            own.add_all(&running);
+            own.add_all(&running.of_same_names(&own));
+            // What else runs was counted when it began.
             peak.raise_to(&own);
         }
     }
@@ -199,32 +207,49 @@ fn keeps_running(container: &Value) -> bool {
     container.text(&["restartPolicy"]) == "Always"
 }
 
-/// What a container takes, given what it was resized to.
-fn effective(pod: &Value, container: &Value, side: Side) -> Amounts {
-    let wanted = of_container(container, side);
-    let name = container.text(&["name"]);
-    let list = if keeps_running(container) {
-        "initContainerStatuses"
-    } else {
-        "containerStatuses"
-    };
-    let statuses = pod.list(&["status", list]).iter();
-    let mut statuses = statuses.filter(|status| status.text(&["name"]) == name);
-    let Some(status) = statuses.next().filter(|status| status.has(&["resources"])) else {
-        return wanted;
-    };
-    let mut taken = Amounts::read(status.members(&["resources", side.member()]));
-    if side == Side::Requests {
-        taken.raise_to(&Amounts::read(status.members(&["allocatedResources"])));
+/// What the status of a pod says its containers were resized to.
+struct Resized<'a> {
+    /// The statuses of containers, by name, and of those that keep running beside them.
+    statuses: [HashMap<&'a str, &'a Value>; 2],
+    infeasible: bool,
+}
+
+impl<'a> Resized<'a> {
+    fn of(pod: &'a Value) -> Resized<'a> {
+        let statuses = ["containerStatuses", "initContainerStatuses"].map(|list| {
+            // Of two with one name the first counts.
+            let statuses = pod.list(&["status", list]).iter().rev();
+            statuses
+                .map(|status| (status.text(&["name"]), status))
+                .collect()
+        });
+        let infeasible = pod.list(&["status", "conditions"]).iter().any(|condition| {
+            condition.text(&["type"]) == "PodResizePending"
+                && condition.text(&["reason"]) == "Infeasible"
+        });
+        Resized {
+            statuses,
+            infeasible,
+        }
     }
-    let infeasible = pod.list(&["status", "conditions"]).iter().any(|condition| {
-        condition.text(&["type"]) == "PodResizePending"
-            && condition.text(&["reason"]) == "Infeasible"
-    });
-    if !infeasible {
-        taken.raise_to(&wanted);
+
+    /// What a container takes, given what it was resized to.
+    fn effective(&self, container: &Value, side: Side) -> Amounts {
+        let wanted = of_container(container, side);
+        let statuses = &self.statuses[usize::from(keeps_running(container))];
+        let status = statuses.get(container.text(&["name"]));
+        let Some(status) = status.filter(|status| status.has(&["resources"])) else {
+            return wanted;
+        };
+        let mut taken = Amounts::read(status.members(&["resources", side.member()]));
+        if side == Side::Requests {
+            taken.raise_to(&Amounts::read(status.members(&["allocatedResources"])));
+        }
+        if !self.infeasible {
+            taken.raise_to(&wanted);
+        }
+        taken
     }
-    taken
 }
 
 #[cfg(test)]
@@ -251,6 +276,25 @@ mod tests {
         );
         assert_eq!(taken(&pod, Side::Limits).to_string(), "cpu=1010m");
         assert_eq!(specified(&pod, Side::Requests).to_string(), "cpu=950m");
+    }
+
+    #[test]
+    fn containers_that_keep_running_count_beside_all_that_come_after_them() {
+        let asks = |name: &str, policy: &str, requests: Value| value!({"name": name, "restartPolicy": policy, "resources": {"requests": requests}});
+        let pod = value!({"spec": {
+            "containers": [(asks("a", "", value!({"cpu": "1"})))],
+            "initContainers": [
+                (asks("b", "", value!({"memory": "8Gi"}))),
+                (asks("c", "Always", value!({"cpu": "1", "memory": "1Gi"}))),
+                (asks("d", "", value!({"cpu": "4"}))),
+                (asks("e", "Always", value!({"example.com/x": "2"}))),
+                (asks("f", "", value!({"memory": "2Gi", "example.com/x": "1"}))),
+            ],
+        }});
+        assert_eq!(
+            taken(&pod, Side::Requests).to_string(),
+            "cpu=5,example.com/x=3,memory=8Gi"
+        );
     }
 
     #[test]

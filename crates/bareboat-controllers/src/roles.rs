@@ -5,11 +5,12 @@ use crate::feed::Listener;
 use crate::kinds::read;
 use crate::queue::{Queue, Verdict};
 use bareboat_api::labels::Selector;
+use bareboat_api::value::Seen;
 use bareboat_api::{Object, Status, Value, value};
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use http::Method;
 use memchr::memmem;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Where cluster roles are stored.
@@ -126,20 +127,23 @@ impl Worker {
         if role.get("aggregationRule").is_none_or(Value::is_null) {
             return Ok(());
         }
-        let mut rules: Vec<Value> = Vec::new();
+        let mut others = Vec::new();
+        // Selected twice, a role adds nothing more.
+        let mut chosen = HashSet::new();
         for selector in selectors(&role) {
             for other in snapshot.range("", None) {
-                if other.key() == name || !selects(&selector, other) {
-                    continue;
-                }
-                let other = read(other)?;
-                for rule in other.get("rules").and_then(Value::as_array).unwrap_or(&[]) {
-                    if !rules.contains(rule) {
-                        rules.push(rule.clone());
-                    }
+                let wanted = other.key() != name && selects(&selector, other);
+                if wanted && chosen.insert(other.key()) {
+                    others.push(read(other)?);
                 }
             }
         }
+        let all = others
+            .iter()
+            .filter_map(|other| other.get("rules")?.as_array());
+        let mut seen = Seen::new();
+        let rules = all.flatten().filter(|rule| seen.insert(rule));
+        let rules: Vec<Value> = rules.cloned().collect();
         let held = role.get("rules").and_then(Value::as_array).unwrap_or(&[]);
         if held == rules.as_slice() {
             return Ok(());

@@ -2,12 +2,18 @@
 
 use crate::{FieldError, FieldPath, Value};
 
+/// So many references are shown in complaints about several controllers: a long list that is shown once for each of its
+/// references would take memory that grows with the square of its length.
+const MOST_SHOWN: usize = 10_000;
+
 /// Appends what is wrong with a list of owner references.
 pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     let Some(owners) = owners.and_then(Value::as_array) else {
         return;
     };
     let mut controller: Option<String> = None;
+    // Each of these complaints shows the whole list.
+    let mut shown = 0;
     for owner in owners {
         let text = |key: &'static str| owner.get(key).and_then(Value::as_str).unwrap_or("");
         let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -36,13 +42,17 @@ pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec
         }
         let this = format!("{kind}/{}", text("name"));
         match &controller {
-            Some(first) => wrong.push(FieldError::invalid(
+            Some(_) if shown > MOST_SHOWN => {}
+            Some(first) => {
+                shown += owners.len();
+                wrong.push(FieldError::invalid(
                 path.clone(),
                 Value::Array(owners.to_vec()),
                 format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                 ),
-            )),
+            ));
+            }
             None => controller = Some(this),
         }
     }

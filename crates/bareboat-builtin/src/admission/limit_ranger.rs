@@ -9,6 +9,7 @@ use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use bounds::Asked;
+use std::collections::HashSet;
 
 /// Where limit ranges are stored.
 const RANGES: &str = "core/limitranges";
@@ -112,7 +113,7 @@ fn limits<'a>(range: &'a Value, of: &'a str) -> impl Iterator<Item = &'a Value> 
 }
 
 fn pod_problems(range: &Value, pod: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     for limit in range.list(&["spec", "limits"]) {
         let asked: Vec<Asked> = match limit.text(&["type"]) {
             "Container" => ["containers", "initContainers"]
@@ -137,15 +138,15 @@ fn pod_problems(range: &Value, pod: &Value) -> Vec<String> {
                 .chain(asked.above(limit))
                 .chain(asked.out_of_proportion(limit));
             for problem in all {
-                note(&mut problems, problem);
+                problems.note(problem);
             }
         }
     }
-    problems
+    problems.texts
 }
 
 fn claim_problems(range: &Value, claim: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     for limit in limits(range, "PersistentVolumeClaim") {
         let asked = Asked {
             by: "PersistentVolumeClaim",
@@ -154,16 +155,24 @@ fn claim_problems(range: &Value, claim: &Value) -> Vec<String> {
             limits: Amounts::default(),
         };
         for problem in asked.below(limit).chain(asked.requests_above(limit)) {
-            note(&mut problems, problem);
+            problems.note(problem);
         }
     }
-    problems
+    problems.texts
 }
 
-/// Each problem is told once, however many containers have it.
-fn note(problems: &mut Vec<String>, problem: String) {
-    if !problems.contains(&problem) {
-        problems.push(problem);
+/// Problems in the order in which they were found; each is told once, however many containers have it.
+#[derive(Default)]
+struct Problems {
+    texts: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl Problems {
+    fn note(&mut self, problem: String) {
+        if self.seen.insert(problem.clone()) {
+            self.texts.push(problem);
+        }
     }
 }
 

@@ -162,6 +162,7 @@ impl Claims {
             stored,
             dry_run,
             taken: HashSet::new(),
+            looked: HashMap::new(),
         }
     }
 
@@ -205,6 +206,9 @@ pub(super) struct Hold {
     stored: bool,
     dry_run: bool,
     taken: HashSet<Claim>,
+    /// How many numbers of a range were looked at already: a service with many ports does not look at those before
+    /// each time.
+    looked: HashMap<(u128, u128), u128>,
 }
 
 impl bareboat_api::kind::Hold for Hold {}
@@ -280,10 +284,17 @@ impl Hold {
         }
         let size = last - first + 1;
         let start = u128::from(fingerprint(&self.service)) % size;
-        (0..size)
-            .map(|step| first + (start + step) % size)
+        let looked = self.looked.get(&(first, last)).copied().unwrap_or(0);
+        for step in looked..size {
+            let number = first + (start + step) % size;
             // What the service has is in use, most likely by another of its ports.
-            .find(|number| self.take_unless(claim(*number), false))
+            if self.take_unless(claim(number), false) {
+                self.looked.insert((first, last), step + 1);
+                return Some(number);
+            }
+        }
+        self.looked.insert((first, last), size);
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ranges::{Family, ServiceRanges};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Map, Value};
+use std::collections::HashSet;
 
 const SINGLE: &str = "SingleStack";
 const PREFER: &str = "PreferDualStack";
@@ -118,6 +119,7 @@ pub(crate) fn check(spec: &Value) -> Vec<FieldError> {
         _ => {}
     }
     let families = texts(spec, "ipFamilies");
+    let mut seen = HashSet::new();
     for (index, family) in families.iter().enumerate() {
         let place = place("ipFamilies").index(index);
         if Family::parse(family).is_none() {
@@ -128,7 +130,7 @@ pub(crate) fn check(spec: &Value) -> Vec<FieldError> {
                 choices,
             ));
         }
-        if families[..index].contains(family) {
+        if !seen.insert(family) {
             wrong.push(FieldError::duplicate(place, family.as_str()));
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::reach::Reach;
 use bareboat_api::{Value, value};
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
@@ -14,10 +15,10 @@ pub fn addresses(service: &Value) -> Vec<IpAddr> {
     if spec.text(&["type"]) == "ExternalName" {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     let several = spec.list(&["clusterIPs"]).iter().filter_map(Value::as_str);
     for text in several.chain([spec.text(&["clusterIP"])]) {
-        if let Some(address) = text.parse().ok().filter(|new| !found.contains(new)) {
+        if let Some(address) = text.parse().ok().filter(|new| seen.insert(*new)) {
             found.push(address);
         }
     }

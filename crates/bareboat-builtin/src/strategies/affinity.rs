@@ -4,6 +4,7 @@ use super::check::{Errors, name, one_of};
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Value, names};
+use std::collections::{HashMap, HashSet};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -161,9 +162,10 @@ fn label_keys(term: &Value, members: &[&str], place: &FieldPath, wrong: &mut Err
             name(key, names::qualified_name, place.index(index), wrong);
         }
     }
-    let mismatched = term.list(&["mismatchLabelKeys"]);
+    let mismatched = term.list(&["mismatchLabelKeys"]).iter();
+    let mismatched: HashSet<&str> = mismatched.filter_map(Value::as_str).collect();
     for (index, key) in term.list(&["matchLabelKeys"]).iter().enumerate() {
-        if mismatched.contains(key) {
+        if key.as_str().is_some_and(|key| mismatched.contains(key)) {
             let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
             let place = place.child("matchLabelKeys").index(index);
             wrong.push(FieldError::invalid(place, key.clone(), detail));
@@ -174,6 +176,12 @@ fn label_keys(term: &Value, members: &[&str], place: &FieldPath, wrong: &mut Err
 /// Checks how evenly pods are to be spread.
 pub(super) fn spread(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let constraints = spec.list(&["topologySpreadConstraints"]);
+    // How many with the same key and action are still to come.
+    let mut left: HashMap<(&str, &str), usize> = HashMap::new();
+    for constraint in constraints {
+        let pair = ["topologyKey", "whenUnsatisfiable"].map(|member| constraint.text(&[member]));
+        *left.entry(pair.into()).or_default() += 1;
+    }
     for (index, constraint) in constraints.iter().enumerate() {
         let place = place.index(index);
         let skew = constraint.int(&["maxSkew"]).unwrap_or(0);
@@ -189,10 +197,9 @@ pub(super) fn spread(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
         let action = constraint.text(&["whenUnsatisfiable"]);
         let at = place.child("whenUnsatisfiable");
         one_of(action, &["DoNotSchedule", "ScheduleAnyway"], at, wrong);
-        let again = constraints[index + 1..].iter().any(|other| {
-            other.text(&["topologyKey"]) == key && other.text(&["whenUnsatisfiable"]) == action
-        });
-        if again {
+        let left = left.entry((key, action)).or_default();
+        *left = left.saturating_sub(1);
+        if *left > 0 {
             let at = place.child("{topologyKey, whenUnsatisfiable}");
             wrong.push(FieldError::duplicate(at, format!("{{{key}, {action}}}")));
         }

@@ -248,7 +248,8 @@ fn pages(resource: &str, value: &Value, place: &FieldPath, wrong: &mut Errors) {
 
 /// Devices are claimed by the names the pod has for its claims, each once.
 fn claim_names(resources: &Value, known: &BTreeSet<&str>, place: &FieldPath, wrong: &mut Errors) {
-    let mut seen: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    let mut in_part: HashSet<&str> = HashSet::new();
     for (index, claim) in resources.list(&["claims"]).iter().enumerate() {
         let place = place.index(index);
         let (claim, request) = (claim.text(&["name"]), claim.text(&["request"]));
@@ -264,15 +265,17 @@ fn claim_names(resources: &Value, known: &BTreeSet<&str>, place: &FieldPath, wro
                 format!("{claim}/{request}")
             }
         };
-        let part = format!("{claim}/");
-        let taken = seen.contains(claim)
-            || seen.contains(&key)
-            || request.is_empty() && seen.iter().any(|other| other.starts_with(&part));
+        // A claim is taken as a whole, or in parts.
+        let taken = seen.contains(&(claim, ""))
+            || !seen.insert((claim, request))
+            || request.is_empty() && in_part.contains(claim);
         if taken {
-            wrong.push(FieldError::duplicate(place.clone(), key.clone()));
+            wrong.push(FieldError::duplicate(place.clone(), key));
         }
-        seen.insert(key);
-        if !known.contains(claim) {
+        if !request.is_empty() {
+            in_part.insert(claim);
+        }
+        if !known.contains(claim) && !wrong.is_full() {
             let mut detail = "must be one of the names in pod.spec.resourceClaims".to_owned();
             if known.is_empty() {
                 detail.push_str(" which is empty");

@@ -5,38 +5,63 @@ use bareboat_api::{FieldError, FieldPath, Value, names};
 
 /// The most errors one write is told: a hostile body must not cost more memory than it has bytes.
 const MAX_ERRORS: usize = 1000;
+/// The most bytes that errors show. Some show a whole list, and a long list can be wrong in many ways.
+const MAX_SHOWN: usize = 4 << 20;
 
 /// What is wrong with an object, up to a limit.
 #[derive(Default)]
-pub(crate) struct Errors(Vec<FieldError>);
+pub(crate) struct Errors {
+    list: Vec<FieldError>,
+    shown: usize,
+}
 
 impl Errors {
     /// One more error, unless there are enough.
     pub(super) fn push(&mut self, error: FieldError) {
-        if self.0.len() < MAX_ERRORS {
-            self.0.push(error);
+        if !self.is_full() {
+            self.shown += error.detail.len() + error.value.as_ref().map_or(0, size);
+            self.list.push(error);
         }
+    }
+
+    /// Whether there are enough. Who would copy much for one more asks first.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_ERRORS || self.shown >= MAX_SHOWN
     }
 
     /// More errors, as far as there is room.
     pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
-        let room = MAX_ERRORS.saturating_sub(self.0.len());
-        self.0.extend(errors.into_iter().take(room));
+        errors.into_iter().for_each(|error| self.push(error));
     }
 
     /// Whether nothing is wrong.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// The list itself, for checks that are not of this crate.
     pub(super) fn list(&mut self) -> &mut Vec<FieldError> {
-        &mut self.0
+        &mut self.list
     }
 
     /// All errors.
     pub(super) fn into_list(self) -> Vec<FieldError> {
-        self.0
+        self.list
+    }
+}
+
+/// About how many bytes a value has.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| 2 + size(item)).sum(),
+        Value::Object(members) => {
+            let sizes = members
+                .iter()
+                .map(|(key, member)| key.len() + 4 + size(member));
+            sizes.sum()
+        }
+        _ => 4,
     }
 }
 

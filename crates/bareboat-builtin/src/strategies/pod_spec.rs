@@ -11,6 +11,7 @@ use super::volumes::validate_claim;
 use crate::reach::Reach;
 use bareboat_api::metadata::{validate_annotations, validate_labels};
 use bareboat_api::{FieldError, FieldPath, Map, Value, names};
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
 /// Checks the spec of a pod.
@@ -201,6 +202,7 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     if main.is_empty() {
         wrong.push(FieldError::required(path.child("containers"), ""));
     }
+    let targets = LazyCell::new(|| main_names(spec));
     let mut seen: HashSet<&str> = HashSet::new();
     for (list, role) in [
         ("containers", Role::Main),
@@ -211,7 +213,7 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
             let path = path.child(list).index(index);
             container::container(entry, role, around, &path, wrong);
             if role == Role::Ephemeral {
-                ephemeral(spec, entry, &path, wrong);
+                ephemeral(&targets, entry, &path, wrong);
             }
             let text = entry.text(&["name"]);
             if seen.contains(&text) {
@@ -223,14 +225,17 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     }
 }
 
+/// The names of the containers that a pod begins with.
+pub(super) fn main_names(spec: &Value) -> HashSet<&str> {
+    let lists = ["containers", "initContainers"].into_iter();
+    let all = lists.flat_map(|list| spec.list(&[list]));
+    all.map(|container| container.text(&["name"])).collect()
+}
+
 /// A container that is added to look at others has no life of its own.
-fn ephemeral(spec: &Value, entry: &Value, path: &FieldPath, wrong: &mut Errors) {
+fn ephemeral(targets: &HashSet<&str>, entry: &Value, path: &FieldPath, wrong: &mut Errors) {
     let target = entry.text(&["targetContainerName"]);
-    let known = ["containers", "initContainers"]
-        .into_iter()
-        .flat_map(|list| spec.list(&[list]))
-        .any(|container| container.text(&["name"]) == target);
-    if !target.is_empty() && !known {
+    if !target.is_empty() && !targets.contains(target) {
         let place = path.child("targetContainerName");
         wrong.push(FieldError::not_found(place, target));
     }

@@ -8,7 +8,7 @@ use super::check::{Errors, immutable, name, path};
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What quotas do.
 pub(crate) fn resource_quota() -> Rules {
@@ -59,17 +59,17 @@ fn scopes(quota: &Value, wrong: &mut Errors) {
     let given = quota.list(&["spec", "scopes"]);
     let place = path(&["spec", "scopes"]);
     let mut complain = |detail: &str| {
-        wrong.push(FieldError::invalid(place.clone(), given.to_vec(), detail));
+        if !wrong.is_full() {
+            wrong.push(FieldError::invalid(place.clone(), given.to_vec(), detail));
+        }
     };
     let all: Vec<&str> = given.iter().filter_map(Value::as_str).collect();
+    let mut misfits = Misfits::of(&limited);
     for scope in &all {
         if !SCOPES.contains(scope) {
             complain("unsupported scope");
         }
-        for _ in limited
-            .iter()
-            .filter(|resource| !fits_scope(scope, resource))
-        {
+        for _ in 0..misfits.count(scope) {
             complain("unsupported scope applied to resource");
         }
     }
@@ -77,6 +77,28 @@ fn scopes(quota: &Value, wrong: &mut Errors) {
         complain("conflicting scopes");
     }
     selector(quota, &limited, wrong);
+}
+
+/// How many of the limited resources do not fit a scope; each scope is looked at once.
+struct Misfits<'a> {
+    limited: &'a [&'a str],
+    known: HashMap<&'a str, usize>,
+}
+
+impl<'a> Misfits<'a> {
+    fn of(limited: &'a [&'a str]) -> Misfits<'a> {
+        let known = HashMap::new();
+        Misfits { limited, known }
+    }
+
+    fn count(&mut self, scope: &'a str) -> usize {
+        let limited = self.limited.iter();
+        *self.known.entry(scope).or_insert_with(|| {
+            limited
+                .filter(|resource| !fits_scope(scope, resource))
+                .count()
+        })
+    }
 }
 
 fn conflict(scopes: &[&str]) -> bool {
@@ -90,6 +112,7 @@ fn selector(quota: &Value, limited: &[&str], wrong: &mut Errors) {
     let place = path(&["spec", "scopeSelector", "matchExpressions"]);
     let terms = quota.list(&["spec", "scopeSelector", "matchExpressions"]);
     let mut scopes = Vec::new();
+    let mut misfits = Misfits::of(limited);
     for term in terms {
         let scope = term.text(&["scopeName"]);
         let operator = term.text(&["operator"]);
@@ -117,10 +140,10 @@ fn selector(quota: &Value, limited: &[&str], wrong: &mut Errors) {
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => complain("operator", operator.into(), "not a valid selector operator"),
         }
-        for _ in limited
-            .iter()
-            .filter(|resource| !fits_scope(scope, resource))
-        {
+        for _ in 0..misfits.count(scope) {
+            if wrong.is_full() {
+                break;
+            }
             let shown = quota.at(&["spec", "scopeSelector"]).cloned();
             let detail = "unsupported scope applied to resource";
             wrong.push(FieldError::invalid(

@@ -8,8 +8,9 @@ use super::volume_source::{driver_name, source};
 use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::metadata::validate_labels;
+use bareboat_api::value::Seen;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Members that may not change.
 fn frozen(new: &Object, old: &Object, members: &[&str], wrong: &mut Errors) {
@@ -94,7 +95,7 @@ fn parameters(class: &Object, needed: bool, wrong: &mut Errors) {
 /// Where volumes of a class can be: terms, each different from the others.
 fn topologies(class: &Object, wrong: &mut Errors) {
     let terms = class.value().list(&["allowedTopologies"]);
-    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    let mut seen: HashSet<BTreeMap<&str, BTreeSet<&str>>> = HashSet::new();
     for (index, term) in terms.iter().enumerate() {
         let place = path(&["allowedTopologies"])
             .index(index)
@@ -121,10 +122,9 @@ fn topologies(class: &Object, wrong: &mut Errors) {
             }
         }
         // A term that asks for nothing is like the nothing that is there before the first one.
-        if found.is_empty() || seen.contains(&found) {
+        if found.is_empty() || !seen.insert(found) {
             wrong.push(FieldError::duplicate(place, ""));
         }
-        seen.push(found);
     }
 }
 
@@ -241,12 +241,13 @@ pub(crate) fn csi_node() -> Rules {
         }
     })
     .updating(|new, old, wrong| {
+        let before = old.value().list(&["spec", "drivers"]).iter();
+        // Their names are unique.
+        let before: HashMap<&str, &Value> =
+            before.map(|known| (known.text(&["name"]), known)).collect();
         for driver in new.value().list(&["spec", "drivers"]) {
-            let before = old.value().list(&["spec", "drivers"]).iter();
-            let before = before
-                .filter(|known| known.text(&["name"]) == driver.text(&["name"]))
-                .any(|known| known != driver);
-            if before {
+            let known = before.get(driver.text(&["name"]));
+            if known.is_some_and(|known| *known != driver) {
                 let place = path(&["spec", "drivers"]);
                 wrong.push(FieldError::invalid(
                     place,
@@ -450,8 +451,9 @@ pub(crate) fn runtime_class() -> Rules {
         let place = place.child("tolerations");
         let given = class.value().list(&["scheduling", "tolerations"]);
         tolerations(given, &place, wrong);
+        let mut seen = Seen::new();
         for (index, toleration) in given.iter().enumerate() {
-            if given[..index].contains(toleration) {
+            if !seen.insert(toleration) {
                 let place = place.index(index);
                 wrong.push(FieldError::duplicate(place, toleration.clone()));
             }

@@ -4,7 +4,8 @@ use super::check::path;
 use crate::reach::Reach;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldPath, Map, Object, Value, names};
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// Warns about the template of a workload at `spec.template`, and about a name that pods inherit.
 pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
@@ -183,25 +184,21 @@ const OLD_LABELS: [(&str, &str, &str); 5] = [
 
 /// A port that is defined twice is one port.
 fn repeated_ports(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
-    let ports = container.list(&["ports"]);
-    let key = |port: &Value| {
-        let number = port.int(&["containerPort"]);
-        (
-            number,
-            port.text(&["protocol"]).to_owned(),
+    let mut firsts = HashMap::new();
+    for (index, port) in container.list(&["ports"]).iter().enumerate() {
+        let key = (
+            port.int(&["containerPort"]),
+            port.text(&["protocol"]),
             port.int(&["hostPort"]),
-        )
-    };
-    for (index, port) in ports.iter().enumerate() {
-        if let Some(first) = ports[..index]
-            .iter()
-            .position(|other| key(other) == key(port))
-        {
-            let (again, first) = (
-                place.child("ports").index(index),
-                place.child("ports").index(first),
-            );
-            found.push(format!("{again}: duplicate port definition with {first}"));
+        );
+        match firsts.entry(key) {
+            Entry::Vacant(place) => drop(place.insert(index)),
+            Entry::Occupied(first) if found.len() < MAX_WARNINGS => {
+                let ports = place.child("ports");
+                let (again, first) = (ports.index(index), ports.index(*first.get()));
+                found.push(format!("{again}: duplicate port definition with {first}"));
+            }
+            Entry::Occupied(_) => return,
         }
     }
 }

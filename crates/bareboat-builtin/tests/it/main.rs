@@ -7,6 +7,7 @@ mod vectors;
 
 mod discovery;
 mod golden;
+mod growth;
 mod replay;
 mod rules;
 mod transcript;

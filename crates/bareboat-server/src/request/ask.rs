@@ -5,6 +5,7 @@ use super::query::Query;
 use bareboat_api::kind::User;
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -70,20 +71,29 @@ impl Ask {
 
 /// Warnings collected for one answer; each is sent once.
 #[derive(Default)]
-pub struct Warnings(Mutex<Vec<String>>);
+pub struct Warnings(Mutex<Collected>);
+
+/// Warnings in the order in which they were added.
+#[derive(Default)]
+struct Collected {
+    texts: Vec<String>,
+    seen: HashSet<String>,
+}
 
 impl Warnings {
     /// Adds a warning unless it is there already.
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.0.lock();
-        if !warnings.contains(&text) {
-            warnings.push(text);
+        if warnings.seen.insert(text.clone()) {
+            warnings.texts.push(text);
         }
     }
 
     /// Takes all warnings.
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock())
+        let mut warnings = self.0.lock();
+        warnings.seen.clear();
+        std::mem::take(&mut warnings.texts)
     }
 }

@@ -1,8 +1,10 @@
 //! When a job counts as failed or done before all its pods are.
 
 use super::super::check::{Errors, name, not_negative, one_of};
+use super::super::pod_spec::main_names;
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value, names};
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
@@ -28,6 +30,10 @@ pub(super) fn failures(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     if rules.len() > 20 {
         wrong.push(FieldError::too_many(place.clone(), rules.len(), 20));
     }
+    let containers = LazyCell::new(|| {
+        let template = spec.at(&["template", "spec"]);
+        template.map(main_names).unwrap_or_default()
+    });
     for (index, rule) in rules.iter().enumerate() {
         let place = place.index(index);
         let action = rule.text(&["action"]);
@@ -40,7 +46,7 @@ pub(super) fn failures(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
         let codes = rule.at(&["onExitCodes"]).filter(|value| !value.is_null());
         let conditions = rule.list(&["onPodConditions"]);
         if let Some(codes) = codes {
-            exit_codes(spec, codes, &place.child("onExitCodes"), wrong);
+            exit_codes(&containers, codes, &place.child("onExitCodes"), wrong);
         }
         pod_conditions(conditions, &place.child("onPodConditions"), wrong);
         let complaint = match (codes.is_some(), conditions.is_empty()) {
@@ -52,15 +58,11 @@ pub(super) fn failures(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-fn exit_codes(spec: &Value, codes: &Value, place: &FieldPath, wrong: &mut Errors) {
+fn exit_codes(containers: &HashSet<&str>, codes: &Value, place: &FieldPath, wrong: &mut Errors) {
     let operator = codes.text(&["operator"]);
     chosen(operator, &["In", "NotIn"], place.child("operator"), wrong);
     if let Some(container) = codes.at(&["containerName"]).and_then(Value::as_str) {
-        let known = ["containers", "initContainers"]
-            .into_iter()
-            .flat_map(|list| spec.list(&["template", "spec", list]))
-            .any(|entry| entry.text(&["name"]) == container);
-        if !known {
+        if !containers.contains(container) {
             let detail = "must be one of the container or initContainer names in the pod template";
             let place = place.child("containerName");
             wrong.push(FieldError::invalid(place, container, detail));

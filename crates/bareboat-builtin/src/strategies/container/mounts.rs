@@ -17,13 +17,15 @@ pub(super) fn mounts(
     devices(container, around, &path.child("volumeDevices"), wrong);
 }
 
-/// Whether another entry has a member of that value.
-fn taken(list: &[Value], member: &str, value: &str) -> bool {
-    list.iter().any(|entry| entry.text(&[member]) == value)
+/// The values that a member has in the entries of a list.
+fn taken<'a>(container: &'a Value, list: &str, member: &str) -> HashSet<&'a str> {
+    let entries = container.list(&[list]).iter();
+    entries.map(|entry| entry.text(&[member])).collect()
 }
 
 fn folders(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
-    let devices = container.list(&["volumeDevices"]);
+    let device_names = taken(container, "volumeDevices", "name");
+    let device_paths = taken(container, "volumeDevices", "devicePath");
     let mut seen: HashSet<&str> = HashSet::new();
     for (index, mount) in container.list(&["volumeMounts"]).iter().enumerate() {
         let place = path.index(index);
@@ -40,10 +42,10 @@ fn folders(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong
         if !seen.insert(target) {
             complain("mountPath", target, "must be unique");
         }
-        if taken(devices, "name", volume) {
+        if device_names.contains(volume) {
             complain("name", volume, "must not already exist in volumeDevices");
         }
-        if taken(devices, "devicePath", target) {
+        if device_paths.contains(target) {
             let detail = "must not already exist as a path in volumeDevices";
             complain("mountPath", target, detail);
         }
@@ -93,7 +95,11 @@ fn recursion(mount: &Value, path: &FieldPath, wrong: &mut Errors) {
 }
 
 fn devices(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
-    let mounts = container.list(&["volumeMounts"]);
+    if container.list(&["volumeDevices"]).is_empty() {
+        return;
+    }
+    let mount_names = taken(container, "volumeMounts", "name");
+    let mount_paths = taken(container, "volumeMounts", "mountPath");
     let mut names: HashSet<&str> = HashSet::new();
     let mut targets: HashSet<&str> = HashSet::new();
     for (index, device) in container.list(&["volumeDevices"]).iter().enumerate() {
@@ -126,10 +132,10 @@ fn devices(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong
         } else {
             targets.insert(target);
         }
-        if taken(mounts, "name", volume) {
+        if mount_names.contains(volume) {
             complain("name", volume, "must not already exist in volumeMounts");
         }
-        if taken(mounts, "mountPath", target) {
+        if mount_paths.contains(target) {
             let detail = "must not already exist as a path in volumeMounts";
             complain("devicePath", target, detail);
         }

@@ -11,6 +11,7 @@ use bareboat_api::kind::{Kind, Subresource, Verb, Version};
 use bareboat_api::{FieldError, FieldPath, Str, Value, names};
 use bareboat_schema::crd;
 use reader::Reader;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub(super) const ANNOTATION: &str = "bareboat.dev/subresources";
 
 /// More is a mistake.
 const MOST: usize = 32;
+/// So many names of versions are shown in complaints about one declaration.
+const MOST_SHOWN: usize = 10_000;
 /// How many seconds an answer may take to begin.
 const TIMEOUTS: std::ops::RangeInclusive<i64> = 1..=600;
 /// What a connection can do: one verb for each method of HTTP that may be passed on.
@@ -37,7 +40,7 @@ const TAKEN: [&str; 2] = ["status", "scale"];
 struct Declared {
     name: Str,
     /// The versions that have it; all if none is named.
-    versions: Vec<Str>,
+    versions: HashSet<Str>,
     verbs: Vec<Verb>,
     response: Option<Response>,
     paths: bool,
@@ -54,7 +57,7 @@ struct Response {
 
 impl Declared {
     fn is_in(&self, version: &str) -> bool {
-        self.versions.is_empty() || self.versions.iter().any(|name| name == version)
+        self.versions.is_empty() || self.versions.contains(version)
     }
 
     fn subresource(&self, group: &Str, version: &Version) -> Subresource {
@@ -135,6 +138,7 @@ fn read(text: &str, crd: &Value, errors: &mut Vec<FieldError>) -> Vec<Declared> 
     }
     let versions = versions_of(crd);
     let mut declared: Vec<Declared> = Vec::new();
+    let mut taken: HashSet<(Str, Str)> = HashSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let at = path.index(index);
         let before = errors.len();
@@ -142,20 +146,21 @@ fn read(text: &str, crd: &Value, errors: &mut Vec<FieldError>) -> Vec<Declared> 
         let Some(found) = found.filter(|_| errors.len() == before) else {
             continue;
         };
-        let shared = |version: &&Str| {
-            let mut others = declared.iter().filter(|other| other.name == found.name);
-            found.is_in(version) && others.any(|other| other.is_in(version))
-        };
-        if versions.iter().any(|version| shared(&version)) {
+        let own = versions.iter().filter(|version| found.is_in(version));
+        let own: Vec<(Str, Str)> = own
+            .map(|version| (found.name.clone(), version.clone()))
+            .collect();
+        if own.iter().any(|place| taken.contains(place)) {
             errors.push(FieldError::duplicate(at.child("name"), found.name.as_str()));
             continue;
         }
+        taken.extend(own);
         declared.push(found);
     }
     declared
 }
 
-fn versions_of(crd: &Value) -> Vec<Str> {
+fn versions_of(crd: &Value) -> HashSet<Str> {
     let versions = crd.at(&["spec", "versions"]).and_then(Value::as_array);
     let names = versions.unwrap_or(&[]).iter();
     names
@@ -163,7 +168,7 @@ fn versions_of(crd: &Value) -> Vec<Str> {
         .collect()
 }
 
-fn one(mut entry: Reader<'_>, versions: &[Str]) -> Option<Declared> {
+fn one(mut entry: Reader<'_>, versions: &HashSet<Str>) -> Option<Declared> {
     const FIELDS: [&str; 7] = [
         "name",
         "versions",
@@ -216,13 +221,17 @@ fn name(entry: &mut Reader<'_>) -> Option<Str> {
     Some(Str::new(name))
 }
 
-fn chosen_versions(entry: &mut Reader<'_>, versions: &[Str]) -> Vec<Str> {
+fn chosen_versions(entry: &mut Reader<'_>, versions: &HashSet<Str>) -> HashSet<Str> {
     let chosen = entry.texts("versions");
+    let mut known: Vec<&str> = versions.iter().map(Str::as_str).collect();
+    known.sort_unstable();
+    // Each complaint shows all versions there are.
+    let mut shown = 0;
     for (index, name) in chosen.iter().enumerate() {
-        if !versions.iter().any(|known| known == name) {
+        if !versions.contains(*name) && shown <= MOST_SHOWN {
+            shown += known.len();
             let at = entry.path("versions").index(index);
-            let known = versions.iter().map(Str::as_str);
-            entry.report(FieldError::not_supported(at, *name, known));
+            entry.report(FieldError::not_supported(at, *name, known.iter().copied()));
         }
     }
     chosen.into_iter().map(Str::new).collect()

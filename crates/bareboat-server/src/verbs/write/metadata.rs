@@ -1,5 +1,6 @@
 //! What the server itself writes into metadata, and what it does not let clients write.
 
+use bareboat_api::value::Seen;
 use bareboat_api::{Object, Status, Str, Value};
 use std::collections::BTreeSet;
 
@@ -102,28 +103,25 @@ pub(super) enum Found {
 
 /// Drops owner references that stand there twice; tells of which objects.
 pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<String> {
-    let Some(Value::Array(owners)) = object.meta("ownerReferences") else {
-        return None;
+    let owners = match object.meta("ownerReferences") {
+        Some(Value::Array(owners)) if owners.len() > 1 => owners,
+        _ => return None,
     };
-    let mut seen: Vec<&Value> = Vec::with_capacity(owners.len());
-    let mut twice = BTreeSet::new();
-    for owner in owners {
-        if seen.contains(&owner) {
-            twice.insert(
-                owner
-                    .get("uid")
-                    .and_then(Value::as_str)
-                    .unwrap_or("")
-                    .to_owned(),
-            );
-        } else {
-            seen.push(owner);
-        }
-    }
+    let mut seen = Seen::new();
+    let (kept, again): (Vec<&Value>, Vec<&Value>) =
+        owners.iter().partition(|owner| seen.insert(owner));
+    let uid = |owner: &Value| {
+        owner
+            .get("uid")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
+    let twice: BTreeSet<String> = again.into_iter().map(uid).collect();
     if twice.is_empty() {
         return None;
     }
-    let kept: Vec<Value> = seen.into_iter().cloned().collect();
+    let kept: Vec<Value> = kept.into_iter().cloned().collect();
     object.set_meta("ownerReferences", Value::Array(kept));
     let uids: Vec<String> = twice.into_iter().collect();
     let when = match when {

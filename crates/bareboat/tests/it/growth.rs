@@ -1,0 +1,276 @@
+//! Whole requests cost what their length costs, not its square: metadata, patches and server-side apply.
+
+use crate::memory::alone;
+use crate::support::*;
+use bareboat_testing::TestServer;
+use std::time::Duration;
+
+/// So many elements, and eight times as many.
+const FEW: usize = 500;
+const MANY: usize = 8 * FEW;
+/// Work that grows with the length takes eight times as long, with its square 64 times.
+const LIMIT: u32 = 20;
+/// Less cannot be told from nothing.
+const LEAST: Duration = Duration::from_millis(2);
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// The time all threads of this process had a processor; nothing where that is not known.
+fn busy() -> Option<Duration> {
+    let mut sum = 0;
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let path = thread.ok()?.path().join("schedstat");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let time = text.split_whitespace().next();
+        sum += time.and_then(|time| time.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Some(Duration::from_nanos(sum))
+}
+
+/// One request: method, path, media type, body, and the code of its answer.
+type Request = (&'static str, String, &'static str, Value, u16);
+
+/// What the last of some requests costs; the others prepare for it.
+async fn cost(requests: &[Request]) -> Option<Duration> {
+    let server = TestServer::builder().without_controllers().start().await;
+    let mut last = None;
+    for (method, path, media, body, code) in requests {
+        let headers = [("content-type", *media)];
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        let begun = busy()?;
+        let answer = server.send(method, path, &headers, body).await;
+        last = Some(busy()? - begun);
+        assert_eq!(
+            answer.code,
+            *code,
+            "{method} {path}: {}",
+            &answer.text()[..answer.text().len().min(300)]
+        );
+    }
+    server.stop().await;
+    last
+}
+
+async fn check(what: &str, requests: impl Fn(usize) -> Vec<Request>) {
+    let mut best = (Duration::MAX, Duration::MAX);
+    // A machine with other things to do may be slow once, but not each time.
+    for _ in 0..5 {
+        let (Some(few), Some(many)) = (cost(&requests(FEW)).await, cost(&requests(MANY)).await)
+        else {
+            println!("the time of processors cannot be measured here; nothing was tested");
+            return;
+        };
+        best = (best.0.min(few), best.1.min(many));
+        if best.1 < best.0.max(LEAST) * LIMIT {
+            return;
+        }
+    }
+    panic!("{what}: {FEW} take {:?}, {MANY} take {:?}", best.0, best.1);
+}
+
+fn list(count: usize, element: impl Fn(usize) -> Value) -> Value {
+    (0..count).map(element).collect()
+}
+
+fn map(count: usize, key: impl Fn(usize) -> String) -> Value {
+    let members = (0..count).map(|number| (key(number), json!("v")));
+    Value::Object(members.collect())
+}
+
+fn with(name: &str, member: &str, value: Value) -> Value {
+    let mut object = config_map(name);
+    object["metadata"][member] = value;
+    object
+}
+
+fn owner(number: usize, controller: bool) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("o{number}"), "uid": format!("u{number}"),
+        "controller": controller})
+}
+
+fn post(body: Value, code: u16) -> Request {
+    ("POST", MAPS.to_owned(), "application/json", body, code)
+}
+
+fn pod(ports: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i", "ports": ports}]}})
+}
+
+fn port(number: usize) -> Value {
+    json!({"containerPort": 1 + number, "name": format!("p{number}"), "protocol": "TCP"})
+}
+
+/// A strategic patch of the ports of a pod.
+fn ports(ports: Value, order: Option<Value>) -> Value {
+    let mut container = json!({"name": "c", "ports": ports});
+    if let Some(order) = order {
+        container["$setElementOrder/ports"] = order;
+    }
+    json!({"spec": {"containers": [container]}})
+}
+
+#[test]
+fn requests_cost_what_their_length_costs() {
+    alone("growth::requests_cost_what_their_length_costs", measure());
+}
+
+async fn measure() {
+    check("owners", |count| {
+        vec![post(
+            with("a", "ownerReferences", list(count, |n| owner(n, false))),
+            201,
+        )]
+    })
+    .await;
+    check("owners that stand there twice", |count| {
+        vec![post(
+            with("a", "ownerReferences", list(count, |n| owner(n / 2, false))),
+            201,
+        )]
+    })
+    .await;
+    check("owners that are all controllers", |count| {
+        vec![post(
+            with("a", "ownerReferences", list(count, |n| owner(n, true))),
+            422,
+        )]
+    })
+    .await;
+    check("labels that are none", |count| {
+        vec![post(
+            with("a", "labels", map(count, |n| format!("-{n}"))),
+            422,
+        )]
+    })
+    .await;
+    check("annotations", |count| {
+        vec![post(
+            with("a", "annotations", map(count, |n| format!("a{n}"))),
+            201,
+        )]
+    })
+    .await;
+    check("finalizers", |count| {
+        vec![post(
+            with(
+                "a",
+                "finalizers",
+                list(count, |n| json!(format!("example.com/f{n}"))),
+            ),
+            201,
+        )]
+    })
+    .await;
+    check("finalizers that are added too late", |count| {
+        let names = |letter: &str| list(count, |n| json!(format!("example.com/{letter}{n}")));
+        let patch = json!({"metadata": {"finalizers": names("g")}});
+        let path = format!("{MAPS}/a");
+        vec![
+            post(with("a", "finalizers", names("f")), 201),
+            ("DELETE", path.clone(), "application/json", Value::Null, 200),
+            ("PATCH", path, MERGE, patch, 422),
+        ]
+    })
+    .await;
+    check("unknown fields", |count| {
+        let mut object = config_map("a");
+        for number in 0..count {
+            object[format!("unknown{number}")] = json!(1);
+        }
+        vec![post(object, 201)]
+    })
+    .await;
+    check("data that is applied by two", |count| {
+        let object = |letter: &str| {
+            let mut object = config_map("a");
+            object["data"] = map(count, |n| format!("{letter}{n}"));
+            object
+        };
+        let path = |manager: &str| format!("{MAPS}/a?fieldManager={manager}&force=true");
+        vec![
+            ("PATCH", path("one"), APPLY, object("a"), 201),
+            ("PATCH", path("two"), APPLY, object("b"), 200),
+            ("PATCH", path("one"), APPLY, object("c"), 200),
+        ]
+    })
+    .await;
+    check("ports that are applied", |count| {
+        let path = format!("{PODS}/p?fieldManager=one&force=true");
+        let first = pod(list(count, port));
+        vec![
+            ("PATCH", path.clone(), APPLY, first.clone(), 201),
+            ("PATCH", path, APPLY, first, 200),
+        ]
+    })
+    .await;
+    check("ports that are merged", |count| {
+        let order = list(count, |n| json!({"containerPort": 1 + n}));
+        let patch = ports(list(count, port), Some(order));
+        vec![
+            (
+                "POST",
+                PODS.to_owned(),
+                "application/json",
+                pod(list(count, port)),
+                201,
+            ),
+            ("PATCH", format!("{PODS}/p"), STRATEGIC, patch, 200),
+        ]
+    })
+    .await;
+    check("ports that are deleted", |count| {
+        let gone = |n: usize| json!({"containerPort": 1 + n, "$patch": "delete"});
+        let patch = ports(list(count, gone), None);
+        vec![
+            (
+                "POST",
+                PODS.to_owned(),
+                "application/json",
+                pod(list(count, port)),
+                201,
+            ),
+            // A pod does not change its ports; what is measured comes before that is found.
+            ("PATCH", format!("{PODS}/p"), STRATEGIC, patch, 422),
+        ]
+    })
+    .await;
+    check("members that are merged and removed", |count| {
+        let mut object = config_map("a");
+        object["data"] = map(count, |n| format!("a{n}"));
+        let mut patch = serde_json::Map::new();
+        for number in 0..count {
+            patch.insert(format!("a{number}"), Value::Null);
+            patch.insert(format!("b{number}"), json!("v"));
+        }
+        vec![
+            post(object, 201),
+            (
+                "PATCH",
+                format!("{MAPS}/a"),
+                MERGE,
+                json!({"data": patch}),
+                200,
+            ),
+        ]
+    })
+    .await;
+    check("operations of a JSON patch", |count| {
+        let operation =
+            |n: usize| json!({"op": "add", "path": format!("/data/k{n}"), "value": "v"});
+        vec![
+            post(config_map("a"), 201),
+            (
+                "PATCH",
+                format!("{MAPS}/a"),
+                JSON_PATCH,
+                list(count, operation),
+                200,
+            ),
+        ]
+    })
+    .await;
+}
