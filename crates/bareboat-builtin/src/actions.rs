@@ -18,7 +18,7 @@ use bareboat_api::kind::{Form, Place};
 use std::sync::Arc;
 
 /// The form of a kind in a group and version of the table of facts.
-fn form(group: &str, version: &str, kind: &str) -> Form {
+pub(crate) fn form(group: &str, version: &str, kind: &str) -> Form {
     let message = facts::kind(group, version, kind).expect("the table of facts has every kind");
     let api_version = match group {
         "" => Str::new(version),

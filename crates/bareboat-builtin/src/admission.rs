@@ -9,6 +9,7 @@ mod namespace_lifecycle;
 mod pod_resize;
 mod priority;
 mod runtime_class;
+mod signing_requests;
 mod tolerations;
 
 pub use certificate_subject::CertificateSubject;
@@ -20,6 +21,7 @@ pub use namespace_lifecycle::NamespaceLifecycle;
 pub use pod_resize::PodResize;
 pub use priority::Priority;
 pub use runtime_class::RuntimeClass;
+pub use signing_requests::SigningRequests;
 
 use bareboat_api::admission::{Operation, Review};
 use bareboat_api::{Kind, Object, Status};

@@ -16,3 +16,12 @@ pub mod services;
 pub mod shape;
 mod strategies;
 pub mod typed;
+
+/// The form in which an object of a built-in kind is posted to a subresource.
+///
+/// # Panics
+///
+/// If there is no such kind.
+pub fn posted_form(group: &str, version: &str, kind: &str) -> bareboat_api::kind::Form {
+    actions::form(group, version, kind)
+}

@@ -188,6 +188,50 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FILE", env = "BAREBOAT_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
 
+    /// Name this issuer in tokens of service accounts; further ones are accepted (repeatable)
+    /// [default: https://kubernetes.default.svc.cluster.local]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BAREBOAT_SERVICE_ACCOUNT_ISSUER",
+        value_delimiter = ','
+    )]
+    pub(crate) service_account_issuer: Vec<String>,
+
+    /// Sign tokens of service accounts with this private key (PEM) instead of one made here
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "BAREBOAT_SERVICE_ACCOUNT_SIGNING_KEY_FILE"
+    )]
+    pub(crate) service_account_signing_key_file: Option<PathBuf>,
+
+    /// Also accept tokens that the keys in this file signed (PEM, public or private; repeatable)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "BAREBOAT_SERVICE_ACCOUNT_KEY_FILE",
+        value_delimiter = ','
+    )]
+    pub(crate) service_account_key_file: Vec<PathBuf>,
+
+    /// Let tokens of service accounts live at most this long [default: 8760h]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "BAREBOAT_SERVICE_ACCOUNT_MAX_TOKEN_EXPIRATION"
+    )]
+    pub(crate) service_account_max_token_expiration: Option<String>,
+
+    /// Audiences that mean this server in tokens (repeatable) [default: the issuers]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "BAREBOAT_API_AUDIENCES",
+        value_delimiter = ','
+    )]
+    pub(crate) api_audiences: Vec<String>,
+
     /// Serve with this certificate (PEM) instead of one made here; needs --tls-key
     #[arg(long, value_name = "FILE", env = "BAREBOAT_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -23,6 +23,11 @@ struct File {
     profile: Option<String>,
     disable_controller: Vec<String>,
     token_file: Option<PathBuf>,
+    service_account_issuer: Vec<String>,
+    service_account_signing_key_file: Option<PathBuf>,
+    service_account_key_file: Vec<PathBuf>,
+    service_account_max_token_expiration: Option<String>,
+    api_audiences: Vec<String>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
@@ -48,6 +53,7 @@ pub(crate) struct Config {
     /// Names of controllers, all of which exist.
     pub(crate) disabled: Vec<String>,
     pub(crate) token_file: Option<PathBuf>,
+    pub(crate) accounts: AccountConfig,
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) client_ca: Option<PathBuf>,
     pub(crate) services: ServiceRanges,
@@ -57,6 +63,16 @@ pub(crate) struct Config {
     pub(crate) max_in_flight: (usize, usize),
     pub(crate) log: String,
     pub(crate) quiet: bool,
+}
+
+/// How tokens of service accounts are made and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AccountConfig {
+    pub(crate) issuers: Vec<String>,
+    pub(crate) audiences: Vec<String>,
+    pub(crate) signing_key: Option<PathBuf>,
+    pub(crate) keys: Vec<PathBuf>,
+    pub(crate) longest: Duration,
 }
 
 impl Config {
@@ -85,14 +101,25 @@ impl Config {
         };
         let retain_for = match flags.retain_for.or(file.retain_for) {
             None => Duration::from_secs(600),
-            Some(text) => {
-                let nanoseconds = bareboat::api::time::parse_duration(&text)
-                    .ok()
-                    .and_then(|n| u64::try_from(n).ok());
-                Duration::from_nanos(nanoseconds.with_context(|| {
-                    format!("retain-for: {text} is no duration like 10m or 24h")
-                })?)
-            }
+            Some(text) => duration("retain-for", &text)?,
+        };
+        let longest = flags
+            .service_account_max_token_expiration
+            .or(file.service_account_max_token_expiration);
+        let accounts = AccountConfig {
+            issuers: either(flags.service_account_issuer, file.service_account_issuer),
+            audiences: either(flags.api_audiences, file.api_audiences),
+            signing_key: flags
+                .service_account_signing_key_file
+                .or(file.service_account_signing_key_file),
+            keys: either(
+                flags.service_account_key_file,
+                file.service_account_key_file,
+            ),
+            longest: duration(
+                "service-account-max-token-expiration",
+                longest.as_deref().unwrap_or("8760h"),
+            )?,
         };
         // In the file it may be a number or a text.
         let retain_bytes = flags
@@ -146,6 +173,7 @@ impl Config {
             profile,
             disabled,
             token_file: flags.token_file.or(file.token_file),
+            accounts,
             tls,
             client_ca: flags.client_ca.or(file.client_ca),
             services,
@@ -177,6 +205,20 @@ fn bytes(text: &str) -> Option<u64> {
     u64::try_from(quantity.as_i64()?)
         .ok()
         .filter(|bytes| *bytes > 0)
+}
+
+/// The first list, unless it is empty.
+fn either<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
+    if first.is_empty() { second } else { first }
+}
+
+fn duration(setting: &str, text: &str) -> Result<Duration> {
+    let nanoseconds = bareboat::api::time::parse_duration(text)
+        .ok()
+        .and_then(|n| u64::try_from(n).ok());
+    let nanoseconds = nanoseconds
+        .with_context(|| format!("{setting}: {text} is not a duration like 10m or 24h"))?;
+    Ok(Duration::from_nanos(nanoseconds))
 }
 
 fn read(path: &Path) -> Result<File> {

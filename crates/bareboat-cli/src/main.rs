@@ -1,5 +1,6 @@
 //! The binary: arguments in, a server out. All logic is in the library.
 
+mod account_keys;
 mod args;
 mod certificates;
 mod client;

@@ -1,11 +1,13 @@
 //! `bareboat serve`: the builder with every battery, on a socket, until somebody says stop.
 
+use crate::account_keys;
 use crate::args::ServeFlags;
 use crate::certificates::{self, Certificates};
 use crate::config::Config;
 use crate::kubeconfig;
 use anyhow::{Context, Result, bail};
 use bareboat::prelude::*;
+use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
 use bareboat::storage::StoreOptions;
 use std::fs;
 use std::io::IsTerminal as _;
@@ -73,6 +75,7 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
     if let Some(clients) = tls.client_certificates() {
         builder = builder.authenticator(clients);
     }
+    builder = service_accounts(config)?.install(builder);
     if let Some(path) = &config.token_file {
         builder = builder.authenticator(tokens(path)?);
     }
@@ -187,6 +190,24 @@ fn tls(config: &Config, certificates: &Certificates) -> Result<(String, String, 
     };
     let tls = Tls::from_pem(&chain, &key, Some(&client_ca))?;
     Ok((chain, client_ca, tls))
+}
+
+/// Tokens of service accounts, as the settings want them.
+fn service_accounts(config: &Config) -> Result<ServiceAccounts> {
+    let wanted = &config.accounts;
+    let keys = account_keys::ensure(
+        &config.data_dir,
+        wanted.signing_key.as_deref(),
+        &wanted.keys,
+    )?;
+    let mut settings = TokenSettings::default();
+    if !wanted.issuers.is_empty() {
+        settings.issuers = wanted.issuers.clone();
+    }
+    settings.audiences = wanted.audiences.clone();
+    settings.longest = wanted.longest;
+    ServiceAccounts::new(&keys.signing, &keys.others, settings)
+        .context("the keys of service account tokens cannot be used")
 }
 
 fn tokens(path: &Path) -> Result<StaticTokens> {

@@ -10,12 +10,13 @@ mod tokens;
 pub use anonymous::Anonymous;
 pub use certificate::{ClientCertificates, user_of_certificate};
 pub(crate) use impersonate::impersonate;
-pub use tokens::{StaticTokens, TokenFileError};
+pub use tokens::{StaticTokens, TokenFileError, bearer};
 
 use bareboat_api::Str;
+use bareboat_api::admission::World;
 use bareboat_api::kind::{BoxFuture, User};
 use http::HeaderMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a connection proved about itself, once, when it was opened.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,34 @@ pub struct Peer {
     pub address: Option<std::net::SocketAddr>,
     /// Whether it is encrypted.
     pub encrypted: bool,
+    /// When the first of the certificates ends, in seconds since 1970; found out once.
+    ends: OnceLock<i64>,
+}
+
+impl Peer {
+    /// A connection from an address that showed these certificates.
+    pub fn new(
+        certificates: Vec<rustls::pki_types::CertificateDer<'static>>,
+        address: Option<std::net::SocketAddr>,
+        encrypted: bool,
+    ) -> Peer {
+        Peer {
+            certificates,
+            address,
+            encrypted,
+            ends: OnceLock::new(),
+        }
+    }
+
+    /// Whether a certificate of this connection has expired since it was opened.
+    pub(crate) fn has_expired(&self) -> bool {
+        let ends = self
+            .ends
+            .get_or_init(|| certificate::end_of(&self.certificates));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |time| time.as_secs());
+        i64::try_from(now).unwrap_or(i64::MAX) > *ends
+    }
 }
 
 /// What a request shows of its sender.
@@ -34,6 +63,18 @@ pub struct Evidence<'a> {
     pub headers: &'a HeaderMap,
     /// What the connection proved.
     pub peer: &'a Peer,
+    /// The objects of the server, such as service accounts.
+    pub objects: &'a dyn World,
+}
+
+/// A user known by a bearer token.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TokenUser {
+    /// The user.
+    pub user: User,
+    /// For which of the audiences that were asked for the token is good; nothing if the token has no audiences, which
+    /// makes it good for the API server only.
+    pub audiences: Option<Vec<Str>>,
 }
 
 /// Credentials were shown and are no good; the text goes to the log, never to the client.
@@ -47,6 +88,17 @@ pub trait Authenticator: Send + Sync {
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>>;
+
+    /// Whose bearer token this is, for a TokenReview: nothing when the token is not of this sort. `audiences` is empty
+    /// when the question is about the API server itself.
+    fn review_token<'a>(
+        &'a self,
+        _token: &'a str,
+        _audiences: &'a [Str],
+        _objects: &'a dyn World,
+    ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Who a whole connection belongs to, where that is known before the first request.
     fn of_connection(&self, _peer: &Peer) -> Option<Result<User, BadCredentials>> {
@@ -90,6 +142,32 @@ impl FirstOf {
         match failure {
             Some(bad) => Err(bad),
             None => Ok(None),
+        }
+    }
+
+    /// Whose bearer token this is.
+    pub(crate) async fn review_token(
+        &self,
+        token: &str,
+        audiences: &[Str],
+        objects: &dyn World,
+    ) -> Result<Option<TokenUser>, BadCredentials> {
+        let mut failures = Vec::new();
+        for authenticator in &self.0 {
+            match authenticator.review_token(token, audiences, objects).await {
+                Ok(Some(found)) => {
+                    return Ok(Some(TokenUser {
+                        user: authenticated(found.user),
+                        audiences: found.audiences,
+                    }));
+                }
+                Ok(None) => {}
+                Err(BadCredentials(why)) => failures.push(why),
+            }
+        }
+        match failures.is_empty() {
+            true => Ok(None),
+            false => Err(BadCredentials(failures.join(", "))),
         }
     }
 }

@@ -27,5 +27,5 @@ mod verbs;
 
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
-pub use server::{Server, ServerBuilder};
+pub use server::{Page, Server, ServerBuilder};
 pub use tls::{ClientIdentity, Tls, TlsError};

@@ -4,6 +4,7 @@ mod builder;
 mod documents;
 mod health;
 mod listen;
+mod pages;
 mod paths;
 mod serve;
 pub(crate) mod state;
@@ -11,6 +12,7 @@ pub(crate) mod state;
 pub use builder::{BuildError, ServerBuilder};
 pub use health::Check;
 pub use listen::ListenError;
+pub use pages::Page;
 pub use serve::Door;
 
 use crate::kinds::catalog::Catalog;

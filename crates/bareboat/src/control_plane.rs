@@ -6,7 +6,7 @@ use bareboat_api::kind::SubresourceRole;
 use bareboat_api::{Kind, Value};
 use bareboat_builtin::admission::{
     CertificateSubject, ClaimGrowth, Completion, DefaultClass, LimitRanger, NamespaceLifecycle,
-    PodResize, Priority, RuntimeClass,
+    PodResize, Priority, RuntimeClass, SigningRequests,
 };
 use bareboat_builtin::services::{self, Claims, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
@@ -150,6 +150,7 @@ impl ControlPlane for ServerBuilder {
             .install(self)
             .mutator(NamespaceLifecycle)
             .validator(CertificateSubject)
+            .validator(SigningRequests)
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);
         if profile == Profile::Full {

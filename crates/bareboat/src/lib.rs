@@ -26,6 +26,7 @@
 //! | [`typed`] | kinds from Rust structs |
 //! | [`control_plane`] | everything `bareboat serve` serves |
 //! | [`rbac`] | roles and bindings that decide |
+//! | [`service_accounts`] | tokens of service accounts |
 //! | `client`, with the feature `kube` | clients of kube-rs without a socket |
 //! | re-exports | the server, the store, the vocabulary |
 
@@ -35,6 +36,7 @@ pub mod control_plane;
 pub mod prelude;
 pub mod rbac;
 mod reviews;
+pub mod service_accounts;
 pub mod typed;
 
 pub use bareboat_api as api;

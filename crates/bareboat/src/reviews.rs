@@ -4,6 +4,7 @@ use bareboat_api::kind::{Kind, User};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Str, Value, value};
 use bareboat_server::Computed;
+use bareboat_server::authn::BadCredentials;
 use bareboat_server::authz::{Decision, UserRules};
 use bareboat_server::kinds::computed::Question;
 use bareboat_server::request::info::RequestInfo;
@@ -62,14 +63,32 @@ async fn token((question, mut review): (Question, Object)) -> Result<Object, Sta
             "token is required for TokenReview in authentication",
         ));
     }
+    let audiences: Vec<Str> = review
+        .at(&["spec", "audiences"])
+        .and_then(Value::as_array)
+        .unwrap_or(&[])
+        .iter()
+        .filter_map(Value::as_str)
+        .map(Str::new)
+        .collect();
     let mut status = Map::new();
-    match question.access.who(&token).await {
-        Some(user) => {
+    match question.access.who(&token, &audiences).await {
+        Ok(Some(found)) => {
             status.insert("authenticated", Value::Bool(true));
-            status.insert("user", user_info(&user));
+            status.insert("user", user_info(&found.user));
+            if let Some(audiences) = found.audiences.filter(|list| !list.is_empty()) {
+                status.insert("audiences", audiences.into_iter().collect::<Value>());
+            }
         }
-        None => {
+        Ok(None) => {
             status.insert("user", Value::object());
+        }
+        Err(BadCredentials(why)) => {
+            status.insert("user", Value::object());
+            status.insert(
+                "error",
+                Value::from(format!("[invalid bearer token, {why}]")),
+            );
         }
     }
     // The answer need not repeat a secret.

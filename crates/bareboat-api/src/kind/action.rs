@@ -97,6 +97,9 @@ pub trait Hands: Send + Sync {
     /// An object.
     fn get(&self, place: Place<'_>) -> Option<Object>;
 
+    /// Sends a warning with the answer.
+    fn warn(&self, _text: String) {}
+
     /// All objects of a kind in a namespace.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Object>;
 

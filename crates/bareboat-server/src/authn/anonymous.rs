@@ -26,7 +26,24 @@ impl Authenticator for Anonymous {
 mod tests {
     use super::*;
     use crate::authn::Peer;
+    use bareboat_api::Object;
+    use bareboat_api::admission::{Brief, World};
     use http::{HeaderMap, HeaderValue};
+
+    /// A server without objects.
+    struct Nothing;
+
+    impl World for Nothing {
+        fn brief(&self, _: &str, _: &str, _: &str) -> Option<Brief> {
+            None
+        }
+        fn get(&self, _: &str, _: &str, _: &str) -> Option<Object> {
+            None
+        }
+        fn list(&self, _: &str, _: &str) -> Vec<Object> {
+            Vec::new()
+        }
+    }
 
     #[tokio::test]
     async fn only_those_without_credentials_are_anonymous() {
@@ -37,6 +54,7 @@ mod tests {
                 let evidence = Evidence {
                     headers: &headers,
                     peer: &peer,
+                    objects: &Nothing,
                 };
                 let found = Anonymous.authenticate(&evidence).await;
                 found

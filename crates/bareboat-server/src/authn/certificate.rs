@@ -49,6 +49,15 @@ impl Authenticator for ClientCertificates {
     }
 }
 
+/// When the first of some certificates ends, in seconds since 1970. One that cannot be read has ended.
+pub(super) fn end_of(certificates: &[CertificateDer<'_>]) -> i64 {
+    let ends = certificates.iter().map(|certificate| {
+        X509Certificate::from_der(certificate)
+            .map_or(0, |(_, parsed)| parsed.validity().not_after.timestamp())
+    });
+    ends.min().unwrap_or(i64::MAX)
+}
+
 /// The user a certificate names.
 pub fn user_of_certificate(certificate: &CertificateDer<'_>) -> Result<User, BadCredentials> {
     let (_, parsed) = X509Certificate::from_der(certificate)

@@ -1,7 +1,8 @@
 //! Bearer tokens from a file: `token,user,uid,"group1,group2"` a line.
 
-use super::{Authenticator, BadCredentials, Evidence};
+use super::{Authenticator, BadCredentials, Evidence, TokenUser};
 use bareboat_api::Str;
+use bareboat_api::admission::World;
 use bareboat_api::kind::{BoxFuture, User};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -116,10 +117,23 @@ impl Authenticator for StaticTokens {
             }
         })
     }
+
+    fn review_token<'a>(
+        &'a self,
+        token: &'a str,
+        _audiences: &'a [Str],
+        _objects: &'a dyn World,
+    ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
+        let found = self.0.get(&digest(token)).map(|user| TokenUser {
+            user: user.clone(),
+            audiences: None,
+        });
+        Box::pin(std::future::ready(Ok(found)))
+    }
 }
 
 /// The bearer token of a request.
-pub(crate) fn bearer(headers: &http::HeaderMap) -> Option<&str> {
+pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
     let text = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = text.trim().split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()).then(|| token.trim())

@@ -1,10 +1,11 @@
 //! Kinds without a store: a program answers, and the verbs it has are the verbs served.
 
 use super::connector::{self, Program, Visit};
-use crate::authn::{self, Evidence, FirstOf, Peer};
+use crate::authn::{BadCredentials, FirstOf, TokenUser};
 use crate::authz::{self, Authorizer, Decision, UserRules};
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
+use bareboat_api::admission::World;
 use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
 use bareboat_api::{Object, Status, Str, Value, value};
 use std::sync::Arc;
@@ -32,21 +33,20 @@ pub struct Question {
 pub struct Access {
     pub(crate) authn: FirstOf,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) objects: Arc<dyn World>,
 }
 
 impl Access {
-    /// Who shows a bearer token; nothing when nobody is known by it.
-    pub async fn who(&self, token: &str) -> Option<User> {
-        let mut headers = http::HeaderMap::new();
-        let value = http::HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-        headers.insert(http::header::AUTHORIZATION, value);
-        let peer = Peer::default();
-        let evidence = Evidence {
-            headers: &headers,
-            peer: &peer,
-        };
-        let found = self.authn.authenticate(&evidence).await.ok()??;
-        Some(authn::authenticated(found))
+    /// Whose bearer token this is, and for which of the audiences it is good; the API server is meant when none is
+    /// named. An error says why a token is refused.
+    pub async fn who(
+        &self,
+        token: &str,
+        audiences: &[Str],
+    ) -> Result<Option<TokenUser>, BadCredentials> {
+        self.authn
+            .review_token(token, audiences, self.objects.as_ref())
+            .await
     }
 
     /// Whether a user may do something, and why.

@@ -3,6 +3,7 @@
 use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
+use super::pages::Page;
 use super::state::{Ending, Limits, State, UnderWay};
 use crate::admission::Chain;
 use crate::authn::{Authenticator, FirstOf};
@@ -20,9 +21,10 @@ use crate::protobuf::{Lookup, MetaMessages};
 use crate::proxy::Proxy;
 use crate::tls::ClientIdentity;
 use bareboat_api::admission::{Mutator, Validator};
-use bareboat_api::kind::Kind;
+use bareboat_api::kind::{Kind, Subresource};
 use bareboat_api::{Str, Value};
 use bareboat_storage::{MemoryBackend, Observer, OpenError, Store, StoreOptions};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +94,7 @@ pub struct ServerBuilder {
     messages: Option<Messages>,
     descriptions: Option<Descriptions>,
     checks: Vec<(String, Check)>,
+    pages: BTreeMap<String, Page>,
     observers: Vec<(String, Arc<dyn Observer>)>,
     limits: Limits,
     inflight: (usize, usize),
@@ -114,6 +117,7 @@ impl Default for ServerBuilder {
             messages: None,
             descriptions: None,
             checks: Vec::new(),
+            pages: BTreeMap::new(),
             observers: Vec::new(),
             limits: Limits {
                 request: Duration::from_secs(60),
@@ -176,6 +180,27 @@ impl ServerBuilder {
     #[must_use]
     pub fn computed(mut self, computed: Computed) -> Self {
         self.computed.push(computed);
+        self
+    }
+
+    /// Adds a subresource to every version of a kind that was added before this. It takes the place of one with the same
+    /// name. A kind that is not there is left out: profiles differ in the kinds they have.
+    #[must_use]
+    pub fn subresource(mut self, group: &str, plural: &str, part: &Subresource) -> Self {
+        let kinds = self.kinds.iter_mut();
+        for kind in kinds.filter(|kind| kind.group == group && kind.names.plural == plural) {
+            for version in &mut kind.versions {
+                version.subresources.retain(|known| known.name != part.name);
+                version.subresources.push(part.clone());
+            }
+        }
+        self
+    }
+
+    /// Serves a document at a path that is not a resource, such as `/.well-known/openid-configuration`.
+    #[must_use]
+    pub fn page(mut self, path: &str, page: Page) -> Self {
+        self.pages.insert(path.to_owned(), page);
         self
     }
 
@@ -360,6 +385,7 @@ impl ServerBuilder {
                 metrics: Metrics::default(),
                 documents: Documents::new(sources),
                 health,
+                pages: self.pages,
                 limits: self.limits,
                 version: self.version,
                 under_way,

@@ -112,11 +112,7 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
 async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, tls: Option<Tls>) {
     let stream = Socket::of(stream);
     let Some(tls) = tls else {
-        let peer = Peer {
-            certificates: Vec::new(),
-            address: Some(address),
-            encrypted: false,
-        };
+        let peer = Peer::new(Vec::new(), Some(address), false);
         return http(state, stream, peer, false).await;
     };
     let handshake = TlsAcceptor::from(tls.config.clone()).accept(stream);
@@ -139,11 +135,7 @@ async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, t
     http(
         state,
         stream,
-        Peer {
-            certificates,
-            address: Some(address),
-            encrypted: true,
-        },
+        Peer::new(certificates, Some(address), true),
         http2,
     )
     .await;

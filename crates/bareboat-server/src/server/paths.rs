@@ -39,14 +39,20 @@ pub(super) async fn answer(state: &Arc<State>, ask: &Ask) -> Result<Response, St
     if let Some(response) = state.health.answer(path, &ask.query) {
         return Ok(response);
     }
-    let known = matches!(
-        trimmed,
-        "" | "/index.html" | "/version" | "/metrics" | "/api" | "/apis"
-    ) || ["/api/", "/apis/", "/openapi/"]
-        .iter()
-        .any(|root| trimmed.starts_with(root));
+    let page = state.pages.get(trimmed);
+    let known = page.is_some()
+        || matches!(
+            trimmed,
+            "" | "/index.html" | "/version" | "/metrics" | "/api" | "/apis"
+        )
+        || ["/api/", "/apis/", "/openapi/"]
+            .iter()
+            .any(|root| trimmed.starts_with(root));
     if known && ask.method != Method::GET && ask.method != Method::HEAD {
         return Err(Status::method_not_allowed());
+    }
+    if let Some(page) = page {
+        return Ok(page.answer());
     }
     let response = match trimmed {
         "" | "/index.html" => {

@@ -219,9 +219,19 @@ async fn authenticate(
         Door::Socket { peer, user } => (peer, user),
     };
     if let Some(Ok(user)) = connection {
+        // A connection may outlive the certificate it was opened with.
+        if peer.has_expired() {
+            tracing::info!(user = %user.name, "a client certificate has expired");
+            return Err(Status::unauthorized().into());
+        }
         return Ok(user.clone());
     }
-    let found = state.authn.authenticate(&Evidence { headers, peer }).await;
+    let evidence = Evidence {
+        headers,
+        peer,
+        objects: state,
+    };
+    let found = state.authn.authenticate(&evidence).await;
     match found {
         Ok(Some(user)) => Ok(Arc::new(authn::authenticated(user))),
         Ok(None) if paths::is_public(&info.path) => Ok(Arc::new(authn::anonymous())),

@@ -2,6 +2,7 @@
 
 use super::documents::Documents;
 use super::health::Health;
+use super::pages::Page;
 use crate::admission::Chain;
 use crate::authn::FirstOf;
 use crate::authz::{self, Authorizer};
@@ -16,6 +17,7 @@ use bareboat_api::admission::{Brief, Right, World};
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::{Object, Str};
 use bareboat_storage::Store;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -45,6 +47,7 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     pub(crate) documents: Documents,
     pub(crate) health: Health,
+    pub(crate) pages: BTreeMap<String, Page>,
     pub(crate) limits: Limits,
     /// What `/version` says.
     pub(crate) version: bareboat_api::Value,

@@ -161,6 +161,10 @@ impl Lent<'_> {
 }
 
 impl Hands for Lent<'_> {
+    fn warn(&self, text: String) {
+        self.call.ask.warnings.add(text);
+    }
+
     fn get(&self, at: Place<'_>) -> Option<Object> {
         let served = self.served(at.group, at.resource)?;
         let entry = served.resource().get(&served.key(at.namespace, at.name))?;

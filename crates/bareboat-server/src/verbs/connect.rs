@@ -112,7 +112,7 @@ fn check(kind: &Kind, ask: &Ask) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn question(state: &State, ask: &Ask) -> Question {
+pub(super) fn question(state: &Arc<State>, ask: &Ask) -> Question {
     let info = &ask.info;
     Question {
         user: ask.user.clone(),
@@ -123,6 +123,7 @@ pub(super) fn question(state: &State, ask: &Ask) -> Question {
         access: Access {
             authn: state.authn.clone(),
             authorizer: state.authorizer.clone(),
+            objects: state.clone(),
         },
     }
 }

@@ -33,6 +33,7 @@ mod services;
 mod socket;
 mod subresources;
 mod support;
+mod tokens;
 mod transcripts;
 mod vectors;
 mod warnings;

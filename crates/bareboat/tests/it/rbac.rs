@@ -360,3 +360,67 @@ async fn default_roles_are_repaired_at_the_next_start() {
         "nothing to repair, nothing written"
     );
 }
+
+#[tokio::test]
+async fn approving_and_signing_need_the_right_for_the_signer() {
+    let server = server().await;
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let key = rcgen::KeyPair::generate().unwrap();
+    let wish = rcgen::CertificateParams::new(["a.example.com".to_owned()]).unwrap();
+    let wish = wish.serialize_request(&key).unwrap().pem().unwrap();
+    let wish = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, wish);
+    let body = json!({"metadata": {"name": "a"}, "spec": {
+        "request": wish, "signerName": "example.com/yard", "usages": ["client auth"]}});
+    let created = server.post(requests, &body).await.expect(201).json();
+    let rules = |signers: &[&str]| {
+        json!([
+            {"verbs": ["get", "update", "patch"], "apiGroups": ["certificates.k8s.io"],
+             "resources": ["certificatesigningrequests/approval", "certificatesigningrequests/status"]},
+            {"verbs": ["approve"], "apiGroups": ["certificates.k8s.io"], "resources": ["signers"],
+             "resourceNames": signers},
+        ])
+    };
+    let roles = format!("{RBAC}/clusterroles");
+    server
+        .post(&roles, &role("approver", rules(&["example.org/*"])))
+        .await
+        .expect(201);
+    server
+        .post(
+            &format!("{RBAC}/clusterrolebindings"),
+            &binding("approver", "approver", "ann"),
+        )
+        .await
+        .expect(201);
+    let ann = AsUser(&server, user("ann", &[]));
+    let mut approved = created.clone();
+    approved["status"] =
+        json!({"conditions": [{"type": "Approved", "status": "True", "reason": "r"}]});
+    let approval = format!("{requests}/a/approval");
+    let approve = || ann.send("PUT", &approval, "application/json", &approved);
+    assert_eq!(
+        approve().await.expect(403).status().2,
+        "certificatesigningrequests.certificates.k8s.io \"a\" is forbidden: user not permitted to approve requests with \
+         signerName \"example.com/yard\""
+    );
+    server
+        .put(
+            &format!("{roles}/approver"),
+            &role("approver", rules(&["example.com/*"])),
+        )
+        .await
+        .expect(200);
+    approve().await.expect(200);
+    let sign =
+        json!({"status": {"conditions": [{"type": "Failed", "status": "True", "reason": "r"}]}});
+    let status = format!("{requests}/a/status");
+    let refused = ann
+        .send("PATCH", &status, JSON_PATCH, &sign)
+        .await
+        .expect(403);
+    assert!(
+        refused.text().contains("not permitted to sign"),
+        "{}",
+        refused.text()
+    );
+}

@@ -104,3 +104,54 @@ fn roles_decide_what_a_user_may_do_and_may_give_away() {
     kubectl.gives("delete rolebinding ann");
     kubectl.refuses("get cm --as=ann", &["orbidden"]);
 }
+
+#[test]
+fn a_service_account_uses_the_token_that_was_made_for_it() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.gives("create serviceaccount robot");
+    kubectl.gives("create role reader --verb=get,list --resource=configmaps");
+    kubectl.gives("create rolebinding robot --role=reader --serviceaccount=default:robot");
+    let token = kubectl.gives("create token robot --duration=15m");
+    let token = token.trim();
+    // No client certificate: the token alone says who asks.
+    let server = kubectl.gives("config view -o 'jsonpath={.clusters[0].cluster.server}'");
+    let authority = kubectl.home.data().join("certificates/ca.crt");
+    let with = |line: &str, token: &str| {
+        format!(
+            "--kubeconfig=/dev/null --server={server} --certificate-authority={} --token={token} {line}",
+            authority.display()
+        )
+    };
+    kubectl.says(
+        &with("auth whoami", token),
+        &[
+            "system:serviceaccount:default:robot",
+            "system:serviceaccounts:default",
+        ],
+    );
+    kubectl.says(&with("get cm", token), &["kube-root-ca.crt"]);
+    kubectl.refuses(&with("get secrets", token), &["orbidden"]);
+    kubectl.says(
+        &with("get --raw /openid/v1/jwks", token),
+        &["\"alg\":\"ES256\""],
+    );
+    kubectl.gives("create secret generic held");
+    let bound =
+        kubectl.gives("create token robot --bound-object-kind=Secret --bound-object-name=held");
+    kubectl.says(&with("get cm", bound.trim()), &["kube-root-ca.crt"]);
+    kubectl.gives("delete secret held");
+    kubectl.refuses(&with("get cm", bound.trim()), &["Unauthorized"]);
+    kubectl.refuses(&with("get cm", &format!("{token}x")), &["Unauthorized"]);
+    // The key is kept over restarts.
+    let kubectl = kubectl.restarted();
+    let server = kubectl.gives("config view -o 'jsonpath={.clusters[0].cluster.server}'");
+    let again = format!(
+        "--kubeconfig=/dev/null --server={server} --certificate-authority={} --token={token} get cm",
+        authority.display()
+    );
+    kubectl.says(&again, &["kube-root-ca.crt"]);
+    kubectl.gives("delete serviceaccount robot");
+    kubectl.refuses(&again, &["Unauthorized"]);
+}

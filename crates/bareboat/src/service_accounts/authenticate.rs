@@ -1,0 +1,201 @@
+//! Accepting tokens: the signature first, then the account and what the token depends on, at every request.
+
+use super::{ServiceAccounts, now};
+use bareboat_api::admission::World;
+use bareboat_api::kind::{BoxFuture, User};
+use bareboat_api::time::Timestamp;
+use bareboat_api::{Object, Str, Value};
+use bareboat_server::authn::{Authenticator, BadCredentials, Evidence, TokenUser, bearer};
+use bareboat_tokens::account::{self, Claims, Reference};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+
+/// How long after its deletion began an object still counts, in seconds.
+const GRACE: i64 = 60;
+
+type Outcome<T> = Result<T, BadCredentials>;
+
+fn bad(why: impl Into<String>) -> BadCredentials {
+    BadCredentials(why.into())
+}
+
+impl ServiceAccounts {
+    /// Whose token this is, if it is good for one of these audiences. Nothing if the token is not ours.
+    fn check(
+        &self,
+        token: &str,
+        audiences: &[Str],
+        objects: &dyn World,
+    ) -> Outcome<Option<TokenUser>> {
+        let keys = self.shared.keys.load();
+        let issuers = &self.shared.settings.issuers;
+        let claims = account::read(token, issuers, &keys.checking, now())
+            .map_err(|error| bad(error.to_string()))?;
+        let Some(claims) = claims else {
+            return Ok(None);
+        };
+        let audiences = self.common_audiences(&claims, audiences)?;
+        let account = objects.get(
+            "core/serviceaccounts",
+            &claims.namespace,
+            &claims.account.name,
+        );
+        let account = account.ok_or_else(|| {
+            bad(format!(
+                "serviceaccounts \"{}\" not found",
+                claims.account.name
+            ))
+        })?;
+        if account.uid() != claims.account.uid {
+            return Err(bad(format!(
+                "service account UID ({}) does not match claim ({})",
+                account.uid(),
+                claims.account.uid
+            )));
+        }
+        if is_gone(&account) {
+            return Err(bad(format!(
+                "service account {}/{} has been deleted",
+                claims.namespace, claims.account.name
+            )));
+        }
+        match claims.legacy {
+            true => check_secret(token, &claims, objects)?,
+            false => check_bound(&claims, objects)?,
+        }
+        Ok(Some(TokenUser {
+            user: user(&claims),
+            audiences: Some(audiences),
+        }))
+    }
+
+    /// The audiences that are both wanted and in the token.
+    fn common_audiences(&self, claims: &Claims, wanted: &[Str]) -> Outcome<Vec<Str>> {
+        let own = &self.shared.audiences;
+        let wanted = if wanted.is_empty() { own } else { wanted };
+        // Tokens without audiences are for the API server.
+        let held = match claims.audiences.is_empty() {
+            true => own.as_slice(),
+            false => claims.audiences.as_slice(),
+        };
+        let common: Vec<Str> = wanted
+            .iter()
+            .filter(|audience| held.contains(audience))
+            .cloned()
+            .collect();
+        if common.is_empty() {
+            let list = |audiences: &[Str]| {
+                let quoted: Vec<String> = audiences
+                    .iter()
+                    .map(|audience| bareboat_api::field::go_quote(audience))
+                    .collect();
+                format!("[{}]", quoted.join(" "))
+            };
+            return Err(bad(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                list(held),
+                list(wanted)
+            )));
+        }
+        Ok(common)
+    }
+}
+
+/// Whether the deletion of an object began long enough ago.
+fn is_gone(object: &Object) -> bool {
+    object
+        .deletion_timestamp()
+        .and_then(|text| Timestamp::parse(text).ok())
+        .is_some_and(|begun| begun.seconds.saturating_add(GRACE) < now())
+}
+
+fn check_bound(claims: &Claims, objects: &dyn World) -> Outcome<()> {
+    let invalidated = || bad("service account token has been invalidated");
+    let check = |store: &str, namespace: &str, reference: &Reference| {
+        let found = objects.get(store, namespace, &reference.name);
+        found
+            .filter(|object| object.uid() == reference.uid && !is_gone(object))
+            .map(|_| ())
+            .ok_or_else(invalidated)
+    };
+    if let Some(secret) = &claims.secret {
+        check("core/secrets", &claims.namespace, secret)?;
+    }
+    match (&claims.pod, &claims.node) {
+        (Some(pod), _) => check("core/pods", &claims.namespace, pod),
+        // The node of a pod is told as information; on its own it must be there.
+        (None, Some(node)) => check("core/nodes", "", node),
+        (None, None) => Ok(()),
+    }
+}
+
+/// A token in a secret is good as long as it is in that secret.
+fn check_secret(token: &str, claims: &Claims, objects: &dyn World) -> Outcome<()> {
+    let invalidated = || bad("token has been invalidated");
+    let name = claims.secret.as_ref().map_or("", |secret| &secret.name);
+    let secret = objects
+        .get("core/secrets", &claims.namespace, name)
+        .ok_or_else(invalidated)?;
+    let stored = secret.at(&["data", "token"]).and_then(Value::as_str);
+    let stored = stored.and_then(|text| STANDARD.decode(text).ok());
+    let stored = stored.ok_or_else(invalidated)?;
+    // Digests are compared, so that the time it takes tells nothing of the token.
+    let same = Sha256::digest(&stored) == Sha256::digest(token.as_bytes());
+    let marked = secret
+        .meta("labels")
+        .and_then(|labels| labels.get("kubernetes.io/legacy-token-invalid-since"));
+    if !same || marked.is_some() || secret.deletion_timestamp().is_some() {
+        return Err(invalidated());
+    }
+    Ok(())
+}
+
+fn user(claims: &Claims) -> User {
+    let mut extra = BTreeMap::new();
+    let mut add = |key: &str, value: String| {
+        extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value]);
+    };
+    if !claims.id.is_empty() {
+        add("credential-id", format!("JTI={}", claims.id));
+    }
+    for (kind, reference) in [("pod", &claims.pod), ("node", &claims.node)] {
+        if let Some(reference) = reference {
+            add(&format!("{kind}-name"), reference.name.to_string());
+            add(&format!("{kind}-uid"), reference.uid.to_string());
+        }
+    }
+    User {
+        name: Str::new(claims.user_name()),
+        uid: claims.account.uid.clone(),
+        groups: vec![
+            Str::const_new("system:serviceaccounts"),
+            Str::new(format!("system:serviceaccounts:{}", claims.namespace)),
+        ],
+        extra,
+    }
+}
+
+impl Authenticator for ServiceAccounts {
+    fn authenticate<'a>(
+        &'a self,
+        evidence: &'a Evidence<'a>,
+    ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
+        let found = match bearer(evidence.headers) {
+            Some(token) => self.check(token, &[], evidence.objects),
+            None => Ok(None),
+        };
+        let found = found.map(|found| found.map(|found| found.user));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn review_token<'a>(
+        &'a self,
+        token: &'a str,
+        audiences: &'a [Str],
+        objects: &'a dyn World,
+    ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
+        Box::pin(std::future::ready(self.check(token, audiences, objects)))
+    }
+}
