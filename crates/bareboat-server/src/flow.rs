@@ -1,14 +1,16 @@
 //! Flow control: how many requests may be under way at once, and how much of bodies may be waited for.
 //!
-//! A seat is for work. While a client takes its time sending a body, its seat is somebody else's, so that any number of
-//! clients that stall keep nobody from writing.
+//! A seat is for work. A request that waits for its body, or for another server, leaves its seat to others, so that any
+//! number of clients or servers that stall keep nobody from working.
 
 use crate::reply::{Response, plain_text};
 use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
+use crate::work;
 use bareboat_api::Status;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -35,15 +37,15 @@ impl Flow {
     }
 
     /// Gives a request a seat, or the answer that sends it away.
-    pub(crate) fn enter(&self, info: &RequestInfo) -> Result<Seat, Box<Response>> {
+    pub(crate) fn enter(&self, info: &RequestInfo) -> Result<Arc<Seat>, Box<Response>> {
         let reads = matches!(info.verb.as_str(), "get" | "list" | "head" | "options");
         let limit = if reads { &self.reading } else { &self.writing };
         match limit.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Seat(Some(Taken {
-                permit,
+            Ok(permit) => Ok(Arc::new(Seat {
+                permit: Mutex::new(Some(permit)),
                 limit: limit.clone(),
                 arriving: self.arriving.clone(),
-            }))),
+            })),
             Err(_) => {
                 let mut response = plain_text(StatusCode::TOO_MANY_REQUESTS, format!("{LATER}\n"));
                 response
@@ -55,30 +57,60 @@ impl Flow {
     }
 }
 
-/// Counts a request among those under way while it is held.
-pub(crate) struct Seat(Option<Taken>);
-
-struct Taken {
-    permit: OwnedSemaphorePermit,
+/// Counts a request among those under way, except while it waits for something outside this server.
+pub(crate) struct Seat {
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
     limit: Arc<Semaphore>,
     arriving: Arc<Semaphore>,
 }
 
 impl Seat {
-    /// For requests that do not count.
-    pub(crate) fn uncounted() -> Seat {
-        Seat(None)
+    /// Lets somebody else have it.
+    fn leave(&self) {
+        let permit = self.permit.lock().take();
+        drop(permit);
+    }
+
+    /// Takes a seat again if one is free.
+    fn take_now(&self) -> Result<(), Status> {
+        let permit = self.limit.clone().try_acquire_owned();
+        *self.permit.lock() = Some(permit.map_err(|_| later())?);
+        Ok(())
+    }
+
+    /// Takes a seat again as soon as one is free, in turn.
+    async fn take(&self) {
+        if self.permit.lock().is_some() {
+            return;
+        }
+        let permit = self.limit.clone().acquire_owned().await;
+        *self.permit.lock() = permit.ok();
     }
 }
 
-/// A body that was not read yet, and the seat of its request.
+fn later() -> Status {
+    Status::too_many_requests(LATER, 1)
+}
+
+/// Waits for another server. The seat of the request that waits is free for others in the meantime.
+pub(crate) async fn away<T>(answer: impl Future<Output = T>) -> T {
+    let Some(seat) = work::seat() else {
+        return answer.await;
+    };
+    seat.leave();
+    let answer = answer.await;
+    seat.take().await;
+    answer
+}
+
+/// A body that was not read yet, and the seat of its request if it counts.
 pub(crate) struct Unread {
     body: RequestBody,
-    seat: Seat,
+    seat: Option<Arc<Seat>>,
 }
 
 impl Unread {
-    pub(crate) fn new(body: RequestBody, seat: Seat) -> Unread {
+    pub(crate) fn new(body: RequestBody, seat: Option<Arc<Seat>>) -> Unread {
         Unread { body, seat }
     }
 
@@ -87,22 +119,21 @@ impl Unread {
         self.body
     }
 
+    /// The seat for a request without a body.
+    pub(crate) fn into_seat(self) -> Option<Arc<Seat>> {
+        self.seat
+    }
+
     /// Reads all of it; what was waited for is carried out on the seat that comes with it.
-    pub(crate) async fn read(self) -> Result<(Bytes, Seat), Status> {
-        let Seat(Some(taken)) = self.seat else {
-            return Ok((self.body.read().await?, Seat::uncounted()));
+    pub(crate) async fn read(self) -> Result<(Bytes, Option<Arc<Seat>>), Status> {
+        let Some(seat) = self.seat else {
+            return Ok((self.body.read().await?, None));
         };
-        let Taken {
-            permit,
-            limit,
-            arriving,
-        } = taken;
-        drop(permit);
-        let later = || Status::too_many_requests(LATER, 1);
+        seat.leave();
         let mut kept: Option<OwnedSemaphorePermit> = None;
         let may_keep = |size: usize| {
             let size = u32::try_from(size).map_err(|_| later())?;
-            let more = arriving.clone().try_acquire_many_owned(size);
+            let more = seat.arriving.clone().try_acquire_many_owned(size);
             let more = more.map_err(|_| later())?;
             match &mut kept {
                 Some(kept) => kept.merge(more),
@@ -111,14 +142,9 @@ impl Unread {
             Ok(())
         };
         let bytes = self.body.read_if(may_keep).await?;
-        let permit = limit.clone().try_acquire_owned().map_err(|_| later())?;
+        seat.take_now()?;
         drop(kept);
-        let seat = Seat(Some(Taken {
-            permit,
-            limit,
-            arriving,
-        }));
-        Ok((bytes, seat))
+        Ok((bytes, Some(seat)))
     }
 }
 

@@ -24,6 +24,7 @@ mod sockets;
 mod tables;
 mod tls;
 mod verbs;
+mod work;
 
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};

@@ -32,11 +32,11 @@ use crate::kinds::served::Served;
 use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
 use crate::server::state::State;
+use crate::work;
 use bareboat_api::Status;
 use bareboat_api::kind::{Kind, SubresourceRole, Verb};
 use http::StatusCode;
 use std::sync::Arc;
-use unstoppable::Unstoppable;
 
 /// Finds who serves a resource and lets them.
 pub(crate) async fn route(
@@ -65,7 +65,7 @@ pub(crate) async fn route(
         .iter()
         .position(|version| version.name == ask.info.version && version.served);
     let Some(version) = version else {
-        return match retired(kind, &ask, body).await {
+        return match retired(&state.threads, kind, &ask, body).await {
             Some(status) => Err(status),
             None => nothing_here(state, &ask),
         };
@@ -95,16 +95,25 @@ fn nothing_here(state: &State, ask: &Ask) -> Result<Response, Status> {
 }
 
 /// 404 for a version that is known to have gone, with what to change in the object that was sent.
-async fn retired(kind: &Kind, ask: &Ask, body: Unread) -> Option<Status> {
+async fn retired(
+    threads: &work::Threads,
+    kind: &Arc<Kind>,
+    ask: &Ask,
+    body: Unread,
+) -> Option<Status> {
     let version = &ask.info.version;
     let mut advice = kind.strategy.advise(version, None)?;
     if matches!(ask.info.verb.as_str(), "create" | "update" | "patch")
         && let Ok((bytes, _seat)) = body.read().await
-        // JSON is YAML, too.
-        && let Ok(parsed) = bareboat_wire::yaml::parse(&bytes)
-        && let Some(better) = kind.strategy.advise(version, Some(&parsed.value))
     {
-        advice = better;
+        let kind = kind.clone();
+        let version = version.clone();
+        let better = threads.compute(bytes.len(), move || {
+            // JSON is YAML, too.
+            let parsed = bareboat_wire::yaml::parse(&bytes).ok()?;
+            kind.strategy.advise(&version, Some(&parsed.value))
+        });
+        advice = better.await.unwrap_or(advice);
     }
     let text = format!("the server could not find the requested resource: {advice}");
     Some(Status::new(404, "NotFound", text).with_details(Default::default()))
@@ -152,14 +161,24 @@ async fn carry_out(
         version,
     });
     let scaled = call.scale_paths();
+    let threads = &state.threads;
     match verb {
-        Verb::Get if scaled.is_none() => get::get(&call).await,
-        Verb::List => list::list(call).await,
+        Verb::Get if scaled.is_none() => {
+            // Most answers are bytes that exist already.
+            if let Some(response) = get::ready(&call)? {
+                return Ok(response);
+            }
+            let get = async move { get::get(&call).await };
+            threads.carry_out(body.into_seat(), get).await
+        }
+        Verb::List => threads.carry_out(body.into_seat(), list::list(call)).await,
         Verb::Watch => watch::watch(call).await,
         other => {
             let (body, seat) = body.read().await?;
-            Unstoppable::new(async move {
-                let _seat = seat;
+            let work = async move {
+                if call.may_be_large(other, &body) {
+                    work::large().await;
+                }
                 if let Some(action) = call.action() {
                     return action::act(&call, action, body).await;
                 }
@@ -173,8 +192,8 @@ async fn carry_out(
                     }
                     _ => delete::delete(&call, body).await,
                 }
-            })
-            .await
+            };
+            threads.carry_out(seat, work).await
         }
     }
 }

@@ -100,6 +100,18 @@ impl Snapshot {
             .map(Slot::entry)
     }
 
+    /// Like [`Snapshot::range_with`], but gives something for every entry that is passed, so that whoever walks past many can
+    /// pause: nothing for one that cannot carry the labels.
+    pub fn walk_with(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        labels: LabelSignature,
+    ) -> impl Iterator<Item = Option<&Arc<Entry>>> {
+        let slots = self.slots(prefix, after);
+        slots.map(move |slot| slot.may_carry(labels).then(|| slot.entry()))
+    }
+
     fn slots(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Slot> {
         let start = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),

@@ -23,6 +23,14 @@ impl Holds {
         self.0.append(&mut more.0);
     }
 
+    /// The same, to be given back when the write is done, whatever becomes of it.
+    pub fn until_done(self) -> Holds {
+        match self.is_empty() {
+            true => self,
+            false => Holds::from(UntilDone(self)),
+        }
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -41,3 +49,8 @@ impl<H: Hold + 'static> From<H> for Holds {
         Holds(vec![Box::new(hold)])
     }
 }
+
+/// Gives back all it holds, also when the write happened.
+struct UntilDone(#[allow(dead_code, reason = "held, not read")] Holds);
+
+impl Hold for UntilDone {}

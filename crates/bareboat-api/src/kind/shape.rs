@@ -78,6 +78,11 @@ pub trait Shape: Send + Sync {
         self.default(object);
     }
 
+    /// Whether bringing even a small object into form, or checking it, may take long.
+    fn may_take_long(&self) -> bool {
+        false
+    }
+
     /// Changes whenever [`Shape::reshape`] may give another result; 0 when stored bytes are
     /// always as they should be.
     fn fingerprint(&self) -> u64 {

@@ -37,7 +37,7 @@ async fn a_seat_is_free_while_its_body_arrives_and_taken_when_it_is_there() {
     let seat = flow.enter(&write()).ok().unwrap();
     assert!(flow.enter(&write()).is_err());
     let (sender, body) = body();
-    let reading = tokio::spawn(Unread::new(body, seat).read());
+    let reading = tokio::spawn(Unread::new(body, Some(seat)).read());
     while flow.writing.available_permits() == 0 {
         tokio::task::yield_now().await;
     }
@@ -59,7 +59,7 @@ async fn whoever_finds_no_seat_for_a_whole_body_is_sent_away() {
     let flow = flow(1, 100);
     let seat = flow.enter(&write()).ok().unwrap();
     let (sender, body) = body();
-    let reading = tokio::spawn(Unread::new(body, seat).read());
+    let reading = tokio::spawn(Unread::new(body, Some(seat)).read());
     while flow.writing.available_permits() == 0 {
         tokio::task::yield_now().await;
     }
@@ -77,7 +77,7 @@ async fn what_arrives_is_kept_within_a_budget() {
         pieces
             .into_iter()
             .for_each(|piece| sender.try_send(piece).unwrap());
-        Unread::new(body, flow.enter(&write()).ok().unwrap()).read()
+        Unread::new(body, flow.enter(&write()).ok()).read()
     };
     // The first piece is there anyway.
     let (bytes, _) = read(["0123456789", "01234", "01234"]).await.ok().unwrap();
@@ -87,4 +87,30 @@ async fn what_arrives_is_kept_within_a_budget() {
     assert_eq!(status.code, 429);
     assert_eq!(flow.arriving.available_permits(), 10);
     assert_eq!(flow.writing.available_permits(), 2);
+}
+
+#[tokio::test]
+async fn a_seat_is_free_while_its_request_waits_for_another_server() {
+    let flow = flow(1, 100);
+    let seat = flow.enter(&write()).ok().unwrap();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let (threads, writing) = (work::Threads::new(), flow.writing.clone());
+    let waiting = tokio::spawn(async move {
+        let work = async move {
+            let answer = away(answered).await.unwrap();
+            (answer, writing.available_permits())
+        };
+        threads.carry_out(Some(seat), work).await
+    });
+    while flow.writing.available_permits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let other = flow.enter(&write()).ok().unwrap();
+    answer.send(7).unwrap();
+    // Back from there it waits for its turn.
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    drop(other);
+    assert_eq!(waiting.await.unwrap(), (7, 0));
+    assert_eq!(flow.writing.available_permits(), 1);
 }

@@ -1,7 +1,7 @@
 //! A kind that is being served: its data, its place in the store, and what is known of each version.
 
 use super::connector::{Connection, Connections};
-use bareboat_api::kind::{Conversion, Kind, Verbs, Version};
+use bareboat_api::kind::{Conversion, Hold, Holds, Kind, Verbs, Version};
 use bareboat_api::{Object, Status, Str};
 use bareboat_storage::{Entry, Resource, Store};
 use parking_lot::Mutex;
@@ -27,6 +27,11 @@ pub struct Served {
     turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
     connections: Connections,
 }
+
+/// The turn of a write.
+struct Turn(#[allow(dead_code, reason = "held, not read")] OwnedMutexGuard<()>);
+
+impl Hold for Turn {}
 
 /// What is computed once for each version.
 pub(crate) struct VersionFacts {
@@ -85,8 +90,10 @@ impl Served {
     }
 
     /// Waits for the turn of a write among those that must not happen at once; it lasts until the result is dropped.
-    pub(crate) async fn turn(&self, object: &Object) -> Option<OwnedMutexGuard<()>> {
-        let word = self.kind.strategy.turn(object)?;
+    pub(crate) async fn turn(&self, object: &Object) -> Holds {
+        let Some(word) = self.kind.strategy.turn(object) else {
+            return Holds::default();
+        };
         let turn = {
             let mut turns = self.turns.lock();
             match turns.get(word).and_then(Weak::upgrade) {
@@ -99,7 +106,7 @@ impl Served {
                 }
             }
         };
-        Some(turn.lock_owned().await)
+        Holds::from(Turn(turn.lock_owned().await))
     }
 
     /// The same, with somebody who answers for subresources that are connections.
@@ -176,6 +183,11 @@ impl Served {
         let versions = &self.kind.versions;
         let named = versions.iter().position(|version| version.name == name);
         named.or_else(|| self.stored_version()).unwrap_or(0)
+    }
+
+    /// Whether objects of this kind define other kinds: then even a small one may take long to check.
+    pub(crate) fn defines_kinds(&self) -> bool {
+        self.kind.store == super::custom::STORE
     }
 
     pub(crate) fn incarnation(&self) -> u32 {

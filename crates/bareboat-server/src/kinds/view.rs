@@ -5,6 +5,7 @@
 
 use super::served::{Served, parse_entry, parse_object};
 use crate::request::negotiate::Media;
+use crate::work::{self, Pace};
 use bareboat_api::kind::{Conversion, ConvertError};
 use bareboat_api::{Object, Status, Value};
 use bareboat_storage::{Entry, VariantKey};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 
 /// How many objects a remote converter is sent at a time.
 pub(crate) const CONVERT_AT_ONCE: usize = 200;
-/// How many objects are converted in this process before others get their turn.
-const YIELD_AFTER: usize = 16;
+/// What it costs to convert an object in this process, in bytes of work.
+const CONVERT: usize = 16 * 1024;
 
 impl Served {
     /// The bytes of an object in a version, if they need no conversion or were converted before.
@@ -25,6 +26,11 @@ impl Served {
             return Some(entry.json().clone());
         }
         entry.variant(self.variant(version, media))
+    }
+
+    /// Whether the JSON of an object in a version is there already.
+    pub(crate) fn is_ready(&self, entry: &Arc<Entry>, version: usize) -> bool {
+        self.in_shape(entry, version) || self.ready(entry, version, Media::Json).is_some()
     }
 
     /// Whether the stored bytes are what this version shows.
@@ -93,15 +99,24 @@ impl Served {
         let missing: Vec<usize> = (0..entries.len())
             .filter(|at| rendered[*at].is_none())
             .collect();
+        let size = missing.iter().map(|at| entries[*at].json().len()).sum();
+        work::maybe_large(size).await;
+        let mut pace = Pace::new();
         for part in missing.chunks(CONVERT_AT_ONCE) {
             let mut objects = Vec::with_capacity(part.len());
             for at in part {
+                if pace.spend(entries[*at].json().len()) {
+                    work::turn().await;
+                }
                 objects.push(parse_entry(&entries[*at])?);
             }
             let objects = self.show_all(objects, version).await?;
             for (at, object) in part.iter().zip(objects) {
-                let bytes = self.encode(&object, version, media)?;
                 let entry = &entries[*at];
+                if pace.spend(entry.json().len()) {
+                    work::turn().await;
+                }
+                let bytes = self.encode(&object, version, media)?;
                 if media != Media::Protobuf && bytes == entry.json() {
                     // Loaded from the log under an unknown schema and found to be in shape.
                     entry.set_shape(self.facts(version).fingerprint);
@@ -155,6 +170,10 @@ impl Served {
     /// Stored objects as objects of a version: today's form, then converted.
     async fn show_all(&self, objects: Vec<Object>, version: usize) -> Result<Vec<Object>, Status> {
         let wanted = &self.facts(version).api_version;
+        // Schemas are compiled when they are needed.
+        if self.version(version).shape.may_take_long() {
+            work::large().await;
+        }
         let mut same = Vec::new();
         let mut other = Vec::new();
         for (at, mut object) in objects.into_iter().enumerate() {
@@ -235,9 +254,14 @@ impl Served {
             }
             Conversion::Pure(convert) => {
                 let mut done = Vec::with_capacity(objects.len());
-                for (at, object) in objects.into_iter().enumerate() {
-                    if at % YIELD_AFTER == YIELD_AFTER - 1 {
-                        tokio::task::yield_now().await;
+                // Expressions may cost far more than the object has bytes.
+                if self.kind.custom {
+                    work::large().await;
+                }
+                let mut pace = Pace::new();
+                for object in objects {
+                    if pace.spend(CONVERT) {
+                        work::turn().await;
                     }
                     let live = live.map(Object::value);
                     done.push(convert(object.into(), api_version, live).map_err(failed)?);

@@ -3,6 +3,8 @@
 use super::Response;
 use super::body::{Body, Stream};
 use crate::request::body::BodyError;
+use crate::work::{LARGE, Threads};
+use bareboat_api::kind::BoxFuture;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -14,11 +16,17 @@ use std::task::{Context, Poll};
 
 /// Smaller answers cost more to compress than to send.
 pub(crate) const THRESHOLD: usize = 128 * 1024;
+/// How much is compressed at a time.
+const PIECE: usize = 256 * 1024;
 
 /// Compresses a large answer if the client asked for it.
 ///
 /// A stream counts as large: whoever makes one has found it to be.
-pub(crate) fn compress_if_wanted(request: &HeaderMap, response: Response) -> Response {
+pub(crate) fn compress_if_wanted(
+    request: &HeaderMap,
+    response: Response,
+    threads: &Threads,
+) -> Response {
     let large = match response.body().as_full() {
         Some(bytes) => bytes.len() > THRESHOLD,
         None => !response.body().is_end_stream(),
@@ -33,10 +41,11 @@ pub(crate) fn compress_if_wanted(request: &HeaderMap, response: Response) -> Res
         .append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     head.headers.remove(header::CONTENT_LENGTH);
     let inner: Stream = Box::pin(body);
-    let encoder = GzEncoder::new(Vec::new(), Compression::new(1));
     let body = Body::stream(Gzip {
         inner,
-        encoder: Some(encoder),
+        rest: Bytes::new(),
+        stage: Stage::Ready(GzEncoder::new(Vec::new(), Compression::new(1))),
+        threads: threads.clone(),
     });
     http::Response::from_parts(head, body)
 }
@@ -53,7 +62,35 @@ fn accepts(request: &HeaderMap) -> bool {
 
 struct Gzip {
     inner: Stream,
-    encoder: Option<GzEncoder<Vec<u8>>>,
+    /// What is still to be compressed of the last frame.
+    rest: Bytes,
+    stage: Stage,
+    threads: Threads,
+}
+
+type Encoder = GzEncoder<Vec<u8>>;
+
+enum Stage {
+    Ready(Encoder),
+    /// A large piece is being compressed, where that keeps nobody waiting.
+    Compressing(BoxFuture<'static, std::io::Result<Encoder>>),
+    Ended,
+}
+
+impl Gzip {
+    /// Begins to compress the next piece.
+    fn compress(&mut self, mut encoder: Encoder) -> std::io::Result<Stage> {
+        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+        if piece.len() <= LARGE {
+            encoder.write_all(&piece)?;
+            return Ok(Stage::Ready(encoder));
+        }
+        let threads = self.threads.clone();
+        Ok(Stage::Compressing(Box::pin(async move {
+            let compress = move || encoder.write_all(&piece).map(|()| encoder);
+            threads.compute(PIECE, compress).await
+        })))
+    }
 }
 
 impl http_body::Body for Gzip {
@@ -65,27 +102,38 @@ impl http_body::Body for Gzip {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
-            let Some(mut encoder) = self.encoder.take() else {
-                return Poll::Ready(None);
+            let mut encoder = match std::mem::replace(&mut self.stage, Stage::Ended) {
+                Stage::Ended => return Poll::Ready(None),
+                Stage::Ready(encoder) => encoder,
+                Stage::Compressing(mut work) => match work.as_mut().poll(cx) {
+                    Poll::Ready(Ok(encoder)) => encoder,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                    Poll::Pending => {
+                        self.stage = Stage::Compressing(work);
+                        return Poll::Pending;
+                    }
+                },
             };
+            let out = std::mem::take(encoder.get_mut());
+            if !out.is_empty() {
+                self.stage = Stage::Ready(encoder);
+                return Poll::Ready(Some(Ok(Frame::data(out.into()))));
+            }
+            if !self.rest.is_empty() {
+                self.stage = match self.compress(encoder) {
+                    Ok(stage) => stage,
+                    Err(error) => return Poll::Ready(Some(Err(error.into()))),
+                };
+                continue;
+            }
             match self.inner.as_mut().poll_frame(cx) {
                 Poll::Pending => {
-                    self.encoder = Some(encoder);
+                    self.stage = Stage::Ready(encoder);
                     return Poll::Pending;
                 }
                 Poll::Ready(Some(Ok(frame))) => {
-                    let written = match frame.data_ref() {
-                        Some(data) => encoder.write_all(data),
-                        None => Ok(()),
-                    };
-                    if let Err(error) = written {
-                        return Poll::Ready(Some(Err(error.into())));
-                    }
-                    let out = std::mem::take(encoder.get_mut());
-                    self.encoder = Some(encoder);
-                    if !out.is_empty() {
-                        return Poll::Ready(Some(Ok(Frame::data(out.into()))));
-                    }
+                    self.rest = frame.into_data().unwrap_or_default();
+                    self.stage = Stage::Ready(encoder);
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {

@@ -61,6 +61,13 @@ pub struct Agreed {
     pub pretty: bool,
 }
 
+impl Agreed {
+    /// Whether objects are sent as they are, in JSON without spaces.
+    pub(crate) fn is_plain_json(self) -> bool {
+        self.media == Media::Json && self.transform == Transform::Whole && !self.pretty
+    }
+}
+
 /// What an endpoint can offer.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {

@@ -20,6 +20,7 @@ use crate::outbound::Outbound;
 use crate::protobuf::{Lookup, MetaMessages};
 use crate::proxy::Proxy;
 use crate::tls::ClientIdentity;
+use crate::work::Threads;
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::{Kind, Subresource};
 use bareboat_api::{Str, Value};
@@ -381,6 +382,7 @@ impl ServerBuilder {
                     .lookup
                     .map_or_else(MetaMessages::default, MetaMessages::new),
                 flow: Flow::new(self.inflight.0, self.inflight.1),
+                threads: Threads::new(),
                 proxy,
                 metrics: Metrics::default(),
                 documents: Documents::new(sources),

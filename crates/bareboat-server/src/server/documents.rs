@@ -3,64 +3,97 @@
 use crate::discovery::{AggregatedList, Discovery};
 use crate::kinds::catalog::Catalog;
 use crate::openapi::{OpenApi, Sources};
+use crate::work;
 use bareboat_api::kind::Kind;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
 
-/// The documents of one generation of the catalog.
+/// How many documents are kept: each client asks for them once and then seldom.
+const KEPT: usize = 8;
+/// So many kinds make every document large.
+const MANY: usize = 256;
+
+/// The documents of one generation of the catalog. Each is made once, however many ask for it at the same time.
 pub(crate) struct Generation {
     number: u64,
-    pub(crate) discovery: Discovery,
-    core: OnceLock<AggregatedList>,
-    groups: OnceLock<AggregatedList>,
-    openapi: OnceLock<Arc<OpenApi>>,
+    discovery: OnceCell<Discovery>,
+    core: OnceCell<AggregatedList>,
+    groups: OnceCell<AggregatedList>,
+    openapi: OnceCell<Arc<OpenApi>>,
     kinds: Vec<Arc<Kind>>,
     earlier: Option<Arc<OpenApi>>,
     sources: Sources,
-    made: Mutex<HashMap<String, Bytes>>,
+    made: Mutex<HashMap<String, Made>>,
 }
 
+/// The bytes of a document, once somebody made them; nothing inside if it has no such form.
+type Made = Arc<OnceCell<Option<Bytes>>>;
+
 impl Generation {
-    /// Aggregated discovery of `/api` or `/apis`.
-    pub(crate) fn aggregated(&self, core: bool) -> &AggregatedList {
-        if core {
-            self.core.get_or_init(|| self.discovery.aggregated_core())
-        } else {
-            self.groups
-                .get_or_init(|| self.discovery.aggregated_groups())
+    /// Discovery of all kinds.
+    pub(crate) async fn discovery(&self) -> &Discovery {
+        let discovery = self.discovery.get_or_init(|| async {
+            work::large().await;
+            Discovery::new(&self.kinds, &[])
+        });
+        let discovery = discovery.await;
+        if self.kinds.len() > MANY {
+            work::large().await;
         }
+        discovery
+    }
+
+    /// Aggregated discovery of `/api` or `/apis`.
+    pub(crate) async fn aggregated(&self, core: bool) -> &AggregatedList {
+        let list = if core { &self.core } else { &self.groups };
+        let make = || async {
+            let discovery = self.discovery().await;
+            work::large().await;
+            match core {
+                true => discovery.aggregated_core(),
+                false => discovery.aggregated_groups(),
+            }
+        };
+        list.get_or_init(make).await
     }
 
     /// The OpenAPI documents.
-    pub(crate) fn openapi(&self) -> &Arc<OpenApi> {
-        self.openapi.get_or_init(|| {
+    pub(crate) async fn openapi(&self) -> &Arc<OpenApi> {
+        let openapi = self.openapi.get_or_init(|| async {
+            work::large().await;
             Arc::new(match &self.earlier {
                 Some(earlier) => earlier.renew(&self.kinds),
                 None => OpenApi::new(&self.kinds, self.sources.clone()),
             })
-        })
+        });
+        let openapi = openapi.await;
+        if self.kinds.len() > MANY {
+            work::large().await;
+        }
+        openapi
     }
 
     /// Bytes that were made before under a name, or are made now.
-    pub(crate) fn bytes(
+    pub(crate) async fn bytes(
         &self,
         name: &str,
         make: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Option<Bytes> {
-        if let Some(bytes) = self.made.lock().get(name) {
-            return Some(bytes.clone());
-        }
-        // Made outside the lock: one large document must not hold up all others.
-        let bytes = Bytes::from(make()?);
-        let mut made = self.made.lock();
-        // Documents are asked for once by each client and then seldom; a few are enough to keep.
-        if made.len() >= 8 {
-            made.clear();
-        }
-        made.insert(name.to_owned(), bytes.clone());
-        Some(bytes)
+        let made = {
+            let mut all = self.made.lock();
+            if all.len() >= KEPT && !all.contains_key(name) {
+                all.clear();
+            }
+            all.entry(name.to_owned()).or_default().clone()
+        };
+        let bytes = made.get_or_init(|| async {
+            work::large().await;
+            make().map(Bytes::from)
+        });
+        bytes.await.clone()
     }
 }
 
@@ -98,10 +131,10 @@ impl Documents {
         });
         let generation = Arc::new(Generation {
             number: table.generation(),
-            discovery: Discovery::new(&kinds, &[]),
-            core: OnceLock::new(),
-            groups: OnceLock::new(),
-            openapi: OnceLock::new(),
+            discovery: OnceCell::new(),
+            core: OnceCell::new(),
+            groups: OnceCell::new(),
+            openapi: OnceCell::new(),
             kinds,
             earlier,
             sources: self.sources.clone(),

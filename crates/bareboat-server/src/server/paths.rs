@@ -2,9 +2,12 @@
 
 use super::documents::Generation;
 use super::state::State;
+use crate::authz::Authorized;
+use crate::flow::Seat;
 use crate::reply::{self, Body, Response, compress_if_wanted, plain_text};
 use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, clauses, negotiate};
+use crate::work;
 use bareboat_api::{Status, Value};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -33,7 +36,11 @@ pub(super) fn is_public(path: &str) -> bool {
 }
 
 /// Answers a request that is about no resource.
-pub(super) async fn answer(state: &Arc<State>, ask: &Ask) -> Result<Response, Status> {
+pub(super) async fn answer(
+    state: &Arc<State>,
+    ask: Authorized<Ask>,
+    seat: Option<Arc<Seat>>,
+) -> Result<Response, Status> {
     let path = ask.info.path.as_str();
     let trimmed = path.trim_end_matches('/');
     if let Some(response) = state.health.answer(path, &ask.query) {
@@ -54,20 +61,33 @@ pub(super) async fn answer(state: &Arc<State>, ask: &Ask) -> Result<Response, St
     if let Some(page) = page {
         return Ok(page.answer());
     }
+    if trimmed == "/version" {
+        return Ok(plain(&ask, &state.version));
+    }
+    let (threads, state) = (state.threads.clone(), state.clone());
+    let document = async move { document(&state, &ask).await };
+    threads.carry_out(seat, document).await
+}
+
+/// Answers with what may be large.
+async fn document(state: &State, ask: &Ask) -> Result<Response, Status> {
+    let trimmed = ask.info.path.trim_end_matches('/');
     let response = match trimmed {
         "" | "/index.html" => {
             let generation = state.documents.of(&state.catalog);
-            plain(ask, &generation.discovery.paths(OTHER_PATHS))
+            plain(ask, &generation.discovery().await.paths(OTHER_PATHS))
         }
-        "/version" => plain(ask, &state.version),
-        "/metrics" => metrics(state),
-        "/openapi/v2" => openapi_v2(state, ask),
+        "/metrics" => {
+            work::large().await;
+            metrics(state)
+        }
+        "/openapi/v2" => openapi_v2(state, ask).await,
         _ if trimmed == "/openapi/v3" || trimmed.starts_with("/openapi/v3/") => {
-            openapi_v3(state, ask, trimmed)?
+            openapi_v3(state, ask, trimmed).await?
         }
-        _ => discovery(state, ask, trimmed)?,
+        _ => discovery(state, ask, trimmed).await?,
     };
-    Ok(compress_if_wanted(&ask.headers, response))
+    Ok(compress_if_wanted(&ask.headers, response, &state.threads))
 }
 
 fn not_found() -> Response {
@@ -125,13 +145,13 @@ fn metrics(state: &State) -> Response {
 }
 
 /// `/api`, `/apis`, a group, or a version.
-fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
+async fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
     let generation = state.documents.of(&state.catalog);
     let root = matches!(path, "/api" | "/apis");
     if root && wants_aggregated(&ask.headers) {
-        return Ok(aggregated(&generation, ask, path == "/api"));
+        return Ok(aggregated(&generation, ask, path == "/api").await);
     }
-    let discovery = &generation.discovery;
+    let discovery = generation.discovery().await;
     let mut segments = path.trim_start_matches('/').split('/');
     let found = match (
         segments.next(),
@@ -209,11 +229,12 @@ fn wants_aggregated(headers: &HeaderMap) -> bool {
     false
 }
 
-fn aggregated(generation: &Generation, ask: &Ask, core: bool) -> Response {
-    let list = generation.aggregated(core);
+async fn aggregated(generation: &Generation, ask: &Ask, core: bool) -> Response {
+    let list = generation.aggregated(core).await;
     let mut response = if matches_etag(&ask.headers, &list.etag) {
         not_modified()
     } else {
+        work::maybe_large(list.json.len()).await;
         reply::full(StatusCode::OK, AGGREGATED, Bytes::from(list.json.clone()))
     };
     let headers = response.headers_mut();
@@ -223,9 +244,9 @@ fn aggregated(generation: &Generation, ask: &Ask, core: bool) -> Response {
     response
 }
 
-fn openapi_v2(state: &State, ask: &Ask) -> Response {
+async fn openapi_v2(state: &State, ask: &Ask) -> Response {
     let generation = state.documents.of(&state.catalog);
-    let openapi = generation.openapi();
+    let openapi = generation.openapi().await;
     let etag = format!("\"{}\"", openapi.v2_hash());
     let protobuf = accepts(&ask.headers, "spec.v2");
     let mut response = if matches_etag(&ask.headers, &etag) {
@@ -233,15 +254,11 @@ fn openapi_v2(state: &State, ask: &Ask) -> Response {
     } else {
         let json = || openapi.v2(&[]).to_json();
         let (media, bytes) = if protobuf {
-            let made = generation.bytes("v2.pb", || {
-                bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok()
-            });
-            (V2_PROTOBUF, made)
+            let make = || bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok();
+            (V2_PROTOBUF, generation.bytes("v2.pb", make).await)
         } else {
-            (
-                Media::Json.name(),
-                generation.bytes("v2.json", || Some(json())),
-            )
+            let made = generation.bytes("v2.json", || Some(json())).await;
+            (Media::Json.name(), made)
         };
         match bytes {
             Some(bytes) => reply::full(StatusCode::OK, media, bytes),
@@ -254,12 +271,13 @@ fn openapi_v2(state: &State, ask: &Ask) -> Response {
     response
 }
 
-fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
+async fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
     let generation = state.documents.of(&state.catalog);
-    let openapi = generation.openapi();
+    let openapi = generation.openapi().await;
     let path = path.trim_start_matches("/openapi/v3").trim_matches('/');
     if path.is_empty() {
-        let bytes = generation.bytes("v3", || Some(openapi.index(&[]).to_json()));
+        let index = || Some(openapi.index(&[]).to_json());
+        let bytes = generation.bytes("v3", index).await;
         return Ok(reply::full(
             StatusCode::OK,
             Media::Json.name(),
@@ -290,15 +308,15 @@ fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> 
         } else {
             (Media::Json.name(), format!("{path}.json"))
         };
-        let bytes = generation.bytes(&name, || {
+        let make = || {
             let document = openapi.document(path)?;
             if protobuf {
                 bareboat_wire::openapi::encode_v3(&document).ok()
             } else {
                 Some(document.to_json())
             }
-        });
-        match bytes {
+        };
+        match generation.bytes(&name, make).await {
             Some(bytes) => reply::full(StatusCode::OK, media, bytes),
             None => return Err(Status::not_acceptable(&[Media::Json.name()])),
         }

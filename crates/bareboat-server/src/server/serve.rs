@@ -3,7 +3,7 @@
 use super::paths;
 use super::state::State;
 use crate::authn::{self, BadCredentials, Evidence, Peer};
-use crate::flow::{Seat, Unread};
+use crate::flow::Unread;
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::{Ask, Came, Warnings};
 use crate::request::body::RequestBody;
@@ -176,8 +176,8 @@ async fn rooms(
     // What may take as long as it likes neither takes a seat from others nor has a deadline.
     let patient = info.is_long_running() || verbs::connects(&state.catalog, &info);
     let seat = match door {
-        Door::Socket { .. } if !patient => state.flow.enter(&info)?,
-        _ => Seat::uncounted(),
+        Door::Socket { .. } if !patient => Some(state.flow.enter(&info)?),
+        _ => None,
     };
     let deadline = deadline(state, &query, &info, patient)?;
     let ask = Ask {
@@ -255,7 +255,7 @@ async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Re
 /// The verb, and what belongs to every answer.
 async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -> Outcome {
     if !ask.info.is_resource {
-        return Ok(paths::answer(state, &ask).await?);
+        return Ok(paths::answer(state, ask, body.into_seat()).await?);
     }
     let headers = ask.headers.clone();
     // What is passed on is compressed by whoever says it, if at all.
@@ -269,7 +269,7 @@ async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -
     };
     reply::add_warnings(&mut response, ask.warnings.take());
     Ok(if compress {
-        compress_if_wanted(&headers, response)
+        compress_if_wanted(&headers, response, &state.threads)
     } else {
         response
     })

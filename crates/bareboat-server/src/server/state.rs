@@ -13,6 +13,7 @@ use crate::metrics::Metrics;
 use crate::protobuf::MetaMessages;
 use crate::proxy::Proxy;
 use crate::request::info::RequestInfo;
+use crate::work::Threads;
 use bareboat_api::admission::{Brief, Right, World};
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::{Object, Str};
@@ -43,6 +44,7 @@ pub(crate) struct State {
     pub(crate) admission: Chain,
     pub(crate) messages: MetaMessages,
     pub(crate) flow: Flow,
+    pub(crate) threads: Threads,
     pub(crate) proxy: Proxy,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Documents,

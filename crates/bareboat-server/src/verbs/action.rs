@@ -6,15 +6,17 @@
 use super::call::{Call, not_acceptable};
 use super::delete::delete_admitted;
 use super::delete::options::DeleteOptions;
-use super::write::{Pipeline, commit_error, decode, place};
+use super::unstoppable::Unstoppable;
+use super::write::{Pipeline, commit_error, decode, durable, place};
 use crate::kinds::catalog::Serving;
 use crate::kinds::served::{Served, parse_entry};
 use crate::managed;
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Media, Offer, negotiate};
 use crate::request::options::WriteOptions;
+use crate::work;
 use bareboat_api::admission::Operation;
-use bareboat_api::kind::{Acted, Action, BoxFuture, Change, Form, Hands, Place, Posted};
+use bareboat_api::kind::{Acted, Action, BoxFuture, Change, Form, Hands, Holds, Place, Posted};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{Object, Status, Value};
 use bareboat_merge::apply::Writer;
@@ -36,22 +38,32 @@ pub(crate) async fn act(
     pipeline
         .admit(Operation::Create, Some(&mut object), None)
         .await?;
-    let _held = pipeline
+    let held = pipeline
         .check(Operation::Create, Some(&mut object), None)
         .await?;
-    let posted = Posted {
-        object,
-        namespace: &call.ask.info.namespace,
-        name: &call.ask.info.name,
-        user: &call.ask.user,
-        now: &pipeline.now,
-        dry_run: options.dry_run,
-    };
-    let lent = Lent {
-        call,
-        now: &pipeline.now,
-    };
-    match action.act(posted, &lent).await? {
+    let (now, dry_run) = (pipeline.now, options.dry_run);
+    work::wanted().await;
+    // An action may be several writes, which belong together.
+    let (caller, action) = (call.clone(), action.clone());
+    let acting = action.clone();
+    let acted = Unstoppable::new(async move {
+        let _held = held;
+        let info = &caller.ask.info;
+        let posted = Posted {
+            object,
+            namespace: &info.namespace,
+            name: &info.name,
+            user: &caller.ask.user,
+            now: &now,
+            dry_run,
+        };
+        let lent = Lent {
+            call: &caller,
+            now: &now,
+        };
+        acting.act(posted, &lent).await
+    });
+    match acted.await? {
         Acted::Done => Ok(reply::status_response(
             &call.ask.headers,
             call.ask.query.get("pretty"),
@@ -150,7 +162,7 @@ impl Lent<'_> {
                 rehearsed.map_err(|error| commit_error(&call, change.place.name, error))?;
                 return Ok(object);
             }
-            match served.store().commit(write).await {
+            match durable(served.store(), write, Holds::default()).await {
                 Ok(committed) => return served.object(&committed.entry, call.version).await,
                 Err(CommitError::Conflict { .. } | CommitError::NotFound)
                     if !call.time_left().is_zero() => {}

@@ -6,7 +6,8 @@ use crate::protobuf::MetaMessages;
 use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Offer, negotiate};
 use crate::server::state::State;
-use bareboat_api::kind::{Action, ScalePaths, SubresourceRole, Version};
+use crate::work;
+use bareboat_api::kind::{Action, ScalePaths, SubresourceRole, Verb, Version};
 use bareboat_api::{Object, Status};
 use bareboat_storage::Entry;
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A verb being carried out on a kind.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) state: Arc<State>,
     pub(crate) ask: Arc<Authorized<Ask>>,
@@ -104,6 +106,15 @@ impl Call {
     /// What is left of the time for this request.
     pub(crate) fn time_left(&self) -> Duration {
         self.ask.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether a write may take long, as far as can be told before the object it is about is looked at.
+    pub(crate) fn may_be_large(&self, verb: Verb, body: &[u8]) -> bool {
+        if body.len() > work::LARGE {
+            return true;
+        }
+        let checks = matches!(verb, Verb::Create | Verb::Update | Verb::Patch);
+        checks && (self.served.defines_kinds() || self.version().shape.may_take_long())
     }
 
     /// Agrees with the client on the form of the answer.

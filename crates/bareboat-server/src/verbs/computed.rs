@@ -14,6 +14,7 @@ use crate::request::options::ListOptions;
 use crate::request::parse::parse;
 use crate::server::state::State;
 use crate::tables::{self, Include};
+use crate::work;
 use bareboat_api::facts::MessageRef;
 use bareboat_api::kind::Verb;
 use bareboat_api::{Map, Object, Status, Value};
@@ -23,6 +24,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
+
+/// What it costs to show an object, in bytes of work.
+const OBJECT: usize = 1024;
 
 /// Answers a request to a computed kind.
 pub(super) async fn answer(
@@ -54,21 +58,28 @@ pub(super) async fn answer(
                 },
                 ..agreed
             };
-            list(state, agreed, &ask, &computed, version, question).await
+            let (threads, state) = (state.threads.clone(), state.clone());
+            let seat = body.into_seat();
+            let list = async move { list(&state, agreed, &ask, &computed, version, question).await };
+            threads.carry_out(seat, list).await
         }
         "create" => {
             let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
-            let (body, _seat) = body.read().await?;
-            let object = decode(&ask, &computed, version, &body)?;
-            let object = computed.do_create(question, object).await?;
-            one(
-                StatusCode::CREATED,
-                agreed,
-                &ask,
-                &computed,
-                version,
-                object,
-            )
+            let (body, seat) = body.read().await?;
+            let work = async move {
+                work::maybe_large(body.len()).await;
+                let object = decode(&ask, &computed, version, &body)?;
+                let object = computed.do_create(question, object).await?;
+                one(
+                    StatusCode::CREATED,
+                    agreed,
+                    &ask,
+                    &computed,
+                    version,
+                    object,
+                )
+            };
+            state.threads.carry_out(seat, work).await
         }
         "watch" => watch(&computed, question).await,
         other => Err(Status::verb_not_supported(
@@ -173,6 +184,7 @@ async fn list(
     let data = Served::new(computed.kind().clone(), &state.store);
     let selection = Selection::parse(&data, version, &options)?;
     let mut objects = computed.do_list(question).await?;
+    work::maybe_large(objects.len() * OBJECT).await;
     objects.retain(|object| selection.matches_loose(object));
     let kind = computed.kind();
     let value = match agreed.transform {

@@ -80,11 +80,12 @@ async fn attempt(
         mut object,
         managed: has_managers,
     } = edited;
-    let _turn = call.served.turn(&object).await;
+    let turn = call.served.turn(&object).await;
     if !has_managers {
         object = managed::on_create(call, object, manager, &pipeline.now).await?;
     }
-    let ready = pipeline.create(object).await?;
+    let mut ready = pipeline.create(object).await?;
+    ready.held.append(turn);
     store(&pipeline, ready, has_managers).await
 }
 
@@ -113,9 +114,6 @@ async fn store(
             .rehearse(write)
             .map(|()| Shown::Object(object)));
     }
-    let committed = commit(call, write, None, Some(&stored)).await?;
-    Ok(committed.map(|committed| {
-        held.keep(committed.revision);
-        Shown::Written(committed.entry, stored)
-    }))
+    let committed = commit(call, write, None, Some(&stored), held).await?;
+    Ok(committed.map(|committed| Shown::Written(committed.entry, stored)))
 }

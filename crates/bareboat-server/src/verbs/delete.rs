@@ -4,10 +4,12 @@ pub(super) mod options;
 
 use super::call::Call;
 use super::present::Shown;
-use super::write::{Pipeline, commit, commit_error};
+use super::unstoppable::Unstoppable;
+use super::write::{Pipeline, commit, commit_error, durable};
 use crate::authz;
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
+use crate::work;
 use bareboat_api::admission::Operation;
 use bareboat_api::kind::Holds;
 use bareboat_api::status::Details;
@@ -134,19 +136,21 @@ async fn attempt(
 ) -> Result<Result<Deleted, CommitError>, Status> {
     let served = &call.served;
     let kind = &served.kind;
+    work::maybe_large(entry.json().len()).await;
     let live = call.live(entry).await?;
     check_preconditions(call, &live, options)?;
     if let Some(why) = kind.strategy.forbid_delete(&live) {
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));
     }
     let pipeline = Pipeline::new(call, options.dry_run);
-    let _held = match asking {
+    let held = match asking {
         Asking::Admission => {
             pipeline.admit(Operation::Delete, None, Some(&live)).await?;
             pipeline.check(Operation::Delete, None, Some(&live)).await?
         }
         Asking::Nobody => Holds::default(),
     };
+    let held = held.until_done();
 
     let mut object = live.clone();
     set_collector_finalizers(
@@ -167,7 +171,7 @@ async fn attempt(
     let waits = stays || grace > 0 || object.finalizers().next().is_some();
     let shows_its_end = kind.policy.graceful_deletion || kind.strategy.shows_its_end();
     if !waits && (already || !shows_its_end) {
-        return remove(call, entry, live, options).await;
+        return remove(call, entry, live, options.dry_run, held).await;
     }
     if !already {
         if kind.strategy.keeps_generation_on_delete() {
@@ -200,17 +204,22 @@ async fn attempt(
     if !waits {
         // Its deletion begins and ends in one moment. Watchers see both, and the last state of it is
         // that of an object whose deletion began.
-        return match begun(call, entry, object.clone()).await? {
-            Ok(entry) => remove(call, &entry, object, options).await,
-            Err(error) => Ok(Err(error)),
-        };
+        let (call, entry) = (call.clone(), entry.clone());
+        work::wanted().await;
+        return Unstoppable::new(async move {
+            match begun(&call, &entry, object.clone()).await? {
+                Ok(entry) => remove(&call, &entry, object, false, held).await,
+                Err(error) => Ok(Err(error)),
+            }
+        })
+        .await;
     }
     let stored = call.stored(entry, object).await?;
     if entry.stored_eq(&stored.bytes) {
         return Ok(Ok(Deleted::Waiting(Shown::Entry(entry.clone()))));
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
-    let committed = served.store().commit(write).await;
+    let committed = durable(served.store(), write, held).await;
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
 }
 
@@ -227,7 +236,7 @@ async fn erase(call: &Call, entry: &Arc<Entry>) -> Result<Result<Deleted, Commit
         "an object that cannot be read is deleted"
     );
     let write = Write::delete(call.served.resource(), entry);
-    let committed = call.served.store().commit(write).await;
+    let committed = durable(call.served.store(), write, Holds::default()).await;
     Ok(committed.map(|_| Deleted::Erased))
 }
 
@@ -239,7 +248,7 @@ async fn begun(
 ) -> Result<Result<Arc<Entry>, CommitError>, Status> {
     let stored = call.stored(entry, object).await?;
     let write = Write::replace(call.served.resource(), entry, stored.bytes).shaped(stored.shape);
-    let committed = call.served.store().commit(write).await;
+    let committed = durable(call.served.store(), write, Holds::default()).await;
     Ok(committed.map(|committed| committed.entry))
 }
 
@@ -257,15 +266,16 @@ async fn remove(
     call: &Call,
     entry: &Arc<Entry>,
     live: Object,
-    options: &DeleteOptions,
+    dry_run: bool,
+    held: Holds,
 ) -> Result<Result<Deleted, CommitError>, Status> {
     let uid = live.uid().to_owned();
     let write = Write::delete(call.served.resource(), entry);
-    if options.dry_run {
+    if dry_run {
         let rehearsed = call.served.store().rehearse(write);
         return Ok(rehearsed.map(|()| Deleted::Gone(Shown::Object(live), uid)));
     }
-    let committed = commit(call, write, Some(&live), None).await?;
+    let committed = commit(call, write, Some(&live), None, held).await?;
     Ok(committed.map(|committed| {
         let mut last = live;
         last.set_meta(

@@ -9,6 +9,7 @@ use super::selection::Selection;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
 use crate::request::options::ListOptions;
+use crate::work::{self, Pace};
 use bareboat_api::{Map, Object, Status, Value};
 use bareboat_storage::Entry;
 use bytes::Bytes;
@@ -29,7 +30,11 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     let snapshot = call.served.resource().snapshot();
     let prefix = call.served.prefix(&call.ask.info.namespace);
     let mut chosen = Vec::new();
+    let mut pace = Pace::new();
     for entry in snapshot.range(&prefix, None) {
+        if pace.spend(work::STEP) {
+            work::turn().await;
+        }
         if list.limit > 0 && chosen.len() == list.limit {
             break;
         }
@@ -37,6 +42,9 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
             continue;
         }
         if selection.needs_object() {
+            if pace.spend(entry.json().len()) {
+                work::turn().await;
+            }
             let object = call.served.object(entry, call.version).await?;
             if !selection.matches_object(&object) {
                 continue;
@@ -44,7 +52,10 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         }
         chosen.push(entry.clone());
     }
+    let size = chosen.iter().map(|entry| entry.json().len()).sum();
+    work::maybe_large(size).await;
     let items = delete_all(call, chosen, &options).await?;
+    work::maybe_large(size).await;
     let meta = ListMeta {
         resource_version: snapshot.revision(),
         ..ListMeta::default()
@@ -83,6 +94,7 @@ async fn delete_all(
         if failed.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        work::turn().await;
         let deleted = delete_entry(call, &entry, options).await;
         failed.fetch_or(deleted.is_err(), Ordering::Relaxed);
         deleted

@@ -3,10 +3,24 @@
 use super::call::{Arity, Call};
 use super::freshness;
 use super::present::Shown;
-use crate::reply::Response;
+use crate::reply::{self, Response};
+use crate::request::negotiate::Media;
 use crate::request::options::resource_version;
 use bareboat_api::Status;
 use http::StatusCode;
+
+/// The answer, if it is bytes that exist already.
+pub(crate) fn ready(call: &Call) -> Result<Option<Response>, Status> {
+    let agreed = call.negotiate(Arity::One)?;
+    let version = resource_version(call.ask.query.get("resourceVersion"))?;
+    if !agreed.is_plain_json() || version.is_some_and(|it| it > call.served.store().visible()) {
+        return Ok(None);
+    }
+    let entry = call.served.resource().get(&call.key());
+    let entry = entry.ok_or_else(|| call.not_found())?;
+    let bytes = call.served.ready(&entry, call.version, Media::Json);
+    Ok(bytes.map(|bytes| reply::full(StatusCode::OK, Media::Json.name(), bytes)))
+}
 
 /// Answers with the object the URL names.
 pub(crate) async fn get(call: &Call) -> Result<Response, Status> {

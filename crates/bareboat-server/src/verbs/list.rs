@@ -12,6 +12,7 @@ use crate::reply::{self, Response};
 use crate::request::negotiate::{Agreed, Media, Transform};
 use crate::request::options::{ListOptions, VersionMatch};
 use crate::tables::{self, Include};
+use crate::work::{self, Pace};
 use bareboat_api::{Map, Status, Value};
 use bareboat_storage::{Entry, Snapshot, SnapshotError};
 use body::ListBody;
@@ -93,6 +94,7 @@ pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
                 text.extend_from_slice(&frame);
             }
             text.extend_from_slice(b"]}");
+            work::maybe_large(text.len()).await;
             Ok(reply::value(
                 StatusCode::OK,
                 agreed,
@@ -133,6 +135,7 @@ fn head(call: &Call, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
 /// A protobuf list: its length stands before it, so the items are gathered first.
 async fn protobuf(call: &Call, mut items: Items, meta: &ListMeta) -> Result<Response, Status> {
     let messages = items.collect().await?;
+    work::maybe_large(messages.iter().map(Bytes::len).sum()).await;
     let api_version = call.served.api_version(call.version);
     let list_kind = &call.served.kind.names.list_kind;
     let bytes = meta.protobuf(api_version, list_kind, &messages);
@@ -149,11 +152,16 @@ async fn metadata_protobuf(
     let message = call.messages().meta("PartialObjectMetadata");
     let message = message.ok_or_else(|| Status::internal("no message for metadata"))?;
     let mut messages = Vec::new();
+    let mut pace = Pace::new();
     for json in items.collect().await? {
+        if pace.spend(json.len()) {
+            work::turn().await;
+        }
         let value = super::present::reread(&json)?;
         let raw = crate::protobuf::encode(message.get(), &value)?;
         messages.push(raw.into());
     }
+    work::maybe_large(messages.iter().map(Bytes::len).sum()).await;
     let version = tables::meta_version(beta);
     let bytes = meta.protobuf(version, "PartialObjectMetadataList", &messages);
     Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
@@ -308,11 +316,18 @@ impl View {
     ) -> Result<(Vec<Arc<Entry>>, bool), Status> {
         let mut entries = Vec::with_capacity(limit.min(1000));
         let after = self.after.as_deref();
-        for entry in (self.snapshot).range_with(prefix, after, selection.signature()) {
-            if !selection.matches_entry(entry) {
-                continue;
+        let mut pace = Pace::new();
+        for step in (self.snapshot).walk_with(prefix, after, selection.signature()) {
+            if pace.spend(work::STEP) {
+                work::turn().await;
             }
+            let Some(entry) = step.filter(|entry| selection.matches_entry(entry)) else {
+                continue;
+            };
             if selection.needs_object() {
+                if pace.spend(entry.json().len()) {
+                    work::turn().await;
+                }
                 let object = call.served.object(entry, call.version).await?;
                 if !selection.matches_object(&object) {
                     continue;

@@ -4,6 +4,7 @@ use super::call::{Arity, Call};
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Agreed, Media, Transform};
 use crate::tables::{self, Include};
+use crate::work;
 use bareboat_api::{Object, Status, Value};
 use bareboat_storage::Entry;
 use bytes::Bytes;
@@ -29,6 +30,11 @@ impl Call {
             Transform::Whole => agreed.media,
             _ => Media::Json,
         };
+        if let Shown::Entry(entry) | Shown::Written(entry, _) = &shown
+            && !(agreed.is_plain_json() && self.served.is_ready(entry, self.version))
+        {
+            work::maybe_large(entry.json().len()).await;
+        }
         let bytes = match shown {
             Shown::Entry(entry) => self.served.render(&entry, self.version, media).await?,
             Shown::Written(entry, stored) => {

@@ -16,6 +16,7 @@ use crate::request::ask::Ask;
 use crate::request::negotiate::Media;
 use crate::request::options::WriteOptions;
 use crate::server::state::State;
+use crate::work;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use bareboat_merge::merge_patch;
@@ -49,8 +50,9 @@ pub(super) async fn answer(
         verb @ ("patch" | "delete") => {
             let is_patch = verb == "patch";
             let (body, seat) = body.read().await?;
-            super::Unstoppable::new(async move {
-                let _seat = seat;
+            let threads = state.threads.clone();
+            let work = async move {
+                work::maybe_large(body.len()).await;
                 match is_patch {
                     true => patch(&call, &body).await?,
                     false => delete(&call, &body).await?,
@@ -58,8 +60,8 @@ pub(super) async fn answer(
                 let success = Status::new(200, "", "");
                 let headers = &call.ask.headers;
                 Ok(status_response(headers, None, call.messages(), &success))
-            })
-            .await
+            };
+            threads.carry_out(seat, work).await
         }
         _ => Err(Status::method_not_allowed()),
     }

@@ -1,9 +1,11 @@
-//! Work that goes on when nobody waits for it any longer.
+//! Commits: work that goes on when the request it belongs to has ended.
 //!
-//! A client that hangs up must not leave half of a write done. As long as it waits, its write is a part of the task of
-//! its connection, which costs no other task and no switch between them; only when it leaves, the rest of the work
-//! becomes a task of its own.
+//! A write can be given up until it is committed. From then on it happens, so everything that belongs to it is seen
+//! through: what is held for it is kept, and a second commit that completes the first is made. As long as its client
+//! waits, this is a part of the task of its connection, which costs no other task and no switch between them. When
+//! the client leaves, or the deadline passes, the rest of it becomes a task of its own.
 
+use bareboat_api::interrupt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -31,7 +33,7 @@ impl<T: Send + 'static> Future for Unstoppable<T> {
         let Some(mut work) = self.rest.take() else {
             return Poll::Pending;
         };
-        let polled = work.as_mut().poll(context);
+        let polled = interrupt::shielded(|| work.as_mut().poll(context));
         if polled.is_pending() {
             self.rest = Some(work);
         }

@@ -43,6 +43,7 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         media,
         transform: agreed.transform,
         include,
+        threads: call.state.threads.clone(),
     };
     let lifetime = options.timeout.unwrap_or_else(|| {
         // Spread out, so that the watches of a restart do not all end in the same second.

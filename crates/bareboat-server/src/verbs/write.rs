@@ -10,7 +10,7 @@ mod metadata;
 mod pipeline;
 mod store;
 
-pub(super) use companions::commit;
+pub(super) use companions::{commit, durable};
 pub(super) use metadata::{generate_name, now, place};
 pub(super) use pipeline::{Pipeline, Ready};
 pub(super) use store::{commit_error, shed_managed_fields};

@@ -5,6 +5,7 @@ mod converter;
 mod declared;
 mod migration;
 
+use crate::socket::{As, Connection};
 use crate::support::*;
 use bareboat_testing::TestServer;
 use converter::{Manners, TestConverter};
@@ -409,4 +410,47 @@ async fn everything_can_be_deleted_without_the_converter() {
     let mut watch = server.watch(&path).await;
     server.delete(&at).await.expect(200);
     while !watch.brief().await.starts_with("DELETED") {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_wait_for_a_converter_take_no_seats() {
+    const SEATS: usize = 2;
+    let server = TestServer::builder()
+        .with(|builder| builder.max_in_flight(SEATS, SEATS))
+        .listening()
+        .start()
+        .await;
+    let converter = TestConverter::start(Manners::Hanging).await;
+    let definition = definition(converter.by_url());
+    server.post(DEFINITIONS, &definition).await.expect(201);
+    server.post(V1, &v1("a")).await.expect(201);
+    let mut waiting = Vec::new();
+    for number in 0..SEATS * 5 {
+        let mut connection = Connection::http1(&server, As::Admin).await;
+        waiting.push(tokio::spawn(async move {
+            let path = format!("{V2}/a");
+            match number % 3 {
+                0 => connection.send("GET", &path, &[], "").await,
+                1 => connection.send("GET", V2, &[], "").await,
+                _ => {
+                    let body = v2(&format!("b{number}")).to_string();
+                    connection.send("POST", V2, &[], body).await
+                }
+            }
+        }));
+        while converter.calls().len() <= number {
+            tokio::task::yield_now().await;
+        }
+    }
+    // All seats are free for others.
+    let mut connection = Connection::http1(&server, As::Admin).await;
+    for number in 0..5 {
+        connection.send("GET", V1, &[], "").await.expect(200);
+        let body = v1(&format!("c{number}")).to_string();
+        connection.send("POST", V1, &[], body).await.expect(201);
+    }
+    for one in waiting {
+        assert!(!one.is_finished(), "the converter has not answered");
+        one.abort();
+    }
 }

@@ -31,6 +31,7 @@ mod resets;
 mod scales;
 mod services;
 mod socket;
+mod stalls;
 mod subresources;
 mod support;
 mod tokens;

@@ -3,7 +3,9 @@
 //! A converter may change everything but who an object is. Calling, trusting and timing out are `outbound`'s work; what
 //! needs a conversion, and in which batches, is decided by whoever shows or stores objects.
 
+use crate::flow;
 use crate::outbound::{Bounds, Destination, Outbound, OutboundError};
+use crate::work;
 use bareboat_api::kind::{AsyncConvert, BoxFuture, ConvertError};
 use bareboat_api::metadata::validate_converted;
 use bareboat_api::value::write_string;
@@ -13,6 +15,7 @@ use bytes::Bytes;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// How long a converter may take.
 const TIME: Duration = Duration::from_secs(30);
@@ -22,6 +25,10 @@ const TIME_QUERY: &str = "timeout=30s";
 const ANSWER: usize = 8 << 20;
 /// How many times larger than the question an answer may be beyond that.
 const GROWTH: usize = 4;
+/// How many requests may wait for the answer of one converter. They hold objects, but no seats.
+const WAITING: usize = 256;
+/// What it costs to print an object, in bytes of work.
+const OBJECT: usize = 1024;
 
 /// A webhook that converts the objects of a definition.
 pub(super) struct Converter {
@@ -30,6 +37,8 @@ pub(super) struct Converter {
     destination: Result<Destination, OutboundError>,
     /// The first version of the converter's that is known here.
     review: Option<ReviewVersion>,
+    /// Places for those who wait for its answer.
+    waiting: Semaphore,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +71,7 @@ impl Converter {
             outbound: outbound.clone(),
             destination: Destination::new(&webhook.target, TIME_QUERY, &webhook.ca_bundle),
             review: ReviewVersion::first_known(&webhook.review_versions),
+            waiting: Semaphore::new(WAITING),
         }
     }
 
@@ -94,17 +104,19 @@ impl Converter {
             .ok_or_else(|| failed(&"no supported conversion review versions"))?;
         let destination = self.destination.as_ref().map_err(|error| failed(error))?;
 
+        work::maybe_large(sent.len() * OBJECT).await;
         let uid = uuid::Uuid::new_v4().to_string();
         let question = question(version, &uid, to, sent.iter().map(|at| &objects[*at]));
         let bounds = Bounds {
             time: TIME,
             answer: ANSWER + GROWTH * question.len(),
         };
-        let answer = self
-            .outbound
-            .post_json(destination, question, bounds)
-            .await
-            .map_err(|error| failed(&error))?;
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return Err(failed(&"too many others wait for its answer"));
+        };
+        let asked = self.outbound.post_json(destination, question, bounds);
+        let answer = flow::away(asked).await.map_err(|error| failed(&error))?;
+        work::maybe_large(answer.len()).await;
         let converted = believe(version, &uid, &answer).map_err(|why| failed(&why))?;
         if converted.len() != sent.len() {
             return Err(ConvertError(format!(

@@ -93,6 +93,12 @@ impl Shape for LazyShape {
     fn reshape(&self, object: &mut Value) {
         self.compiled().reshape(object);
     }
+    fn may_take_long(&self) -> bool {
+        // To compile it takes long, and rules may cost far more than the object has bytes.
+        self.compiled
+            .peek()
+            .is_none_or(|compiled| compiled.schema().has_rules())
+    }
     fn fingerprint(&self) -> u64 {
         self.fingerprint
     }

@@ -148,6 +148,11 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         })
     }
 
+    /// The value, if it is there.
+    pub(super) fn peek(&self) -> Option<Arc<T>> {
+        self.value.load_full()
+    }
+
     /// The value, made now if it is not there.
     pub(super) fn get(self: &Arc<Self>, make: impl FnOnce() -> T) -> Arc<T> {
         let now = (self.warm.clock)().as_millis();

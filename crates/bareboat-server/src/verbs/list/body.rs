@@ -63,14 +63,16 @@ impl ListBody {
 
     /// Makes the next frame; gives the list back unless it was the last.
     fn step(mut self) -> Step {
-        Box::pin(async move {
+        let threads = self.items.threads().clone();
+        let step: Step = Box::pin(async move {
             match self.items.next_frame(FRAME).await {
                 Ok(Some(frame)) => Ok((frame, Some(self))),
                 Ok(None) => Ok((Bytes::from_static(self.tail), None)),
                 // Half of the list is out: the connection breaks off, so nobody takes it for whole.
                 Err(status) => Err(status.into()),
             }
-        })
+        });
+        Box::pin(async move { threads.carry_out_boxed(None, step).await })
     }
 }
 

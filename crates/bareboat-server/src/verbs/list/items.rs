@@ -6,6 +6,7 @@ use crate::tables::{self, Include};
 use crate::verbs::call::Call;
 use crate::verbs::present::reread_object;
 use crate::verbs::selection::Selection;
+use crate::work::{self, Pace, Threads};
 use bareboat_api::Status;
 use bareboat_api::kind::Now;
 use bareboat_storage::{Entry, Snapshot};
@@ -44,6 +45,16 @@ pub(super) enum Style {
     Metadata { beta: bool },
 }
 
+impl Style {
+    /// What it costs to write an item, in bytes of work.
+    fn effort(self, item: &[u8]) -> usize {
+        match self {
+            Style::Whole { .. } | Style::Message => item.len() / 16,
+            Style::Row { .. } | Style::Metadata { .. } => item.len(),
+        }
+    }
+}
+
 /// The items of a list.
 pub(super) struct Items {
     call: Arc<Call>,
@@ -51,6 +62,7 @@ pub(super) struct Items {
     selection: Selection,
     style: Style,
     written: bool,
+    pace: Pace,
 }
 
 impl Items {
@@ -66,7 +78,13 @@ impl Items {
             selection,
             style,
             written: false,
+            pace: Pace::new(),
         }
+    }
+
+    /// Where large frames are made.
+    pub(super) fn threads(&self) -> &Threads {
+        &self.call.state.threads
     }
 
     /// When the client must have taken everything.
@@ -77,7 +95,7 @@ impl Items {
     /// The next items joined by commas, some `target` bytes of them; nothing at the end.
     pub(super) async fn next_frame(&mut self, target: usize) -> Result<Option<Bytes>, Status> {
         loop {
-            let Some(batch) = self.next_batch(target) else {
+            let Some(batch) = self.next_batch(target).await else {
                 return Ok(None);
             };
             let mut out = Vec::with_capacity(target.min(128 * 1024) + 4096);
@@ -91,7 +109,7 @@ impl Items {
     /// All items apart, as protobuf messages or as JSON of their metadata.
     pub(super) async fn collect(&mut self) -> Result<Vec<Bytes>, Status> {
         let mut all = Vec::new();
-        while let Some(batch) = self.next_batch(usize::MAX) {
+        while let Some(batch) = self.next_batch(usize::MAX).await {
             match self.style {
                 Style::Message => {
                     let chosen = self.choose(batch).await?;
@@ -103,6 +121,9 @@ impl Items {
                 }
                 _ => {
                     for entry in batch {
+                        if self.pace.spend(entry.json().len()) {
+                            work::turn().await;
+                        }
                         let mut out = Vec::new();
                         self.written = false;
                         self.write(vec![entry], &mut out).await?;
@@ -121,7 +142,7 @@ impl Items {
     }
 
     /// The next entries that match as far as key and labels tell; nothing at the end.
-    fn next_batch(&mut self, target: usize) -> Option<Vec<Arc<Entry>>> {
+    async fn next_batch(&mut self, target: usize) -> Option<Vec<Arc<Entry>>> {
         match &mut self.source {
             Source::Page(entries) => {
                 if entries.is_empty() {
@@ -148,7 +169,11 @@ impl Items {
                 let mut bytes = 0;
                 // Entries that do not match are walked past without end: they cost no memory.
                 let labels = self.selection.signature();
-                for entry in snapshot.range_with(prefix, after.as_deref(), labels) {
+                for step in snapshot.walk_with(prefix, after.as_deref(), labels) {
+                    if self.pace.spend(work::STEP) {
+                        work::turn().await;
+                    }
+                    let Some(entry) = step else { continue };
                     if bytes >= target || batch.len() >= BATCH {
                         break;
                     }
@@ -177,7 +202,11 @@ impl Items {
             .render_all(&batch, version, Media::Json)
             .await?;
         let mut chosen = Vec::with_capacity(batch.len());
+        let mut pace = Pace::new();
         for (entry, bytes) in batch.into_iter().zip(rendered) {
+            if pace.spend(bytes.len()) {
+                work::turn().await;
+            }
             if self.selection.matches_object(&reread_object(&bytes)?) {
                 chosen.push(entry);
             }
@@ -200,7 +229,13 @@ impl Items {
                     .await?
             }
         };
+        if matches!(self.style, Style::Row { .. } | Style::Metadata { .. }) {
+            work::maybe_large(rendered.iter().map(Bytes::len).sum()).await;
+        }
         for bytes in &rendered {
+            if self.pace.spend(self.style.effort(bytes)) {
+                work::turn().await;
+            }
             if std::mem::replace(&mut self.written, true) {
                 out.push(b',');
             }

@@ -7,6 +7,7 @@ use super::start::{Start, watch_error};
 use crate::bell::Bell;
 use crate::request::body::BodyError;
 use crate::server::state::Ending;
+use crate::work::{self, Pace};
 use bareboat_api::Status;
 use bareboat_api::kind::BoxFuture;
 use bareboat_storage::{Event, Snapshot, WatchError, Watcher};
@@ -179,7 +180,7 @@ impl WatchBody {
         if let Stage::Live(watcher) = std::mem::replace(&mut self.stage, Stage::Ended) {
             let with_columns = !self.columns_told;
             let rendering = slow_frames(self.frames.clone(), due, with_columns, watcher);
-            self.stage = Stage::Rendering(Box::pin(rendering));
+            self.stage = self.frames.rendering(Box::pin(rendering));
         }
         Poll::Ready(Some(Bytes::new()))
     }
@@ -191,6 +192,16 @@ impl WatchBody {
             WatchError::Lagged | WatchError::Closed => None,
             other => Some(self.frames.error(&watch_error(other, 0))),
         }
+    }
+}
+
+impl Frames {
+    /// A stage in which frames are made, elsewhere if that takes long.
+    fn rendering(&self, rendering: BoxFuture<'static, Rendered>) -> Stage {
+        let threads = self.threads.clone();
+        Stage::Rendering(Box::pin(async move {
+            threads.carry_out_boxed(None, rendering).await
+        }))
     }
 }
 
@@ -221,7 +232,11 @@ async fn slow_frames(
     watcher: Watcher,
 ) -> Rendered {
     let mut out = BytesMut::new();
+    let mut pace = Pace::new();
     for event in due {
+        if pace.spend(event.entry.json().len()) {
+            work::turn().await;
+        }
         match frames.slow(&event, with_columns).await {
             Ok(Some(bytes)) => {
                 with_columns = false;
@@ -245,6 +260,7 @@ async fn initial_frames(
     mut with_columns: bool,
 ) -> Rendered {
     let mut out = BytesMut::new();
+    let mut pace = Pace::new();
     loop {
         let after = initial.after.take();
         let batch: Vec<_> = initial
@@ -257,10 +273,16 @@ async fn initial_frames(
             break;
         };
         initial.after = Some(last.key().to_owned());
+        if pace.spend(batch.len() * work::STEP) {
+            work::turn().await;
+        }
         for entry in batch
             .iter()
             .filter(|entry| frames.selection.matches_entry(entry))
         {
+            if pace.spend(frames.effort(entry)) {
+                work::turn().await;
+            }
             match frames.initial(entry, with_columns).await {
                 Ok(Some(bytes)) => {
                     with_columns = false;
@@ -323,7 +345,7 @@ impl http_body::Body for WatchBody {
                     {
                         let with_columns = !this.columns_told;
                         let rendering = initial_frames(this.frames.clone(), initial, with_columns);
-                        this.stage = Stage::Rendering(Box::pin(rendering));
+                        this.stage = this.frames.rendering(Box::pin(rendering));
                     }
                     continue;
                 }

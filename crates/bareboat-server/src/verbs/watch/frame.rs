@@ -6,6 +6,7 @@ use crate::protobuf::MetaMessages;
 use crate::request::negotiate::{Media, Transform};
 use crate::tables::{self, Include};
 use crate::verbs::present::reread_object;
+use crate::work::Threads;
 use bareboat_api::{Map, Object, Status, Value};
 use bareboat_storage::{Entry, Event, EventKind, VariantKey};
 use bytes::Bytes;
@@ -20,6 +21,8 @@ pub(super) struct Frames {
     pub(super) media: Media,
     pub(super) transform: Transform,
     pub(super) include: Include,
+    /// Where large frames are made.
+    pub(super) threads: Threads,
 }
 
 /// What the client is told happened.
@@ -152,6 +155,12 @@ impl Frames {
                 .map(Some);
         }
         self.wrap(told.name(), &bytes).map(Some)
+    }
+
+    /// What it costs to tell of an object, in bytes of work.
+    pub(super) fn effort(&self, entry: &Entry) -> usize {
+        let plain = self.transform == Transform::Whole && !self.selection.needs_object();
+        entry.json().len() / if plain { 16 } else { 1 }
     }
 
     /// The bytes that tell of an object that was there when the watch began.

@@ -5,6 +5,7 @@ use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::call::Call;
 use crate::verbs::present::Shown;
+use crate::work;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::MODIFIED;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Value};
@@ -81,13 +82,14 @@ async fn attempt(
     entry: &Arc<Entry>,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let served = &call.served;
+    work::maybe_large(entry.json().len()).await;
     let live = call.live(entry).await?;
     let Edited {
         mut object,
         managed: has_managers,
     } = edit.edit(call, &live).await?;
     check_identity(call, edit, &object, &live)?;
-    let _turn = served.turn(&object).await;
+    let turn = served.turn(&object).await;
     let pipeline = Pipeline::new(call, options.dry_run);
     if !has_managers {
         let manager = call.ask.manager(options.field_manager.as_deref());
@@ -95,8 +97,9 @@ async fn attempt(
     }
     let Ready {
         object: mut ready,
-        held,
+        mut held,
     } = pipeline.update(object, &live).await?;
+    held.append(turn);
     // A write that changes nothing but the time of a manager changes nothing.
     keep_times(live.value(), ready.value_mut());
 
@@ -108,7 +111,8 @@ async fn attempt(
                 .rehearse(write)
                 .map(|()| Shown::Object(ready)));
         }
-        let committed = commit(call, write, Some(&live), None).await?;
+        let held = held.until_done();
+        let committed = commit(call, write, Some(&live), None, held).await?;
         // The client sees the object without its last finalizer, as it vanished.
         return Ok(committed.map(|_| Shown::Object(ready)));
     }
@@ -137,11 +141,8 @@ async fn attempt(
         return Ok(Ok(Shown::Entry(entry.clone())));
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
-    let committed = commit(call, write, Some(&live), Some(&stored.object)).await?;
-    Ok(committed.map(|committed| {
-        held.keep(committed.revision);
-        Shown::Written(committed.entry, stored.object)
-    }))
+    let committed = commit(call, write, Some(&live), Some(&stored.object), held).await?;
+    Ok(committed.map(|committed| Shown::Written(committed.entry, stored.object)))
 }
 
 /// Whether nothing holds an object under deletion any longer.

@@ -7,21 +7,24 @@ use crate::kinds::catalog::Serving;
 use crate::managed;
 use crate::verbs::call::Call;
 use crate::verbs::delete::begin;
-use bareboat_api::kind::Companion;
+use crate::verbs::unstoppable::Unstoppable;
+use crate::work;
+use bareboat_api::kind::{Companion, Holds};
 use bareboat_api::{Object, Status};
-use bareboat_storage::{CommitError, Committed, Entry, TransactionError, Write};
+use bareboat_storage::{CommitError, Committed, Entry, Store, TransactionError, Write};
 use std::sync::Arc;
 
 /// Under this name the server itself writes.
 const MANAGER: &str = "kube-apiserver";
 
 /// Makes a write durable, with what comes and goes because of it. `before` is the object that was there, `after` the one
-/// that will be.
+/// that will be. What is held for the write is kept if it happens.
 pub(crate) async fn commit(
     call: &Call,
     write: Write,
     before: Option<&Object>,
     after: Option<&Object>,
+    mut held: Holds,
 ) -> Result<Result<Committed, CommitError>, Status> {
     let store = call.served.store();
     let of = |object: &Object| call.served.kind.strategy.companions(object);
@@ -32,7 +35,7 @@ pub(crate) async fn commit(
     let is_over = |one: &&Companion| !has.iter().any(|new| same(new, one));
     let go: Vec<&Companion> = had.iter().filter(is_over).collect();
     if come.is_empty() && go.is_empty() {
-        return Ok(store.commit(write).await);
+        return Ok(durable(store, write, held).await);
     }
     loop {
         let mut writes = vec![write.clone()];
@@ -45,7 +48,9 @@ pub(crate) async fn commit(
         for companion in &go {
             writes.extend(going(call, companion).await?);
         }
-        let lost = match store.commit_many(writes).await {
+        let committed;
+        (committed, held) = durable_together(store, writes, held).await;
+        let lost = match committed {
             Ok(committed) => {
                 let own = committed.into_iter().next();
                 return Ok(own.ok_or(CommitError::Closed));
@@ -69,6 +74,48 @@ pub(crate) async fn commit(
             ));
         }
     }
+}
+
+/// Makes a write durable, whether or not somebody still waits for it. What is held for it, and the seat of its request, stay
+/// taken until then.
+pub(crate) async fn durable(
+    store: &Store,
+    write: Write,
+    held: Holds,
+) -> Result<Committed, CommitError> {
+    work::wanted().await;
+    work::small();
+    let (store, seat) = (store.clone(), work::seat());
+    Unstoppable::new(async move {
+        let _seat = seat;
+        let committed = store.commit(write).await?;
+        held.keep(committed.revision);
+        Ok(committed)
+    })
+    .await
+}
+
+/// The same for several writes at once. What is held comes back if they did not happen.
+async fn durable_together(
+    store: &Store,
+    writes: Vec<Write>,
+    held: Holds,
+) -> (Result<Vec<Committed>, TransactionError>, Holds) {
+    work::wanted().await;
+    work::small();
+    let (store, seat) = (store.clone(), work::seat());
+    Unstoppable::new(async move {
+        let _seat = seat;
+        let committed = store.commit_many(writes).await;
+        match committed.as_ref().map(|all| all.first()) {
+            Ok(Some(own)) => {
+                held.keep(own.revision);
+                (committed, Holds::default())
+            }
+            _ => (committed, held),
+        }
+    })
+    .await
 }
 
 fn same(a: &Companion, b: &Companion) -> bool {

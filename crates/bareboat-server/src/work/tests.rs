@@ -1,0 +1,172 @@
+//! Large work leaves the worker, takes turns, and ends when it is no longer waited for.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use bareboat_api::interrupt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+use tokio::sync::oneshot;
+
+fn here() -> ThreadId {
+    thread::current().id()
+}
+
+#[tokio::test]
+async fn small_work_stays_where_it_is() {
+    let work = async {
+        maybe_large(LARGE).await;
+        tokio::task::yield_now().await;
+        turn().await;
+        here()
+    };
+    assert_eq!(Threads::new().carry_out(None, work).await, here());
+}
+
+#[tokio::test]
+async fn large_work_leaves_the_worker_and_comes_back_when_it_is_small() {
+    let (answer, answered) = oneshot::channel();
+    let (wait, waits) = oneshot::channel();
+    let work = async move {
+        let before = here();
+        large().await;
+        let during = here();
+        assert!(seat().is_none());
+        tokio::task::yield_now().await;
+        assert_ne!(here(), before, "it stays there");
+        small();
+        let answered = poll_fn({
+            let (mut wait, mut answered) = (Some(wait), answered);
+            move |cx| {
+                let polled = std::pin::Pin::new(&mut answered).poll(cx);
+                if let Some(wait) = wait.take() {
+                    wait.send(()).unwrap();
+                }
+                polled
+            }
+        });
+        assert_eq!(answered.await, Ok(7));
+        (before, during, here())
+    };
+    let carried = tokio::spawn(async move { Threads::new().carry_out(None, work).await });
+    waits.await.unwrap();
+    answer.send(7).unwrap();
+    let (before, during, after) = carried.await.unwrap();
+    assert_eq!(before, here());
+    assert_ne!(during, here());
+    assert_eq!(after, here());
+}
+
+#[tokio::test]
+async fn a_loop_that_takes_long_becomes_large_and_others_go_on_meanwhile() {
+    let pulses = Arc::new(AtomicUsize::new(0));
+    let seen = pulses.clone();
+    let work = async move {
+        let (mut pace, mut rounds) = (Pace::new(), 0);
+        // Until others were seen to go on, which is the point.
+        while seen.load(Ordering::Relaxed) < 50 {
+            thread::sleep(Duration::from_micros(100));
+            if pace.spend(ROUND) {
+                turn().await;
+                rounds += 1;
+            }
+        }
+        rounds
+    };
+    let busy = tokio::spawn(async move { Threads::new().carry_out(None, work).await });
+    while !busy.is_finished() {
+        pulses.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(busy.await.unwrap() > 0);
+}
+
+#[tokio::test]
+async fn parts_that_are_polled_together_leave_together() {
+    use futures_util::stream::{self, StreamExt as _};
+    let work = async {
+        let parts = (0..10).map(|_| async {
+            large().await;
+            here()
+        });
+        let places: Vec<ThreadId> = stream::iter(parts).buffered(4).collect().await;
+        places
+    };
+    let places = Threads::new().carry_out(None, work).await;
+    assert!(places.iter().all(|place| *place != here()));
+}
+
+#[tokio::test]
+async fn no_more_run_at_once_than_there_are_places() {
+    let threads = Threads {
+        places: Arc::new(Semaphore::new(2)),
+    };
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let all = (0..8).map(|_| {
+        let (threads, running, most) = (threads.clone(), running.clone(), most.clone());
+        tokio::spawn(async move {
+            let work = async move {
+                large().await;
+                let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+                most.fetch_max(now, Ordering::SeqCst);
+                thread::sleep(Duration::from_millis(5));
+                running.fetch_sub(1, Ordering::SeqCst);
+            };
+            threads.carry_out(None, work).await;
+        })
+    });
+    for one in all.collect::<Vec<_>>() {
+        one.await.unwrap();
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+    assert_eq!(threads.places.available_permits(), 2);
+}
+
+/// Says when it is dropped.
+struct Held(Option<oneshot::Sender<()>>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.take().unwrap().send(());
+    }
+}
+
+#[tokio::test]
+async fn work_that_is_no_longer_waited_for_is_interrupted_and_gives_back_what_it_holds() {
+    let threads = Threads::new();
+    let (free, freed) = oneshot::channel();
+    let (begin, begun) = oneshot::channel();
+    let committed = Arc::new(AtomicBool::new(false));
+    let flag = committed.clone();
+    let work = async move {
+        let _held = Held(Some(free));
+        large().await;
+        begin.send(()).unwrap();
+        while !interrupt::requested() {
+            thread::yield_now();
+        }
+        wanted().await;
+        flag.store(true, Ordering::Relaxed);
+    };
+    let places = threads.places.available_permits();
+    let carried = tokio::spawn({
+        let threads = threads.clone();
+        async move { threads.carry_out(None, work).await }
+    });
+    begun.await.unwrap();
+    carried.abort();
+    freed.await.unwrap();
+    assert!(!committed.load(Ordering::Relaxed));
+    while threads.places.available_permits() < places {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_panic_on_another_thread_is_one_of_the_request() {
+    let work = async {
+        large().await;
+        panic!("on purpose");
+    };
+    let carried = tokio::spawn(async move { Threads::new().carry_out(None, work).await });
+    assert!(carried.await.unwrap_err().is_panic());
+}

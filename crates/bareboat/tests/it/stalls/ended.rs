@@ -1,0 +1,136 @@
+//! Writes that end before they are committed: nothing is stored, and what was taken for them is given back.
+
+use super::{DEFINITIONS, TestServer, costly, costly_object};
+use crate::support::*;
+use bareboat::api::Status;
+use bareboat::api::admission::{Review, Validator, World};
+use bareboat::api::kind::BoxFuture;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Keeps writes of objects whose name begins with `slow` waiting for ever, after everybody else had their say.
+#[derive(Default)]
+struct Gate {
+    reached: Notify,
+}
+
+impl Validator for Gate {
+    fn name(&self) -> &'static str {
+        "Gate"
+    }
+
+    fn validate<'a>(
+        &'a self,
+        review: &'a mut Review<'_>,
+        _: &'a dyn World,
+    ) -> BoxFuture<'a, Result<(), Status>> {
+        let slow = review.object.as_ref().is_some_and(|object| object.name().starts_with("slow"));
+        Box::pin(async move {
+            if slow {
+                self.reached.notify_one();
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Hangs up while an object is held by the gate.
+async fn hang_up(server: &TestServer, gate: &Gate, path: &str, object: &Value) {
+    let mut posting = std::pin::pin!(server.post(path, object));
+    tokio::select! {
+        answer = &mut posting => panic!("{}", answer.text()),
+        () = soon(gate.reached.notified()) => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_write_took_is_given_back_when_its_client_hangs_up() {
+    let server = TestServer::start().await;
+    let gate = Arc::new(Gate::default());
+    let validator: Arc<dyn Validator> = gate.clone();
+    server.server().validate_with(&validator);
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+        "spec": {"hard": {"count/secrets": "1", "services.nodeports": "1"}},
+    });
+    server.post(quotas, &quota).await.expect(201);
+    // The quota counts once its use has been told.
+    loop {
+        let quota = server.get(&format!("{quotas}/q")).await.json();
+        if quota["status"]["hard"]["count/secrets"] == "1" {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    hang_up(&server, &gate, secrets, &secret("slow")).await;
+    server.post(secrets, &secret("quick")).await.expect(201);
+    server.post(secrets, &secret("another")).await.expect(403);
+    server.get(&format!("{secrets}/slow")).await.expect(404);
+
+    let services = "/api/v1/namespaces/default/services";
+    let service = |name: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+            "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30123}]},
+        })
+    };
+    hang_up(&server, &gate, services, &service("slow")).await;
+    server.post(services, &service("quick")).await.expect(201);
+    server.get(&format!("{services}/slow")).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_turn_of_a_write_is_over_when_its_client_hangs_up() {
+    let server = TestServer::start().await;
+    let gate = Arc::new(Gate::default());
+    let validator: Arc<dyn Validator> = gate.clone();
+    server.server().validate_with(&validator);
+    // Definitions of a group are written one after the other.
+    hang_up(&server, &gate, DEFINITIONS, &costly("slow")).await;
+    server.post(DEFINITIONS, &costly("things")).await.expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deadline_ends_a_write_that_is_not_committed() {
+    let server = TestServer::builder().without_controllers().start().await;
+    let gate = Arc::new(Gate::default());
+    let validator: Arc<dyn Validator> = gate.clone();
+    server.server().validate_with(&validator);
+    let answer = server.post(&format!("{MAPS}?timeout=1s"), &config_map("slow")).await;
+    let (code, reason, _) = answer.status();
+    assert_eq!((code, reason.as_str()), (504, "Timeout"));
+    server.get(&format!("{MAPS}/slow")).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deadline_ends_a_write_whose_rules_take_long() {
+    let server = TestServer::builder().without_controllers().start().await;
+    let mut definition = costly("things");
+    let numbers = "/spec/versions/0/schema/openAPIV3Schema/properties/numbers";
+    let numbers = definition.pointer_mut(numbers).unwrap();
+    let rule = numbers["x-kubernetes-validations"][0].clone();
+    let rules: Vec<Value> = (0..5)
+        .map(|number| {
+            let mut rule = rule.clone();
+            rule["message"] = json!(format!("rule {number}"));
+            rule
+        })
+        .collect();
+    numbers["x-kubernetes-validations"] = json!(rules);
+    server.post(DEFINITIONS, &definition).await.expect(201);
+    let path = "/apis/stalls.example.com/v1/namespaces/default/things";
+    let object = costly_object("a");
+    let short = format!("{path}?timeout=1ms");
+    let answers = (0..20).map(|_| server.post(&short, &object));
+    for answer in futures_util::future::join_all(answers).await {
+        let (code, reason, _) = answer.status();
+        assert_eq!((code, reason.as_str()), (504, "Timeout"));
+    }
+    server.get(&format!("{path}/a")).await.expect(404);
+    server.post(path, &object).await.expect(201);
+}
