@@ -60,7 +60,8 @@ pub(super) async fn answer(
             };
             let (threads, state) = (state.threads.clone(), state.clone());
             let seat = body.into_seat();
-            let list = async move { list(&state, agreed, &ask, &computed, version, question).await };
+            let list =
+                async move { list(&state, agreed, &ask, &computed, version, question).await };
             threads.carry_out(seat, list).await
         }
         "create" => {

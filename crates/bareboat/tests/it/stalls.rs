@@ -53,7 +53,10 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
     what: &str,
     large: impl Fn(Arc<TestServer>) -> F,
 ) {
-    let (under_way, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (under_way, answered) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let pulse = tokio::spawn({
         let (server, under_way, answered) = (server.clone(), under_way.clone(), answered.clone());
         async move {
@@ -82,13 +85,17 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
     }
     pulse.abort();
     let answered = answered.load(Ordering::SeqCst);
-    assert!(answered >= PULSES, "{what}: only {answered} pulses were answered");
+    assert!(
+        answered >= PULSES,
+        "{what}: only {answered} pulses were answered"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn others_are_answered_while_a_large_list_is_made() {
     let server = filled().await;
-    let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let metadata =
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let forms = [
         ("a table", "", TABLE),
         ("a table with objects", "includeObject=Object", TABLE),
@@ -99,7 +106,10 @@ async fn others_are_answered_while_a_large_list_is_made() {
     ];
     for (what, query, accept) in forms {
         others_go_on(&server, what, |server| async move {
-            let list = server.get_as(&format!("{MAPS}?{query}"), accept).await.expect(200);
+            let list = server
+                .get_as(&format!("{MAPS}?{query}"), accept)
+                .await
+                .expect(200);
             assert!(list.bytes.len() > OBJECTS * 32);
         })
         .await;
@@ -120,7 +130,8 @@ async fn others_are_answered_while_a_large_answer_is_compressed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn others_are_answered_while_a_watch_tells_the_state() {
     let server = filled().await;
-    let watch = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
+    let watch =
+        "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
     others_go_on(&server, "tables", |server| async move {
         let mut watch = server.watch_as(&format!("{MAPS}?{watch}"), TABLE).await;
         while let Some(event) = watch.next().await {
@@ -136,7 +147,10 @@ async fn others_are_answered_while_a_watch_tells_the_state() {
 async fn others_are_answered_while_a_collection_is_deleted() {
     let server = filled().await;
     others_go_on(&server, "deletecollection", |server| async move {
-        server.delete(&format!("{MAPS}?dryRun=All")).await.expect(200);
+        server
+            .delete(&format!("{MAPS}?dryRun=All"))
+            .await
+            .expect(200);
     })
     .await;
 }
@@ -144,9 +158,11 @@ async fn others_are_answered_while_a_collection_is_deleted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn others_are_answered_while_a_large_object_is_written() {
     let server = filled().await;
-    let data: serde_json::Map<String, Value> =
-        (0..6_000).map(|number| (format!("key-{number}"), json!("value"))).collect();
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data});
+    let data: serde_json::Map<String, Value> = (0..6_000)
+        .map(|number| (format!("key-{number}"), json!("value")))
+        .collect();
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data});
     let yaml = serde_json::to_string_pretty(&object).unwrap();
     for (what, media) in [("JSON", "application/json"), ("YAML", "application/yaml")] {
         others_go_on(&server, what, |server| {
@@ -192,7 +208,10 @@ fn costly_object(name: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn others_are_answered_while_rules_are_checked() {
     let server = TestServer::builder().without_controllers().start().await;
-    server.post(DEFINITIONS, &costly("things")).await.expect(201);
+    server
+        .post(DEFINITIONS, &costly("things"))
+        .await
+        .expect(201);
     let server = Arc::new(server);
     others_go_on(&server, "rules", |server| async move {
         let path = "/apis/stalls.example.com/v1/namespaces/default/things?dryRun=All";
@@ -206,7 +225,11 @@ async fn others_are_answered_while_a_definition_is_checked() {
     let server = TestServer::builder().without_controllers().start().await;
     let mut definition = costly("things");
     let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
-    let members = definition.pointer_mut(schema).unwrap().as_object_mut().unwrap();
+    let members = definition
+        .pointer_mut(schema)
+        .unwrap()
+        .as_object_mut()
+        .unwrap();
     for number in 0..100 {
         let rules = json!([{"rule": "self.size() < 10 && self.startsWith('a') || self == 'b'"}]);
         let member = json!({"type": "string", "maxLength": 9, "x-kubernetes-validations": rules});
@@ -235,8 +258,15 @@ async fn others_are_answered_while_documents_are_made() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn other_streams_of_a_connection_go_on() {
-    let server = TestServer::builder().without_controllers().listening().start().await;
-    server.post(DEFINITIONS, &costly("things")).await.expect(201);
+    let server = TestServer::builder()
+        .without_controllers()
+        .listening()
+        .start()
+        .await;
+    server
+        .post(DEFINITIONS, &costly("things"))
+        .await
+        .expect(201);
     let mut pulse = Connection::http2(&server, As::Admin).await;
     let Connection::Two(sender) = &pulse else {
         unreachable!("it was just made");

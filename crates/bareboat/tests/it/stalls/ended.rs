@@ -24,7 +24,10 @@ impl Validator for Gate {
         review: &'a mut Review<'_>,
         _: &'a dyn World,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        let slow = review.object.as_ref().is_some_and(|object| object.name().starts_with("slow"));
+        let slow = review
+            .object
+            .as_ref()
+            .is_some_and(|object| object.name().starts_with("slow"));
         Box::pin(async move {
             if slow {
                 self.reached.notify_one();
@@ -66,7 +69,8 @@ async fn what_a_write_took_is_given_back_when_its_client_hangs_up() {
     }
 
     let secrets = "/api/v1/namespaces/default/secrets";
-    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    let secret =
+        |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
     hang_up(&server, &gate, secrets, &secret("slow")).await;
     server.post(secrets, &secret("quick")).await.expect(201);
     server.post(secrets, &secret("another")).await.expect(403);
@@ -92,7 +96,10 @@ async fn the_turn_of_a_write_is_over_when_its_client_hangs_up() {
     server.server().validate_with(&validator);
     // Definitions of a group are written one after the other.
     hang_up(&server, &gate, DEFINITIONS, &costly("slow")).await;
-    server.post(DEFINITIONS, &costly("things")).await.expect(201);
+    server
+        .post(DEFINITIONS, &costly("things"))
+        .await
+        .expect(201);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +108,9 @@ async fn the_deadline_ends_a_write_that_is_not_committed() {
     let gate = Arc::new(Gate::default());
     let validator: Arc<dyn Validator> = gate.clone();
     server.server().validate_with(&validator);
-    let answer = server.post(&format!("{MAPS}?timeout=1s"), &config_map("slow")).await;
+    let answer = server
+        .post(&format!("{MAPS}?timeout=1s"), &config_map("slow"))
+        .await;
     let (code, reason, _) = answer.status();
     assert_eq!((code, reason.as_str()), (504, "Timeout"));
     server.get(&format!("{MAPS}/slow")).await.expect(404);
