@@ -32,8 +32,14 @@ impl Shape for BuiltinShape {
         conform(&self.message, object, self.empties, findings).map_err(|error| error.to_string())
     }
 
-    fn default(&self, object: &mut Value) {
+    fn default(&self, object: &mut Value) -> Result<(), String> {
         (self.defaults)(object);
+        Ok(())
+    }
+
+    /// Conversion between built-in versions leaves defaults to be filled in.
+    fn trim(&self, object: &mut Value) {
+        let _ = self.reshape(object);
     }
 
     /// Built-in kinds have no schema beside their type; their strategies validate.

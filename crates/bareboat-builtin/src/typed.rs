@@ -228,7 +228,9 @@ impl Walk<'_> {
         value: &mut Value,
         place: &Place<'_>,
     ) -> Result<(), TypeError> {
-        match (union, &mut *value) {
+        // Upstream reads what is below by itself and not strictly: unknown members go without a word.
+        let room = std::mem::take(&mut self.room);
+        let read = match (union, &mut *value) {
             (_, Value::Object(_)) => self.message(schema.get(), value, place),
             (SchemaUnion::OrArray, Value::Array(_)) => {
                 self.list(Type::Message(schema), value, place)
@@ -237,7 +239,9 @@ impl Walk<'_> {
             (SchemaUnion::OrBool, Value::Bool(_)) => Ok(()),
             (SchemaUnion::OrBool, other) => Err(mismatch(place, "a schema or a boolean", other)),
             (_, other) => Err(mismatch(place, "a schema or a list", other)),
-        }
+        };
+        self.room = room;
+        read
     }
 }
 

@@ -206,6 +206,7 @@ impl<'a> Machine<'_, 'a> {
         let index = self.eval(index)?;
         self.budget.charge(1 + u64::from(computed))?;
         self.budget.refund(u64::from(plain));
+        self.budget.look_at(&index)?;
         access::index(operand, &index)
     }
 
@@ -218,6 +219,7 @@ impl<'a> Machine<'_, 'a> {
     ) -> Result<Val<'a>, EvalError> {
         let operand = self.eval(operand)?;
         let index = self.eval(index)?;
+        self.budget.look_at(&index)?;
         let value = access::opt_index(operand, &index);
         self.optional(value, computed, plain)
     }
@@ -280,6 +282,9 @@ impl<'a> Machine<'_, 'a> {
                 }
             }
         }
+        for value in &values {
+            self.budget.look_through(value)?;
+        }
         let function: Func = match &site.targets {
             Targets::One(function) => *function,
             Targets::Several(several) => {
@@ -298,8 +303,8 @@ impl<'a> Machine<'_, 'a> {
         };
         let result = function(self.budget, &values);
         let cost = match &result {
-            Ok(result) => site.rule.of_call(&values, Some(result)),
-            Err(_) => site.rule.of_call(&values, None),
+            Ok(result) => site.rule.of_call(&values, Some(result), self.budget)?,
+            Err(_) => site.rule.of_call(&values, None, self.budget)?,
         };
         self.budget.charge(cost)?;
         match (result, &site.name) {

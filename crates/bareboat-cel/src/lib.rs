@@ -55,7 +55,7 @@ pub use error::EvalError;
 pub use escape::{escape, is_identifier};
 pub use eval::{Activation, Variables};
 pub use issue::{Issue, Issues};
-pub use library::go_regex::compile as compile_go_regex;
+pub use library::go_regex::{GoPattern, PatternSize, check_pattern, forget_idle_patterns};
 pub use library::{AccessCheck, AccessDecision, Authorizer, Library};
 pub use program::Program;
 pub use types::{Opaque, Param, Type};

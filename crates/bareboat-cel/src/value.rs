@@ -12,6 +12,7 @@ pub(crate) mod time;
 
 pub(crate) use compare::{compare, equal, same_keys};
 pub use map::{Entries, MapVal};
+use print::shown;
 pub(crate) use print::{float_text, print};
 pub(crate) use special::Special;
 pub use time::Moment;
@@ -350,13 +351,13 @@ impl<'a> Object<'a> {
 
 impl fmt::Debug for Val<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&print(self))
+        f.write_str(&shown(self))
     }
 }
 
 /// As messages show values.
 impl fmt::Display for Val<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&print(self))
+        f.write_str(&shown(self))
     }
 }

@@ -21,6 +21,8 @@ mod rules;
 mod schema;
 mod validate;
 
+pub use bareboat_cel::forget_idle_patterns;
+pub use default::{MAX_DEFAULTS, TooManyDefaults};
 pub use metadata::{MetadataError, Source, object_meta};
 pub use schema::{Kind, Schema, SchemaCache, SchemaError};
 pub use validate::{Findings, scale};

@@ -4,6 +4,8 @@
 //! Whether names, labels and annotations are *valid* is another question; embedded resources are
 //! answered in `validate`, the object itself by the server.
 
+mod embedded;
+
 use crate::schema::{Flags, Node, Schema};
 use bareboat_api::{FieldPath, Map, Str, Value, value};
 use std::sync::LazyLock;
@@ -19,14 +21,20 @@ pub enum Source {
 
 /// Metadata holds a value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: expected {expected}, found {found}")]
-pub struct MetadataError {
-    /// The member that is wrong.
-    pub path: FieldPath,
-    /// What should stand there.
-    pub expected: &'static str,
-    /// The JSON type of what stands there.
-    pub found: &'static str,
+pub enum MetadataError {
+    /// In the metadata of the object itself.
+    #[error("{path}: expected {expected}, found {found}")]
+    Own {
+        /// The member that is wrong.
+        path: FieldPath,
+        /// What should stand there.
+        expected: &'static str,
+        /// The JSON type of what stands there.
+        found: &'static str,
+    },
+    /// In a resource that is embedded in the object, worded as clients know it.
+    #[error("{0}")]
+    Embedded(Box<str>),
 }
 
 impl Schema {
@@ -40,13 +48,16 @@ impl Schema {
         source: Source,
         mut unknown: Option<&mut Vec<String>>,
     ) -> Result<(), MetadataError> {
-        self.coerce_metadata(object, source, unknown.as_deref_mut())?;
-        self.prune(object, unknown.as_deref_mut());
-        self.drop_nulls(object);
-        if let Some(unknown) = unknown {
-            unknown.sort_unstable();
+        own_metadata(object, source, unknown.as_deref_mut())?;
+        if let Some(unknown) = unknown.as_deref_mut() {
+            let mut pruned = Vec::new();
+            self.prune(object, Some(&mut pruned));
+            unknown.append(&mut pruned);
+        } else {
+            self.prune(object, None);
         }
-        Ok(())
+        self.drop_nulls(object);
+        self.embedded_metadata(object, source, unknown)
     }
 
     /// Shapes the metadata of the object and of every resource embedded in it.
@@ -54,23 +65,56 @@ impl Schema {
         &self,
         object: &mut Value,
         source: Source,
+        mut unknown: Option<&mut Vec<String>>,
+    ) -> Result<(), MetadataError> {
+        own_metadata(object, source, unknown.as_deref_mut())?;
+        self.embedded_metadata(object, source, unknown)
+    }
+
+    /// Shapes the metadata of every resource embedded in the object.
+    fn embedded_metadata(
+        &self,
+        object: &mut Value,
+        source: Source,
         unknown: Option<&mut Vec<String>>,
     ) -> Result<(), MetadataError> {
+        if !self.root.has(Flags::EMBEDDED_BELOW) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
         let mut coercer = Coercer {
             drop: source == Source::Stored,
-            unknown,
+            unknown: unknown.is_some().then_some(&mut found),
         };
-        if let Value::Object(map) = object {
-            coercer.resource(map, &FieldPath::root())?;
-            if source == Source::Stored
-                && let Some(Value::Object(meta)) = map.get_mut("metadata")
-                && !meta.contains_key("generation")
-            {
-                meta.insert("generation", Value::Int(1));
-            }
+        coercer.below(object, &self.root, &FieldPath::root())?;
+        if let Some(unknown) = unknown {
+            unknown.append(&mut found);
         }
-        coercer.below(object, &self.root, &FieldPath::root())
+        Ok(())
     }
+}
+
+/// Shapes the metadata of the object itself.
+fn own_metadata(
+    object: &mut Value,
+    source: Source,
+    unknown: Option<&mut Vec<String>>,
+) -> Result<(), MetadataError> {
+    let Value::Object(map) = object else {
+        return Ok(());
+    };
+    let mut coercer = Coercer {
+        drop: source == Source::Stored,
+        unknown,
+    };
+    coercer.resource(map, &FieldPath::root())?;
+    if source == Source::Stored
+        && let Some(Value::Object(meta)) = map.get_mut("metadata")
+        && !meta.contains_key("generation")
+    {
+        meta.insert("generation", Value::Int(1));
+    }
+    Ok(())
 }
 
 /// Shapes a default's embedded resources without dropping anything silently.
@@ -108,7 +152,8 @@ impl Coercer<'_> {
         match value {
             Value::Object(map) => {
                 if node.has(Flags::EMBEDDED) {
-                    self.resource(map, path)?;
+                    let shaped = self.resource(map, path);
+                    shaped.map_err(|error| embedded::worded(error, map, path))?;
                 }
                 let mut declared = node.in_order();
                 for (name, member) in map.iter_mut() {
@@ -263,7 +308,7 @@ impl Coercer<'_> {
 }
 
 fn wrong(path: FieldPath, expected: &'static str, value: &Value) -> MetadataError {
-    MetadataError {
+    MetadataError::Own {
         path,
         expected,
         found: value.type_name(),

@@ -1,35 +1,44 @@
-//! Patterns as definitions write them, in Go's dialect, compiled when they are first matched.
+//! The patterns of a definition: what they may take together.
 
-use bareboat_cel::compile_go_regex;
-use regex::Regex;
-use std::sync::OnceLock;
+use bareboat_cel::{PatternSize, check_pattern};
+use std::collections::HashSet;
 
-/// A regular expression that is compiled when it is first needed.
-#[derive(Debug)]
-pub(crate) struct Pattern {
-    source: Box<str>,
-    compiled: OnceLock<Result<Regex, String>>,
+/// The most instructions that all patterns of a definition may have when they are compiled.
+const MAX_INSTRUCTIONS: u64 = 1 << 20;
+/// The most ranges of characters that may be put together for the classes of all patterns.
+const MAX_RANGES: u64 = 1 << 20;
+
+/// Adds up the patterns of a definition. Each distinct one counts once.
+#[derive(Debug, Default)]
+pub(crate) struct PatternBudget<'a> {
+    seen: HashSet<&'a str>,
+    size: PatternSize,
 }
 
-impl Pattern {
-    pub(crate) fn new(source: &str) -> Pattern {
-        Pattern {
-            source: source.into(),
-            compiled: OnceLock::new(),
+impl<'a> PatternBudget<'a> {
+    /// Adds a pattern; the error says why that is too much. Patterns that are none count with what it took
+    /// to find out, which is less than their length.
+    pub(crate) fn add(&mut self, pattern: &'a str) -> Result<(), String> {
+        if !self.seen.insert(pattern) {
+            return Ok(());
         }
-    }
-
-    /// The text as the definition has it.
-    pub(crate) fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Whether some part of the text matches; the error says why the pattern is no pattern.
-    pub(crate) fn matches(&self, text: &str) -> Result<bool, &str> {
-        match self.compiled.get_or_init(|| compile_go_regex(&self.source)) {
-            Ok(regex) => Ok(regex.is_match(text)),
-            Err(reason) => Err(reason),
+        let size = check_pattern(pattern).unwrap_or(PatternSize {
+            instructions: 0,
+            ranges: pattern.len() as u64,
+        });
+        self.size.instructions += size.instructions;
+        self.size.ranges += size.ranges;
+        let (found, limit, what) = match self.size.instructions > MAX_INSTRUCTIONS {
+            true => (self.size.instructions, MAX_INSTRUCTIONS, "instructions"),
+            false => (self.size.ranges, MAX_RANGES, "ranges of characters"),
+        };
+        if found > limit {
+            return Err(format!(
+                "the patterns of this definition are too large: up to this one they have {found} \
+                 {what} when compiled, and may have {limit}"
+            ));
         }
+        Ok(())
     }
 }
 
@@ -37,47 +46,40 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    #[test]
-    fn patterns_mean_what_they_mean_in_go() {
-        let check = |pattern: &str, text: &str, expected: bool| {
-            let compiled = Pattern::new(pattern);
-            assert_eq!(
-                compiled.matches(text),
-                Ok(expected),
-                "{pattern} on {text:?}"
-            );
-        };
-        check(r"^\d+$", "123", true);
-        check(r"^\d+$", "١٢٣", false);
-        check(r"^\w+$", "é", false);
-        check(r"^[\w-]+$", "a-b_c", true);
-        check(r"^[^\s]+$", "a b", false);
-        check(r"^[[]x]$", "[x]", true);
-        check(r"^[]a]+$", "]a", true);
-        check(r"^[a&&b]+$", "a&b", true);
-        check(r"^[[:alpha:]]+$", "abc", true);
-        check(r"^a{,3}$", "a{,3}", true);
-        check(r"^a{2,3}$", "aaa", true);
-        check(r"^\Qa.b\E$", "a.b", true);
-        check(r"^\Qa.b\E$", "axb", false);
-        check(r"\bfoo\b", "a foo b", true);
-        check(r"\Boo", "foo", true);
-        check(r"^[\D]$", "x", true);
-        check(r"^\/\-\_$", "/-_", true);
-        check(r"^\x41\101$", "AA", true);
-        check(r"^[-A-Za-z0-9/._~!$&'()*+,;=:@]+$", "a/b~c&d", true);
-        check(r"^x$", "x\n", false);
+    fn add_all(patterns: impl Iterator<Item = String>) -> Result<PatternSize, String> {
+        let patterns: Vec<String> = patterns.collect();
+        let mut budget = PatternBudget::default();
+        for pattern in &patterns {
+            budget.add(pattern)?;
+        }
+        Ok(budget.size)
     }
 
     #[test]
-    fn a_pattern_outside_the_dialect_says_so() {
-        assert!(Pattern::new("a(?=b)").matches("ab").is_err());
-        assert!(Pattern::new("(").matches("").is_err());
-        assert!(Pattern::new(r"\1").matches("").is_err());
+    fn three_hundred_patterns_of_two_hundred_letters_are_few() {
+        let some = |count: usize| add_all((0..count).map(|n| format!("{n}\\pL{{200}}"))).unwrap();
+        let (once, twice) = (some(300), some(600));
+        assert!(once.instructions < MAX_INSTRUCTIONS / 8, "{once:?}");
         assert!(
-            Pattern::new("((a{0,1000}){0,1000}){0,1000}")
-                .matches("")
-                .is_err()
+            twice.instructions <= 2 * once.instructions + 600,
+            "{once:?} {twice:?}"
         );
+    }
+
+    #[test]
+    fn the_same_pattern_counts_once() {
+        let many = add_all((0..10_000).map(|_| "[a-z]{1000}".to_owned())).unwrap();
+        assert!(many.instructions < 2000, "{many:?}");
+    }
+
+    #[test]
+    fn what_is_too_large_together_is_refused() {
+        let error = add_all((0..2000).map(|n| format!("{n}a{{1000}}"))).unwrap_err();
+        assert!(
+            error.contains("instructions when compiled, and may have 1048576"),
+            "{error}"
+        );
+        let error = add_all((0..2000).map(|n| format!("{n}[\\pL_]"))).unwrap_err();
+        assert!(error.contains("ranges of characters"), "{error}");
     }
 }

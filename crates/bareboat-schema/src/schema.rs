@@ -9,9 +9,9 @@ mod typing;
 pub use cache::SchemaCache;
 
 use crate::format::Format;
-use crate::pattern::Pattern;
 use bareboat_api::Value;
 use bareboat_api::typing::{ListKey, ListType};
+use bareboat_cel::GoPattern;
 use std::sync::Arc;
 
 /// Why a schema could not be compiled.
@@ -174,6 +174,13 @@ impl<'n> InOrder<'n> {
     }
 }
 
+/// A default, and roughly the memory a copy of it takes.
+#[derive(Debug)]
+pub(crate) struct DefaultValue {
+    pub(crate) value: Value,
+    pub(crate) bytes: usize,
+}
+
 /// One schema in the tree, also used for the value validations under `anyOf` and the like.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -184,7 +191,7 @@ pub(crate) struct Node {
     pub(crate) properties: Box<[(Box<str>, Arc<Node>)]>,
     pub(crate) additional: Additional,
     pub(crate) items: Option<Arc<Node>>,
-    pub(crate) default: Option<Box<Value>>,
+    pub(crate) default: Option<Box<DefaultValue>>,
     pub(crate) keys: Box<[ListKey]>,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Option<Box<crate::rules::Rules>>,
@@ -252,13 +259,23 @@ pub(crate) struct Checks {
     pub(crate) min_items: Option<i64>,
     pub(crate) max_properties: Option<i64>,
     pub(crate) min_properties: Option<i64>,
-    pub(crate) pattern: Option<Arc<Pattern>>,
+    pub(crate) pattern: Option<Arc<GoPattern>>,
     pub(crate) choices: Box<[Value]>,
     pub(crate) required: Box<[Box<str>]>,
+    /// The places in `required`, in the order of the names.
+    pub(crate) required_order: Box<[u32]>,
     pub(crate) all_of: Box<[Arc<Node>]>,
     pub(crate) any_of: Box<[Arc<Node>]>,
     pub(crate) one_of: Box<[Arc<Node>]>,
     pub(crate) not: Option<Arc<Node>>,
+}
+
+impl Checks {
+    /// Whether a member must be there.
+    pub(crate) fn requires(&self, name: &str) -> bool {
+        let named = |at: &u32| (*self.required[*at as usize]).cmp(name);
+        self.required_order.binary_search_by(named).is_ok()
+    }
 }
 
 #[cfg(test)]

@@ -106,9 +106,9 @@ fn exercise(mut definition: Value) {
             value!({"spec": {"cronSpec": "*", "replicas": 12}, "status": {"replicas": "x"}});
         let _ = schema.validate(&object, None, Vec::new());
         let _ = schema.coerce(&mut object, Source::Request, None);
-        schema.default(&mut object);
+        schema.default(&mut object).unwrap();
         let once = object.clone();
-        schema.default(&mut object);
+        schema.default(&mut object).unwrap();
         assert_eq!(object, once);
         let _ = schema.validate(&object, Some(&once), Vec::new());
     }

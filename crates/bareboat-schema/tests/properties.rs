@@ -134,9 +134,9 @@ proptest! {
         prop_assert_eq!(&value, &once);
         prop_assert!(unknown.is_empty());
 
-        schema.default(&mut value);
+        schema.default(&mut value).unwrap();
         let once = value.clone();
-        schema.default(&mut value);
+        schema.default(&mut value).unwrap();
         prop_assert_eq!(&value, &once);
 
         schema.drop_nulls(&mut value);

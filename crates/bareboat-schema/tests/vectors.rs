@@ -125,7 +125,7 @@ fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError
     let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap();
     let version = api_version.rsplit('/').next().unwrap().to_owned();
     schema.coerce(object, Source::Request, None).unwrap();
-    schema.default(object);
+    schema.default(object).expect("the defaults are few");
     let mut earlier = Vec::new();
     if let Some(paths) = definition
         .version(&version)

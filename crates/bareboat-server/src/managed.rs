@@ -334,7 +334,7 @@ impl Apply {
             Status::new(500, "", text)
         })?;
         crate::verbs::judge_duplicates(call, &self.duplicates, self.validation)?;
-        call.version().shape.default(object.value_mut());
+        crate::verbs::fill_in(&*call.version().shape, &mut object)?;
         Ok(object)
     }
 }

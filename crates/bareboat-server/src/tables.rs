@@ -2,6 +2,7 @@
 //!
 //! Never cached, because ages move.
 
+use bareboat_api::interrupt;
 use bareboat_api::kind::{Column, Kind, Now};
 use bareboat_api::{Map, Object, Status, Value};
 
@@ -70,6 +71,9 @@ fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i
     })
 }
 
+/// How many bytes of text the cells of a row may have together; cells after that are empty.
+const MAX_CELLS: usize = 4 << 20;
+
 /// The row of an object.
 pub(crate) fn row(
     kind: &Kind,
@@ -83,11 +87,16 @@ pub(crate) fn row(
     if !names_itself(columns) {
         cells.push(Value::string(object.name()));
     }
-    cells.extend(
-        columns
-            .iter()
-            .map(|column| (column.cell)(object.value(), now)),
-    );
+    // A column may show the whole object, and a definition may have any number of columns.
+    let mut room = MAX_CELLS;
+    for column in columns {
+        let cell = match room > 0 && !interrupt::requested() {
+            true => (column.cell)(object.value(), now),
+            false => Value::Null,
+        };
+        room = room.saturating_sub(cell.as_str().map_or(1, str::len));
+        cells.push(cell);
+    }
     let mut row = Map::new();
     row.insert("cells", Value::Array(cells));
     let conditions = kind.policy.row_conditions;

@@ -24,6 +24,7 @@ pub(crate) use call::Call;
 pub(crate) use connect::connects;
 pub(crate) use patch::judge_duplicates;
 pub(crate) use write::change::{Edit, Edited, nameless};
+pub(crate) use write::decode::fill_in;
 
 use crate::authz::Authorized;
 use crate::flow::Unread;

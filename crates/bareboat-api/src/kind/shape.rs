@@ -61,8 +61,8 @@ pub trait Shape: Send + Sync {
         self.conform(object, &mut Vec::new())
     }
 
-    /// Fills in defaults.
-    fn default(&self, object: &mut Value);
+    /// Fills in defaults; the error says why they are too many.
+    fn default(&self, object: &mut Value) -> Result<(), String>;
 
     /// Checks an object against its schema; `old` is the object it replaces.
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated;
@@ -73,9 +73,20 @@ pub trait Shape: Send + Sync {
     }
 
     /// Brings an object read from storage into today's form, forgiving what it cannot use.
-    fn reshape(&self, object: &mut Value) {
+    fn reshape(&self, object: &mut Value) -> Result<(), String> {
         let _ = self.conform(object, &mut Vec::new());
-        self.default(object);
+        self.default(object)
+    }
+
+    /// Brings an object that was converted from another version into form. Custom kinds fill in defaults
+    /// only in the version an object is read in, before it is converted.
+    fn trim(&self, object: &mut Value) {
+        let _ = self.conform(object, &mut Vec::new());
+    }
+
+    /// Whether a trimmed object has all its defaults.
+    fn is_complete(&self, _object: &Value) -> bool {
+        true
     }
 
     /// Whether bringing even a small object into form, or checking it, may take long.

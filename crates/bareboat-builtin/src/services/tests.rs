@@ -24,7 +24,7 @@ fn services(claims: &Arc<Claims>) -> Kind {
 fn service(name: &str, spec: Value) -> Object {
     let mut object = value!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "n"}});
     object.make_object().insert("spec", spec);
-    bare().versions[0].shape.default(&mut object);
+    bare().versions[0].shape.default(&mut object).unwrap();
     Object::try_from(object).unwrap()
 }
 

@@ -22,7 +22,7 @@ fn decoded(kind: &Kind, version: &str, body: &Value) -> Object {
     let mut body = body.clone();
     let shape = &kind.version(version).unwrap().shape;
     shape.conform(&mut body, &mut Vec::new()).unwrap();
-    shape.default(&mut body);
+    shape.default(&mut body).unwrap();
     Object::try_from(body).unwrap()
 }
 

@@ -125,7 +125,7 @@ impl Target {
         if step.query.contains("fieldValidation=Strict") && !findings.is_empty() {
             return Err(Refusal::Strict(findings));
         }
-        version.shape.default(&mut body);
+        version.shape.default(&mut body).unwrap();
         let mut object = Object::try_from(body).unwrap();
         if self.kind.namespaced() {
             object.set_meta("namespace", self.namespace.as_str().into());

@@ -137,7 +137,7 @@ impl Validator<'_> {
             ("duration", None) => number == Some(true),
             ("duration", Some(text)) => parse_duration(text).is_none(),
             ("timestamp", Some(text)) => parse_timestamp(text).is_none(),
-            ("matches", Some(text)) if target.is_some() => go_regex::shared(text).is_err(),
+            ("matches", Some(text)) if target.is_some() => go_regex::check_pattern(text).is_err(),
             ("format", _) => return self.format(id, target, args),
             _ => false,
         };

@@ -1,8 +1,10 @@
 //! What calls cost while running.
 
 use super::{AUTHORIZATION, LIST, PER_CHARACTER, PER_PATTERN_CHARACTER};
+use crate::budget::Budget;
+use crate::error::EvalError;
 use crate::syntax::ast::operator;
-use crate::value::{Special, Val};
+use crate::value::{Special, Val, characters};
 
 /// How the cost of a call follows from its arguments and result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,6 +129,18 @@ impl Rule {
             Rule::Unit => 1,
             Rule::Equality => match (a, b) {
                 (Val::Special(_), _) => 1,
+                // A character takes four bytes at most, so the shorter text needs to be counted alone.
+                (Val::String(a), Val::String(b)) => {
+                    let (short, long) = match a.as_str().len() <= b.as_str().len() {
+                        true => (a.as_str(), b.as_str()),
+                        false => (b.as_str(), a.as_str()),
+                    };
+                    let size = match short.len() <= long.len() / 4 {
+                        true => characters(short),
+                        false => characters(short).min(characters(long)),
+                    };
+                    read(size as u64, 1)
+                }
                 _ => read(a.cost_size().min(b.cost_size()), 1),
             },
             Rule::Join => read(a.cost_size() + b.cost_size(), 1),
@@ -138,9 +152,14 @@ impl Rule {
     }
 
     /// The cost of a call.
-    pub(crate) fn of_call(self, args: &[Val<'_>], result: Option<&Val<'_>>) -> u64 {
+    pub(crate) fn of_call(
+        self,
+        args: &[Val<'_>],
+        result: Option<&Val<'_>>,
+        budget: &mut Budget,
+    ) -> Result<u64, EvalError> {
         let size = |index: usize| args.get(index).map_or(1, Val::cost_size);
-        match self {
+        Ok(match self {
             Rule::Unit => 1,
             Rule::Authorization => AUTHORIZATION,
             Rule::Selector => {
@@ -149,7 +168,10 @@ impl Rule {
                 let requirements = (length as f64 * 0.5).ceil();
                 LIST + read(length, 1) + (requirements * 50.0).ceil() as u64
             }
-            Rule::Traversal => args.first().map_or(0, traversal),
+            Rule::Traversal => match args.first() {
+                Some(first) => traversal(first, budget)?,
+                None => 0,
+            },
             Rule::Reads(times) => read(size(0), times.into()),
             Rule::Result => read(result.map_or(1, Val::cost_size), 2),
             Rule::Find => matching(size(0), size(1)),
@@ -191,7 +213,7 @@ impl Rule {
                 };
                 (length * length * factor) as u64 + 1 + LIST
             }
-        }
+        })
     }
 }
 
@@ -202,23 +224,32 @@ fn matching(text: u64, pattern: u64) -> u64 {
     text.saturating_mul(pattern)
 }
 
-/// Reading a value with everything in it.
-fn traversal(value: &Val<'_>) -> u64 {
-    match value {
+/// Reading a value with everything in it. A value may hold another many times, so this is work in itself.
+fn traversal(value: &Val<'_>, budget: &mut Budget) -> Result<u64, EvalError> {
+    budget.work(1)?;
+    Ok(match value {
         Val::String(text) => (text.as_str().len() as f64 * PER_CHARACTER) as u64,
         Val::Bytes(bytes) => (bytes.len() as f64 * PER_CHARACTER) as u64,
-        Val::List(list) => list
-            .iter()
-            .map(|item| item.map_or(1, |item| traversal(&item)))
-            .sum(),
-        Val::Map(map) => map
-            .keys()
-            .iter()
-            .map(|key| {
-                let value = map.get(key).and_then(Result::ok);
-                traversal(key) + value.map_or(0, |value| traversal(&value))
-            })
-            .sum(),
+        Val::List(list) => {
+            let mut sum: u64 = 0;
+            for item in list.iter() {
+                sum = sum.saturating_add(match item {
+                    Ok(item) => traversal(&item, budget)?,
+                    Err(_) => 1,
+                });
+            }
+            sum
+        }
+        Val::Map(map) => {
+            let mut sum: u64 = 0;
+            for key in map.keys() {
+                sum = sum.saturating_add(traversal(&key, budget)?);
+                if let Some(Ok(value)) = map.get(&key) {
+                    sum = sum.saturating_add(traversal(&value, budget)?);
+                }
+            }
+            sum
+        }
         _ => 1,
-    }
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::decl::{DeclType, ListOrder, Shape};
 use crate::error::EvalError;
 use crate::program::Arith;
@@ -18,20 +19,24 @@ const DURATION: &str = "integer overflow";
 const TIMESTAMP: &str = "timestamp overflow";
 
 /// A sum; lists and strings are joined.
-pub(crate) fn add<'a>(a: Val<'a>, b: Val<'a>) -> Result<Val<'a>, EvalError> {
+pub(crate) fn add<'a>(a: Val<'a>, b: Val<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => a.checked_add(b).map(Val::Int).ok_or(overflow(INT)),
         (Val::Uint(a), Val::Uint(b)) => a.checked_add(b).map(Val::Uint).ok_or(overflow(UINT)),
         (Val::Double(a), Val::Double(b)) => Ok(Val::Double(a + b)),
         (Val::String(a), Val::String(b)) => {
             let (a, b) = (a.as_str(), b.as_str());
+            budget.allocate(a.len() + b.len())?;
             let mut text = String::with_capacity(a.len() + b.len());
             text.push_str(a);
             text.push_str(b);
             Ok(Val::text(text))
         }
-        (Val::Bytes(a), Val::Bytes(b)) => Ok(Val::bytes([&a[..], &b[..]].concat())),
-        (Val::List(a), Val::List(b)) => join(a, &b),
+        (Val::Bytes(a), Val::Bytes(b)) => {
+            budget.allocate(a.len() + b.len())?;
+            Ok(Val::bytes([&a[..], &b[..]].concat()))
+        }
+        (Val::List(a), Val::List(b)) => join(a, &b, budget),
         (Val::Duration(a), Val::Duration(b)) => a
             .checked_add(b)
             .map(Val::Duration)
@@ -117,8 +122,9 @@ pub(super) fn negate<'a>(value: &Val<'a>) -> Result<Val<'a>, EvalError> {
 }
 
 /// Two lists joined: sets without doubles, map lists by their keys, others end to end.
-fn join<'a>(a: List<'a>, b: &List<'a>) -> Result<Val<'a>, EvalError> {
+fn join<'a>(a: List<'a>, b: &List<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
     let decl = a.decl();
+    budget.allocate_list(a.len() + b.len())?;
     let mut items = match a {
         List::Values { items, .. } => items,
         json => Arc::new(json.to_vec()?),
@@ -135,7 +141,7 @@ fn join<'a>(a: List<'a>, b: &List<'a>) -> Result<Val<'a>, EvalError> {
             'next: for item in b.iter() {
                 let item = item?;
                 for known in joined.iter() {
-                    if equal(known, &item)? {
+                    if equal(known, &item, budget)? {
                         continue 'next;
                     }
                 }
@@ -146,7 +152,7 @@ fn join<'a>(a: List<'a>, b: &List<'a>) -> Result<Val<'a>, EvalError> {
             'next: for item in b.iter() {
                 let item = item?;
                 for known in joined.iter_mut() {
-                    if same_keys(keys, known, &item)? {
+                    if same_keys(keys, known, &item, budget)? {
                         *known = item;
                         continue 'next;
                     }

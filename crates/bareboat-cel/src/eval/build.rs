@@ -30,6 +30,7 @@ impl<'a> Machine<'_, 'a> {
             }
         }
         self.budget.charge(cost::LIST)?;
+        self.budget.allocate_list(values.len())?;
         Ok(Val::list(values))
     }
 
@@ -55,6 +56,7 @@ impl<'a> Machine<'_, 'a> {
             }
         }
         self.budget.charge(cost::MAP)?;
+        self.budget.allocate(map.bytes())?;
         Ok(Val::Map(MapVal::Values(Arc::new(map))))
     }
 
@@ -73,6 +75,7 @@ impl<'a> Machine<'_, 'a> {
             fields.push((name.clone(), value));
         }
         self.budget.charge(cost::STRUCT)?;
+        self.budget.allocate_list(2 * fields.len())?;
         Ok(Val::Object(Object::Built(Arc::new(Built {
             ty: message.ty.clone(),
             fields,
@@ -97,10 +100,15 @@ impl<'a> Machine<'_, 'a> {
         self.budget.charge(list_cost + 1)?;
         match list {
             Val::List(List::Values { mut items, decl }) => {
+                let copied = match Arc::strong_count(&items) {
+                    1 => 0,
+                    _ => items.len(),
+                };
+                self.budget.allocate_list(copied + 1)?;
                 Arc::make_mut(&mut items).push(item);
                 Ok(Val::List(List::Values { items, decl }))
             }
-            other => arithmetic::add(other, Val::list(vec![item])),
+            other => arithmetic::add(other, Val::list(vec![item]), self.budget),
         }
     }
 
@@ -117,7 +125,7 @@ impl<'a> Machine<'_, 'a> {
             added.push(self.eval(*arg)?);
         }
         self.budget.charge(1)?;
-        lists::insert(map, &added)
+        lists::insert(map, &added, self.budget)
     }
 }
 

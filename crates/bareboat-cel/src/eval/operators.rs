@@ -32,7 +32,7 @@ impl<'a> Machine<'_, 'a> {
     pub(super) fn in_constants(&mut self, a: OpId, list: u32) -> Result<Val<'a>, EvalError> {
         let value = self.eval(a)?;
         match &self.code.constants[list as usize] {
-            Val::List(items) => Ok(Val::Bool(holds(items, &value)?)),
+            Val::List(items) => Ok(Val::Bool(holds(items, &value, self.budget)?)),
             _ => Err(EvalError::no_such_overload()),
         }
     }
@@ -100,12 +100,15 @@ impl<'a> Machine<'_, 'a> {
             (Err(_), Err(_)) => 1,
         };
         self.budget.charge(cost)?;
-        Ok((a?, b?))
+        let (a, b) = (a?, b?);
+        self.budget.look_at(&a)?;
+        self.budget.look_at(&b)?;
+        Ok((a, b))
     }
 
     pub(super) fn equals(&mut self, a: OpId, b: OpId, negated: bool) -> Result<Val<'a>, EvalError> {
         let (a, b) = self.operands(a, b, Rule::Equality)?;
-        Ok(Val::Bool(equal(&a, &b)? != negated))
+        Ok(Val::Bool(equal(&a, &b, self.budget)? != negated))
     }
 
     pub(super) fn compare(
@@ -136,7 +139,7 @@ impl<'a> Machine<'_, 'a> {
     ) -> Result<Val<'a>, EvalError> {
         let (a, b) = self.operands(a, b, rule)?;
         match how {
-            Arith::Add => arithmetic::add(a, b),
+            Arith::Add => arithmetic::add(a, b, self.budget),
             how => arithmetic::combine(how, &a, &b),
         }
     }
@@ -149,7 +152,7 @@ impl<'a> Machine<'_, 'a> {
     ) -> Result<Val<'a>, EvalError> {
         let (value, container) = self.operands(a, b, rule)?;
         Ok(Val::Bool(match &container {
-            Val::List(list) => holds(list, &value)?,
+            Val::List(list) => holds(list, &value, self.budget)?,
             Val::Map(map) => map.get(&value).transpose()?.is_some(),
             Val::Object(object) => match value.as_str() {
                 Some(name) => object.field(name).transpose()?.is_some(),

@@ -131,10 +131,13 @@ fn to_bool<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     }
 }
 
-fn to_bytes<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn to_bytes<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     match args {
         [value @ Val::Bytes(_)] => Ok(value.clone()),
-        [Val::String(text)] => Ok(Val::bytes(text.as_str().as_bytes())),
+        [Val::String(text)] => {
+            budget.allocate(text.as_str().len())?;
+            Ok(Val::bytes(text.as_str().as_bytes()))
+        }
         _ => no_such_overload(),
     }
 }
@@ -200,11 +203,14 @@ fn to_uint<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     }))
 }
 
-pub(super) fn to_string<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+pub(super) fn to_string<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     match args {
         [value @ Val::String(_)] => Ok(value.clone()),
         [Val::Bytes(bytes)] => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Val::text(text)),
+            Ok(text) => {
+                budget.allocate(text.len())?;
+                Ok(Val::text(text))
+            }
             Err(_) => Err(EvalError::new(
                 "invalid UTF-8 in bytes, cannot convert to string",
             )),

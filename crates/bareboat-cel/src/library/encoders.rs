@@ -10,8 +10,9 @@ use crate::value::Val;
 pub(super) const FUNCTIONS: &[Decl] = &[
     Decl {
         name: "base64.decode",
-        call: |_, args| match args {
+        call: |budget, args| match args {
             [Val::String(text)] => {
+                budget.allocate(text.as_str().len())?;
                 let decoded = STANDARD
                     .decode(text.as_str())
                     .or_else(|_| STANDARD_NO_PAD.decode(text.as_str()));
@@ -26,8 +27,11 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
     Decl {
         name: "base64.encode",
-        call: |_, args| match args {
-            [Val::Bytes(bytes)] => Ok(Val::text(STANDARD.encode(bytes))),
+        call: |budget, args| match args {
+            [Val::Bytes(bytes)] => {
+                budget.allocate(2 * bytes.len())?;
+                Ok(Val::text(STANDARD.encode(bytes)))
+            }
             _ => no_such_overload(),
         },
         overloads: &[("base64_encode_bytes", "bytes -> string")],

@@ -1,6 +1,7 @@
 //! `format`: text with clauses that values are put into.
 
 use super::no_such_overload;
+use crate::budget::Budget;
 use crate::error::EvalError;
 use crate::value::{List, MapVal, Object, Val, float_text, print};
 
@@ -14,7 +15,11 @@ pub(super) enum Dialect {
     Latest,
 }
 
-pub(super) fn format<'a>(args: &[Val<'a>], dialect: Dialect) -> Result<Val<'a>, EvalError> {
+pub(super) fn format<'a>(
+    budget: &mut Budget,
+    args: &[Val<'a>],
+    dialect: Dialect,
+) -> Result<Val<'a>, EvalError> {
     let [Val::String(text), Val::List(list)] = args else {
         return no_such_overload();
     };
@@ -37,12 +42,20 @@ pub(super) fn format<'a>(args: &[Val<'a>], dialect: Dialect) -> Result<Val<'a>, 
             EvalError::new(format!("could not parse formatting clause: {detail}"))
         })?;
         rest = &rest[length..];
-        let piece = Formatter { dialect }
+        let mut formatter = Formatter { dialect, budget };
+        let piece = formatter
             .clause(&clause, &value)
-            .map_err(|detail| EvalError::new(format!("error during formatting: {detail}")))?;
+            .map_err(|refused| match refused {
+                Refused::For(detail) => {
+                    EvalError::new(format!("error during formatting: {detail}"))
+                }
+                Refused::Budget => EvalError::OutOfBudget,
+            })?;
+        budget.allocate(piece.len())?;
         out.push_str(&piece);
     }
     out.push_str(rest);
+    budget.allocate(text.as_str().len())?;
     Ok(Val::text(out))
 }
 
@@ -126,12 +139,34 @@ pub(crate) fn refusal(verb: char, given: &str) -> String {
     format!("{takes}, was given {given}")
 }
 
-struct Formatter {
-    dialect: Dialect,
+/// Why a value was not written.
+enum Refused {
+    For(String),
+    Budget,
 }
 
-impl Formatter {
-    fn clause(&self, clause: &Clause, value: &Val<'_>) -> Result<String, String> {
+impl From<String> for Refused {
+    fn from(detail: String) -> Refused {
+        Refused::For(detail)
+    }
+}
+
+impl From<EvalError> for Refused {
+    fn from(error: EvalError) -> Refused {
+        match error {
+            EvalError::OutOfBudget => Refused::Budget,
+            other => Refused::For(other.to_string()),
+        }
+    }
+}
+
+struct Formatter<'b> {
+    dialect: Dialect,
+    budget: &'b mut Budget,
+}
+
+impl Formatter<'_> {
+    fn clause(&mut self, clause: &Clause, value: &Val<'_>) -> Result<String, Refused> {
         let refused = || refusal(clause.verb, value.type_of().name());
         let precision = clause.precision.unwrap_or(DEFAULT_PRECISION);
         Ok(match (clause.verb, value) {
@@ -143,12 +178,12 @@ impl Formatter {
             ('f', value) => match self.number(value) {
                 Some(number) if number.is_finite() => self.fixed(number, precision),
                 Some(number) => infinite(number),
-                None => return Err(refused()),
+                None => return Err(refused().into()),
             },
             ('e', value) => match self.number(value) {
                 Some(number) if number.is_finite() => self.scientific(number, precision),
                 Some(number) => infinite(number),
-                None => return Err(refused()),
+                None => return Err(refused().into()),
             },
             ('b', Val::Int(value)) => signed(*value, |magnitude| format!("{magnitude:b}")),
             ('b', Val::Uint(value)) => format!("{value:b}"),
@@ -161,7 +196,7 @@ impl Formatter {
                     Val::Uint(value) => format!("{value:x}"),
                     Val::String(text) => hex(text.as_str().as_bytes()),
                     Val::Bytes(bytes) => hex(bytes),
-                    _ => return Err(refused()),
+                    _ => return Err(refused().into()),
                 };
                 if clause.verb == 'X' {
                     text.to_uppercase()
@@ -169,7 +204,7 @@ impl Formatter {
                     text
                 }
             }
-            _ => return Err(refused()),
+            _ => return Err(refused().into()),
         })
     }
 
@@ -237,7 +272,14 @@ impl Formatter {
         format!("{mantissa}×10{minus}{raised}")
     }
 
-    fn string(&self, value: &Val<'_>, top: bool) -> Result<String, String> {
+    fn string(&mut self, value: &Val<'_>, top: bool) -> Result<String, Refused> {
+        let text = self.write(value, top)?;
+        // One for the work of an empty text.
+        self.budget.allocate(1 + text.len())?;
+        Ok(text)
+    }
+
+    fn write(&mut self, value: &Val<'_>, top: bool) -> Result<String, Refused> {
         let quoted = !top && self.dialect == Dialect::Kubernetes;
         Ok(match value {
             Val::List(list) => self.list(list)?,
@@ -261,20 +303,20 @@ impl Formatter {
             | Val::Timestamp(_)
             | Val::Type(_) => print(value),
             Val::Optional(_) | Val::Special(_) => {
-                return Err(refusal('s', value.type_of().name()));
+                return Err(refusal('s', value.type_of().name()).into());
             }
         })
     }
 
-    fn list(&self, list: &List<'_>) -> Result<String, String> {
+    fn list(&mut self, list: &List<'_>) -> Result<String, Refused> {
         let mut items = Vec::with_capacity(list.len());
         for item in list.iter() {
-            items.push(self.string(&item.map_err(|error| error.to_string())?, false)?);
+            items.push(self.string(&item?, false)?);
         }
         Ok(format!("[{}]", items.join(", ")))
     }
 
-    fn entries(&self, mut entries: Vec<(String, Val<'_>)>) -> Result<String, String> {
+    fn entries(&mut self, mut entries: Vec<(String, Val<'_>)>) -> Result<String, Refused> {
         // The order of maps is nobody's promise; sorted it is at least the same every time.
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let colon = if self.dialect == Dialect::Latest {
@@ -289,22 +331,22 @@ impl Formatter {
         Ok(format!("{{{}}}", texts.join(", ")))
     }
 
-    fn map(&self, map: &MapVal<'_>) -> Result<String, String> {
+    fn map(&mut self, map: &MapVal<'_>) -> Result<String, Refused> {
         let mut entries = Vec::with_capacity(map.len());
         for key in map.keys() {
             if let Some(value) = map.get(&key) {
-                let value = value.map_err(|error| error.to_string())?;
+                let value = value?;
                 entries.push((self.string(&key, false)?, value));
             }
         }
         self.entries(entries)
     }
 
-    fn object(&self, object: &Object<'_>) -> Result<String, String> {
+    fn object(&mut self, object: &Object<'_>) -> Result<String, Refused> {
         let mut entries = Vec::new();
         for name in object.names() {
             if let Some(value) = object.field(&name) {
-                let value = value.map_err(|error| error.to_string())?;
+                let value = value?;
                 entries.push((self.string(&Val::str(&name), false)?, value));
             }
         }

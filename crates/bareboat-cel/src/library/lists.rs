@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::error::EvalError;
 use crate::eval::arithmetic::add;
 use crate::syntax::ast::operator;
-use crate::value::{List, MapVal, Val, compare, equal};
+use crate::value::{Entries, List, MapVal, Val, compare, equal};
 
 macro_rules! each_comparable {
     ($name:literal, $call:expr, $before:literal, $after:literal, $sig:tt) => {
@@ -53,22 +53,22 @@ pub(super) const KUBERNETES: &[Decl] = &[
     ),
     Decl {
         name: "sum",
-        call: |_, args| sum(args, Val::Int(0)),
+        call: |budget, args| sum(budget, args, Val::Int(0)),
         overloads: &[("list_int_sum_int", ".list(int) -> int")],
     },
     Decl {
         name: "sum",
-        call: |_, args| sum(args, Val::Uint(0)),
+        call: |budget, args| sum(budget, args, Val::Uint(0)),
         overloads: &[("list_uint_sum_uint", ".list(uint) -> uint")],
     },
     Decl {
         name: "sum",
-        call: |_, args| sum(args, Val::Double(0.0)),
+        call: |budget, args| sum(budget, args, Val::Double(0.0)),
         overloads: &[("list_double_sum_double", ".list(double) -> double")],
     },
     Decl {
         name: "sum",
-        call: |_, args| sum(args, Val::Duration(0)),
+        call: |budget, args| sum(budget, args, Val::Duration(0)),
         overloads: &[("list_duration_sum_duration", ".list(duration) -> duration")],
     },
     Decl {
@@ -99,8 +99,8 @@ pub(super) const EXTENSION: &[Decl] = &[
     },
     Decl {
         name: "sort",
-        call: |_, args| match args {
-            [Val::List(list)] => sort(list, list),
+        call: |budget, args| match args {
+            [Val::List(list)] => sort(list, list, budget),
             _ => no_such_overload(),
         },
         overloads: &[
@@ -122,8 +122,8 @@ pub(super) const EXTENSION: &[Decl] = &[
     },
     Decl {
         name: operator::SORT_BY_KEYS,
-        call: |_, args| match args {
-            [Val::List(list), Val::List(keys)] => sort(list, keys),
+        call: |budget, args| match args {
+            [Val::List(list), Val::List(keys)] => sort(list, keys, budget),
             _ => no_such_overload(),
         },
         overloads: &[
@@ -168,8 +168,9 @@ pub(super) const EXTENSION: &[Decl] = &[
     },
     Decl {
         name: "reverse",
-        call: |_, args| match args {
+        call: |budget, args| match args {
             [Val::List(list)] => {
+                budget.allocate_list(list.len())?;
                 let mut items = list.to_vec()?;
                 items.reverse();
                 Ok(Val::list(items))
@@ -226,39 +227,39 @@ fn extreme<'a>(args: &[Val<'a>], name: &str, worse: Ordering) -> Result<Val<'a>,
     best.ok_or_else(|| EvalError::new(format!("{name} called on empty list")))
 }
 
-fn sum<'a>(args: &[Val<'a>], zero: Val<'a>) -> Result<Val<'a>, EvalError> {
+fn sum<'a>(budget: &mut Budget, args: &[Val<'a>], zero: Val<'a>) -> Result<Val<'a>, EvalError> {
     let [Val::List(list)] = args else {
         return no_such_overload();
     };
     let mut total: Option<Val<'a>> = None;
     for item in list.iter() {
         total = Some(match total {
-            Some(total) => add(total, item?)?,
+            Some(total) => add(total, item?, budget)?,
             None => item?,
         });
     }
     Ok(total.unwrap_or(zero))
 }
 
-fn index_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn index_of<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [Val::List(list), sought] = args else {
         return no_such_overload();
     };
     for (index, item) in list.iter().enumerate() {
-        if equal(&item?, sought)? {
+        if equal(&item?, sought, budget)? {
             return Ok(Val::Int(index as i64));
         }
     }
     Ok(Val::Int(-1))
 }
 
-fn last_index_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn last_index_of<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [Val::List(list), sought] = args else {
         return no_such_overload();
     };
     for index in (0..list.len()).rev() {
         if let Some(item) = list.get(index)
-            && equal(&item?, sought)?
+            && equal(&item?, sought, budget)?
         {
             return Ok(Val::Int(index as i64));
         }
@@ -266,7 +267,7 @@ fn last_index_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalEr
     Ok(Val::Int(-1))
 }
 
-fn slice<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn slice<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [Val::List(list), Val::Int(start), Val::Int(end)] = args else {
         return no_such_overload();
     };
@@ -284,11 +285,12 @@ fn slice<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     if *end > list.len() as i64 {
         return refuse(&format!("list is length {}", list.len()));
     }
+    budget.allocate_list((*end - *start) as usize)?;
     let items = (*start as usize..*end as usize).map_while(|index| list.get(index));
     Ok(Val::list(items.collect::<Result<_, _>>()?))
 }
 
-fn flatten<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn flatten<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let (list, depth) = match args {
         [Val::List(list)] => (list, 1),
         [Val::List(list), Val::Int(depth)] => (list, *depth),
@@ -298,14 +300,21 @@ fn flatten<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         return Err(EvalError::new("level must be non-negative"));
     }
     let mut flat = Vec::new();
-    flatten_into(list, depth, &mut flat)?;
+    flatten_into(list, depth, &mut flat, budget)?;
     Ok(Val::list(flat))
 }
 
-fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Val<'a>>) -> Result<(), EvalError> {
+fn flatten_into<'a>(
+    list: &List<'a>,
+    depth: i64,
+    flat: &mut Vec<Val<'a>>,
+    budget: &mut Budget,
+) -> Result<(), EvalError> {
+    // Lists may hold one another many times, also empty ones.
+    budget.allocate_list(1 + list.len())?;
     for item in list.iter() {
         match item? {
-            Val::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat)?,
+            Val::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat, budget)?,
             other => flat.push(other),
         }
     }
@@ -313,7 +322,8 @@ fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Val<'a>>) -> Res
 }
 
 /// The items of a list in the order of their keys.
-fn sort<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Val<'a>, EvalError> {
+fn sort<'a>(list: &List<'a>, keys: &List<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
+    budget.allocate_list(2 * (list.len() + keys.len()))?;
     let (items, keys) = (list.to_vec()?, keys.to_vec()?);
     if items.len() != keys.len() {
         return Err(EvalError::new(format!(
@@ -345,18 +355,20 @@ fn range<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError
         return no_such_overload();
     };
     budget.foresee((*count).max(0) as u64)?;
+    budget.allocate_list((*count).max(0) as usize)?;
     Ok(Val::list((0..*count).map(Val::Int).collect()))
 }
 
-fn distinct<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn distinct<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [Val::List(list)] = args else {
         return no_such_overload();
     };
+    budget.allocate_list(list.len())?;
     let mut unique: Vec<Val<'a>> = Vec::new();
     'next: for item in list.iter() {
         let item = item?;
         for known in &unique {
-            if equal(known, &item)? {
+            if equal(known, &item, budget)? {
                 continue 'next;
             }
         }
@@ -365,21 +377,26 @@ fn distinct<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> 
     Ok(Val::list(unique))
 }
 
-fn map_insert<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn map_insert<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [target, rest @ ..] = args else {
         return no_such_overload();
     };
-    insert(target.clone(), rest)
+    insert(target.clone(), rest, budget)
 }
 
 /// A map with an entry, or all entries of another map, added to it.
-pub(crate) fn insert<'a>(target: Val<'a>, added: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+pub(crate) fn insert<'a>(
+    target: Val<'a>,
+    added: &[Val<'a>],
+    budget: &mut Budget,
+) -> Result<Val<'a>, EvalError> {
     let mut entries = match target {
         Val::Map(MapVal::Values(entries)) => entries,
         Val::Map(map) => {
-            let mut copy = crate::value::Entries::default();
+            let mut copy = Entries::default();
             for key in map.keys() {
                 if let Some(value) = map.get(&key) {
+                    budget.allocate(Entries::bytes_of(&key))?;
                     copy.insert(key, value?)?;
                 }
             }
@@ -388,13 +405,16 @@ pub(crate) fn insert<'a>(target: Val<'a>, added: &[Val<'a>]) -> Result<Val<'a>, 
         _ => return no_such_overload(),
     };
     // In place unless someone else still holds the map.
+    if Arc::strong_count(&entries) > 1 {
+        budget.allocate(entries.bytes())?;
+    }
     let unshared = Arc::make_mut(&mut entries);
     match added {
-        [key, value] => insert_one(unshared, key.clone(), value.clone())?,
+        [key, value] => insert_one(unshared, key.clone(), value.clone(), budget)?,
         [Val::Map(map)] => {
             for key in map.keys() {
                 if let Some(value) = map.get(&key) {
-                    insert_one(unshared, key, value?)?;
+                    insert_one(unshared, key, value?, budget)?;
                 }
             }
         }
@@ -404,10 +424,12 @@ pub(crate) fn insert<'a>(target: Val<'a>, added: &[Val<'a>]) -> Result<Val<'a>, 
 }
 
 fn insert_one<'a>(
-    entries: &mut crate::value::Entries<'a>,
+    entries: &mut Entries<'a>,
     key: Val<'a>,
     value: Val<'a>,
+    budget: &mut Budget,
 ) -> Result<(), EvalError> {
+    budget.allocate(Entries::bytes_of(&key))?;
     let shown = key.clone();
     if entries.insert(key, value)? {
         Ok(())

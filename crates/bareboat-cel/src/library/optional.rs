@@ -130,10 +130,11 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
 ];
 
-fn unwrap<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn unwrap<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let [Val::List(list)] = args else {
         return no_such_overload();
     };
+    budget.allocate_list(list.len())?;
     let mut present = Vec::new();
     for item in list.iter() {
         match item? {

@@ -1,32 +1,35 @@
 //! Lists as sets.
 
 use super::{Decl, no_such_overload};
+use crate::budget::Budget;
 use crate::error::EvalError;
 use crate::value::{List, Val, equal};
 
 pub(super) const FUNCTIONS: &[Decl] = &[
     Decl {
         name: "sets.contains",
-        call: |_, args| match args {
-            [Val::List(list), Val::List(part)] => Ok(Val::Bool(contains(list, part)?)),
+        call: |budget, args| match args {
+            [Val::List(list), Val::List(part)] => Ok(Val::Bool(contains(list, part, budget)?)),
             _ => no_such_overload(),
         },
         overloads: &[("list_sets_contains_list", "list(T), list(T) -> bool")],
     },
     Decl {
         name: "sets.equivalent",
-        call: |_, args| match args {
-            [Val::List(a), Val::List(b)] => Ok(Val::Bool(contains(a, b)? && contains(b, a)?)),
+        call: |budget, args| match args {
+            [Val::List(a), Val::List(b)] => Ok(Val::Bool(
+                contains(a, b, budget)? && contains(b, a, budget)?,
+            )),
             _ => no_such_overload(),
         },
         overloads: &[("list_sets_equivalent_list", "list(T), list(T) -> bool")],
     },
     Decl {
         name: "sets.intersects",
-        call: |_, args| match args {
+        call: |budget, args| match args {
             [Val::List(a), Val::List(b)] => {
                 for item in a.iter() {
-                    if holds(b, &item?)? {
+                    if holds(b, &item?, budget)? {
                         return Ok(Val::Bool(true));
                     }
                 }
@@ -39,18 +42,22 @@ pub(super) const FUNCTIONS: &[Decl] = &[
 ];
 
 /// Whether a list holds a value.
-pub(crate) fn holds(list: &List<'_>, value: &Val<'_>) -> Result<bool, EvalError> {
+pub(crate) fn holds(
+    list: &List<'_>,
+    value: &Val<'_>,
+    budget: &mut Budget,
+) -> Result<bool, EvalError> {
     for item in list.iter() {
-        if equal(&item?, value)? {
+        if equal(&item?, value, budget)? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn contains(list: &List<'_>, part: &List<'_>) -> Result<bool, EvalError> {
+fn contains(list: &List<'_>, part: &List<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if !holds(list, &item?)? {
+        if !holds(list, &item?, budget)? {
             return Ok(false);
         }
     }

@@ -34,17 +34,17 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
     Decl {
         name: "lowerAscii",
-        call: |_, args| of_string(args, |text| text.to_ascii_lowercase()),
+        call: |budget, args| of_string(budget, args, |text| text.to_ascii_lowercase()),
         overloads: &[("string_lower_ascii", ".string -> string")],
     },
     Decl {
         name: "upperAscii",
-        call: |_, args| of_string(args, |text| text.to_ascii_uppercase()),
+        call: |budget, args| of_string(budget, args, |text| text.to_ascii_uppercase()),
         overloads: &[("string_upper_ascii", ".string -> string")],
     },
     Decl {
         name: "trim",
-        call: |_, args| of_string(args, |text| text.trim().to_owned()),
+        call: |budget, args| of_string(budget, args, |text| text.trim().to_owned()),
         overloads: &[("string_trim", ".string -> string")],
     },
     Decl {
@@ -90,7 +90,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
     Decl {
         name: "strings.quote",
-        call: |_, args| of_string(args, quote),
+        call: |budget, args| of_string(budget, args, quote),
         overloads: &[("strings_quote", "string -> string")],
     },
 ];
@@ -98,7 +98,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
 /// `format` as Kubernetes has it: numbers in the English manner.
 pub(super) const FORMAT: &[Decl] = &[Decl {
     name: "format",
-    call: |_, args| interpolate::format(args, interpolate::Dialect::Kubernetes),
+    call: |budget, args| interpolate::format(budget, args, interpolate::Dialect::Kubernetes),
     overloads: &[("string_format", ".string, list(dyn) -> string")],
 }];
 
@@ -106,25 +106,37 @@ pub(super) const FORMAT: &[Decl] = &[Decl {
 pub(super) const LATEST: &[Decl] = &[
     Decl {
         name: "format",
-        call: |_, args| interpolate::format(args, interpolate::Dialect::Latest),
+        call: |budget, args| interpolate::format(budget, args, interpolate::Dialect::Latest),
         overloads: &[("string_format", ".string, list(dyn) -> string")],
     },
     Decl {
         name: "reverse",
-        call: |_, args| of_string(args, |text| text.chars().rev().collect()),
+        call: |budget, args| of_string(budget, args, |text| text.chars().rev().collect()),
         overloads: &[("string_reverse", ".string -> string")],
     },
 ];
 
 pub(super) const JSON_PATCH: &[Decl] = &[Decl {
     name: "jsonpatch.escapeKey",
-    call: |_, args| of_string(args, |key| key.replace('~', "~0").replace('/', "~1")),
+    call: |budget, args| {
+        of_string(budget, args, |key| {
+            key.replace('~', "~0").replace('/', "~1")
+        })
+    },
     overloads: &[("string_jsonpatch_escapeKey_string", "string -> string")],
 }];
 
-fn of_string<'a>(args: &[Val<'a>], of: impl Fn(&str) -> String) -> Result<Val<'a>, EvalError> {
+fn of_string<'a>(
+    budget: &mut Budget,
+    args: &[Val<'a>],
+    of: impl Fn(&str) -> String,
+) -> Result<Val<'a>, EvalError> {
     match args {
-        [Val::String(text)] => Ok(Val::text(of(text.as_str()))),
+        [Val::String(text)] => {
+            let text = of(text.as_str());
+            budget.allocate(text.len())?;
+            Ok(Val::text(text))
+        }
         _ => no_such_overload(),
     }
 }
@@ -198,25 +210,41 @@ fn last_index_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalEr
     ))
 }
 
-fn replace<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn replace<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     match args {
-        [Val::String(text), Val::String(from), Val::String(to)] => {
-            Ok(Val::text(text.as_str().replace(from.as_str(), to.as_str())))
-        }
+        [Val::String(text), Val::String(from), Val::String(to)] => replaced(
+            budget,
+            (text.as_str(), from.as_str(), to.as_str()),
+            usize::MAX,
+        ),
         [
             Val::String(text),
             Val::String(from),
             Val::String(to),
             Val::Int(count),
-        ] => Ok(match usize::try_from(*count) {
-            Ok(count) => Val::text(text.as_str().replacen(from.as_str(), to.as_str(), count)),
-            Err(_) => Val::text(text.as_str().replace(from.as_str(), to.as_str())),
-        }),
+        ] => replaced(
+            budget,
+            (text.as_str(), from.as_str(), to.as_str()),
+            usize::try_from(*count).unwrap_or(usize::MAX),
+        ),
         _ => no_such_overload(),
     }
 }
 
-fn split<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+/// A text with another in place of some part, so many times at most. The result can be as long as the
+/// product of its parts, so its memory is asked for first.
+fn replaced<'a>(
+    budget: &mut Budget,
+    (text, from, to): (&str, &str, &str),
+    count: usize,
+) -> Result<Val<'a>, EvalError> {
+    let found = text.matches(from).take(count).count();
+    let length = text.len() - found * from.len() + found.saturating_mul(to.len());
+    budget.allocate(length)?;
+    Ok(Val::text(text.replacen(from, to, count)))
+}
+
+fn split<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let (text, separator, limit) = match args {
         [Val::String(text), Val::String(separator)] => (text.as_str(), separator.as_str(), -1),
         [Val::String(text), Val::String(separator), Val::Int(limit)] => {
@@ -224,6 +252,13 @@ fn split<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         }
         _ => return no_such_overload(),
     };
+    let pieces = match separator {
+        "" => text.len(),
+        separator => text.matches(separator).count(),
+    };
+    let limit_or_all = usize::try_from(limit).unwrap_or(usize::MAX);
+    budget.allocate(text.len())?;
+    budget.allocate_list(2 * (1 + pieces.min(limit_or_all)))?;
     Ok(match (usize::try_from(limit), separator) {
         (Ok(0), _) => Val::list(Vec::new()),
         (limit, "") => {
@@ -243,7 +278,7 @@ fn split<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     })
 }
 
-fn substring<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn substring<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let (text, start, end) = match args {
         [Val::String(text), Val::Int(start)] => (text.as_str(), *start, None),
         [Val::String(text), Val::Int(start), Val::Int(end)] => (text.as_str(), *start, Some(*end)),
@@ -259,10 +294,11 @@ fn substring<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError>
         Some(end) => byte_at(text, end).ok_or_else(|| out_of_range(end))?,
         None => text.len(),
     };
+    budget.allocate(last - first)?;
     Ok(Val::text(&text[first..last]))
 }
 
-fn join<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+fn join<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let (list, separator): (&List<'a>, &str) = match args {
         [Val::List(list)] => (list, ""),
         [Val::List(list), Val::String(separator)] => (list, separator.as_str()),
@@ -271,10 +307,15 @@ fn join<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let mut out = String::new();
     for (index, item) in list.iter().enumerate() {
         if index > 0 {
+            budget.allocate(separator.len())?;
             out.push_str(separator);
         }
         match item? {
-            Val::String(text) => out.push_str(text.as_str()),
+            Val::String(text) => {
+                // One for the work of an empty text.
+                budget.allocate(1 + text.as_str().len())?;
+                out.push_str(text.as_str());
+            }
             other => return Err(EvalError::new(format!("join: invalid input: {other}"))),
         }
     }

@@ -5,11 +5,13 @@ use std::cmp::Ordering;
 use bareboat_api::Value;
 
 use super::{List, MapVal, Object, Val};
+use crate::budget::Budget;
 use crate::decl::{DeclType, ListOrder, Shape};
 use crate::error::EvalError;
 
 /// Whether two values are equal; values of different types are not.
-pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, EvalError> {
+pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
+    budget.look_at(a)?;
     Ok(match (a, b) {
         (Val::Null, Val::Null) => true,
         (Val::Bool(a), Val::Bool(b)) => a == b,
@@ -22,16 +24,16 @@ pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, EvalError> {
             Val::Int(_) | Val::Uint(_) | Val::Double(_),
             Val::Int(_) | Val::Uint(_) | Val::Double(_),
         ) => numbers(a, b) == Some(Ordering::Equal),
-        (Val::List(a), Val::List(b)) => return lists(a, b),
-        (Val::Object(a), Val::Object(b)) => return objects(a, b),
-        (Val::Map(a), Val::Map(b)) => return maps(a, b),
+        (Val::List(a), Val::List(b)) => return lists(a, b, budget),
+        (Val::Object(a), Val::Object(b)) => return objects(a, b, budget),
+        (Val::Map(a), Val::Map(b)) => return maps(a, b, budget),
         (Val::Map(map), Val::Object(object)) | (Val::Object(object), Val::Map(map)) => {
-            return object_and_map(object, map);
+            return object_and_map(object, map, budget);
         }
         (Val::Type(a), Val::Type(b)) => a.name() == b.name(),
         (Val::Optional(a), Val::Optional(b)) => match (a, b) {
             (None, None) => true,
-            (Some(a), Some(b)) => return equal(a, b),
+            (Some(a), Some(b)) => return equal(a, b, budget),
             _ => false,
         },
         (Val::Special(a), Val::Special(b)) => return a.0.equals(&b.0),
@@ -80,7 +82,7 @@ fn double_to_whole(a: f64, b: i128) -> Option<Ordering> {
     a.partial_cmp(&(b as f64))
 }
 
-fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, EvalError> {
+fn lists(a: &List<'_>, b: &List<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -88,14 +90,16 @@ fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, EvalError> {
         Some(Shape::List {
             order: ListOrder::Set,
             ..
-        }) => same_members(a, b, |x, y| equal(x, y)),
+        }) => same_members(a, b, budget, equal),
         Some(Shape::List {
             order: ListOrder::Map(keys),
             ..
-        }) => same_members(a, b, |x, y| Ok(same_keys(keys, x, y)? && equal(x, y)?)),
+        }) => same_members(a, b, budget, |x, y, budget| {
+            Ok(same_keys(keys, x, y, budget)? && equal(x, y, budget)?)
+        }),
         _ => {
             for (x, y) in a.iter().zip(b.iter()) {
-                if !equal(&x?, &y?)? {
+                if !equal(&x?, &y?, budget)? {
                     return Ok(false);
                 }
             }
@@ -108,17 +112,18 @@ fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, EvalError> {
 fn same_members<'a>(
     a: &List<'a>,
     b: &List<'a>,
-    same: impl Fn(&Val<'a>, &Val<'a>) -> Result<bool, EvalError>,
+    budget: &mut Budget,
+    same: impl Fn(&Val<'a>, &Val<'a>, &mut Budget) -> Result<bool, EvalError>,
 ) -> Result<bool, EvalError> {
     let known = a.to_vec()?;
     // Lists that did not change are the common case, and are in the same order.
     'next: for (index, value) in b.iter().enumerate() {
         let value = value?;
-        if same(&known[index], &value)? {
+        if same(&known[index], &value, budget)? {
             continue;
         }
         for candidate in &known {
-            if same(candidate, &value)? {
+            if same(candidate, &value, budget)? {
                 continue 'next;
             }
         }
@@ -132,11 +137,12 @@ pub(crate) fn same_keys(
     keys: &[bareboat_api::Str],
     a: &Val<'_>,
     b: &Val<'_>,
+    budget: &mut Budget,
 ) -> Result<bool, EvalError> {
     for key in keys {
         let same = match (property(a, key), property(b, key)) {
             (None, None) => true,
-            (Some(a), Some(b)) => equal(&a?, &b?)?,
+            (Some(a), Some(b)) => equal(&a?, &b?, budget)?,
             _ => false,
         };
         if !same {
@@ -161,14 +167,14 @@ fn property<'a>(value: &Val<'a>, property: &str) -> Option<Result<Val<'a>, EvalE
     }
 }
 
-fn maps(a: &MapVal<'_>, b: &MapVal<'_>) -> Result<bool, EvalError> {
+fn maps(a: &MapVal<'_>, b: &MapVal<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
     if a.len() != b.len() {
         return Ok(false);
     }
     for key in a.keys() {
         match (a.get(&key), b.get(&key)) {
             (Some(x), Some(y)) => {
-                if !equal(&x?, &y?)? {
+                if !equal(&x?, &y?, budget)? {
                     return Ok(false);
                 }
             }
@@ -178,9 +184,9 @@ fn maps(a: &MapVal<'_>, b: &MapVal<'_>) -> Result<bool, EvalError> {
     Ok(true)
 }
 
-fn objects(a: &Object<'_>, b: &Object<'_>) -> Result<bool, EvalError> {
+fn objects(a: &Object<'_>, b: &Object<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
     if let (Object::Json { map: x, ty }, Object::Json { map: y, .. }) = (a, b) {
-        return json_objects(x, y, ty);
+        return json_objects(x, y, ty, budget);
     }
     if a.len() != b.len() {
         return Ok(false);
@@ -188,7 +194,7 @@ fn objects(a: &Object<'_>, b: &Object<'_>) -> Result<bool, EvalError> {
     for name in a.names() {
         match (a.field(&name), b.field(&name)) {
             (Some(x), Some(y)) => {
-                if !equal(&x?, &y?)? {
+                if !equal(&x?, &y?, budget)? {
                     return Ok(false);
                 }
             }
@@ -202,6 +208,7 @@ fn json_objects(
     a: &bareboat_api::Map,
     b: &bareboat_api::Map,
     ty: &crate::decl::ObjectType,
+    budget: &mut Budget,
 ) -> Result<bool, EvalError> {
     if std::ptr::eq(a, b) {
         return Ok(true);
@@ -212,10 +219,10 @@ fn json_objects(
     for (property, x) in a.iter() {
         let y = b.get(property);
         let same = match (ty.property(property), y) {
-            (Some(field), Some(y)) => json_fields(x, y, &field.decl)?,
+            (Some(field), Some(y)) => json_fields(x, y, &field.decl, budget)?,
             (Some(_), None) => x.is_null(),
             // Data without a declared type counts only where both have it.
-            (None, Some(y)) => x == y,
+            (None, Some(y)) => equal(&Val::of_json(x), &Val::of_json(y), budget)?,
             (None, None) => true,
         };
         if !same {
@@ -225,22 +232,31 @@ fn json_objects(
     Ok(true)
 }
 
-fn json_fields(a: &Value, b: &Value, decl: &DeclType) -> Result<bool, EvalError> {
+fn json_fields(
+    a: &Value,
+    b: &Value,
+    decl: &DeclType,
+    budget: &mut Budget,
+) -> Result<bool, EvalError> {
     match (a, b) {
         (Value::Null, Value::Null) => Ok(true),
         (Value::Null, _) | (_, Value::Null) => Ok(false),
-        _ => equal(&Val::of(a, decl)?, &Val::of(b, decl)?),
+        _ => equal(&Val::of(a, decl)?, &Val::of(b, decl)?, budget),
     }
 }
 
-fn object_and_map(object: &Object<'_>, map: &MapVal<'_>) -> Result<bool, EvalError> {
+fn object_and_map(
+    object: &Object<'_>,
+    map: &MapVal<'_>,
+    budget: &mut Budget,
+) -> Result<bool, EvalError> {
     if object.len() != map.len() {
         return Ok(false);
     }
     for name in object.names() {
         match (object.field(&name), map.get_str(&name)) {
             (Some(x), Some(y)) => {
-                if !equal(&x?, &y?)? {
+                if !equal(&x?, &y?, budget)? {
                     return Ok(false);
                 }
             }

@@ -100,6 +100,21 @@ impl<'a> Entries<'a> {
         self.insert(key, value).map(|_| ())
     }
 
+    /// Roughly the memory it takes, without what the values hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let keys = self.index.keys().map(|key| match key {
+            Key::Text(text) => text.len(),
+            _ => 0,
+        });
+        let index = 2 * size_of::<Key>() * self.index.len() + keys.sum::<usize>();
+        2 * size_of::<Val<'_>>() * self.list.len() + index
+    }
+
+    /// Roughly the memory one more entry takes.
+    pub(crate) fn bytes_of(key: &Val<'_>) -> usize {
+        2 * size_of::<Val<'_>>() + 2 * size_of::<Key>() + key.as_str().map_or(0, str::len)
+    }
+
     fn find(&self, key: &Key) -> Option<&Val<'a>> {
         if self.list.len() <= SCAN {
             let found = self

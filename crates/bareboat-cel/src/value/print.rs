@@ -1,9 +1,10 @@
 //! Values as text, the way cel-go's messages and conversions write them.
 
+use super::Val;
 use super::time::{print_duration, print_timestamp};
-use super::{MapVal, Object, Val};
+use crate::error::EvalError;
 
-/// A value as messages show it.
+/// A scalar in full; a list or map as messages show it.
 pub(crate) fn print(value: &Val<'_>) -> String {
     match value {
         Val::Null => "null".into(),
@@ -15,46 +16,87 @@ pub(crate) fn print(value: &Val<'_>) -> String {
         Val::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Val::Duration(nanoseconds) => print_duration(*nanoseconds),
         Val::Timestamp(timestamp) => print_timestamp(*timestamp),
-        Val::List(list) => {
-            let items = list
-                .iter()
-                .map(|item| item.map_or_else(|e| e.to_string(), |v| print(&v)));
-            format!("[{}]", items.collect::<Vec<_>>().join(", "))
-        }
-        Val::Map(map) => print_map(map),
-        Val::Object(object) => print_object(object),
         Val::Type(ty) => ty.name().into(),
-        Val::Optional(None) => "optional.none()".into(),
-        Val::Optional(Some(inner)) => format!("optional({})", print(inner)),
         Val::Special(special) => special
             .0
             .text()
             .unwrap_or_else(|| special.0.ty().name().into()),
+        Val::List(_) | Val::Map(_) | Val::Object(_) | Val::Optional(_) => shown(value),
     }
 }
 
-fn print_map(map: &MapVal<'_>) -> String {
-    let entries = map.keys().into_iter().map(|key| {
-        let value = match map.get(&key) {
-            Some(Ok(value)) => print(&value),
-            Some(Err(error)) => error.to_string(),
-            None => String::new(),
-        };
-        format!("{}: {value}", print(&key))
-    });
-    format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+/// How many bytes of a value messages show.
+const SHOWN: usize = 4096;
+
+/// A value as messages show it. A value may hold another many times over, so it is cut off somewhere.
+pub(crate) fn shown(value: &Val<'_>) -> String {
+    let mut out = String::new();
+    if write(value, &mut out).is_none() {
+        out.push('…');
+    }
+    out
 }
 
-fn print_object(object: &Object<'_>) -> String {
-    let fields = object.names().into_iter().map(|name| {
-        let value = match object.field(&name) {
-            Some(Ok(value)) => print(&value),
-            Some(Err(error)) => error.to_string(),
-            None => "null".into(),
-        };
-        format!("{name}: {value}")
-    });
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+/// Writes a value; nothing when there is no more room.
+fn write(value: &Val<'_>, out: &mut String) -> Option<()> {
+    match value {
+        Val::List(list) => {
+            push("[", out)?;
+            for (index, item) in list.iter().enumerate() {
+                push(if index > 0 { ", " } else { "" }, out)?;
+                write_or_error(item, out)?;
+            }
+            push("]", out)
+        }
+        Val::Map(map) => {
+            push("{", out)?;
+            for (index, key) in map.keys().into_iter().enumerate() {
+                push(if index > 0 { ", " } else { "" }, out)?;
+                write(&key, out)?;
+                push(": ", out)?;
+                if let Some(value) = map.get(&key) {
+                    write_or_error(value, out)?;
+                }
+            }
+            push("}", out)
+        }
+        Val::Object(object) => {
+            push("{", out)?;
+            for (index, name) in object.names().into_iter().enumerate() {
+                push(if index > 0 { ", " } else { "" }, out)?;
+                push(&name, out)?;
+                push(": ", out)?;
+                write_or_error(object.field(&name).unwrap_or(Ok(Val::Null)), out)?;
+            }
+            push("}", out)
+        }
+        Val::Optional(None) => push("optional.none()", out),
+        Val::Optional(Some(inner)) => {
+            push("optional(", out)?;
+            write(inner, out)?;
+            push(")", out)
+        }
+        scalar => push(&print(scalar), out),
+    }
+}
+
+fn write_or_error(value: Result<Val<'_>, EvalError>, out: &mut String) -> Option<()> {
+    match value {
+        Ok(value) => write(&value, out),
+        Err(error) => push(&error.to_string(), out),
+    }
+}
+
+/// Adds as much of a text as there is room for.
+fn push(text: &str, out: &mut String) -> Option<()> {
+    let room = SHOWN.saturating_sub(out.len());
+    if text.len() <= room {
+        out.push_str(text);
+        return Some(());
+    }
+    let fits = (0..=room).rev().find(|end| text.is_char_boundary(*end));
+    out.push_str(&text[..fits.unwrap_or(0)]);
+    None
 }
 
 /// A double in Go's shortest form (`%g`): `1`, `1.5`, `1e+06`, `NaN`, `+Inf`.

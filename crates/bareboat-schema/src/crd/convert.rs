@@ -138,7 +138,8 @@ impl Conversions {
             form.schema.drop_nulls(&mut object);
             if at < last {
                 // Expressions of the next leg see an object as that version would show it.
-                form.schema.default(&mut object);
+                let defaulted = form.schema.default(&mut object);
+                defaulted.map_err(|why| failed(&why.to_string()))?;
             }
         }
         Ok(object)

@@ -23,7 +23,7 @@ pub(super) fn check(
     };
     let here = Here {
         resource: root,
-        trail: Vec::new(),
+        trail: None,
         in_metadata: false,
         is_resource: true,
     };
@@ -42,18 +42,24 @@ pub(super) fn has_unpruned(schema: Props<'_>, root: &Node) -> bool {
     !walk.errors.is_empty()
 }
 
-#[derive(Clone)]
-struct Here<'n> {
+#[derive(Clone, Copy)]
+struct Here<'n, 't> {
     /// The nearest resource above, and the way down from it.
     resource: &'n Node,
-    trail: Vec<Step>,
+    trail: Option<&'t Trail<'t>>,
     in_metadata: bool,
     is_resource: bool,
 }
 
-#[derive(Clone)]
-enum Step {
-    Member(String),
+/// A way down, from its last step to the first.
+struct Trail<'t> {
+    step: Step<'t>,
+    above: Option<&'t Trail<'t>>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'t> {
+    Member(&'t str),
     Element,
 }
 
@@ -64,11 +70,11 @@ struct Walk {
 }
 
 impl Walk {
-    fn schema<'n>(&mut self, s: Props<'_>, node: &'n Node, path: &FieldPath, here: &Here<'n>) {
-        let mut here = here.clone();
+    fn schema<'n>(&mut self, s: Props<'_>, node: &'n Node, path: &FieldPath, here: &Here<'n, '_>) {
+        let mut here = *here;
         if node.has(Flags::EMBEDDED) || here.is_resource {
             here.resource = node;
-            here.trail.clear();
+            here.trail = None;
             here.in_metadata = false;
             here.is_resource = true;
         }
@@ -79,26 +85,38 @@ impl Walk {
             return;
         }
         if let (Some(items), Some(node)) = (s.child("items"), node.items.as_deref()) {
-            let mut below = here.clone();
-            below.is_resource = false;
-            below.trail.push(Step::Element);
+            let trail = Trail {
+                step: Step::Element,
+                above: here.trail,
+            };
+            let below = Here {
+                is_resource: false,
+                trail: Some(&trail),
+                ..here
+            };
             self.schema(items, node, &path.child("items"), &below);
         }
         for (name, property) in s.members("properties") {
             let Some(node) = node.property(name) else {
                 continue;
             };
-            let mut below = here.clone();
-            below.in_metadata |= here.is_resource && is_meta(name);
-            below.is_resource = false;
-            below.trail.push(Step::Member(name.to_owned()));
+            let trail = Trail {
+                step: Step::Member(name),
+                above: here.trail,
+            };
+            let below = Here {
+                in_metadata: here.in_metadata || (here.is_resource && is_meta(name)),
+                is_resource: false,
+                trail: Some(&trail),
+                ..here
+            };
             self.schema(property, node, &path.child("properties").key(name), &below);
         }
     }
 
-    fn default(&mut self, default: &Value, node: &Node, path: &FieldPath, here: &Here<'_>) {
+    fn default(&mut self, default: &Value, node: &Node, path: &FieldPath, here: &Here<'_, '_>) {
         if here.in_metadata {
-            let mut object = surround(default.clone(), &here.trail);
+            let mut object = surround(default.clone(), here.trail);
             let mut complain = |problem: String| {
                 let detail = format!("must result in valid metadata: {problem}");
                 self.errors
@@ -188,14 +206,14 @@ fn is_pruned(default: &Value, node: &Node) -> bool {
 }
 
 /// The smallest resource that has a value at the end of a trail.
-fn surround(value: Value, trail: &[Step]) -> Value {
-    let mut value = value;
-    for step in trail.iter().rev() {
+fn surround(mut value: Value, mut trail: Option<&Trail<'_>>) -> Value {
+    while let Some(Trail { step, above }) = trail {
+        trail = *above;
         value = match step {
             Step::Element => Value::Array(vec![value]),
             Step::Member(name) => {
                 let mut map = Map::new();
-                map.insert(name.as_str(), value);
+                map.insert(*name, value);
                 Value::Object(map)
             }
         };

@@ -2,6 +2,10 @@
 
 use super::props::Props;
 use bareboat_api::{FieldError, FieldPath, Value};
+use std::collections::HashSet;
+
+/// How many errors about the keys of one list are told.
+const MAX_SHOWN: usize = 16;
 
 /// Checks the keys of a map list.
 pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
@@ -48,7 +52,15 @@ pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldErr
         ));
         return;
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
+    // Each of these errors shows all keys.
+    let mut shown = 0;
+    let mut complain = |errors: &mut Vec<FieldError>, detail: &str| {
+        shown += 1;
+        if shown <= MAX_SHOWN {
+            errors.push(FieldError::invalid(keys_at.clone(), keys.to_vec(), detail));
+        }
+    };
     for key in s.texts("x-kubernetes-list-map-keys") {
         match items.property(key) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
@@ -59,20 +71,11 @@ pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldErr
                 ));
             }
             Some(_) => {}
-            None => errors.push(FieldError::invalid(
-                keys_at.clone(),
-                keys.to_vec(),
-                "entries must all be names of item properties",
-            )),
+            None => complain(errors, "entries must all be names of item properties"),
         }
-        if seen.contains(&key) {
-            errors.push(FieldError::invalid(
-                keys_at.clone(),
-                keys.to_vec(),
-                "must not contain duplicate entries",
-            ));
+        if !seen.insert(key) {
+            complain(errors, "must not contain duplicate entries");
         }
-        seen.push(key);
     }
 }
 
@@ -114,13 +117,13 @@ pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldErro
     if list_type != "map" {
         return errors;
     }
+    let required: HashSet<&str> = items.texts("required").collect();
     for key in s.texts("x-kubernetes-list-map-keys") {
         let Some(property) = items.property(key) else {
             continue;
         };
         let at = at.child("properties").key(key);
-        let required = items.texts("required").any(|name| name == key);
-        if !required && property.default().is_none() {
+        if !required.contains(key) && property.default().is_none() {
             errors.push(FieldError::required(
                 at.child("default"),
                 "this property is in x-kubernetes-list-map-keys, \

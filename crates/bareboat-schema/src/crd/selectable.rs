@@ -4,6 +4,7 @@ use crate::Schema;
 use crate::path::field_path;
 use crate::schema::Kind;
 use bareboat_api::{FieldError, FieldPath, Value};
+use std::collections::HashSet;
 
 const MAX_SELECTABLE: usize = 8;
 
@@ -30,7 +31,7 @@ pub(super) fn check_selectable(
         ));
         return;
     };
-    let mut seen: Vec<FieldPath> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for (index, field) in list.iter().enumerate() {
         let at = at.index(index).child("jsonPath");
         let text = field.get("jsonPath").and_then(Value::as_str).unwrap_or("");
@@ -61,10 +62,8 @@ pub(super) fn check_selectable(
                  Enum string fields and strings with formats are allowed.",
             ));
         }
-        if seen.contains(&target.path) {
+        if !seen.insert(target.path.as_str().to_owned()) {
             errors.push(FieldError::duplicate(at, text));
-        } else {
-            seen.push(target.path);
         }
     }
     let tolerated = old.is_some_and(|old| old.get("selectableFields") == fields);

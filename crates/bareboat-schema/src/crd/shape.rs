@@ -77,8 +77,9 @@ impl Shape for CustomShape {
             .map_err(|error| error.to_string())
     }
 
-    fn default(&self, object: &mut Value) {
-        self.schema.default(object);
+    fn default(&self, object: &mut Value) -> Result<(), String> {
+        let defaulted = self.schema.default(object);
+        defaulted.map_err(|why| why.to_string())
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
@@ -98,10 +99,18 @@ impl Shape for CustomShape {
         self.schema.validate_status(new, old, earlier).into()
     }
 
-    fn reshape(&self, object: &mut Value) {
+    fn reshape(&self, object: &mut Value) -> Result<(), String> {
+        self.trim(object);
+        self.default(object)
+    }
+
+    fn trim(&self, object: &mut Value) {
         // Stored metadata is never refused, so nothing can go wrong here.
         let _ = self.bring_into_form(object, Source::Stored, &mut Vec::new());
-        self.schema.default(object);
+    }
+
+    fn is_complete(&self, object: &Value) -> bool {
+        self.schema.is_defaulted(object)
     }
 
     fn fingerprint(&self) -> u64 {

@@ -234,7 +234,7 @@ fn value_validation(
     }
     let text = v.text("pattern");
     if !text.is_empty()
-        && let Err(reason) = bareboat_cel::compile_go_regex(text)
+        && let Err(reason) = bareboat_cel::check_pattern(text)
     {
         let detail = format!("must be a valid regular expression, but isn't: {reason}");
         errors.push(FieldError::invalid(path.child("pattern"), text, detail));

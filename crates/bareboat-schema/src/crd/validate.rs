@@ -11,7 +11,9 @@ use super::props::Props;
 use super::selectable::check_selectable;
 use super::{approval, conversion, convert, defaults, lists, structural};
 use crate::Schema;
+use crate::pattern::PatternBudget;
 use bareboat_api::{FieldError, FieldPath, Value, names};
+use std::collections::{HashMap, HashSet};
 
 /// What is wrong with a new definition; its metadata is checked by the caller, save for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
@@ -87,6 +89,9 @@ struct Validator<'a> {
     require_schema: bool,
     require_structural: bool,
     require_pruned: bool,
+    /// The schemas of versions that have a status.
+    with_status: HashSet<Vec<u8>>,
+    old_versions: HashMap<&'a str, &'a Value>,
 }
 
 impl<'a> Validator<'a> {
@@ -96,9 +101,24 @@ impl<'a> Validator<'a> {
             |test: &dyn Fn(Props<'_>) -> bool| !old.is_some_and(|old| any_schema(old, test));
         let had_schemas =
             old.is_none_or(|old| versions(old).iter().all(|v| Props::of_version(v).is_some()));
+        let with_status = versions(crd).iter().filter(|version| {
+            let status = version.at(&["subresources", "status"]);
+            status.is_some_and(|status| !status.is_null())
+        });
+        let with_status = with_status
+            .filter_map(|version| version.at(&["schema", "openAPIV3Schema"]))
+            .map(Value::to_json)
+            .collect();
+        // Of two with the same name the first counts.
+        let old_versions = old.map_or(&[][..], versions).iter().rev();
+        let old_versions = old_versions
+            .filter_map(|version| Some((version.get("name")?.as_str()?, version)))
+            .collect();
         Validator {
             crd,
             old,
+            with_status,
+            old_versions,
             strictness: Strictness {
                 valid_types: never(&|schema| keywords::has_invalid_type(schema)),
                 atomic_sets: never(&|schema| {
@@ -128,6 +148,10 @@ impl<'a> Validator<'a> {
         let nothing = Value::object();
         let spec = self.crd.get("spec").unwrap_or(&nothing);
         self.check_group_and_scope(spec, &path, errors);
+        if let Err(error) = self.check_patterns() {
+            // Nothing else looks at patterns that are too large.
+            return errors.push(error);
+        }
         let preserve = spec
             .get("preserveUnknownFields")
             .and_then(Value::as_bool)
@@ -210,14 +234,13 @@ impl<'a> Validator<'a> {
         });
         let structural = self.require_structural || !preserve || has_defaults || has_extensions;
 
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         let mut unique = true;
         let mut stored = 0;
         for (index, version) in versions.iter().enumerate() {
             let at = at.index(index);
             let name = version.get("name").and_then(Value::as_str).unwrap_or("");
-            unique &= !seen.contains(&name);
-            seen.push(name);
+            unique &= seen.insert(name);
             stored += usize::from(version.get("storage").and_then(Value::as_bool) == Some(true));
             let problems = names::dns1035_label(name);
             if !problems.is_empty() {
@@ -342,13 +365,7 @@ impl<'a> Validator<'a> {
         };
         let at = at.child("openAPIV3Schema");
         let start = errors.len();
-        let has_status = versions(self.crd)
-            .iter()
-            .filter(|other| other.get("schema") == version.get("schema"))
-            .any(|other| {
-                let status = other.at(&["subresources", "status"]);
-                status.is_some_and(|status| !status.is_null())
-            });
+        let has_status = self.with_status.contains(&schema.to_json());
         if has_status {
             errors.extend(keywords::root_with_status(props, &at));
         }
@@ -381,6 +398,11 @@ impl<'a> Validator<'a> {
         let unchanged = self
             .old_version(name)
             .is_some_and(|old| old.get("schema") == version.get("schema"));
+        if let Some(schema) = compiled.as_ref().filter(|_| !unchanged)
+            && let Err(why) = schema.default(&mut Value::object())
+        {
+            errors.push(FieldError::invalid(at.clone(), "", why.to_string()));
+        }
         let mut expressions = Expressions::new(!unchanged);
         let root = compiled.as_ref().map(|schema| &*schema.root);
         errors.extend(keywords::check(
@@ -398,10 +420,32 @@ impl<'a> Validator<'a> {
         expressions.check_total(&at, errors);
     }
 
+    /// What all patterns take together, before anything else reads them.
+    fn check_patterns(&self) -> Result<(), FieldError> {
+        let mut budget = PatternBudget::default();
+        for (index, version) in versions(self.crd).iter().enumerate() {
+            let Some(schema) = Props::of_version(version) else {
+                continue;
+            };
+            let mut found = None;
+            schema.any(&mut |props| {
+                let pattern = props.text("pattern");
+                if let Err(detail) = budget.add(pattern) {
+                    found = Some((pattern, detail));
+                }
+                found.is_some()
+            });
+            if let Some((pattern, detail)) = found {
+                let path = FieldPath::new("spec.versions").index(index);
+                let path = path.child("schema").child("openAPIV3Schema");
+                return Err(FieldError::invalid(path, pattern, detail));
+            }
+        }
+        Ok(())
+    }
+
     fn old_version(&self, name: &str) -> Option<&'a Value> {
-        let old = versions(self.old?);
-        old.iter()
-            .find(|version| version.get("name").and_then(Value::as_str) == Some(name))
+        self.old_versions.get(name).copied()
     }
 
     fn check_conversion(

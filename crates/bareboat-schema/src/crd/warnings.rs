@@ -6,10 +6,11 @@ use crate::format::Format;
 use crate::schema::Kind;
 use bareboat_api::Value;
 use bareboat_api::field::go_quote;
+use std::collections::HashSet;
 
 /// What to warn the author of: formats that are not known, unless they stood there before.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
-    let known = old.map(unknown_formats).unwrap_or_default();
+    let known: HashSet<String> = old.map(unknown_formats).into_iter().flatten().collect();
     unknown_formats(new)
         .into_iter()
         .filter(|format| !known.contains(format))
@@ -19,16 +20,15 @@ pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
 
 fn unknown_formats(crd: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let mut seen: Vec<&Value> = Vec::new();
+    let mut seen = HashSet::new();
     for version in versions(crd) {
         let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
             continue;
         };
         // What all versions share is one schema.
-        if seen.contains(&schema) {
+        if !seen.insert(schema.to_json()) {
             continue;
         }
-        seen.push(schema);
         if let Some(props) = Props::of(schema) {
             props.any(&mut |props| {
                 let format = props.text("format");

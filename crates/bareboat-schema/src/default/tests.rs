@@ -1,13 +1,20 @@
 //! Defaulting.
 
+use super::{MAX_DEFAULTS, TooManyDefaults, bytes_of};
 use crate::testing::{schema, yaml};
 
 fn check(declared: &str, object: &str, expected: &str) {
     let schema = schema(declared);
     let mut value = yaml(object);
-    schema.default(&mut value);
+    assert_eq!(
+        schema.is_defaulted(&value),
+        value == yaml(expected),
+        "{declared}"
+    );
+    schema.default(&mut value).unwrap();
     assert_eq!(value, yaml(expected), "{declared}");
-    schema.default(&mut value);
+    assert!(schema.is_defaulted(&value));
+    schema.default(&mut value).unwrap();
     assert_eq!(value, yaml(expected), "twice: {declared}");
 }
 
@@ -51,4 +58,28 @@ fn defaults_reach_into_lists_and_maps() {
         "{m: {a: {}, b: {v: 1}}}",
         "{m: {a: {v: 3}, b: {v: 1}}}",
     );
+}
+
+/// Lists of empty objects whose members default to such lists again.
+fn multiplying(levels: usize) -> String {
+    let list = format!("[{}]", vec!["{}"; 30].join(","));
+    (0..levels).fold("{type: object}".to_owned(), |inner, _| {
+        format!(
+            "{{type: object, properties: {{l: {{type: array, default: {list}, items: {inner}}}}}}}"
+        )
+    })
+}
+
+#[test]
+fn defaults_inside_defaults_end_when_they_are_too_many() {
+    let mut value = yaml("{}");
+    assert_eq!(schema(&multiplying(2)).default(&mut value), Ok(()));
+    for levels in [6, 12] {
+        let mut value = yaml("{}");
+        assert_eq!(
+            schema(&multiplying(levels)).default(&mut value),
+            Err(TooManyDefaults)
+        );
+        assert!(bytes_of(&value) <= 2 * MAX_DEFAULTS, "{}", bytes_of(&value));
+    }
 }

@@ -90,3 +90,40 @@ fn what_says_nothing_is_left_out_and_times_are_normal() {
         )
     );
 }
+
+#[test]
+fn wrong_types_in_embedded_metadata_are_told_in_the_words_of_go() {
+    let schema = schema(EMBEDDING);
+    for (resource, problem) in [
+        (
+            "{metadata: {namespace: 1}}",
+            r#"t.metadata: Invalid value: {"namespace":1}: json: cannot unmarshal number into Go struct field ObjectMeta.namespace of type string"#,
+        ),
+        (
+            "{metadata: {labels: {a.b/c: true}}}",
+            r#"t.metadata: Invalid value: {"labels":{"a.b/c":true}}: json: cannot unmarshal bool into Go struct field ObjectMeta.labels of type string"#,
+        ),
+        (
+            "{metadata: {finalizers: x}}",
+            r#"t.metadata: Invalid value: {"finalizers":"x"}: json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string"#,
+        ),
+        (
+            "{metadata: {ownerReferences: [{name: [1]}]}}",
+            r#"t.metadata: Invalid value: {"ownerReferences":[{"name":[1]}]}: json: cannot unmarshal array into Go struct field OwnerReference.ownerReferences.name of type string"#,
+        ),
+        (
+            "{metadata: x}",
+            r#"t.metadata: Invalid value: "x": json: cannot unmarshal string into Go value of type v1.ObjectMeta"#,
+        ),
+        ("{kind: 1}", "t.kind: Invalid value: 1: must be a string"),
+    ] {
+        let mut object = yaml(&format!(
+            "{{apiVersion: a/v1, kind: K, metadata: {{}}, t: {resource}}}"
+        ));
+        let refused = schema.coerce(&mut object, Source::Request, None);
+        assert_eq!(
+            refused.map_err(|error| error.to_string()),
+            Err(problem.to_owned())
+        );
+    }
+}

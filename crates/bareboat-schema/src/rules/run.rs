@@ -86,13 +86,13 @@ impl<'a> Before<'a> {
         }
     }
 
-    fn unchanged(self, value: &Value) -> bool {
-        self.forgive
-            && match (self.here, self.above) {
-                (Some(old), _) => same(value, old),
-                (None, Some((value, old))) => same(value, old),
-                (None, None) => false,
-            }
+    /// The value that decides whether something changed, and its old one.
+    fn decisive(self, value: &'a Value) -> Option<(&'a Value, Old<'a>)> {
+        match self.here {
+            _ if !self.forgive => None,
+            Some(old) => Some((value, old)),
+            None => self.above,
+        }
     }
 }
 
@@ -143,6 +143,10 @@ struct Run<'b> {
     budget: Budget,
     /// The budget is gone; nothing more is run.
     stopped: bool,
+    /// How many values above are not of the type their schema has: rules below cannot be compiled.
+    untyped: usize,
+    /// The last two values that were compared, and whether they are the same.
+    compared: Option<((*const Value, *const Value), bool)>,
     errors: Vec<FieldError>,
     warnings: Vec<String>,
 }
@@ -153,6 +157,8 @@ impl<'b> Run<'b> {
             base,
             budget: Budget::new(budget),
             stopped: false,
+            untyped: 0,
+            compared: None,
             errors: Vec::new(),
             warnings: Vec::new(),
         }
@@ -171,13 +177,32 @@ impl<'b> Run<'b> {
             return;
         }
         self.rules(node, value, before, resource, trail);
+        let untyped = usize::from(match value {
+            Value::Array(_) => node.kind != Kind::Array,
+            Value::Object(_) => node.kind == Kind::Array,
+            _ => false,
+        });
+        self.untyped += untyped;
+        self.below(node, value, before, trail);
+        self.untyped -= untyped;
+    }
+
+    /// Runs the rules of what a value holds.
+    fn below<'a>(
+        &mut self,
+        node: &'a Node,
+        value: &'a Value,
+        before: Before<'a>,
+        trail: &Trail<'_>,
+    ) {
         match value {
             Value::Array(list) => {
                 let Some(items) = node.items.as_deref() else {
                     return;
                 };
+                let mut elements = before.here.map(Old::elements);
                 for (index, item) in list.iter().enumerate() {
-                    let before = before.below(value, |old| old.element(item));
+                    let before = before.below(value, |_| elements.as_mut()?.find(item));
                     let trail = trail.then(Step::Index(index));
                     self.visit(items, item, before, items.has(Flags::EMBEDDED), &trail);
                 }
@@ -216,7 +241,8 @@ impl<'b> Run<'b> {
         let Some(rules) = &node.rules else { return };
         let compiled = rules.compiled(node, resource);
         let path = || trail.path(self.base);
-        let Some(decl) = &compiled.decl else {
+        let decl = compiled.decl.as_ref().filter(|_| self.untyped == 0);
+        let Some(decl) = decl else {
             let detail = "rule compiler initialization error: \
                           failed to convert to declType for CEL validation rules";
             self.errors.push(whole(node, path(), detail.to_owned()));
@@ -338,8 +364,24 @@ impl<'b> Run<'b> {
         self.report(error, compiled, &scene);
     }
 
+    /// Whether a value is as it was before. All elements of a list may ask this of the same list.
+    fn unchanged(&mut self, scene: &Scene<'_>) -> bool {
+        let Some((value, old)) = scene.before.decisive(scene.value) else {
+            return false;
+        };
+        let places = (std::ptr::from_ref(value), std::ptr::from_ref(old.value));
+        if let Some((asked, answer)) = self.compared
+            && asked == places
+        {
+            return answer;
+        }
+        let answer = same(value, old);
+        self.compared = Some((places, answer));
+        answer
+    }
+
     fn report(&mut self, error: FieldError, compiled: &CompiledRule, scene: &Scene<'_>) {
-        if !compiled.uses_old_self && scene.before.unchanged(scene.value) {
+        if !compiled.uses_old_self && self.unchanged(scene) {
             self.warnings.push(error.to_string());
         } else {
             self.errors.push(error);

@@ -36,7 +36,7 @@ impl SchemaView for Node {
 
     fn requires(&self, property: &str) -> bool {
         let checks = self.checks.as_deref();
-        checks.is_some_and(|checks| checks.required.iter().any(|name| &**name == property))
+        checks.is_some_and(|checks| checks.requires(property))
     }
 
     fn has_default(&self) -> bool {

@@ -2,8 +2,8 @@
 
 use super::{Node, Schema, SchemaError, parse};
 use crate::crd::Conversions;
-use crate::pattern::Pattern;
 use bareboat_api::Value;
+use bareboat_cel::GoPattern;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -18,7 +18,7 @@ pub struct SchemaCache {
 #[derive(Default)]
 struct Shelves {
     nodes: HashMap<u128, Weak<Node>>,
-    patterns: HashMap<Box<str>, Weak<Pattern>>,
+    patterns: HashMap<Box<str>, Weak<GoPattern>>,
     conversions: HashMap<u128, Weak<Conversions>>,
     /// How many entries there may be before the dead ones are swept out.
     sweep_at: usize,
@@ -57,12 +57,12 @@ impl SchemaCache {
     }
 
     /// The pattern of that text; compiled when it is first matched.
-    pub(super) fn pattern(&self, source: &str) -> Arc<Pattern> {
+    pub(super) fn pattern(&self, source: &str) -> Arc<GoPattern> {
         let mut shelves = self.lock();
         if let Some(pattern) = shelves.patterns.get(source).and_then(Weak::upgrade) {
             return pattern;
         }
-        let pattern = Arc::new(Pattern::new(source));
+        let pattern = Arc::new(GoPattern::new(source));
         shelves
             .patterns
             .insert(source.into(), Arc::downgrade(&pattern));

@@ -152,7 +152,12 @@ impl<'a> Parser<'a> {
             flags,
             list,
             keys: list_keys(map, children.items.as_deref()),
-            default: default.cloned().map(Box::new),
+            default: default.map(|value| {
+                Box::new(super::DefaultValue {
+                    value: value.clone(),
+                    bytes: crate::default::bytes_of(value),
+                })
+            }),
             checks: self.checks(map, kind, int_or_string, &children),
             properties: children.properties,
             additional: children.additional,
@@ -176,6 +181,13 @@ impl<'a> Parser<'a> {
             Format::named(name, kind).map(|format| (format, Box::from(name)))
         });
         let pattern = map.get_str("pattern").filter(|text| !text.is_empty());
+        let required: Box<[Box<str>]> = list_of(map, "required")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(Box::from)
+            .collect();
+        let mut required_order: Box<[u32]> = (0..required.len() as u32).collect();
+        required_order.sort_by_key(|at| &*required[*at as usize]);
         let checks = Checks {
             format,
             maximum: number("maximum"),
@@ -191,11 +203,8 @@ impl<'a> Parser<'a> {
             min_properties: count("minProperties"),
             pattern: pattern.map(|text| self.cache.pattern(text)),
             choices: list_of(map, "enum").to_vec().into(),
-            required: list_of(map, "required")
-                .iter()
-                .filter_map(Value::as_str)
-                .map(Box::from)
-                .collect(),
+            required_order,
+            required,
             all_of: children.all_of.clone(),
             any_of: children.any_of.clone(),
             one_of: children.one_of.clone(),
@@ -286,7 +295,7 @@ fn list_keys(map: &Map, items: Option<&Node>) -> Box<[ListKey]> {
             name: Str::new(name),
             default: items
                 .and_then(|node| node.property(name))
-                .and_then(|node| node.default.as_deref().cloned()),
+                .and_then(|node| node.default.as_deref().map(|default| default.value.clone())),
         })
         .collect()
 }

@@ -64,7 +64,7 @@ impl Checker<'_> {
             if self.errors.len() == start {
                 self.composed(place, "must not validate the schema (not)");
             } else {
-                self.errors.truncate(start);
+                self.forget(start);
             }
         }
         passed
@@ -97,7 +97,7 @@ impl Checker<'_> {
                 }
                 continue;
             }
-            let failures = self.errors.split_off(start);
+            let failures = self.take_back(start);
             if valid == 0 && best.as_ref().is_none_or(|(most, _)| passed > *most) {
                 best = Some((passed, failures));
             }
@@ -106,8 +106,8 @@ impl Checker<'_> {
     }
 
     fn adopt(&mut self, failures: Option<(usize, Vec<FieldError>)>) -> Option<usize> {
-        let (passed, mut errors) = failures?;
-        self.errors.append(&mut errors);
+        let (passed, errors) = failures?;
+        errors.into_iter().for_each(|error| self.tell(error));
         Some(passed)
     }
 }

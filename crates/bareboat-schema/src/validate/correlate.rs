@@ -5,6 +5,7 @@
 use crate::schema::{Kind, Node};
 use bareboat_api::Value;
 use bareboat_api::typing::ListType;
+use std::collections::HashMap;
 
 /// The old value at a place, with the schema that tells how its parts correspond.
 #[derive(Clone, Copy)]
@@ -22,21 +23,71 @@ impl<'a> Old<'a> {
         })
     }
 
-    /// What an element of the new list corresponds to.
-    pub(crate) fn element(self, new: &Value) -> Option<Old<'a>> {
-        if !self.node.is_map_list() {
-            return None;
+    /// Finds what the elements of the new list correspond to.
+    pub(crate) fn elements(self) -> Elements<'a> {
+        let list = self.value.as_array().filter(|_| self.node.is_map_list());
+        Elements {
+            node: self.node,
+            list: list.unwrap_or(&[]),
+            by_key: None,
         }
-        let value = self
-            .value
-            .as_array()?
-            .iter()
-            .find(|old| same_keys(self.node, new, old))?;
+    }
+}
+
+/// Up to so many elements are looked through; more are found by their keys.
+const FEW: usize = 16;
+
+/// The elements of an old map list, found by their keys.
+pub(crate) struct Elements<'a> {
+    node: &'a Node,
+    list: &'a [Value],
+    /// The first element with some keys. Only made for lists that are not short.
+    by_key: Option<HashMap<Vec<u8>, usize>>,
+}
+
+impl<'a> Elements<'a> {
+    /// What an element of the new list corresponds to.
+    pub(crate) fn find(&mut self, new: &Value) -> Option<Old<'a>> {
+        let Elements { node, list, .. } = *self;
+        let value = match list.len() <= FEW {
+            true => list.iter().find(|old| same_keys(node, new, old)),
+            false => self.find_by_key(new),
+        };
         Some(Old {
-            node: self.node.items.as_deref()?,
-            value,
+            node: node.items.as_deref()?,
+            value: value?,
         })
     }
+
+    fn find_by_key(&mut self, new: &Value) -> Option<&'a Value> {
+        let (node, list) = (self.node, self.list);
+        let by_key = self.by_key.get_or_insert_with(|| {
+            let mut by_key = HashMap::with_capacity(list.len());
+            for (index, old) in list.iter().enumerate() {
+                if let Some(key) = key_of(node, old) {
+                    by_key.entry(key).or_insert(index);
+                }
+            }
+            by_key
+        });
+        let found = &list[*by_key.get(&key_of(node, new)?)?];
+        match same_keys(node, new, found) {
+            true => Some(found),
+            // Two numbers may be written alike without being the same.
+            false => list.iter().find(|old| same_keys(node, new, old)),
+        }
+    }
+}
+
+/// The keys of an element; nothing if it corresponds to nothing.
+fn key_of(list: &Node, element: &Value) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    for key in &list.keys {
+        let value = element.get(&key.name).filter(|value| is_key(value))?;
+        text.extend_from_slice(&value.to_json());
+        text.push(0);
+    }
+    Some(text)
 }
 
 impl Node {
@@ -75,9 +126,12 @@ pub(crate) fn same(new: &Value, old: Old<'_>) -> bool {
                     .all(|(name, value)| old.member(name).is_some_and(|before| same(value, before)))
         }
         (Value::Array(a), Value::Array(b)) if old.node.list == Some(ListType::Map) => {
+            let mut elements = old.elements();
             a.len() == b.len()
-                && a.iter()
-                    .all(|item| old.element(item).is_some_and(|before| same(item, before)))
+                && a.iter().all(|item| {
+                    let before = elements.find(item);
+                    before.is_some_and(|before| same(item, before))
+                })
         }
         (a, b) => a == b,
     }

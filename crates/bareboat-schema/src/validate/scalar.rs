@@ -43,7 +43,7 @@ impl Checker<'_> {
             {
                 let path = self.path(&place.text());
                 let limit = usize::try_from(limit).unwrap_or(0);
-                self.errors.push(FieldError::too_long(path, limit));
+                self.tell(FieldError::too_long(path, limit));
                 return;
             }
             if let Some(limit) = checks.min_length
@@ -99,8 +99,7 @@ impl Checker<'_> {
                 node.kind.name(),
                 place.text()
             );
-            self.errors
-                .push(FieldError::invalid(self.base.clone(), "", text));
+            self.tell(FieldError::invalid(self.base.clone(), "", text));
         }
         let Some(checks) = checks else { return };
         if let Some(factor) = checks.multiple_of

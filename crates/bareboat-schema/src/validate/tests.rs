@@ -357,3 +357,28 @@ fn rules_are_not_run_on_an_object_that_is_too_wrong() {
         ["<nil>: Invalid value: failed rule: false"]
     );
 }
+
+#[test]
+fn elements_of_long_map_lists_are_found_by_their_keys() {
+    let declared = schema(
+        "{type: object, properties: {l: {type: array, x-kubernetes-list-type: map, \
+         x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: \
+         {k: {type: string}, v: {type: integer, minimum: 1000000}}}}}}",
+    );
+    let element = |n: usize| yaml(&format!("{{k: key{n}, v: {n}}}"));
+    let whole = |list: &[bareboat_api::Value]| {
+        let list = bareboat_api::Value::Array(list.to_vec());
+        bareboat_api::value!({"l": list})
+    };
+    let mut list: Vec<_> = (0..3000).map(element).collect();
+    let old = whole(&list);
+    list.reverse();
+    let found = declared.validate(&whole(&list), Some(&old), Vec::new());
+    assert!(found.errors.is_empty(), "nothing changed but the order");
+    list[7] = element(7000);
+    let found = declared
+        .validate(&whole(&list), Some(&old), Vec::new())
+        .errors;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].to_string().starts_with("l[7].v"), "{}", found[0]);
+}

@@ -3,10 +3,12 @@
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
 use super::{Old, same};
+use crate::default::bytes_of;
 use crate::number;
 use crate::schema::{Additional, Checks, Flags, Kind, Node};
 use bareboat_api::field::go_quote;
 use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, interrupt};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// Checks a value; errors stand under `base`, while their texts name the place below it.
@@ -26,6 +28,7 @@ pub(crate) fn check_value(
         resource,
         composed: false,
         errors: Vec::new(),
+        told: 0,
     };
     let here = Place {
         parent: None,
@@ -43,13 +46,8 @@ pub(crate) fn check_value(
 
 /// Alternatives repeat what others said; each thing is said once.
 fn deduplicate(errors: &mut Vec<FieldError>) {
-    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
-    for error in errors.drain(..) {
-        if !kept.contains(&error) {
-            kept.push(error);
-        }
-    }
-    *errors = kept;
+    let mut seen = HashSet::with_capacity(errors.len());
+    errors.retain(|error| seen.insert(error.to_string()));
 }
 
 /// Gathers what is wrong with a value.
@@ -59,6 +57,16 @@ pub(super) struct Checker<'a> {
     /// Whether any error went through `anyOf` and the like, the only source of repetition.
     composed: bool,
     pub(super) errors: Vec<FieldError>,
+    /// The bytes of values and texts in the errors.
+    told: usize,
+}
+
+/// How many bytes of values and texts errors may have; those after that have none. An error may show all
+/// values an `enum` has, or a large part of the object, and there may be one for every element of a list.
+const MAX_TOLD: usize = 4 << 20;
+
+fn weight(error: &FieldError) -> usize {
+    error.detail.len() + error.value.as_ref().map_or(0, bytes_of)
 }
 
 /// A place in the value, printed only when something is wrong there.
@@ -119,7 +127,7 @@ impl Checker<'_> {
             && let Some(old) = old
             && same(value, old)
         {
-            self.errors.truncate(start);
+            self.forget(start);
         }
         passed
     }
@@ -165,12 +173,13 @@ impl Checker<'_> {
             Value::Array(list) => {
                 passed += 2;
                 if let Some(items) = &node.items {
+                    let mut elements = old.map(Old::elements);
                     for (index, item) in list.iter().enumerate() {
                         let here = Place {
                             parent: Some(place),
                             step: Step::Element(index),
                         };
-                        let before = old.and_then(|old| old.element(item));
+                        let before = elements.as_mut().and_then(|old| old.find(item));
                         passed += self.visit(items, item, before, &here);
                     }
                 }
@@ -235,7 +244,7 @@ impl Checker<'_> {
         {
             let path = self.path(&place.text());
             let limit = usize::try_from(limit).unwrap_or(0);
-            self.errors.push(FieldError::too_many(path, count, limit));
+            self.tell(FieldError::too_many(path, count, limit));
         }
     }
 
@@ -280,7 +289,7 @@ impl Checker<'_> {
                         step: Step::Member(name),
                     };
                     let path = self.path(&here.text());
-                    self.errors.push(FieldError::required(path, ""));
+                    self.tell(FieldError::required(path, ""));
                 }
             }
         }
@@ -300,7 +309,7 @@ impl Checker<'_> {
         {
             let path = self.path(&place.text());
             let limit = usize::try_from(limit).unwrap_or(0);
-            self.errors.push(FieldError::too_many(path, count, limit));
+            self.tell(FieldError::too_many(path, count, limit));
         }
     }
 
@@ -311,13 +320,16 @@ impl Checker<'_> {
         if !value.is_null() && checks.choices.contains(value) {
             return;
         }
+        if self.told >= MAX_TOLD {
+            let path = self.path(&place.text());
+            return self.tell(FieldError::invalid_whole(path, ""));
+        }
         let supported = checks.choices.iter().map(|choice| match choice {
             Value::String(text) => text.to_string(),
             other => other.to_string(),
         });
         let path = self.path(&place.text());
-        self.errors
-            .push(FieldError::not_supported(path, value.clone(), supported));
+        self.tell(FieldError::not_supported(path, value.clone(), supported));
     }
 
     fn wrong_type(&mut self, place: &Place<'_>, wanted: &str, found: &str) {
@@ -341,8 +353,28 @@ impl Checker<'_> {
     pub(super) fn composed(&mut self, place: &Place<'_>, rest: &str) {
         self.composed = true;
         let detail = format!("{} {rest}", go_quote(&place.text()));
-        self.errors
-            .push(FieldError::invalid(self.base.clone(), "", detail));
+        self.tell(FieldError::invalid(self.base.clone(), "", detail));
+    }
+
+    /// Adds an error.
+    pub(super) fn tell(&mut self, mut error: FieldError) {
+        if self.told >= MAX_TOLD {
+            error.value = None;
+            error.detail = String::new();
+        }
+        self.told += weight(&error);
+        self.errors.push(error);
+    }
+
+    /// Takes errors back, from a place on.
+    pub(super) fn take_back(&mut self, start: usize) -> Vec<FieldError> {
+        let taken = self.errors.split_off(start);
+        self.told -= taken.iter().map(weight).sum::<usize>();
+        taken
+    }
+
+    pub(super) fn forget(&mut self, start: usize) {
+        drop(self.take_back(start));
     }
 
     pub(super) fn push(&mut self, text: &str, kind: FieldErrorKind, value: Value, detail: String) {
@@ -352,7 +384,7 @@ impl Checker<'_> {
             value: Some(value),
             detail,
         };
-        self.errors.push(error);
+        self.tell(error);
     }
 
     pub(super) fn path(&self, text: &str) -> FieldPath {

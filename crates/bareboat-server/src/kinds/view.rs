@@ -167,7 +167,8 @@ impl Served {
             .ok_or_else(|| Status::internal("a conversion lost an object"))
     }
 
-    /// Stored objects as objects of a version: today's form, then converted.
+    /// Stored objects as objects of a version: today's form of the version they are stored in, with its
+    /// defaults, then converted. The defaults of the version asked for are for requests alone.
     async fn show_all(&self, objects: Vec<Object>, version: usize) -> Result<Vec<Object>, Status> {
         let wanted = &self.facts(version).api_version;
         // Schemas are compiled when they are needed.
@@ -179,7 +180,9 @@ impl Served {
         for (at, mut object) in objects.into_iter().enumerate() {
             let own = self.facts_of(object.api_version());
             if let Some(own) = own {
-                self.version(own).shape.reshape(object.value_mut());
+                let shape = &self.version(own).shape;
+                let reshaped = shape.reshape(object.value_mut());
+                reshaped.map_err(|why| unshown(&object, &why))?;
             }
             let is_wanted = object.api_version() == wanted && object.kind() == self.kind.names.kind;
             if is_wanted {
@@ -192,7 +195,7 @@ impl Served {
             let (places, others): (Vec<usize>, Vec<Object>) = other.into_iter().unzip();
             let converted = self.convert(others, version, None).await?;
             for (at, mut object) in places.into_iter().zip(converted) {
-                self.version(version).shape.reshape(object.value_mut());
+                self.version(version).shape.trim(object.value_mut());
                 same.push((at, object));
             }
             same.sort_by_key(|(at, _)| *at);
@@ -217,25 +220,31 @@ impl Served {
             .await
     }
 
-    /// Objects as they are stored.
+    /// An object as it is stored, and the fingerprint of its form. What was converted may lack defaults of
+    /// the version it is stored in: those are filled in by whoever reads it, and its form is not known.
     pub(crate) async fn to_stored(
         &self,
         object: Object,
         live: Option<&Object>,
-    ) -> Result<Object, Status> {
+    ) -> Result<(Object, u64), Status> {
         let kind = &self.kind;
         if object.api_version() == kind.stored_api_version && object.kind() == kind.stored_kind {
-            return Ok(object);
+            return Ok((object, self.stored_fingerprint()));
         }
         let (to, name) = (&kind.stored_api_version, &kind.stored_kind);
         let mut stored = self.convert_to(vec![object], to, name, live).await?;
         let mut stored = stored
             .pop()
             .ok_or_else(|| Status::internal("a conversion lost an object"))?;
+        let mut fingerprint = self.stored_fingerprint();
         if let Some(own) = self.stored_version() {
-            self.version(own).shape.reshape(stored.value_mut());
+            let shape = &self.version(own).shape;
+            shape.trim(stored.value_mut());
+            if !shape.is_complete(stored.value()) {
+                fingerprint = 0;
+            }
         }
-        Ok(stored)
+        Ok((stored, fingerprint))
     }
 
     async fn convert_to(
@@ -292,6 +301,12 @@ impl Served {
             })
             .collect()
     }
+}
+
+/// What is stored cannot be shown by the schema of today.
+fn unshown(object: &Object, why: &str) -> Status {
+    let (kind, name) = (object.kind(), object.name());
+    Status::internal(format!("{kind} {name:?} cannot be shown: {why}"))
 }
 
 /// The converter's own words reach the client: they name the converter, or the expression.

@@ -133,7 +133,9 @@ impl Shape for Published {
     fn conform(&self, _: &mut Value, _: &mut Findings) -> Result<(), String> {
         Ok(())
     }
-    fn default(&self, _: &mut Value) {}
+    fn default(&self, _: &mut Value) -> Result<(), String> {
+        Ok(())
+    }
     fn validate(&self, _: &Value, _: Option<&Value>) -> Validated {
         Validated::default()
     }

@@ -150,13 +150,12 @@ impl Lent<'_> {
                 };
                 object = managed::on_behalf(served, call.version, object, &live, writer).await?;
             }
-            let stored = served.to_stored(object.clone(), None).await?;
+            let (stored, shape) = served.to_stored(object.clone(), None).await?;
             let bytes = bareboat_wire::encode::stored(stored.value());
             if entry.stored_eq(&bytes) {
                 return Ok(live);
             }
-            let write = Write::replace(served.resource(), &entry, bytes)
-                .shaped(served.stored_fingerprint());
+            let write = Write::replace(served.resource(), &entry, bytes).shaped(shape);
             if change.dry_run {
                 let rehearsed = served.store().rehearse(write);
                 rehearsed.map_err(|error| commit_error(&call, change.place.name, error))?;

@@ -82,8 +82,8 @@ impl Call {
     /// An object as it is to be stored in the place of an entry.
     pub(crate) async fn stored(&self, entry: &Entry, object: Object) -> Result<Stored, Status> {
         let served = &self.served;
-        let stored = if self.ask.as_stored {
-            object
+        let (stored, shape) = if self.ask.as_stored {
+            (object, entry.shape())
         } else if served.metadata_is_shared() {
             served.to_stored(object, None).await?
         } else {
@@ -92,7 +92,7 @@ impl Call {
             served.to_stored(object, Some(&live)).await?
         };
         Ok(Stored {
-            shape: served.fingerprint_of(stored.api_version()),
+            shape,
             bytes: bareboat_wire::encode::stored(stored.value()),
             object: stored,
         })

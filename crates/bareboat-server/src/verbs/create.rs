@@ -97,7 +97,7 @@ async fn store(
     let call = pipeline.call;
     let key = call.served.key(object.namespace(), object.name());
     let mut kept = pipeline.dry_run.then(|| object.clone());
-    let mut stored = call.served.to_stored(object, None).await?;
+    let (mut stored, shape) = call.served.to_stored(object, None).await?;
     let mut bytes = bareboat_wire::encode::stored(stored.value());
     if !applied
         && shed_managed_fields(call, &mut stored, &mut bytes)
@@ -105,8 +105,7 @@ async fn store(
     {
         kept.remove_meta("managedFields");
     }
-    let write =
-        Write::create(call.served.resource(), key, bytes).shaped(call.served.stored_fingerprint());
+    let write = Write::create(call.served.resource(), key, bytes).shaped(shape);
     if let Some(object) = kept {
         return Ok(call
             .served

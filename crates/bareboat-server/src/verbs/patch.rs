@@ -156,7 +156,11 @@ impl Patch {
         let mut object = Object::try_from(value)
             .map_err(|_| unfit(&shown.unwrap_or_default(), "the result is no object"))?;
         self.check_type(call, &mut object)?;
-        let mut findings = self.findings.clone();
+        let mut findings = match &self.change {
+            Change::Strategic(_) => self.findings.clone(),
+            // What the patch itself says twice comes after what its result holds in vain.
+            Change::Json(_) | Change::Merge(_) => Vec::new(),
+        };
         let shown = match &self.change {
             Change::Strategic(patch) => patch.to_string(),
             Change::Json(_) | Change::Merge(_) => object.value().to_string(),
@@ -167,8 +171,11 @@ impl Patch {
                 _ => status,
             },
         )?;
+        if !matches!(self.change, Change::Strategic(_)) {
+            findings.extend_from_slice(&self.findings);
+        }
         judge(call, &self.text, self.validation, findings)?;
-        call.version().shape.default(object.value_mut());
+        decode::fill_in(&*call.version().shape, &mut object)?;
         Ok(object)
     }
 
@@ -289,20 +296,13 @@ pub(crate) fn judge_duplicates(
             Ok(())
         }
         FieldValidation::Strict => {
-            let text = format!("error strict decoding YAML: {}", yaml_error(duplicates));
+            let text = format!(
+                "error strict decoding YAML: error converting YAML to JSON: {}",
+                decode::yaml_error(duplicates)
+            );
             Err(Status::bad_request(text))
         }
     }
-}
-
-/// Members that stand there twice, in the sentence clients know.
-fn yaml_error(duplicates: &[String]) -> String {
-    let mut text = "error converting YAML to JSON: yaml: unmarshal errors:".to_owned();
-    for duplicate in duplicates {
-        text.push_str("\n  ");
-        text.push_str(duplicate);
-    }
-    text
 }
 
 /// Server-side apply: the body is what its manager wants, no more and no less.

@@ -29,14 +29,20 @@ impl Shape for TypedShape {
     fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String> {
         self.0.conform(object, findings)
     }
-    fn default(&self, object: &mut Value) {
-        self.0.default(object);
+    fn default(&self, object: &mut Value) -> Result<(), String> {
+        self.0.default(object)
     }
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
         self.0.validate(new, old)
     }
-    fn reshape(&self, object: &mut Value) {
-        self.0.reshape(object);
+    fn reshape(&self, object: &mut Value) -> Result<(), String> {
+        self.0.reshape(object)
+    }
+    fn trim(&self, object: &mut Value) {
+        self.0.trim(object);
+    }
+    fn is_complete(&self, object: &Value) -> bool {
+        self.0.is_complete(object)
     }
     fn fingerprint(&self) -> u64 {
         self.0.fingerprint()

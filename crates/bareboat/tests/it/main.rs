@@ -5,6 +5,7 @@ mod actions;
 mod addresses;
 mod auth;
 mod bad_input;
+mod budgets;
 mod classes;
 mod closing;
 mod compare;

@@ -85,7 +85,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         match ops.get(1).and_then(|op| self.as_constant(*op)) {
-            Some(Val::String(pattern)) => match go_regex::shared(pattern.as_str()) {
+            Some(Val::String(pattern)) => match go_regex::check_pattern(pattern.as_str()) {
                 Ok(_) => Ok(()),
                 Err(message) => Err(EvalError::new(message)),
             },

@@ -196,7 +196,7 @@ fn schemas_must_be_structural() {
     check_schema(
         "{type: object, properties: {a: {type: string, pattern: '('}}}",
         &[&format!(
-            "{S}.properties[a].pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: unclosed group: `(`"
+            "{S}.properties[a].pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`"
         )],
     );
 }
@@ -350,5 +350,46 @@ fn expressions_must_compile_and_be_cheap() {
             "{rule: 'self.a.all(x, self.a.all(y, x == y))'}",
         ),
         &[],
+    );
+}
+
+#[test]
+fn keys_of_a_list_that_are_wrong_many_times_are_told_a_few_times() {
+    let keys = vec!["k"; 5000].join(", ");
+    let schema = format!(
+        "{{type: object, properties: {{l: {{type: array, x-kubernetes-list-type: map, \
+         x-kubernetes-list-map-keys: [{keys}], items: {{type: object, required: [k], properties: {{k: {{type: string}}}}}}}}}}}}"
+    );
+    let errors = validate_create(&gadgets(&schema));
+    assert!((1..=16).contains(&errors.len()), "{}", errors.len());
+}
+
+#[test]
+fn patterns_and_defaults_that_multiply_are_refused() {
+    let properties: Vec<String> = (0..2000)
+        .map(|n| format!("p{n}: {{type: string, pattern: '{n}a{{1000}}'}}"))
+        .collect();
+    let schema = format!(
+        "{{type: object, properties: {{{}}}}}",
+        properties.join(", ")
+    );
+    let errors = lines(&validate_create(&gadgets(&schema)));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("the patterns of this definition are too large"),
+        "{errors:?}"
+    );
+    let list = format!("[{}]", vec!["{}"; 30].join(","));
+    let schema = (0..7).fold("{type: object}".to_owned(), |inner, _| {
+        format!(
+            "{{type: object, properties: {{l: {{type: array, default: {list}, items: {inner}}}}}}}"
+        )
+    });
+    let errors = lines(&validate_create(&gadgets(&schema)));
+    assert!(
+        errors
+            .iter()
+            .any(|error| error.contains("the defaults of its schema add more than")),
+        "{errors:?}"
     );
 }

@@ -81,8 +81,8 @@ impl Shape for LazyShape {
     fn conform_applied(&self, object: &mut Value) -> Result<(), String> {
         self.compiled().conform_applied(object)
     }
-    fn default(&self, object: &mut Value) {
-        self.compiled().default(object);
+    fn default(&self, object: &mut Value) -> Result<(), String> {
+        self.compiled().default(object)
     }
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
         self.compiled().validate(new, old)
@@ -90,8 +90,14 @@ impl Shape for LazyShape {
     fn validate_status(&self, new: &Value, old: &Value) -> Validated {
         self.compiled().validate_status(new, old)
     }
-    fn reshape(&self, object: &mut Value) {
-        self.compiled().reshape(object);
+    fn reshape(&self, object: &mut Value) -> Result<(), String> {
+        self.compiled().reshape(object)
+    }
+    fn trim(&self, object: &mut Value) {
+        self.compiled().trim(object);
+    }
+    fn is_complete(&self, object: &Value) -> bool {
+        self.compiled().is_complete(object)
     }
     fn may_take_long(&self) -> bool {
         // To compile it takes long, and rules may cost far more than the object has bytes.

@@ -110,6 +110,7 @@ impl Warm {
             drop(cold);
             self.schemas.forget_unused();
         }
+        bareboat_schema::forget_idle_patterns();
         left
     }
 }

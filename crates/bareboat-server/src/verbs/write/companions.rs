@@ -162,17 +162,18 @@ async fn coming(
         });
     }
     let mut said = said.clone();
-    own.version().shape.default(&mut said);
+    let defaulted = own.version().shape.default(&mut said);
+    defaulted.map_err(Status::internal)?;
     let object =
         Object::try_from(said).map_err(|_| Status::internal("a companion is no object"))?;
     let pipeline = Pipeline::new(&own, false);
     let object = managed::on_create(&own, object, MANAGER, &pipeline.now).await?;
     let object = pipeline.make(object)?.object;
     let key = own.served.key(object.namespace(), object.name());
-    let stored = own.served.to_stored(object, None).await?;
+    let (stored, shape) = own.served.to_stored(object, None).await?;
     let bytes = bareboat_wire::encode::stored(stored.value());
     let write = Write::create(own.served.resource(), key, bytes);
-    Ok(Ok(Some(write.shaped(own.served.stored_fingerprint()))))
+    Ok(Ok(Some(write.shaped(shape))))
 }
 
 /// Removes a companion, or begins to if it has finalizers; one that says something else by now stays.

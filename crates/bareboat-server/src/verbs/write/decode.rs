@@ -144,8 +144,17 @@ fn finish(
         findings = bareboat_wire::json::in_order(body, findings);
     }
     judge(call, wanted, validation, findings)?;
-    wanted.shape.default(object.value_mut());
+    fill_in(wanted.shape, &mut object)?;
     Ok(object)
+}
+
+/// Fills in the defaults of a version.
+pub(crate) fn fill_in(shape: &dyn Shape, object: &mut Object) -> Result<(), Status> {
+    let defaulted = shape.default(object.value_mut());
+    defaulted.map_err(|why| {
+        let message = format!("Request entity too large: {why}");
+        Status::new(413, "RequestEntityTooLarge", message)
+    })
 }
 
 fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
@@ -307,6 +316,26 @@ fn judge(
         }
         return Ok(());
     }
-    let listed = findings.join(", ");
+    let listed = listed(&findings);
     Err(wanted.cannot_handle(&format!("strict decoding error: {listed}")))
+}
+
+/// Findings in one text. Keys that stand twice in YAML come as the error of the YAML reader, a line each;
+/// they are the first findings.
+fn listed(findings: &[String]) -> String {
+    let twice = findings
+        .iter()
+        .take_while(|finding| finding.starts_with("line "));
+    let (twice, others) = findings.split_at(twice.count());
+    let mut parts = Vec::with_capacity(1 + others.len());
+    if !twice.is_empty() {
+        parts.push(yaml_error(twice));
+    }
+    parts.extend_from_slice(others);
+    parts.join(", ")
+}
+
+/// Keys that stand twice, in the sentence of the YAML reader.
+pub(crate) fn yaml_error(twice: &[String]) -> String {
+    format!("yaml: unmarshal errors:\n  {}", twice.join("\n  "))
 }
