@@ -13,6 +13,7 @@ mod expressions;
 mod keywords;
 mod lists;
 mod parts;
+mod patterns;
 mod props;
 mod reconcile;
 mod selectable;

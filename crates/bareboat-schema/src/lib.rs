@@ -15,7 +15,6 @@ mod format;
 mod metadata;
 mod number;
 mod path;
-mod pattern;
 mod prune;
 mod rules;
 mod schema;

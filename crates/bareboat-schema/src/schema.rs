@@ -12,6 +12,7 @@ use crate::format::Format;
 use bareboat_api::Value;
 use bareboat_api::typing::{ListKey, ListType};
 use bareboat_cel::GoPattern;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Why a schema could not be compiled.
@@ -261,6 +262,8 @@ pub(crate) struct Checks {
     pub(crate) min_properties: Option<i64>,
     pub(crate) pattern: Option<Arc<GoPattern>>,
     pub(crate) choices: Box<[Value]>,
+    /// The choices as text, if there are too many to look through.
+    pub(crate) choice_texts: Option<Box<HashSet<Vec<u8>>>>,
     pub(crate) required: Box<[Box<str>]>,
     /// The places in `required`, in the order of the names.
     pub(crate) required_order: Box<[u32]>,
@@ -270,7 +273,24 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Arc<Node>>,
 }
 
+/// More choices than that are not looked through one by one.
+const FEW_CHOICES: usize = 32;
+
 impl Checks {
+    /// The choices as text, if there are many.
+    fn texts_of(choices: &[Value]) -> Option<Box<HashSet<Vec<u8>>>> {
+        let many = choices.len() > FEW_CHOICES;
+        many.then(|| Box::new(choices.iter().map(Value::to_json).collect()))
+    }
+
+    /// Whether a value is among the choices.
+    pub(crate) fn offers(&self, value: &Value) -> bool {
+        match &self.choice_texts {
+            Some(texts) => texts.contains(&value.to_json()),
+            None => self.choices.contains(value),
+        }
+    }
+
     /// Whether a member must be there.
     pub(crate) fn requires(&self, name: &str) -> bool {
         let named = |at: &u32| (*self.required[*at as usize]).cmp(name);

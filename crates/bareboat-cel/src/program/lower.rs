@@ -28,6 +28,7 @@ pub(crate) fn build(env: &Env, ast: &Ast, checked: Option<&Checked>) -> Result<P
         constants: Vec::new(),
         variables: Vec::new(),
         fields: Vec::new(),
+        field_places: HashMap::new(),
         calls: Vec::new(),
         locals: Vec::new(),
         slots: 0,
@@ -59,6 +60,7 @@ struct Lowering<'e> {
     constants: Vec<Val<'static>>,
     variables: Vec<Str>,
     fields: Vec<Str>,
+    field_places: HashMap<Str, u32>,
     calls: Vec<CallSite>,
     /// Local variables in scope, innermost last; the place is the slot.
     locals: Vec<Str>,
@@ -94,11 +96,14 @@ impl Lowering<'_> {
     }
 
     fn field(&mut self, name: &str) -> u32 {
-        let known = self.fields.iter().position(|field| field == name);
-        known.unwrap_or_else(|| {
-            self.fields.push(name.into());
-            self.fields.len() - 1
-        }) as u32
+        if let Some(known) = self.field_places.get(name) {
+            return *known;
+        }
+        let name = Str::new(name);
+        self.fields.push(name.clone());
+        let place = self.fields.len() as u32 - 1;
+        self.field_places.insert(name, place);
+        place
     }
 
     fn variable(&mut self, name: &str) -> OpId {
@@ -289,24 +294,41 @@ impl Lowering<'_> {
         Ok(op)
     }
 
-    /// Evaluates an operation on constants once and for all.
+    /// Evaluates the last operation, whose operands are constants, once and for all. It runs as a program of
+    /// its own, so that an expression with many of them costs no more than its length.
     fn fold_constant(&mut self, op: OpId) -> Result<OpId, EvalError> {
+        let (span, call) = match &self.ops[op as usize] {
+            Op::Map(map) => (map.entries, None),
+            Op::Call { args, .. } => (*args, self.calls.pop()),
+            _ => return Ok(op),
+        };
+        let own = Span { start: 0, ..span };
+        let alone = match call {
+            Some(_) => Op::Call { site: 0, args: own },
+            None => Op::Map(Box::new(MapOp {
+                entries: own,
+                optional: Box::default(),
+            })),
+        };
+        let operands = &self.operands[span.start as usize..];
+        let constants = operands
+            .iter()
+            .filter_map(|op| self.as_constant(*op).cloned());
+        let constants: Box<[Val<'static>]> = constants.collect();
+        let loads = (0..span.len).map(Op::Constant);
         let code = Code {
-            ops: std::mem::take(&mut self.ops).into(),
-            root: op,
-            operands: std::mem::take(&mut self.operands).into(),
-            constants: std::mem::take(&mut self.constants).into(),
+            ops: loads.chain([alone]).collect(),
+            root: span.len,
+            operands: (0..span.len).collect(),
+            constants,
             variables: Box::default(),
             fields: Box::default(),
-            calls: std::mem::take(&mut self.calls).into(),
+            calls: call.into_iter().collect(),
             slots: 0,
             unique_keys: self.env.unique_keys(),
         };
         let value = crate::eval::constant(&code);
-        self.ops = code.ops.into();
-        self.operands = code.operands.into();
-        self.constants = code.constants.into();
-        self.calls = code.calls.into();
+        self.calls.extend(code.calls);
         // In the permissive language a literal that fails does so when it is evaluated.
         match value {
             Ok(value) => Ok(self.constant(value)),

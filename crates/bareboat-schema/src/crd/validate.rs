@@ -9,9 +9,8 @@ use super::keywords::{self, Strictness};
 use super::parts::{check_column, check_deprecation, check_names, check_subresources};
 use super::props::Props;
 use super::selectable::check_selectable;
-use super::{approval, conversion, convert, defaults, lists, structural};
+use super::{approval, conversion, convert, defaults, lists, patterns, structural};
 use crate::Schema;
-use crate::pattern::PatternBudget;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 use std::collections::{HashMap, HashSet};
 
@@ -101,14 +100,11 @@ impl<'a> Validator<'a> {
             |test: &dyn Fn(Props<'_>) -> bool| !old.is_some_and(|old| any_schema(old, test));
         let had_schemas =
             old.is_none_or(|old| versions(old).iter().all(|v| Props::of_version(v).is_some()));
-        let with_status = versions(crd).iter().filter(|version| {
-            let status = version.at(&["subresources", "status"]);
-            status.is_some_and(|status| !status.is_null())
+        let with_status = versions(crd).iter().filter_map(|version| {
+            let status = version.at(&["subresources", "status"])?;
+            let schema = version.at(&["schema", "openAPIV3Schema"])?;
+            (!status.is_null()).then(|| schema.to_json())
         });
-        let with_status = with_status
-            .filter_map(|version| version.at(&["schema", "openAPIV3Schema"]))
-            .map(Value::to_json)
-            .collect();
         // Of two with the same name the first counts.
         let old_versions = old.map_or(&[][..], versions).iter().rev();
         let old_versions = old_versions
@@ -117,7 +113,7 @@ impl<'a> Validator<'a> {
         Validator {
             crd,
             old,
-            with_status,
+            with_status: with_status.collect(),
             old_versions,
             strictness: Strictness {
                 valid_types: never(&|schema| keywords::has_invalid_type(schema)),
@@ -148,7 +144,7 @@ impl<'a> Validator<'a> {
         let nothing = Value::object();
         let spec = self.crd.get("spec").unwrap_or(&nothing);
         self.check_group_and_scope(spec, &path, errors);
-        if let Err(error) = self.check_patterns() {
+        if let Err(error) = patterns::check(self.crd) {
             // Nothing else looks at patterns that are too large.
             return errors.push(error);
         }
@@ -418,30 +414,6 @@ impl<'a> Validator<'a> {
             errors.push(FieldError::invalid(at.clone(), "", problem));
         }
         expressions.check_total(&at, errors);
-    }
-
-    /// What all patterns take together, before anything else reads them.
-    fn check_patterns(&self) -> Result<(), FieldError> {
-        let mut budget = PatternBudget::default();
-        for (index, version) in versions(self.crd).iter().enumerate() {
-            let Some(schema) = Props::of_version(version) else {
-                continue;
-            };
-            let mut found = None;
-            schema.any(&mut |props| {
-                let pattern = props.text("pattern");
-                if let Err(detail) = budget.add(pattern) {
-                    found = Some((pattern, detail));
-                }
-                found.is_some()
-            });
-            if let Some((pattern, detail)) = found {
-                let path = FieldPath::new("spec.versions").index(index);
-                let path = path.child("schema").child("openAPIV3Schema");
-                return Err(FieldError::invalid(path, pattern, detail));
-            }
-        }
-        Ok(())
     }
 
     fn old_version(&self, name: &str) -> Option<&'a Value> {

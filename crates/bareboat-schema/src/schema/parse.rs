@@ -202,6 +202,7 @@ impl<'a> Parser<'a> {
             max_properties: count("maxProperties"),
             min_properties: count("minProperties"),
             pattern: pattern.map(|text| self.cache.pattern(text)),
+            choice_texts: Checks::texts_of(list_of(map, "enum")),
             choices: list_of(map, "enum").to_vec().into(),
             required_order,
             required,

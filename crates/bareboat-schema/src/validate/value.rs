@@ -317,7 +317,7 @@ impl Checker<'_> {
         if checks.choices.is_empty() {
             return;
         }
-        if !value.is_null() && checks.choices.contains(value) {
+        if !value.is_null() && checks.offers(value) {
             return;
         }
         if self.told >= MAX_TOLD {

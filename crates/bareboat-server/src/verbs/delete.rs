@@ -137,7 +137,14 @@ async fn attempt(
     let served = &call.served;
     let kind = &served.kind;
     work::maybe_large(entry.json().len()).await;
-    let live = call.live(entry).await?;
+    let live = match call.live(entry).await {
+        Ok(live) => live,
+        // What cannot be shown can still be deleted, as it is stored.
+        Err(status) => match served.parse(entry) {
+            Ok(stored) if stored.api_version() == served.api_version(call.version) => stored,
+            _ => return Err(status),
+        },
+    };
     check_preconditions(call, &live, options)?;
     if let Some(why) = kind.strategy.forbid_delete(&live) {
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));

@@ -307,7 +307,7 @@ async fn strict_findings_come_in_the_order_clients_know() {
         "type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}},
     }}})).await;
     let strict = format!("{V1}?fieldValidation=Strict&dryRun=All");
-    let yaml = "apiVersion: dock.example.com/v1\nkind: Crate\nmetadata:\n  name: y\nspec:\n  a: x\n  a: y\n  zz: 1\n  zz: 2\n";
+    let yaml = "apiVersion: dock.example.com/v1\nkind: Crate\nmetadata:\n  name: yam\nspec:\n  a: x\n  a: y\n  zz: 1\n  zz: 2\n";
     let headers = [("content-type", "application/yaml")];
     let refused = server
         .send("POST", &strict, &headers, yaml)

@@ -1,5 +1,8 @@
 //! The patterns of a definition: what they may take together.
 
+use super::props::Props;
+use super::validate::versions;
+use bareboat_api::{FieldError, FieldPath, Value};
 use bareboat_cel::{PatternSize, check_pattern};
 use std::collections::HashSet;
 
@@ -8,9 +11,33 @@ const MAX_INSTRUCTIONS: u64 = 1 << 20;
 /// The most ranges of characters that may be put together for the classes of all patterns.
 const MAX_RANGES: u64 = 1 << 20;
 
+/// Refuses a definition whose patterns take too much together. Nothing is compiled.
+pub(super) fn check(crd: &Value) -> Result<(), FieldError> {
+    let mut budget = PatternBudget::default();
+    for (index, version) in versions(crd).iter().enumerate() {
+        let Some(schema) = Props::of_version(version) else {
+            continue;
+        };
+        let mut found = None;
+        schema.any(&mut |props| {
+            let pattern = props.text("pattern");
+            if let Err(detail) = budget.add(pattern) {
+                found = Some((pattern, detail));
+            }
+            found.is_some()
+        });
+        if let Some((pattern, detail)) = found {
+            let path = FieldPath::new("spec.versions").index(index);
+            let path = path.child("schema").child("openAPIV3Schema");
+            return Err(FieldError::invalid(path, pattern, detail));
+        }
+    }
+    Ok(())
+}
+
 /// Adds up the patterns of a definition. Each distinct one counts once.
 #[derive(Debug, Default)]
-pub(crate) struct PatternBudget<'a> {
+struct PatternBudget<'a> {
     seen: HashSet<&'a str>,
     size: PatternSize,
 }
@@ -18,7 +45,7 @@ pub(crate) struct PatternBudget<'a> {
 impl<'a> PatternBudget<'a> {
     /// Adds a pattern; the error says why that is too much. Patterns that are none count with what it took
     /// to find out, which is less than their length.
-    pub(crate) fn add(&mut self, pattern: &'a str) -> Result<(), String> {
+    fn add(&mut self, pattern: &'a str) -> Result<(), String> {
         if !self.seen.insert(pattern) {
             return Ok(());
         }
