@@ -186,6 +186,8 @@ pub(crate) struct DefaultValue {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) id: u128,
+    /// How many schemas of values there are from here down, each counted where it stands.
+    pub(crate) size: u32,
     pub(crate) kind: Kind,
     pub(crate) flags: Flags,
     pub(crate) list: Option<ListType>,

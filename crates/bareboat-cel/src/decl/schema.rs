@@ -3,6 +3,7 @@
 //! Upstream: apiserver pkg/cel/common/schemas.go, SchemaDeclType. Estimates depend on every number
 //! here, and estimates decide which CRDs are accepted.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bareboat_api::{Str, Value};
@@ -132,9 +133,24 @@ fn is_bare(schema: &dyn SchemaView) -> bool {
     bare
 }
 
+/// The longest name of a type that is spelled out.
+const MAX_NAME: usize = 1024;
+
+/// The name of a type by its place. Every type below has the names above it in its own, so a name that
+/// becomes too long is replaced by a short one that is as good as unique.
+fn place(above: &str, step: &str) -> String {
+    let name = format!("{above}.{step}");
+    if name.len() <= MAX_NAME {
+        return name;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    format!("selfType.@{:016x}", hasher.finish())
+}
+
 fn array(schema: &dyn SchemaView, name: &str, sight: Sight) -> Option<Arc<DeclType>> {
     let items = schema.items()?;
-    let place = format!("{name}.@idx");
+    let place = place(name, "@idx");
     let decl = seen(items, items.embedded_resource(), &place, sight)?;
     let max = match schema.max_items() {
         Some(max) => max.max(0) as u64,
@@ -154,7 +170,7 @@ fn map(
     name: &str,
     sight: Sight,
 ) -> Option<Arc<DeclType>> {
-    let place = format!("{name}.@elem");
+    let place = place(name, "@elem");
     let decl = seen(values, values.embedded_resource(), &place, sight)?;
     let max = match schema.max_properties() {
         Some(max) => max.max(0) as u64,
@@ -173,8 +189,8 @@ fn object(schema: &dyn SchemaView, resource: bool, name: &str, sight: Sight) -> 
             return;
         }
         let place = match crate::escape(property) {
-            Some(escaped) => format!("{name}.{escaped}"),
-            None => format!("{name}.{property}"),
+            Some(escaped) => place(name, &escaped),
+            None => place(name, property),
         };
         let Some(decl) = seen(schema_of, schema_of.embedded_resource(), &place, sight) else {
             return;

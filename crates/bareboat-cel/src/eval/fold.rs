@@ -72,6 +72,10 @@ impl<'a> Range<'a> {
 impl<'a> Machine<'_, 'a> {
     pub(super) fn fold(&mut self, fold: &'a FoldOp) -> Result<Val<'a>, EvalError> {
         let range = Range::of(self.eval(fold.range)?)?;
+        if !matches!(range, Range::List(_)) {
+            // Its keys were gathered, also if the first of them ends the loop.
+            self.budget.work(range.len() as u64)?;
+        }
         let init = self.eval(fold.init)?;
         let (accu, var) = (usize::from(fold.accu), usize::from(fold.var));
         self.slots[accu] = Slot::Value(init);

@@ -55,11 +55,17 @@ fn max_elements(node: &Node) -> Option<u64> {
     }
 }
 
+/// How many schemas the types of all rules of a schema may be made of. Each rule sees everything below it, so
+/// rules at many levels multiply.
+const MAX_DECLARED: u64 = 500_000;
+
 /// Checks expressions and adds up what they may cost.
 pub(super) struct Expressions {
     /// Whether each expression must be cheap enough by itself.
     limit_each: bool,
     total: u64,
+    /// How many schemas the types of `self` were made of.
+    declared: u64,
     /// The most expensive ones, dearest first.
     dearest: Vec<(u64, FieldPath)>,
 }
@@ -69,6 +75,7 @@ impl Expressions {
         Expressions {
             limit_each,
             total: 0,
+            declared: 0,
             dearest: Vec::new(),
         }
     }
@@ -84,6 +91,14 @@ impl Expressions {
         let Some(rules) = &node.rules else {
             return Vec::new();
         };
+        self.declared += u64::from(node.size);
+        if self.limit_each && self.declared > MAX_DECLARED {
+            let detail = format!(
+                "rules of this schema stand above too many others: the types of their values have \
+                 more than {MAX_DECLARED} parts"
+            );
+            return vec![FieldError::forbidden(path.clone(), detail)];
+        }
         let Some(decl) = declare(node, scope.resource) else {
             return vec![FieldError::internal(
                 path.clone(),

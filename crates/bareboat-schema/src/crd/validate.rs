@@ -361,8 +361,7 @@ impl<'a> Validator<'a> {
         };
         let at = at.child("openAPIV3Schema");
         let start = errors.len();
-        let has_status = self.with_status.contains(&schema.to_json());
-        if has_status {
+        if self.with_status.contains(&schema.to_json()) {
             errors.extend(keywords::root_with_status(props, &at));
         }
         if props.truth("nullable") {

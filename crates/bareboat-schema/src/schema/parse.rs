@@ -142,12 +142,15 @@ impl<'a> Parser<'a> {
         let unique = matches!(list, Some(ListType::Set | ListType::Map));
         flags.set(Flags::UNIQUE_BELOW, unique);
         flags.set(Flags::RULES_BELOW, rules.is_some());
+        let mut size = 1_u32;
         for child in children.structural() {
             flags.inherit(child.flags);
+            size = size.saturating_add(child.size);
         }
 
         Node {
             id,
+            size,
             kind,
             flags,
             list,

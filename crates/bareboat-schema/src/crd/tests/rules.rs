@@ -393,3 +393,25 @@ fn patterns_and_defaults_that_multiply_are_refused() {
         "{errors:?}"
     );
 }
+
+#[test]
+fn rules_at_many_levels_above_many_members_are_refused() {
+    let members: Vec<String> = (0..8000)
+        .map(|n| format!("m{n}: {{type: integer}}"))
+        .collect();
+    let leaf = format!("{{type: object, properties: {{{}}}}}", members.join(", "));
+    let schema = |levels: usize| {
+        (0..levels).fold(leaf.clone(), |inner, _| {
+            format!("{{type: object, x-kubernetes-validations: [{{rule: 'true'}}], properties: {{a: {inner}}}}}")
+        })
+    };
+    assert_eq!(lines(&validate_create(&gadgets(&schema(4)))), [""; 0]);
+    let errors = lines(&validate_create(&gadgets(&schema(70))));
+    assert!(
+        errors
+            .iter()
+            .any(|error| error.contains("stand above too many others")),
+        "{:?}",
+        errors.first()
+    );
+}
