@@ -27,6 +27,9 @@ pub struct Variants {
     clock: Mutex<VecDeque<(Weak<Entry>, VariantKey)>>,
 }
 
+/// So many used variants are spared at most while room is made for one.
+const SPARED: usize = 256;
+
 /// How much is kept.
 #[derive(Default)]
 struct Held {
@@ -83,16 +86,18 @@ impl Variants {
         }
         let mut clock = self.clock.lock();
         clock.push_back((Arc::downgrade(entry), key));
-        // Two turns at most: the first may only take marks away.
-        let mut turns = 2 * clock.len();
-        while turns > 0 && self.held() > self.budget {
-            turns -= 1;
+        let mut spared = 0;
+        while self.held() > self.budget {
             let Some((entry, key)) = clock.pop_front() else {
                 break;
             };
-            match entry.upgrade() {
-                Some(alive) if !alive.variants.evict(key) => clock.push_back((entry, key)),
-                _ => {}
+            let Some(alive) = entry.upgrade() else {
+                continue;
+            };
+            // A turn through all of them, if all were used, would hold up everyone who keeps something.
+            if !alive.variants.evict(key, spared < SPARED) {
+                spared += 1;
+                clock.push_back((entry, key));
             }
         }
         // Entries die with their variants; their places in the queue, which keep a part of them, must not pile up.
@@ -149,8 +154,8 @@ impl VariantSlots {
         true
     }
 
-    /// Drops a variant unless it was used since the last turn; true if it is gone.
-    fn evict(&self, key: VariantKey) -> bool {
+    /// Drops a variant unless it was used since the last turn and used ones are spared; true if it is gone.
+    fn evict(&self, key: VariantKey, spare_used: bool) -> bool {
         let mut slots = self.0.lock();
         let Some(slots) = slots.as_mut() else {
             return true;
@@ -158,7 +163,7 @@ impl VariantSlots {
         let Some(at) = slots.kept.iter().position(|v| v.key == key) else {
             return true;
         };
-        if std::mem::take(&mut slots.kept[at].used) {
+        if std::mem::take(&mut slots.kept[at].used) && spare_used {
             return false;
         }
         let gone = slots.kept.swap_remove(at);

@@ -32,7 +32,9 @@ impl Sequencer {
         self.sweeping = true;
         let floor = core.floor();
         let gone = self.shared.recent.lock().trim(floor);
-        core.cold.discard(gone);
+        if !gone.is_empty() {
+            core.cold.discard(gone);
+        }
         for resource in self.shared.resources() {
             resource.hub.lock().ring.trim(floor, 0);
         }

@@ -55,3 +55,23 @@ fn dead_entries_do_not_pile_up_in_the_queue() {
     }
     assert!(variants.held() >= 500 * 1500);
 }
+
+#[test]
+fn room_is_made_in_few_steps_even_if_everything_was_used() {
+    let variants = Variants::new(1_000_000);
+    let entries: Vec<_> = (0..10_000).map(entry).collect();
+    for entry in &entries {
+        variants.keep(entry, PROTOBUF, vec![1; 100].into());
+        assert!(entry.variant(PROTOBUF).is_some());
+    }
+    variants.keep(&entry(0), PROTOBUF, vec![1; 100].into());
+    assert!(variants.held() <= 1_000_000);
+    // The first are spared and lose their mark, the next goes, and nobody looked at the others.
+    let used = |entry: &Arc<Entry>| {
+        let slots = entry.variants.0.lock();
+        slots
+            .as_ref()
+            .is_some_and(|slots| slots.kept.iter().any(|v| v.used))
+    };
+    assert_eq!(entries.iter().filter(|entry| !used(entry)).count(), 257);
+}

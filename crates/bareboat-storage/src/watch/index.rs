@@ -81,11 +81,26 @@ impl Watchers {
             self.forget(&spec);
         }
         self.free.push(id);
-        if self.free.len() == self.slots.len() {
-            self.free = Vec::new();
-            self.slots = Vec::new();
-        }
+        self.give_back_slots();
         waker
+    }
+
+    /// Gives memory back once most watchers have left. Numbers stay, so only free slots at the end can go.
+    fn give_back_slots(&mut self) {
+        let worth_a_look = self.free.len() > 3 * self.len() && self.free.len() % 1024 == 0;
+        if self.len() > 0 && !worth_a_look {
+            return;
+        }
+        let used = self.slots.iter().rposition(|slot| slot.spec.is_some());
+        let kept = used.map_or(0, |last| last + 1);
+        if 2 * kept <= self.slots.len() {
+            self.slots.truncate(kept);
+            self.slots.shrink_to_fit();
+            self.free.retain(|id| (*id as usize) < kept);
+            self.free.shrink_to_fit();
+            // The lowest are used first, so that the end becomes free.
+            self.free.sort_unstable_by(|a, b| b.cmp(a));
+        }
     }
 
     /// From which ring position on something may be due.
@@ -201,5 +216,31 @@ impl Slot {
             self.pending_from = at;
         }
         wake.extend(self.waker.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_watchers_that_left_are_given_back() {
+        let mut watchers = Watchers::default();
+        let spec = |n: u32| Arc::new(WatchSpec::name(0, format!("ns/{n}")));
+        let ids: Vec<u32> = (0..10_000).map(|n| watchers.enter(spec(n), None)).collect();
+        for id in &ids[10..] {
+            watchers.leave(*id);
+        }
+        assert_eq!(watchers.len(), 10);
+        assert!(watchers.slots.len() < 5000, "{}", watchers.slots.len());
+        assert!(watchers.by_key.capacity() < 500);
+        // The numbers that are left still mean the same, and new ones are not among them.
+        let new = watchers.enter(spec(20_000), Some(7));
+        assert!(!ids[..10].contains(&new));
+        assert_eq!(watchers.pending(new), Some(7));
+        for id in ids[..10].iter().chain([&new]) {
+            watchers.leave(*id);
+        }
+        assert_eq!((watchers.len(), watchers.slots.capacity()), (0, 0));
     }
 }
