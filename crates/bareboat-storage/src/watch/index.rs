@@ -15,7 +15,9 @@ use crate::event::Event;
 #[derive(Default)]
 pub(crate) struct Watchers {
     slots: Vec<Slot>,
+    /// Slots that may be free; some are in use again, or gone.
     free: Vec<u32>,
+    entered: usize,
     all: List,
     by_key: AHashMap<Box<str>, List>,
     by_namespace: AHashMap<Box<str>, List>,
@@ -37,20 +39,13 @@ struct Slot {
 
 impl Watchers {
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.entered
     }
 
     /// Enters a watcher to which everything from ring position `pending_from` on is due, if given.
     pub(crate) fn enter(&mut self, spec: Arc<WatchSpec>, pending_from: Option<u64>) -> u32 {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                spec: None,
-                waker: None,
-                pending_from: NOTHING,
-                place: 0,
-            });
-            (self.slots.len() - 1) as u32
-        });
+        self.entered += 1;
+        let id = self.free_slot();
         let list = self.list(&spec);
         list.push(id);
         let place = (list.len() - 1) as u32;
@@ -80,26 +75,41 @@ impl Watchers {
         if empty {
             self.forget(&spec);
         }
+        self.entered -= 1;
         self.free.push(id);
         self.give_back_slots();
         waker
     }
 
-    /// Gives memory back once most watchers have left. Numbers stay, so only free slots at the end can go.
-    fn give_back_slots(&mut self) {
-        let worth_a_look = self.free.len() > 3 * self.len() && self.free.len() % 1024 == 0;
-        if self.len() > 0 && !worth_a_look {
-            return;
+    /// The number of a slot that nobody uses.
+    fn free_slot(&mut self) -> u32 {
+        while let Some(id) = self.free.pop() {
+            let slot = self.slots.get(id as usize);
+            if slot.is_some_and(|slot| slot.spec.is_none()) {
+                return id;
+            }
         }
-        let used = self.slots.iter().rposition(|slot| slot.spec.is_some());
-        let kept = used.map_or(0, |last| last + 1);
-        if 2 * kept <= self.slots.len() {
-            self.slots.truncate(kept);
-            self.slots.shrink_to_fit();
-            self.free.retain(|id| (*id as usize) < kept);
-            self.free.shrink_to_fit();
-            // The lowest are used first, so that the end becomes free.
-            self.free.sort_unstable_by(|a, b| b.cmp(a));
+        self.slots.push(Slot {
+            spec: None,
+            waker: None,
+            pending_from: NOTHING,
+            place: 0,
+        });
+        (self.slots.len() - 1) as u32
+    }
+
+    /// Gives memory back as watchers leave. Numbers stay, so only free slots at the end can go.
+    fn give_back_slots(&mut self) {
+        while self.slots.last().is_some_and(|slot| slot.spec.is_none()) {
+            self.slots.pop();
+        }
+        if self.slots.capacity() > 4 * self.slots.len() {
+            self.slots.shrink_to(2 * self.slots.len());
+        }
+        if self.free.len() > 2 * self.slots.len() {
+            let slots = self.slots.len();
+            self.free.retain(|id| (*id as usize) < slots);
+            self.free.shrink_to(2 * self.free.len());
         }
     }
 
@@ -232,7 +242,8 @@ mod tests {
             watchers.leave(*id);
         }
         assert_eq!(watchers.len(), 10);
-        assert!(watchers.slots.len() < 5000, "{}", watchers.slots.len());
+        assert_eq!(watchers.slots.len(), 10);
+        assert!(watchers.slots.capacity() <= 40 && watchers.free.capacity() <= 40);
         assert!(watchers.by_key.capacity() < 500);
         // The numbers that are left still mean the same, and new ones are not among them.
         let new = watchers.enter(spec(20_000), Some(7));
