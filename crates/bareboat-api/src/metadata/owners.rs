@@ -2,8 +2,8 @@
 
 use crate::{FieldError, FieldPath, Value};
 
-/// So many references are shown in complaints about several controllers: a long list that is shown once for each of its
-/// references would take memory that grows with the square of its length.
+/// How many references errors about several controllers show in all. Each error shows the whole list, so a long list
+/// would need memory that grows with the square of its length.
 const MOST_SHOWN: usize = 10_000;
 
 /// Appends what is wrong with a list of owner references.
@@ -12,7 +12,7 @@ pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec
         return;
     };
     let mut controller: Option<String> = None;
-    // Each of these complaints shows the whole list.
+    // Each of these errors shows the whole list.
     let mut shown = 0;
     for owner in owners {
         let text = |key: &'static str| owner.get(key).and_then(Value::as_str).unwrap_or("");

@@ -1,4 +1,4 @@
-//! Nobody asks for a certificate of the administrators.
+//! Refuses requests for client certificates of `system:masters`.
 // Upstream: plugin/pkg/admission/certificates/subjectrestriction.
 
 use super::refuse;

@@ -1,4 +1,4 @@
-//! Pods are resized only on Linux nodes, and to no more than their node has.
+//! Refuses resizes of pods on other nodes than Linux, and beyond what the node has.
 // Upstream: plugin/pkg/admission/podresize.
 
 use super::refuse;
@@ -9,7 +9,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Object, Status};
 
-/// Refuses resizes that the node of a pod cannot do.
+/// Refuses resizes that do not fit the node of a pod.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PodResize;
 

@@ -206,8 +206,8 @@ pub(super) struct Hold {
     stored: bool,
     dry_run: bool,
     taken: HashSet<Claim>,
-    /// How many numbers of a range were looked at already: a service with many ports does not look at those before
-    /// each time.
+    /// How many numbers of each range were tried, so that a service with many ports does not try them again for each
+    /// port.
     looked: HashMap<(u128, u128), u128>,
 }
 

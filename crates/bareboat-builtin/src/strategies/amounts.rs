@@ -265,7 +265,7 @@ fn claim_names(resources: &Value, known: &BTreeSet<&str>, place: &FieldPath, wro
                 format!("{claim}/{request}")
             }
         };
-        // A claim is taken as a whole, or in parts.
+        // A claim is used either as a whole or by its requests.
         let taken = seen.contains(&(claim, ""))
             || !seen.insert((claim, request))
             || request.is_empty() && in_part.contains(claim);

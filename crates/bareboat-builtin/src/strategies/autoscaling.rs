@@ -27,7 +27,7 @@ pub(crate) fn autoscaler() -> Rules {
         .phases(kept_notes)
         .at_first(validate_target)
         .updating(|new, old, wrong| {
-            // A reference that was accepted once stays so.
+            // An unchanged reference is not checked again.
             let same = |member| {
                 let at = ["spec", "scaleTargetRef", member];
                 new.value().text(&at) == old.value().text(&at)
@@ -38,14 +38,14 @@ pub(crate) fn autoscaler() -> Rules {
         })
 }
 
-/// The target of an autoscaler names its group.
+/// Checks that the target of an autoscaler names its API group.
 fn validate_target(object: &Object, wrong: &mut Errors) {
     let target = object
         .at(&["spec", "scaleTargetRef"])
         .unwrap_or(&Value::Null);
     let version = target.text(&["apiVersion"]);
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    // The core group has one kind that can be scaled, and it is known without a group.
+    // ReplicationController is the only kind of the core group that can be scaled.
     let core = target.text(&["kind"]) == "ReplicationController";
     let complaint = match version.matches('/').count() {
         2.. => format!("unexpected GroupVersion string: {version}"),

@@ -5,7 +5,7 @@ use bareboat_api::{FieldError, FieldPath, Value, names};
 
 /// The most errors one write is told: a hostile body must not cost more memory than it has bytes.
 const MAX_ERRORS: usize = 1000;
-/// The most bytes that errors show. Some show a whole list, and a long list can be wrong in many ways.
+/// The most bytes of values and details in all errors. Some errors show a whole list, and one list can have many.
 const MAX_SHOWN: usize = 4 << 20;
 
 /// What is wrong with an object, up to a limit.
@@ -24,7 +24,7 @@ impl Errors {
         }
     }
 
-    /// Whether there are enough. Who would copy much for one more asks first.
+    /// Whether the limit is reached. Callers that would clone a lot for an error check this first.
     pub(super) fn is_full(&self) -> bool {
         self.list.len() >= MAX_ERRORS || self.shown >= MAX_SHOWN
     }

@@ -13,7 +13,7 @@ use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Marks a pod that shows one a node runs by itself.
+/// Marks the mirror of a static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -113,7 +113,7 @@ fn restore(new: &mut Object, old: &Object) {
     keep_metadata(new, old);
 }
 
-/// What a part of a pod has no say in.
+/// Keeps the metadata that writes to a subresource cannot change.
 fn keep_metadata(new: &mut Object, old: &Object) {
     for member in ["labels", "annotations", "finalizers", "ownerReferences"] {
         match old.meta(member) {
@@ -123,7 +123,7 @@ fn keep_metadata(new: &mut Object, old: &Object) {
     }
 }
 
-/// Containers for looking around are added, and stay as they are.
+/// Ephemeral containers can be added, but not changed or removed.
 // Upstream: pkg/apis/core/validation, ValidatePodEphemeralContainersUpdate.
 fn added_only(new: &Object, old: &Object, wrong: &mut Errors) {
     if old.annotation(MIRROR).is_some() {

@@ -225,7 +225,7 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     }
 }
 
-/// The names of the containers that a pod begins with.
+/// The names of containers and init containers.
 pub(super) fn main_names(spec: &Value) -> HashSet<&str> {
     let lists = ["containers", "initContainers"].into_iter();
     let all = lists.flat_map(|list| spec.list(&[list]));

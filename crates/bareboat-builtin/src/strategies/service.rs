@@ -89,7 +89,7 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     let lost = |has: fn(&Value) -> bool| has(before) && !has(&after);
     let spec = new.map_mut().object_mut("spec");
     if lost(|spec| !is_name(spec)) {
-        // Who names the one field and not the other means both.
+        // A writer that sets only clusterIP means both fields.
         if same("clusterIP") && (same("clusterIPs") || !after.has(&["clusterIPs"])) {
             spec.remove("clusterIP");
             spec.remove("clusterIPs");
@@ -126,7 +126,7 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     }
 }
 
-/// A name has no traffic inside. What is said about it is checked, but not kept.
+/// Services of type ExternalName have no internal traffic policy. A valid one is dropped, an invalid one is refused later.
 // Upstream: pkg/registry/core/service/storage, defaultOnReadInternalTrafficPolicy.
 fn drop_inner_policy(service: &mut Object) {
     let spec = service.map_mut().object_mut("spec");

@@ -1,5 +1,5 @@
-//! Work grows with the length of what is sent, not with its square: every list and map of every kind, one by one, and
-//! pairs of lists that are checked against each other.
+//! The cost of a write grows linearly with its length: every list and map of every kind, one by one, and pairs of lists
+//! that are checked against each other.
 
 use bareboat_api::facts::{Cardinality, Field, Message, MessageRef, Type};
 use bareboat_api::kind::{Kind, Now, User, WriteContext};
@@ -9,19 +9,19 @@ use bareboat_builtin::{kinds, services};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// So many elements, and eight times as many.
+/// The small size, and one eight times as large.
 const FEW: usize = 250;
 const MANY: usize = 8 * FEW;
-/// Work that grows with the length takes eight times as long, with its square 64 times.
+/// Linear work takes eight times as long for the larger size, quadratic work 64 times.
 const LIMIT: u32 = 20;
-/// What takes less is not looked at more closely: the square of so many elements takes longer.
+/// Quadratic work on the larger size takes longer than this.
 const AT_ONCE: Duration = Duration::from_millis(12);
-/// Less cannot be told from nothing.
+/// Shorter times are too close to the resolution of the clock.
 const LEAST: Duration = Duration::from_micros(500);
 
-/// The time this thread had a processor, where that is known.
+/// The CPU time of this thread, where that is known.
 fn busy() -> Duration {
-    // The kernel counts when a thread gives its processor away.
+    // The kernel updates the counter when a thread yields.
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     match text
@@ -37,7 +37,7 @@ fn busy() -> Duration {
     }
 }
 
-/// What one write costs.
+/// The CPU time of one write.
 fn cost(kind: &Kind, body: &Value) -> Duration {
     let body = body.clone();
     let begun = busy();
@@ -45,7 +45,7 @@ fn cost(kind: &Kind, body: &Value) -> Duration {
     busy() - begun
 }
 
-/// Takes a body through everything a kind does to it: as a new object, as a change of itself, and by its status.
+/// Runs everything a kind does to a body: create, update, and writes to its subresources.
 fn write(kind: &Kind, mut body: Value) {
     let version = &kind.versions[0];
     if version.shape.conform(&mut body, &mut Vec::new()).is_err() {
@@ -91,11 +91,11 @@ fn write(kind: &Kind, mut body: Value) {
     }
 }
 
-/// Fails if many elements cost far more than few.
+/// Fails if the cost grows faster than the length.
 fn check(kind: &Kind, what: &str, body: impl Fn(usize) -> Value) {
     let (few, many) = (body(FEW), body(MANY));
     let mut best = (Duration::MAX, Duration::MAX);
-    // A machine with other things to do may be slow once, but not each time.
+    // A busy machine may be slow once, but not each time.
     for _ in 0..5 {
         best.1 = best.1.min(cost(kind, &many));
         if best.1 < AT_ONCE {
@@ -115,7 +115,7 @@ fn check(kind: &Kind, what: &str, body: impl Fn(usize) -> Value) {
 
 fn all_kinds() -> impl Iterator<Item = Kind> {
     let claims = services::Claims::new(services::ServiceRanges::default());
-    // Definitions are made of schemas, which have tests of their own.
+    // Schemas of definitions have tests of their own.
     let all = kinds::all().into_iter();
     let all = all.filter(|kind| kind.names.plural != "customresourcedefinitions");
     all.map(move |kind| match kind.names.plural.as_str() {
@@ -205,13 +205,13 @@ fn with(message: &Message, path: &[String], count: usize) -> Value {
 }
 
 #[test]
-fn every_list_of_every_kind_costs_what_its_length_costs() {
+fn cost_grows_linearly_with_each_list_of_each_kind() {
     let (mut seen, mut count, begun) = (HashSet::new(), 0, busy());
     for kind in all_kinds() {
         let Some(message) = kind.versions[0].shape.message() else {
             continue;
         };
-        // Metadata is the server's, and the same for all.
+        // Metadata is checked by the server, for all kinds.
         seen.insert("k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta".to_owned());
         let mut found = Vec::new();
         growing(&message, &mut Vec::new(), &mut seen, &mut found);
@@ -240,7 +240,7 @@ fn keyed(count: usize, key: impl Fn(usize) -> String, value: &str) -> Value {
 }
 
 #[test]
-fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
+fn cost_grows_linearly_with_lists_that_are_checked_against_each_other() {
     let pod = |container: Value, spec: Value| {
         let mut container = container;
         let members = container.make_object();
@@ -297,7 +297,7 @@ fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
         ),
         (
             "pods",
-            "ports that stand there twice",
+            "duplicate ports",
             Box::new(move |count| {
                 let ports = list(
                     count,
@@ -308,7 +308,7 @@ fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
         ),
         (
             "pods",
-            "containers for looking around",
+            "ephemeral containers and their targets",
             Box::new(move |count| {
                 let looking = list(
                     count,
@@ -323,7 +323,7 @@ fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
         ),
         (
             "pods",
-            "profiles and containers",
+            "AppArmor annotations and containers",
             Box::new(move |count| {
                 let others = list(count, |n| value!({"name": (format!("e{n}")), "image": "i"}));
                 let mut pod = pod(value!({}), value!({"initContainers": others}));
@@ -337,7 +337,7 @@ fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
         ),
         (
             "pods",
-            "keys that match and keys that do not",
+            "matchLabelKeys and mismatchLabelKeys",
             Box::new(move |count| {
                 let keys = |letter: &str| list(count, |n| value!(format!("{letter}{n}")));
                 let term = value!({"topologyKey": "t", "labelSelector": {}, "matchLabelKeys": (keys("a")), "mismatchLabelKeys": (keys("b"))});
@@ -347,7 +347,7 @@ fn lists_that_are_checked_against_each_other_cost_what_their_lengths_cost() {
         ),
         (
             "pods",
-            "containers that keep running",
+            "sidecars with resources of their own",
             Box::new(move |count| {
                 let others = list(count, |n| {
                     value!({"name": (format!("e{n}")), "image": "i", "restartPolicy": "Always",

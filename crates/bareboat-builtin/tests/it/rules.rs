@@ -404,7 +404,7 @@ fn findings_and_depth_are_bounded() {
 }
 
 #[test]
-fn an_autoscaler_may_leave_out_the_version_of_a_replication_controller() {
+fn scale_target_refs_need_a_group_unless_they_name_a_replication_controller() {
     let kind = kind("horizontalpodautoscalers.autoscaling");
     let body = |target: Value| value!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"maxReplicas": 1, "scaleTargetRef": target}});
     let needed = |shown: &str| {
@@ -426,7 +426,7 @@ fn an_autoscaler_may_leave_out_the_version_of_a_replication_controller() {
         }
         let (object, wrong) = created(&kind, &body(target.clone()));
         assert_eq!(wrong, expected, "{target}");
-        // What is stored may stay.
+        // An update that keeps the reference is accepted.
         let mut changed = object.value().clone();
         changed
             .make_object()

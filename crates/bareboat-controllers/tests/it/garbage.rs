@@ -339,3 +339,22 @@ async fn dependents_that_come_while_their_owner_goes_do_not_stay() {
         .until("no dependent is left", async || configs.is_empty())
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_about_owners_in_other_namespaces_are_limited() {
+    let world = World::new().await;
+    world.namespace("elsewhere").await;
+    let mut owners = Vec::new();
+    for index in 0..40 {
+        let away = world
+            .config_in("elsewhere", &format!("away{index}"), vec![], &[])
+            .await;
+        owners.push(owner(&away));
+    }
+    world.config("stray", owners, &[]).await;
+    world.until_gone(&config("stray")).await;
+    // Events are written before the object goes.
+    let events = world.client.server().store().resource("core/events");
+    let told = events.len();
+    assert!((1..40).contains(&told), "{told} events");
+}

@@ -1,21 +1,21 @@
-//! Whole requests cost what their length costs, not its square: metadata, patches and server-side apply.
+//! The cost of whole requests grows linearly with their length: metadata, patches and server-side apply.
 
 use crate::memory::alone;
 use crate::support::*;
 use bareboat_testing::TestServer;
 use std::time::Duration;
 
-/// So many elements, and eight times as many.
+/// The small size, and one eight times as large.
 const FEW: usize = 500;
 const MANY: usize = 8 * FEW;
-/// Work that grows with the length takes eight times as long, with its square 64 times.
+/// Linear work takes eight times as long for the larger size, quadratic work 64 times.
 const LIMIT: u32 = 20;
-/// Less cannot be told from nothing.
+/// Shorter times are too close to the resolution of the clock.
 const LEAST: Duration = Duration::from_millis(2);
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// The time all threads of this process had a processor; nothing where that is not known.
+/// The CPU time of all threads of this process; nothing where that is not known.
 fn busy() -> Option<Duration> {
     let mut sum = 0;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
@@ -30,7 +30,7 @@ fn busy() -> Option<Duration> {
 /// One request: method, path, media type, body, and the code of its answer.
 type Request = (&'static str, String, &'static str, Value, u16);
 
-/// What the last of some requests costs; the others prepare for it.
+/// The CPU time of the last request; the others prepare for it.
 async fn cost(requests: &[Request]) -> Option<Duration> {
     let server = TestServer::builder().without_controllers().start().await;
     let mut last = None;
@@ -56,11 +56,11 @@ async fn cost(requests: &[Request]) -> Option<Duration> {
 
 async fn check(what: &str, requests: impl Fn(usize) -> Vec<Request>) {
     let mut best = (Duration::MAX, Duration::MAX);
-    // A machine with other things to do may be slow once, but not each time.
+    // A busy machine may be slow once, but not each time.
     for _ in 0..5 {
         let (Some(few), Some(many)) = (cost(&requests(FEW)).await, cost(&requests(MANY)).await)
         else {
-            println!("the time of processors cannot be measured here; nothing was tested");
+            println!("CPU time cannot be measured here; nothing was tested");
             return;
         };
         best = (best.0.min(few), best.1.min(many));
@@ -114,8 +114,11 @@ fn ports(ports: Value, order: Option<Value>) -> Value {
 }
 
 #[test]
-fn requests_cost_what_their_length_costs() {
-    alone("growth::requests_cost_what_their_length_costs", measure());
+fn cost_grows_linearly_with_the_length_of_a_request() {
+    alone(
+        "growth::cost_grows_linearly_with_the_length_of_a_request",
+        measure(),
+    );
 }
 
 async fn measure() {
@@ -126,21 +129,21 @@ async fn measure() {
         )]
     })
     .await;
-    check("owners that stand there twice", |count| {
+    check("duplicate owners", |count| {
         vec![post(
             with("a", "ownerReferences", list(count, |n| owner(n / 2, false))),
             201,
         )]
     })
     .await;
-    check("owners that are all controllers", |count| {
+    check("several controllers", |count| {
         vec![post(
             with("a", "ownerReferences", list(count, |n| owner(n, true))),
             422,
         )]
     })
     .await;
-    check("labels that are none", |count| {
+    check("invalid labels", |count| {
         vec![post(
             with("a", "labels", map(count, |n| format!("-{n}"))),
             422,
@@ -165,7 +168,7 @@ async fn measure() {
         )]
     })
     .await;
-    check("finalizers that are added too late", |count| {
+    check("finalizers added during deletion", |count| {
         let names = |letter: &str| list(count, |n| json!(format!("example.com/{letter}{n}")));
         let patch = json!({"metadata": {"finalizers": names("g")}});
         let path = format!("{MAPS}/a");
@@ -184,7 +187,7 @@ async fn measure() {
         vec![post(object, 201)]
     })
     .await;
-    check("data that is applied by two", |count| {
+    check("data applied by two managers", |count| {
         let object = |letter: &str| {
             let mut object = config_map("a");
             object["data"] = map(count, |n| format!("{letter}{n}"));
@@ -198,7 +201,7 @@ async fn measure() {
         ]
     })
     .await;
-    check("ports that are applied", |count| {
+    check("ports by server-side apply", |count| {
         let path = format!("{PODS}/p?fieldManager=one&force=true");
         let first = pod(list(count, port));
         vec![
@@ -207,7 +210,7 @@ async fn measure() {
         ]
     })
     .await;
-    check("ports that are merged", |count| {
+    check("ports by strategic merge", |count| {
         let order = list(count, |n| json!({"containerPort": 1 + n}));
         let patch = ports(list(count, port), Some(order));
         vec![
@@ -222,7 +225,7 @@ async fn measure() {
         ]
     })
     .await;
-    check("ports that are deleted", |count| {
+    check("ports deleted by strategic merge", |count| {
         let gone = |n: usize| json!({"containerPort": 1 + n, "$patch": "delete"});
         let patch = ports(list(count, gone), None);
         vec![
@@ -233,12 +236,12 @@ async fn measure() {
                 pod(list(count, port)),
                 201,
             ),
-            // A pod does not change its ports; what is measured comes before that is found.
+            // Ports of a pod cannot change. The patch is merged before that is found.
             ("PATCH", format!("{PODS}/p"), STRATEGIC, patch, 422),
         ]
     })
     .await;
-    check("members that are merged and removed", |count| {
+    check("members set and removed by merge patch", |count| {
         let mut object = config_map("a");
         object["data"] = map(count, |n| format!("a{n}"));
         let mut patch = serde_json::Map::new();

@@ -165,7 +165,7 @@ async fn values_of_enumerated_fields_are_listed() {
             of("ServiceSpec", "type")["enum"],
             json!(["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"])
         );
-        // Elements of lists and values of maps have them, too.
+        // Elements of lists have them, too.
         let modes = json!([
             "ReadOnlyMany",
             "ReadWriteMany",

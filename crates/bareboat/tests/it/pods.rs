@@ -1,4 +1,4 @@
-//! The parts of pods that have doors of their own: containers for looking around, and other sizes.
+//! Subresources of pods: ephemeralcontainers and resize.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -22,7 +22,7 @@ fn pod(name: &str, spec: Value) -> Value {
     pod
 }
 
-fn looking(names: &[&str]) -> Value {
+fn ephemeral(names: &[&str]) -> Value {
     let containers: Vec<Value> = names
         .iter()
         .map(|name| json!({"name": name, "image": "i"}))
@@ -31,24 +31,24 @@ fn looking(names: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn containers_for_looking_around_stay_as_they_are() {
+async fn ephemeral_containers_cannot_be_removed_or_changed() {
     let server = server().await;
     let mut labelled = pod("p", json!({}));
     labelled["metadata"]["labels"] = json!({"a": "b"});
     server.post(PODS, &labelled).await.expect(201);
     let path = format!("{PODS}/p/ephemeralcontainers");
     let added = server
-        .patch(&path, STRATEGIC, &looking(&["one", "two"]))
+        .patch(&path, STRATEGIC, &ephemeral(&["one", "two"]))
         .await;
     let added = added.expect(200).json();
-    // A merge patch replaces the list, and so does a PUT.
+    // A merge patch and a PUT replace the list.
     let mut less = added.clone();
     less["spec"]["ephemeralContainers"]
         .as_array_mut()
         .unwrap()
         .truncate(1);
     for answer in [
-        server.patch(&path, MERGE, &looking(&["two"])).await,
+        server.patch(&path, MERGE, &ephemeral(&["two"])).await,
         server
             .patch(
                 &path,
@@ -73,7 +73,7 @@ async fn containers_for_looking_around_stay_as_they_are() {
         message.contains("existing ephemeral containers \"one\" may not be changed"),
         "{message}"
     );
-    // Another one may come, in any order; nothing else of the pod changes.
+    // One can be added at any place. Nothing else of the pod changes.
     let mut more = added.clone();
     let list = more["spec"]["ephemeralContainers"].as_array_mut().unwrap();
     list.insert(0, json!({"name": "three", "image": "i"}));
@@ -98,7 +98,7 @@ async fn resize(server: &TestServer, name: &str, resources: Value) -> Answer {
 }
 
 #[tokio::test]
-async fn cpu_and_memory_can_be_resized_and_nothing_else() {
+async fn a_resize_changes_cpu_and_memory_only() {
     let server = server().await;
     server.post(PODS, &pod("p", json!({}))).await.expect(201);
     let windows = pod("w", json!({"os": {"name": "windows"}}));
@@ -151,7 +151,7 @@ async fn cpu_and_memory_can_be_resized_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_pod_is_resized_to_what_its_node_has() {
+async fn a_resize_must_fit_a_linux_node() {
     let server = server().await;
     for (name, system) in [("linux", "linux"), ("windows", "windows")] {
         let node = json!({"apiVersion": "v1", "kind": "Node",
@@ -195,7 +195,7 @@ async fn a_pod_is_resized_to_what_its_node_has() {
         "pods \"on-nothing\" is forbidden: node \"gone\" not found"
     );
     resize(&server, "on-linux", little).await.expect(200);
-    // Whoever changes nothing is asked nothing.
+    // A write that changes nothing is not checked.
     resize(&server, "on-nothing", json!({"requests": {"cpu": "100m"}}))
         .await
         .expect(200);

@@ -87,7 +87,7 @@ async fn a_network_of_services_has_a_status_and_nothing_else_through_that_door()
 }
 
 #[tokio::test]
-async fn the_status_of_an_api_service_leaves_its_metadata_alone() {
+async fn writes_to_the_status_of_an_api_service_keep_its_metadata() {
     let server = TestServer::builder().without_controllers().start().await;
     let services = "/apis/apiregistration.k8s.io/v1/apiservices";
     let service = json!({

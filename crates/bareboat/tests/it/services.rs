@@ -337,9 +337,9 @@ async fn writers_at_the_same_time_never_share_anything() {
 }
 
 #[tokio::test]
-async fn a_change_of_type_keeps_what_upstream_keeps() {
+async fn a_change_of_type_drops_and_keeps_fields_as_upstream_does() {
     let server = TestServer::builder().without_controllers().start().await;
-    // A name gives up what it was reached by, and has no traffic inside.
+    // ExternalName drops addresses, families and internalTrafficPolicy.
     let headless = json!({"clusterIP": "None", "ports": [{"port": 80}]});
     create(&server, "a", headless).await.expect(201);
     let named = json!({"metadata": {"name": "a"}, "spec": {"type": "ExternalName", "externalName": "x.y", "clusterIP": "None",
@@ -361,7 +361,7 @@ async fn a_change_of_type_keeps_what_upstream_keeps() {
         .json();
     assert_eq!(made["spec"].get("internalTrafficPolicy"), None);
     create(&server, "odd", name("Sideways")).await.expect(422);
-    // Ports that were given stay when no more are to be given.
+    // Node ports stay when allocation is switched off.
     create(
         &server,
         "b",
@@ -375,12 +375,12 @@ async fn a_change_of_type_keeps_what_upstream_keeps() {
     let fewer = json!({"spec": {"allocateLoadBalancerNodePorts": false}});
     let after = server.patch(&path, MERGE, &fewer).await.expect(200).json();
     assert_eq!(after["spec"]["ports"][0]["nodePort"], before);
-    // Left out, they are still the service's.
+    // A PUT without them keeps them.
     let put = json!({"metadata": {"name": "b"}, "spec": {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": false,
         "ports": [{"port": 80}]}});
     let after = server.put(&path, &put).await.expect(200).json();
     assert_eq!(after["spec"]["ports"][0]["nodePort"], before);
-    // The same ports with one less are nothing new.
+    // A change to ClusterIP drops node ports although one port was removed.
     let ports = json!([{"name": "x", "port": 80}, {"name": "y", "port": 81}]);
     create(&server, "c", json!({"type": "NodePort", "ports": ports}))
         .await

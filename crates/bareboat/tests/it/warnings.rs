@@ -1,4 +1,4 @@
-//! What is accepted with a warning, and requests for certificates that are not accepted at all.
+//! Warnings about finalizers and annotations, and requests for certificates that are refused.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -9,7 +9,7 @@ const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 #[tokio::test]
-async fn finalizers_of_custom_objects_should_have_a_domain() {
+async fn finalizers_of_custom_objects_without_a_domain_get_a_warning() {
     let server = TestServer::builder().without_controllers().start().await;
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -40,7 +40,7 @@ async fn finalizers_of_custom_objects_should_have_a_domain() {
         text("dock", ""),
     ];
     assert_eq!(made.expect(201).headers("warning"), both);
-    // Only what is new is warned about.
+    // Only new finalizers get a warning.
     let path = format!("{boats}/loud");
     let more = json!({"metadata": {"finalizers": ["dock", "boats.example.com", "crane"]}});
     let changed = server.patch(&path, MERGE, &more).await.expect(200);
@@ -51,7 +51,7 @@ async fn finalizers_of_custom_objects_should_have_a_domain() {
 }
 
 #[tokio::test]
-async fn an_old_annotation_of_service_accounts_is_warned_about_when_it_is_new() {
+async fn enforce_mountable_secrets_gets_a_warning_when_it_is_added() {
     let server = TestServer::builder().without_controllers().start().await;
     let account = json!({"metadata": {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}});
     let warning = r#"299 - "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets""#;
@@ -80,7 +80,7 @@ fn request_of(group: &str, signer: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_client_certificate_of_the_administrators_cannot_be_asked_for() {
+async fn a_request_for_a_client_certificate_of_system_masters_is_refused() {
     let server = TestServer::builder().without_controllers().start().await;
     let signer = "kubernetes.io/kube-apiserver-client";
     let refused = server

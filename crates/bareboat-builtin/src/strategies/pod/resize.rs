@@ -1,4 +1,4 @@
-//! Resizing a pod in place: which resources may change, and of which pods.
+//! Resizing a pod in place: which resources can change, and of which pods.
 // Upstream: pkg/apis/core/validation, ValidatePodResize.
 
 use super::super::check::{Errors, path};
@@ -9,10 +9,10 @@ use bareboat_api::{FieldError, FieldPath, Object, Value};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Takes over the resources of a resize, and nothing else.
+/// Takes the resources from a resize and everything else from the live pod.
 pub(super) fn prepare(new: &mut Object, old: &Object) {
     let (after, before) = (spec_of(new), spec_of(old));
-    // Who adds or takes away a container is told so by validation.
+    // Validation refuses a resize that adds or removes containers.
     if LISTS
         .iter()
         .any(|list| after.list(&[list]).len() != before.list(&[list]).len())
@@ -59,7 +59,7 @@ fn merged(after: &[Value], before: &[Value]) -> Vec<Value> {
     pairs.map(merge).collect()
 }
 
-/// Checks a resize; what is said of the spec by itself was checked before.
+/// Checks a resize; the spec by itself was checked before.
 pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     let refusal = match () {
         () if old.annotation(super::MIRROR).is_some() => Some("static pods cannot be resized"),
@@ -110,7 +110,7 @@ pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// What a pod asks for as a whole.
+/// Checks the resources of the pod as a whole.
 fn as_a_whole(after: &Value, before: &Value, wrong: &mut Errors) {
     let (now, then) = (after.at(&["resources"]), before.at(&["resources"]));
     let given = |resources: Option<&Value>| {
@@ -145,7 +145,7 @@ fn as_a_whole(after: &Value, before: &Value, wrong: &mut Errors) {
     }
 }
 
-/// Whether the containers are those that were there, in their order.
+/// Whether the containers are the same, in the same order.
 fn same_containers(after: &Value, before: &Value, wrong: &mut Errors) -> bool {
     let mut same = true;
     for list in LISTS {
@@ -184,7 +184,7 @@ fn nothing_removed(after: &Value, before: &Value, place: &FieldPath, wrong: &mut
 fn of_container(after: &Value, before: &Value, list: &str, place: &FieldPath, wrong: &mut Errors) {
     let policies = |container: &Value| container.list(&["resizePolicy"]).to_vec();
     let (now, then) = (resources(after), resources(before));
-    // Claims of devices are taken for a change even if they stay.
+    // Upstream treats claims as a change even if they stay.
     let other = others(now) != others(then)
         || !then.list(&["claims"]).is_empty()
         || policies(after) != policies(before);

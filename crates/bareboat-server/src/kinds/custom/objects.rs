@@ -1,4 +1,4 @@
-//! What objects of custom kinds are warned about.
+//! Warnings about objects of custom kinds.
 
 use bareboat_api::field::go_quote;
 use bareboat_api::kind::{Strategy, WriteContext};
@@ -12,7 +12,7 @@ const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 pub(super) struct ObjectStrategy;
 
 impl Strategy for ObjectStrategy {
-    /// Warns about finalizers that are new and could be anybody's.
+    /// Warns about new finalizers without a domain.
     // Upstream: apiextensions-apiserver, pkg/registry/customresource, generateWarningsFromObj.
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
         if ctx.subresource.is_some() {

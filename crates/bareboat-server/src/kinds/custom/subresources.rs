@@ -20,7 +20,7 @@ pub(super) const ANNOTATION: &str = "bareboat.dev/subresources";
 
 /// More is a mistake.
 const MOST: usize = 32;
-/// So many names of versions are shown in complaints about one declaration.
+/// How many names of versions the errors about one declaration show.
 const MOST_SHOWN: usize = 10_000;
 /// How many seconds an answer may take to begin.
 const TIMEOUTS: std::ops::RangeInclusive<i64> = 1..=600;
@@ -225,7 +225,7 @@ fn chosen_versions(entry: &mut Reader<'_>, versions: &HashSet<Str>) -> HashSet<S
     let chosen = entry.texts("versions");
     let mut known: Vec<&str> = versions.iter().map(Str::as_str).collect();
     known.sort_unstable();
-    // Each complaint shows all versions there are.
+    // Each error shows all versions.
     let mut shown = 0;
     for (index, name) in chosen.iter().enumerate() {
         if !versions.contains(*name) && shown <= MOST_SHOWN {
