@@ -1,5 +1,5 @@
 //! Measures what the store costs: commits, fan-out, memory. Run it optimised:
-//! `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo run -p bareboat-sqlite --example measure [folder]`
+//! `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo run -p bareboat-sqlite --example measure [folder [commits|history]]`
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -205,12 +205,54 @@ async fn load(folder: &std::path::Path) {
     }
 }
 
+/// A long history of few objects: what a restart has to go through.
+async fn history(folder: &std::path::Path) {
+    let path = folder.join("history.db");
+    let open = || {
+        let backend = Arc::new(Sqlite::open(&path).unwrap());
+        Store::open(backend, StoreOptions::default()).unwrap()
+    };
+    let store = open();
+    let resource = store.resource("core/configmaps");
+    for _ in 0..400 {
+        let writes = (0..1000).map(|n| {
+            let key = format!("ns{}/object-{n}", n % 10);
+            let value = object(&key, 1024 - 110);
+            Write::create(&resource, key, value).expecting(Expect::Any)
+        });
+        store.commit_many(writes.collect()).await.unwrap();
+    }
+    store.close().await;
+    for _ in 0..3 {
+        let (start, before) = (Instant::now(), cpu());
+        let store = open();
+        println!(
+            "400,000 revisions of 1,000 objects opened in {:?}, {:?} CPU",
+            start.elapsed(),
+            cpu() - before
+        );
+        store.close().await;
+    }
+}
+
+async fn sqlite_commits(folder: &std::path::Path) {
+    for writers in [1, 64] {
+        let file = Arc::new(Sqlite::open(folder.join(format!("only-{writers}.db"))).unwrap());
+        commits("sqlite", file, writers, StoreOptions::default()).await;
+    }
+}
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     let folder = std::env::args()
         .nth(1)
         .map_or_else(std::env::temp_dir, Into::into);
     let folder = tempfile::tempdir_in(folder).unwrap();
+    match std::env::args().nth(2).as_deref() {
+        Some("commits") => return sqlite_commits(folder.path()).await,
+        Some("history") => return history(folder.path()).await,
+        _ => {}
+    }
     let before = resident();
     let backend = Arc::new(Sqlite::open(folder.path().join("empty.db")).unwrap());
     let store = Store::open(backend, StoreOptions::default()).unwrap();
@@ -223,6 +265,7 @@ async fn main() {
     memory().await;
     fan_out(500, 2000, true).await;
     fan_out(10_000, 20_000, false).await;
+    history(folder.path()).await;
     for writers in [1, 64] {
         let memory = Arc::new(MemoryBackend::new());
         commits("memory", memory, writers, StoreOptions::default()).await;

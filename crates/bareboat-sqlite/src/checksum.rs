@@ -61,19 +61,16 @@ fn join(header: u32, value: u32) -> i64 {
 }
 
 /// The checksum of a batch, over its own columns and the checksums of its records in order.
+#[derive(Default)]
 pub(crate) struct Batch(Hasher);
 
 impl Batch {
-    pub(crate) fn new() -> Self {
-        Self(Hasher::new())
-    }
-
     pub(crate) fn add(&mut self, record: i64) {
         self.0.update(&record.to_be_bytes());
     }
 
-    pub(crate) fn finish(mut self, first: i64, last: i64, at: i64, bytes: i64) -> i64 {
-        for column in [first, last, at, bytes] {
+    pub(crate) fn finish(mut self, size: i64, last: i64, at: i64, bytes: i64) -> i64 {
+        for column in [size, last, at, bytes] {
             self.0.update(&column.to_be_bytes());
         }
         i64::from(self.0.finalize())

@@ -81,12 +81,6 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
             _ => floor,
         };
         note.execute(("swept", reached))?;
-        // The newest batch stays, so that times go on from it.
-        let mut forget = transaction.prepare_cached(
-            "DELETE FROM batch
-             WHERE first <= ?1 AND last <= ?1 AND first < (SELECT max(first) FROM batch)",
-        )?;
-        deleted += forget.execute([reached])? / 50;
     }
     transaction.commit()?;
     let sweep = match slice.len() == rows {

@@ -40,6 +40,7 @@ pub use error::SqliteError;
 use error::{closed, failed};
 use lock::Lock;
 pub use restore::{Restored, last_revision, raise};
+use verify::History;
 use writer::Writer;
 
 /// What may be set about the file.
@@ -74,6 +75,8 @@ pub struct Sqlite {
     path: PathBuf,
     writer: Mutex<Option<Writer>>,
     checkpoints: Arc<Checkpoints>,
+    /// When the history was written, until the store has asked for it.
+    history: Mutex<Option<Vec<Written>>>,
     floor: AtomicU64,
     free_bytes: AtomicU64,
     closed: AtomicBool,
@@ -100,13 +103,15 @@ impl Sqlite {
             opened => opened,
         };
         let (connection, floor) = opened?;
-        let floor = floor.max(verify::intact_after(&connection, &path, floor)?);
+        let history = History::read(&connection, &path, floor)?;
+        let floor = floor.max(history.intact_after);
         let checkpoints = Arc::new(Checkpoints::new(path.clone(), &options));
-        let writer = Writer::new(connection, &path, checkpoints.clone(), &options)?;
+        let writer = Writer::new(connection, &path, checkpoints.clone(), &options, history.at)?;
         Ok(Self {
             path,
             writer: Mutex::new(Some(writer)),
             checkpoints,
+            history: Mutex::new(Some(history.written)),
             floor: AtomicU64::new(floor),
             free_bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -196,7 +201,18 @@ impl Backend for Sqlite {
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let floor = self.compacted();
-        self.with_writer(|writer| read::history(&writer.connection, floor, visit).map_err(failed))
+        // It was learnt when the file was opened, and is kept for one who asks right then.
+        let written = match self.history.lock().take() {
+            Some(written) => written,
+            None => self.with_writer(|writer| {
+                History::read(&writer.connection, &self.path, floor)
+                    .map(|history| history.written)
+                    .map_err(|error| BackendError::Failed(Box::new(error)))
+            })?,
+        };
+        let above = written.into_iter().filter(|part| part.last > floor);
+        above.for_each(visit);
+        Ok(())
     }
 
     fn compacted(&self) -> u64 {

@@ -85,8 +85,8 @@ fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare(
         "INSERT INTO log (rev, prev, resource, key, sum, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    let mut batch = checksum::Batch::new();
-    let (mut last, mut bytes) = (floor, 0);
+    let mut batch = checksum::Batch::default();
+    let (mut last, mut size, mut bytes) = (floor, 0, 0);
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         let header = Header {
@@ -108,16 +108,17 @@ fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         if header.revision > floor {
             batch.add(sum);
             last = header.revision;
+            size += 1;
             bytes += (header.key.len() + value.map_or(0, <[u8]>::len)) as i64;
         }
     }
     // When it was written is not known; from now on its age is.
     if last > floor {
-        let (first, at) = (floor + 1, clock::now_millis());
-        let sum = batch.finish(first, last, at, bytes);
+        let at = clock::now_millis();
+        let sum = batch.finish(size, last, at, bytes);
         transaction.execute(
-            "INSERT INTO batch (first, last, at, bytes, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
-            [first, last, at, bytes, sum],
+            "UPDATE log SET size = ?2, at = ?3, bytes = ?4, batch_sum = ?5 WHERE rev = ?1",
+            [last, size, at, bytes, sum],
         )?;
     }
     drop(rows);

@@ -5,15 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use bareboat_storage::{
-    BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value, Written,
-};
+use bareboat_storage::{BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value};
 use bytes::Bytes;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
 use crate::checksum::{self, Header, Verdict};
-use crate::clock;
 use crate::error::failed;
 use crate::schema::open_reader;
 
@@ -223,25 +220,6 @@ pub(crate) fn at(
             one.query_row([rev], |row| names.record(row))
                 .map_err(failed)?,
         );
-    }
-    Ok(())
-}
-
-/// When the batches above the floor were written, in order.
-pub(crate) fn history(
-    connection: &Connection,
-    floor: u64,
-    visit: &mut dyn FnMut(Written),
-) -> rusqlite::Result<()> {
-    let mut batches =
-        connection.prepare("SELECT last, at, bytes FROM batch WHERE last > ?1 ORDER BY first")?;
-    let mut rows = batches.query([floor as i64])?;
-    while let Some(row) = rows.next()? {
-        visit(Written {
-            last: row.get::<_, i64>(0)? as u64,
-            at: clock::time(row.get(1)?),
-            bytes: row.get::<_, i64>(2)? as u64,
-        });
     }
     Ok(())
 }

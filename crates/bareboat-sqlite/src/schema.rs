@@ -18,9 +18,12 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `value` stands last, so that reading the other columns never touches its overflow pages.
 ///
+/// The last record of a batch carries what is known of the batch: a table of its own would cost every commit another page.
+/// `size` is the number of its records, 0 on all but the last.
+///
 /// Not written yet, but part of the format so that it need not change for them: `resource.cluster` (a logical cluster),
-/// `log.actor` (who wrote it), `log.form` (how the value is encoded, 0 is plain), `batch.epoch`, `id`, `writer` and
-/// `digest`.
+/// `actor` (who wrote the record), `form` (how the value is encoded, 0 is plain), and of a batch `epoch`, `id`, `writer`
+/// and `digest`.
 pub(crate) const TABLES: &str = "
     CREATE TABLE resource (
         id INTEGER PRIMARY KEY,
@@ -34,26 +37,26 @@ pub(crate) const TABLES: &str = "
         resource INTEGER NOT NULL,
         key TEXT NOT NULL,
         sum INTEGER NOT NULL,
+        size INTEGER NOT NULL DEFAULT 0,
+        at INTEGER,
+        bytes INTEGER,
+        batch_sum INTEGER,
+        epoch INTEGER,
+        id BLOB,
+        writer BLOB,
+        digest BLOB,
         actor TEXT,
         form INTEGER NOT NULL DEFAULT 0,
         value BLOB
     ) STRICT;
-    CREATE TABLE batch (
-        first INTEGER PRIMARY KEY,
-        last INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        sum INTEGER NOT NULL,
-        epoch INTEGER NOT NULL DEFAULT 0,
-        id BLOB,
-        writer BLOB,
-        digest BLOB
-    ) STRICT;
     CREATE TABLE progress (name TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE VIEW batch AS
+        SELECT rev - size + 1 AS first, rev AS last, at, bytes, batch_sum AS sum, epoch, id, writer, digest
+        FROM log WHERE size > 0;
     CREATE VIEW history AS
         SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object,
-            (SELECT datetime(batch.at / 1000.0, 'unixepoch', 'subsec') FROM batch
-             WHERE batch.first <= log.rev AND batch.last >= log.rev ORDER BY batch.first DESC LIMIT 1) AS written
+            (SELECT datetime(newer.at / 1000.0, 'unixepoch', 'subsec') FROM log AS newer
+             WHERE newer.rev >= log.rev AND newer.size > newer.rev - log.rev ORDER BY newer.rev LIMIT 1) AS written
         FROM log JOIN resource ON resource.id = log.resource;
     CREATE VIEW live AS
         SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);

@@ -1,75 +1,111 @@
-//! Looking through the batches above the floor when a file is opened: history that is damaged is given up, and lost
-//! revisions are an error.
+//! Looking through the history above the floor when a file is opened: what is damaged is given up, lost revisions are an
+//! error, and it is learnt when everything was written.
 
 use std::path::Path;
+use std::time::Duration;
 
+use bareboat_storage::Written;
 use rusqlite::Connection;
 
 use crate::checksum;
+use crate::clock;
 use crate::error::SqliteError;
 
-/// The revision after which every batch is as it was written, 0 if all of them are.
-///
-/// What is older is given up as if it had been compacted: clients list again. The state itself is not in question here,
-/// since every record has a checksum of its own.
-pub(crate) fn intact_after(
-    connection: &Connection,
-    path: &Path,
-    floor: u64,
-) -> Result<u64, SqliteError> {
-    let at = |error| SqliteError::at(path, error);
-    let mut batches = connection
-        .prepare("SELECT first, last, at, bytes, sum FROM batch WHERE first > ?1 ORDER BY first")
-        .map_err(at)?;
-    let mut records = connection
-        .prepare("SELECT rev, sum FROM log WHERE rev > ?1 ORDER BY rev")
-        .map_err(at)?;
-    let mut batches = batches.query([floor as i64]).map_err(at)?;
-    let mut records = records.query([floor as i64]).map_err(at)?;
-    let mut record: Option<(i64, i64)> = None;
-    let mut damaged = 0;
-    while let Some(row) = batches.next().map_err(at)? {
-        let read = || -> rusqlite::Result<[i64; 5]> {
-            Ok([
-                row.get(0)?,
-                row.get(1)?,
-                row.get(2)?,
-                row.get(3)?,
-                row.get(4)?,
-            ])
-        };
-        let [first, last, time, bytes, sum] = read().map_err(at)?;
-        let mut own = checksum::Batch::new();
-        let mut found = 0;
-        loop {
-            if record.is_none() {
-                record = match records.next().map_err(at)? {
-                    Some(row) => {
-                        let read = || Ok((row.get(0)?, row.get(1)?));
-                        Some(read().map_err(at)?)
-                    }
-                    None => None,
-                };
+/// What is known of the history.
+#[derive(Default)]
+pub(crate) struct History {
+    /// The revision after which every batch is as it was written, 0 if all of them are.
+    ///
+    /// What is older is given up as if it had been compacted: clients list again. The state itself is not in question
+    /// here, since every record has a checksum of its own.
+    pub(crate) intact_after: u64,
+    /// When it was written; batches of about the same time are one.
+    pub(crate) written: Vec<Written>,
+    /// The time of the last batch.
+    pub(crate) at: i64,
+}
+
+/// Batches of less than this are told of together, unless they are this far apart.
+const TOGETHER: u64 = 1 << 20;
+const APART: Duration = Duration::from_secs(1);
+
+impl History {
+    /// Reads the history above the floor.
+    pub(crate) fn read(
+        connection: &Connection,
+        path: &Path,
+        floor: u64,
+    ) -> Result<History, SqliteError> {
+        let at = |error| SqliteError::at(path, error);
+        let mut rows = connection
+            .prepare(
+                "SELECT rev, sum, size, at, bytes, batch_sum FROM log WHERE rev > ?1 ORDER BY rev",
+            )
+            .map_err(at)?;
+        let mut rows = rows.query([floor as i64]).map_err(at)?;
+        let mut history = History::default();
+        let mut sums = checksum::Batch::default();
+        // Revisions have no gaps above the floor.
+        let (mut found, mut rev, mut before) = (0, floor as i64, floor as i64);
+        while let Some(row) = rows.next().map_err(at)? {
+            let size: i64 = row.get(2).map_err(at)?;
+            rev = row.get(0).map_err(at)?;
+            sums.add(row.get(1).map_err(at)?);
+            found += 1;
+            if size == 0 {
+                continue;
             }
-            match record {
-                Some((rev, _)) if rev < first => record = None,
-                Some((rev, sum)) if rev <= last => {
-                    own.add(sum);
-                    found += 1;
-                    record = None;
-                }
-                _ => break,
+            let end = || Ok((row.get(3)?, row.get(4)?, row.get(5)?));
+            let (time, bytes, sum): (i64, i64, i64) = end().map_err(at)?;
+            let own = std::mem::take(&mut sums).finish(size, rev, time, bytes);
+            let (here, first) = (std::mem::take(&mut found), rev - size + 1);
+            if first > before + 1 {
+                return Err(gap(path, before + 1, first - 1));
             }
+            before = rev;
+            // Of a batch around the floor not all records need to be there.
+            if first <= floor as i64 && here <= size {
+                history.note(rev, time, bytes);
+                continue;
+            }
+            if here != size {
+                return Err(gap(path, first.min(rev - here + 1), rev));
+            }
+            if own != sum {
+                tracing::error!(first, last = rev, "history is damaged and given up");
+                history.intact_after = rev as u64;
+            }
+            history.note(rev, time, bytes);
         }
-        if own.finish(first, last, time, bytes) == sum {
-            continue;
+        match found {
+            0 => Ok(history),
+            // The end of the last batch is missing.
+            _ => Err(gap(path, rev - found + 1, rev + 1)),
         }
-        if found != last - first + 1 {
-            let path = path.to_owned();
-            return Err(SqliteError::Gap { path, first, last });
-        }
-        tracing::error!(first, last, "history is damaged and given up");
-        damaged = last as u64;
     }
-    Ok(damaged)
+
+    fn note(&mut self, rev: i64, time: i64, bytes: i64) {
+        self.at = self.at.max(time);
+        let next = Written {
+            last: rev as u64,
+            at: clock::time(time),
+            bytes: bytes.max(0) as u64,
+        };
+        match self.written.last_mut() {
+            Some(last)
+                if last.bytes + next.bytes < TOGETHER
+                    && next.at.duration_since(last.at).unwrap_or_default() < APART =>
+            {
+                // The time of the older one stays, or a busy hour would be one moment.
+                last.last = next.last;
+                last.bytes += next.bytes;
+            }
+            _ => self.written.push(next),
+        }
+    }
+}
+
+fn gap(path: &Path, first: i64, last: i64) -> SqliteError {
+    let path = path.to_owned();
+    SqliteError::Gap { path, first, last }
 }

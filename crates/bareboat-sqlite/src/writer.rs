@@ -59,10 +59,8 @@ impl Writer {
         path: &Path,
         checkpoints: Arc<Checkpoints>,
         options: &SqliteOptions,
+        at: i64,
     ) -> Result<Self, SqliteError> {
-        let at =
-            "SELECT coalesce(max(at), 0) FROM batch WHERE first = (SELECT max(first) FROM batch)";
-        let at = connection.query_row(at, [], |row| row.get(0))?;
         let place = Place::note(path).map_err(|source| SqliteError::Lock {
             path: path.to_owned(),
             source,
@@ -216,15 +214,13 @@ impl Writer {
 
     /// The rows of a batch; tells how much they add to the write-ahead log.
     fn insert(&mut self, batch: &[Record]) -> rusqlite::Result<u64> {
-        let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
-            return Ok(0);
-        };
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO log (rev, prev, resource, key, sum, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, value)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        let mut sum = checksum::Batch::new();
+        let mut sums = checksum::Batch::default();
         let mut bytes = 0;
-        for record in batch {
+        for (index, record) in batch.iter().enumerate() {
             let resource = match self.resources.get(&record.resource) {
                 Some(id) => *id,
                 None => {
@@ -246,27 +242,33 @@ impl Writer {
                 resource: &record.resource,
                 key: &record.key,
             };
-            let own = checksum::record(&header, value);
-            sum.add(own);
+            let sum = checksum::record(&header, value);
+            sums.add(sum);
             bytes += (record.key.len() + value.map_or(0, <[u8]>::len)) as u64;
+            let (size, end) = match index + 1 == batch.len() {
+                true => {
+                    self.at = self.at.max(clock::now_millis());
+                    let (size, bytes) = (batch.len() as i64, bytes as i64);
+                    let sums = std::mem::take(&mut sums);
+                    let sum = sums.finish(size, header.revision, self.at, bytes);
+                    (size, Some((self.at, bytes, sum)))
+                }
+                false => (0, None),
+            };
             insert.execute(params![
                 header.revision,
                 header.prev,
                 resource,
                 record.key,
-                own,
+                sum,
+                size,
+                end.map(|end| end.0),
+                end.map(|end| end.1),
+                end.map(|end| end.2),
                 value
             ])?;
         }
-        self.at = self.at.max(clock::now_millis());
-        let (first, last) = (first.revision as i64, last.revision as i64);
-        let sum = sum.finish(first, last, self.at, bytes as i64);
-        self.connection
-            .prepare_cached(
-                "INSERT INTO batch (first, last, at, bytes, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute([first, last, self.at, bytes as i64, sum])?;
-        Ok(bytes + 48 * batch.len() as u64)
+        Ok(bytes + 64 * batch.len() as u64)
     }
 
     /// A slice of compaction, with the reserve if there is no other space.

@@ -260,7 +260,7 @@ async fn a_lost_record_is_refused_and_a_damaged_batch_gives_up_its_history() {
         ),
         "{refused:?}"
     );
-    let (_folder, backend) = tampered("UPDATE batch SET at = at + 1 WHERE first = 3").await;
+    let (_folder, backend) = tampered("UPDATE log SET at = at + 1 WHERE rev = 3").await;
     let store = Store::open(Arc::new(backend.unwrap()), StoreOptions::default()).unwrap();
     assert_eq!((store.floor(), store.visible()), (3, 4));
     assert!(!store.has_damaged());
