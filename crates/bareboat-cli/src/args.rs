@@ -276,6 +276,30 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "N", env = "BAREBOAT_MAX_WRITES_IN_FLIGHT")]
     pub(crate) max_writes_in_flight: Option<usize>,
 
+    /// Keep at most this many connections open [default: as many as the limit of open files allows]
+    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_CONNECTIONS")]
+    pub(crate) max_connections: Option<usize>,
+
+    /// Of them, at most this many without credentials [default: a quarter, at most 1024]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "BAREBOAT_MAX_UNAUTHENTICATED_CONNECTIONS"
+    )]
+    pub(crate) max_unauthenticated_connections: Option<usize>,
+
+    /// At most this many connections without credentials from one address [default: 256]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "BAREBOAT_MAX_UNAUTHENTICATED_CONNECTIONS_PER_ADDRESS"
+    )]
+    pub(crate) max_unauthenticated_connections_per_address: Option<usize>,
+
+    /// Cut off clients that read nothing of what they are sent for this long [default: 1m]
+    #[arg(long, value_name = "DURATION", env = "BAREBOAT_STALLED_CLIENT_TIMEOUT")]
+    pub(crate) stalled_client_timeout: Option<String>,
+
     /// What to log: error, warn, info, debug, or per module [default: warn]
     #[arg(long, value_name = "FILTER", env = "BAREBOAT_LOG")]
     pub(crate) log: Option<String>,

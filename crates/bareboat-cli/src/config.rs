@@ -38,6 +38,10 @@ struct File {
     retain_bytes: Option<Value>,
     max_reads_in_flight: Option<usize>,
     max_writes_in_flight: Option<usize>,
+    max_connections: Option<usize>,
+    max_unauthenticated_connections: Option<usize>,
+    max_unauthenticated_connections_per_address: Option<usize>,
+    stalled_client_timeout: Option<String>,
     log: Option<String>,
     quiet: Option<bool>,
 }
@@ -61,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) retain_revisions: u64,
     pub(crate) retain_bytes: u64,
     pub(crate) max_in_flight: (usize, usize),
+    pub(crate) connections: Connections,
     pub(crate) log: String,
     pub(crate) quiet: bool,
 }
@@ -73,6 +78,15 @@ pub(crate) struct AccountConfig {
     pub(crate) signing_key: Option<PathBuf>,
     pub(crate) keys: Vec<PathBuf>,
     pub(crate) longest: Duration,
+}
+
+/// The settings about connections; what is not set is the server's choice.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Connections {
+    pub(crate) total: Option<usize>,
+    pub(crate) unauthenticated: Option<usize>,
+    pub(crate) unauthenticated_per_address: Option<usize>,
+    pub(crate) stalled_client_timeout: Option<Duration>,
 }
 
 impl Config {
@@ -120,6 +134,17 @@ impl Config {
                 "service-account-max-token-expiration",
                 longest.as_deref().unwrap_or("8760h"),
             )?,
+        };
+        let stalled = (flags.stalled_client_timeout).or(file.stalled_client_timeout);
+        let connections = Connections {
+            total: flags.max_connections.or(file.max_connections),
+            unauthenticated: (flags.max_unauthenticated_connections)
+                .or(file.max_unauthenticated_connections),
+            unauthenticated_per_address: (flags.max_unauthenticated_connections_per_address)
+                .or(file.max_unauthenticated_connections_per_address),
+            stalled_client_timeout: stalled
+                .map(|text| duration("stalled-client-timeout", &text))
+                .transpose()?,
         };
         // In the file it may be a number or a text.
         let retain_bytes = flags
@@ -193,6 +218,7 @@ impl Config {
                     .or(file.max_writes_in_flight)
                     .unwrap_or(200),
             ),
+            connections,
             log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
             quiet: flags.quiet.or(file.quiet).unwrap_or(false),
         })
@@ -264,7 +290,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("bareboat-config-{}", std::process::id()));
         std::fs::write(
             &dir,
-            "bind: 127.0.0.1:7000\nretainFor: 1h\nretainBytes: 64Mi\ninMemory: true\nprofile: bare\ndisableController: [pods]\n",
+            "bind: 127.0.0.1:7000\nretainFor: 1h\nretainBytes: 64Mi\nstalledClientTimeout: 90s\nmaxConnections: 500\ninMemory: true\nprofile: bare\ndisableController: [pods]\n",
         )
         .unwrap();
         let flags = ServeFlags {
@@ -277,6 +303,11 @@ mod tests {
         assert_eq!(config.bind.port(), 1);
         assert_eq!(config.retain_for, Duration::from_secs(3600));
         assert_eq!(config.retain_bytes, 64 << 20);
+        assert_eq!(
+            config.connections.stalled_client_timeout,
+            Some(Duration::from_secs(90))
+        );
+        assert_eq!(config.connections.total, Some(500));
         assert!(config.in_memory);
         assert_eq!(config.profile, Profile::Bare);
         assert_eq!(config.disabled, ["pods"]);

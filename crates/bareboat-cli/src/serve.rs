@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) fn run(flags: ServeFlags, started: Instant) -> Result<()> {
     let config = Config::assemble(flags)?;
     start_log(&config)?;
+    allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -30,6 +31,22 @@ pub(crate) fn run(flags: ServeFlags, started: Instant) -> Result<()> {
     // Whatever still hangs has had its time.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     outcome
+}
+
+/// Raises the limit of open files as far as the process may; every connection is one.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, most) {
+        tracing::debug!(%error, "the limit of open files cannot be raised");
+    }
 }
 
 fn start_log(config: &Config) -> Result<()> {
@@ -72,6 +89,19 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
             &certificates.front_proxy.1,
         )?)
         .max_in_flight(config.max_in_flight.0, config.max_in_flight.1);
+    let connections = &config.connections;
+    if let Some(total) = connections.total {
+        builder = builder.max_connections(total);
+    }
+    if let Some(total) = connections.unauthenticated {
+        builder = builder.max_unauthenticated_connections(total);
+    }
+    if let Some(each) = connections.unauthenticated_per_address {
+        builder = builder.max_unauthenticated_connections_per_address(each);
+    }
+    if let Some(limit) = connections.stalled_client_timeout {
+        builder = builder.stalled_client_timeout(limit);
+    }
     if let Some(clients) = tls.client_certificates() {
         builder = builder.authenticator(clients);
     }

@@ -6,11 +6,13 @@ mod anonymous;
 mod certificate;
 mod impersonate;
 mod tokens;
+mod websocket;
 
 pub use anonymous::Anonymous;
 pub use certificate::{ClientCertificates, user_of_certificate};
 pub(crate) use impersonate::impersonate;
 pub use tokens::{StaticTokens, TokenFileError, bearer};
+pub(crate) use websocket::{hide_bearer_protocol, subprotocols, wants_websocket, with_bearer};
 
 use bareboat_api::Str;
 use bareboat_api::admission::World;

@@ -8,6 +8,7 @@ mod admission;
 pub mod authn;
 pub mod authz;
 mod bell;
+mod connections;
 pub mod discovery;
 mod flow;
 pub mod kinds;

@@ -13,7 +13,7 @@ pub use builder::{BuildError, ServerBuilder};
 pub use health::Check;
 pub use listen::ListenError;
 pub use pages::Page;
-pub use serve::Door;
+use serve::Door;
 
 use crate::kinds::catalog::Catalog;
 use crate::reply::Response;

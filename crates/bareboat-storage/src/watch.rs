@@ -16,6 +16,9 @@ use crate::resource::Resource;
 pub(crate) mod index;
 mod replay;
 
+/// A batch out of the ring ends with the event that makes it this large, so that a client which does not read holds little.
+const BATCH_BYTES: usize = 16 << 10;
+
 /// What a watcher wants to see.
 #[derive(Clone, Debug)]
 pub struct WatchSpec {
@@ -247,13 +250,15 @@ impl Watcher {
                 return Look::Done(Poll::Ready(Err(WatchError::Lagged)));
             }
             let mut next = from;
+            let mut bytes = 0;
             for event in hub.ring.from(from).take(LOOK) {
-                if out.len() - before >= max {
+                if out.len() - before >= max || bytes >= BATCH_BYTES {
                     break;
                 }
                 next += 1;
                 if event.rev > self.after && self.spec.wants(event) {
                     self.after = event.rev;
+                    bytes += event.weight();
                     out.push(event.clone());
                 }
             }

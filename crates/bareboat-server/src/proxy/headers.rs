@@ -1,6 +1,7 @@
 //! Headers on their way out and back: what belongs to one connection only, what nobody but us may say, and who asks.
 
 use super::Passing;
+use crate::authn::hide_bearer_protocol;
 use bareboat_api::Status;
 use bareboat_api::kind::User;
 use http::header::{self, Entry};
@@ -22,8 +23,6 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
 ];
-/// How a token may hide among the protocols of a WebSocket.
-const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// Whether the client wants to make something else of its connection.
 pub(super) fn asks_to_upgrade(headers: &HeaderMap) -> bool {
@@ -143,23 +142,6 @@ fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
         .flat_map(|text| text.split(','))
         .map(str::trim)
         .filter(|token| !token.is_empty())
-}
-
-/// Takes tokens out of the protocols of a WebSocket.
-fn hide_bearer_protocol(headers: &mut HeaderMap) {
-    let name = header::SEC_WEBSOCKET_PROTOCOL;
-    let hides = |token: &&str| !token.starts_with(BEARER_PROTOCOL);
-    if tokens(headers, &name).all(|token| hides(&token)) {
-        return;
-    }
-    let kept: Vec<&str> = tokens(headers, &name).filter(hides).collect();
-    let kept = HeaderValue::try_from(kept.join(", "));
-    headers.remove(&name);
-    if let Ok(kept) = kept
-        && !kept.is_empty()
-    {
-        headers.insert(name, kept);
-    }
 }
 
 /// Where the request came from. What clients say about it themselves is dropped, but for the way it took before.

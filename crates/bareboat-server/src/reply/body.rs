@@ -15,7 +15,7 @@ pub struct Body(Inner);
 enum Inner {
     Empty,
     Full(Bytes),
-    Stream(Stream),
+    Stream { stream: Stream, held: usize },
 }
 
 impl Body {
@@ -33,7 +33,27 @@ impl Body {
     pub fn stream(
         body: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
     ) -> Body {
-        Body(Inner::Stream(Box::pin(body)))
+        Body::stream_holding(body, 0)
+    }
+
+    /// A body that comes bit by bit and holds so many bytes from the beginning.
+    pub(crate) fn stream_holding(
+        body: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
+        held: usize,
+    ) -> Body {
+        Body(Inner::Stream {
+            stream: Box::pin(body),
+            held,
+        })
+    }
+
+    /// How many bytes it holds before anything is asked of it.
+    pub(crate) fn held(&self) -> usize {
+        match &self.0 {
+            Inner::Empty => 0,
+            Inner::Full(bytes) => bytes.len(),
+            Inner::Stream { held, .. } => *held,
+        }
     }
 
     /// The bytes, where they are in one piece.
@@ -67,7 +87,7 @@ impl http_body::Body for Body {
                 *inner = Inner::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            Inner::Stream(stream) => stream.as_mut().poll_frame(cx),
+            Inner::Stream { stream, .. } => stream.as_mut().poll_frame(cx),
         }
     }
 
@@ -75,7 +95,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Inner::Empty => true,
             Inner::Full(bytes) => bytes.is_empty(),
-            Inner::Stream(stream) => stream.is_end_stream(),
+            Inner::Stream { stream, .. } => stream.is_end_stream(),
         }
     }
 
@@ -83,7 +103,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Inner::Empty => SizeHint::with_exact(0),
             Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Inner::Stream(stream) => stream.size_hint(),
+            Inner::Stream { stream, .. } => stream.size_hint(),
         }
     }
 }

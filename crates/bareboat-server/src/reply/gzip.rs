@@ -19,6 +19,9 @@ pub(crate) const THRESHOLD: usize = 128 * 1024;
 /// How much is compressed at a time.
 const PIECE: usize = 256 * 1024;
 
+/// What the tables of an encoder take while it works.
+const STATE: usize = 256 * 1024;
+
 /// Compresses a large answer if the client asked for it.
 ///
 /// A stream counts as large: whoever makes one has found it to be.
@@ -40,13 +43,15 @@ pub(crate) fn compress_if_wanted(
     head.headers
         .append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     head.headers.remove(header::CONTENT_LENGTH);
+    let held = body.held() + STATE;
     let inner: Stream = Box::pin(body);
-    let body = Body::stream(Gzip {
+    let compressed = Gzip {
         inner,
         rest: Bytes::new(),
         stage: Stage::Ready(GzEncoder::new(Vec::new(), Compression::new(1))),
         threads: threads.clone(),
-    });
+    };
+    let body = Body::stream_holding(compressed, held);
     http::Response::from_parts(head, body)
 }
 

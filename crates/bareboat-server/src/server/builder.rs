@@ -8,6 +8,7 @@ use super::state::{Ending, Limits, State, UnderWay};
 use crate::admission::Chain;
 use crate::authn::{Authenticator, FirstOf};
 use crate::authz::{Authorizer, MastersOnly};
+use crate::connections::{self, ConnectionLimits};
 use crate::flow::Flow;
 use crate::kinds::catalog::{Catalog, Serving};
 use crate::kinds::computed::Computed;
@@ -99,6 +100,7 @@ pub struct ServerBuilder {
     observers: Vec<(String, Arc<dyn Observer>)>,
     limits: Limits,
     inflight: (usize, usize),
+    connections: ConnectionLimits,
     version: Value,
 }
 
@@ -126,6 +128,7 @@ impl Default for ServerBuilder {
                 drain: Duration::from_secs(10),
             },
             inflight: (400, 200),
+            connections: ConnectionLimits::default(),
             version: version(),
         }
     }
@@ -301,6 +304,42 @@ impl ServerBuilder {
         self
     }
 
+    /// How many connections may be open; never more than the process may have files, less a reserve.
+    #[must_use]
+    pub fn max_connections(mut self, total: usize) -> Self {
+        self.connections.total = Some(total);
+        self
+    }
+
+    /// How many of them may be open before they have brought a request with credentials.
+    #[must_use]
+    pub fn max_unauthenticated_connections(mut self, total: usize) -> Self {
+        self.connections.unauthenticated = Some(total);
+        self
+    }
+
+    /// How many of those may come from one address.
+    #[must_use]
+    pub fn max_unauthenticated_connections_per_address(mut self, each: usize) -> Self {
+        self.connections.per_address = each.max(1);
+        self
+    }
+
+    /// How long a client may take nothing of what it is sent before it is cut off.
+    #[must_use]
+    pub fn stalled_client_timeout(mut self, limit: Duration) -> Self {
+        self.connections.stalled = limit;
+        self
+    }
+
+    /// How long a connection may be open without a request: before it has shown credentials, and afterwards.
+    #[must_use]
+    pub fn idle_connection_timeout(mut self, unauthenticated: Duration, known: Duration) -> Self {
+        self.connections.silent = unauthenticated;
+        self.connections.idle = known;
+        self
+    }
+
     /// How long an ordinary request may take.
     #[must_use]
     pub fn request_timeout(mut self, limit: Duration) -> Self {
@@ -384,6 +423,7 @@ impl ServerBuilder {
                 flow: Flow::new(self.inflight.0, self.inflight.1),
                 threads: Threads::new(),
                 proxy,
+                connections: Arc::new(connections::Connections::new(self.connections)),
                 metrics: Metrics::default(),
                 documents: Documents::new(sources),
                 health,

@@ -5,10 +5,14 @@ use super::serve::{self, Door};
 use super::state::{Ending, State};
 use crate::authn::{self, Peer};
 use crate::bell::Bell;
+use crate::connections::{Close, Line, Metered, Streaming};
+use crate::reply::{Body, Response};
 use crate::request::body::RequestBody;
 use crate::sockets::Socket;
 use crate::tls::Tls;
 use futures_util::FutureExt as _;
+use http::{HeaderValue, Method, StatusCode, header};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,18 +22,20 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 /// A handshake that takes longer is none.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A request whose head takes longer than this is none; hyper counts idle time of a kept connection, too.
 const HEAD: Duration = Duration::from_secs(90);
-/// A page of memory for reading heads is plenty; bodies get what they need.
-const READ_BUFFER: usize = 16 * 1024;
+/// The largest head of a request, as kube-apiserver has it; larger ones are answered with 431.
+const LARGEST_HEAD: usize = 1 << 20;
+/// The most headers a request may have; with more it is answered with 431, too.
+const MOST_HEADERS: usize = 1024;
 /// What one HTTP/2 stream may have in flight towards a slow client.
 const SEND_BUFFER: usize = 256 * 1024;
 
@@ -82,6 +88,8 @@ impl Server {
 
     fn accept_on(&self, listener: TcpListener, tls: Option<Tls>) -> std::io::Result<SocketAddr> {
         let bound = listener.local_addr()?;
+        let connections = self.state.connections.clone();
+        tokio::spawn(connections.look_after(self.state.ending().begun()));
         tokio::spawn(accept(self.state.clone(), listener, tls));
         Ok(bound)
     }
@@ -93,7 +101,18 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
         loop {
             match listener.accept().await {
                 Ok((stream, address)) => {
-                    tokio::spawn(connection(state.clone(), stream, address, tls.clone()));
+                    let Some(line) = state.connections.admit(address.ip()).await else {
+                        tracing::debug!(%address, "too many unauthenticated connections");
+                        continue;
+                    };
+                    let stream = Socket::of(stream, line.clone());
+                    tokio::spawn(connection(
+                        state.clone(),
+                        stream,
+                        address,
+                        tls.clone(),
+                        line,
+                    ));
                 }
                 Err(error) => {
                     // Out of file descriptors, mostly: wait for some to come back.
@@ -109,14 +128,23 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
     }
 }
 
-async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, tls: Option<Tls>) {
-    let stream = Socket::of(stream);
+async fn connection(
+    state: Arc<State>,
+    stream: Socket,
+    address: SocketAddr,
+    tls: Option<Tls>,
+    line: Arc<Line>,
+) {
     let Some(tls) = tls else {
         let peer = Peer::new(Vec::new(), Some(address), false);
-        return http(state, stream, peer, false).await;
+        return http(state, stream, peer, false, line).await;
     };
     let handshake = TlsAcceptor::from(tls.config.clone()).accept(stream);
-    let stream = match tokio::time::timeout(HANDSHAKE, handshake).await {
+    let handshake = tokio::select! {
+        done = tokio::time::timeout(HANDSHAKE, handshake) => done,
+        () = line.cut_off() => return,
+    };
+    let stream = match handshake {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%address, %error, "a TLS handshake failed");
@@ -137,6 +165,7 @@ async fn connection(state: Arc<State>, stream: TcpStream, address: SocketAddr, t
         stream,
         Peer::new(certificates, Some(address), true),
         http2,
+        line,
     )
     .await;
 }
@@ -146,22 +175,47 @@ async fn http(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
     http2: bool,
+    line: Arc<Line>,
 ) {
+    if http2 {
+        line.set_http2();
+    }
     let user = state
         .authn
         .of_connection(&peer)
         .map(|found| found.map(|user| Arc::new(authn::authenticated(user))));
-    let door = Arc::new(Door::Socket { peer, user });
     let ending = state.ending();
+    let door = Arc::new(Door::Socket {
+        peer,
+        user,
+        line: line.clone(),
+    });
+    let of_requests = line.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (state, door) = (state.clone(), door.clone());
+        let (state, door, line) = (state.clone(), door.clone(), of_requests.clone());
         // On the heap only while it runs: inside the connection its room would stay taken for as
         // long as a watch lives.
         Box::pin(async move {
+            let busy = line.begin();
+            // A client that leaves its answers unread gets no more of them.
+            line.room().await;
             if state.is_ending() {
-                return Ok::<_, Infallible>(serve::unavailable());
+                return Ok::<_, Infallible>(serve::unavailable().map(|it| Metered::new(it, busy)));
             }
-            Ok(serve::serve(state, &door, request.map(RequestBody::Socket)).await)
+            // HTTP/1 leaves bodies out of answers to HEAD by itself.
+            let bodiless = http2 && request.method() == Method::HEAD;
+            let mut response = serve::serve(state, &door, request.map(RequestBody::Socket)).await;
+            if bodiless {
+                response = without_body(response);
+            }
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                line.set_upgraded(response.extensions().get::<Streaming>().is_none());
+            }
+            if http2 && !line.is_known() {
+                // HTTP/2 gives a client many ways to cause work; they are for those who are known.
+                line.close(Close::Soon);
+            }
+            Ok(response.map(|body| Metered::new(body, busy)))
         })
     });
     let io = TokioIo::new(stream);
@@ -171,42 +225,76 @@ async fn http(
             .timer(TokioTimer::new())
             .max_concurrent_streams(250)
             .max_send_buf_size(SEND_BUFFER)
-            .max_header_list_size(64 * 1024)
+            .max_header_list_size(LARGEST_HEAD as u32)
             .keep_alive_interval(Some(Duration::from_secs(30)));
         let connection = builder.serve_connection(io, service);
-        until_done(pin!(connection), |it| it.graceful_shutdown(), ending).await
+        until_done(pin!(connection), |it| it.graceful_shutdown(), ending, &line).await
     } else {
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
-            .max_buf_size(READ_BUFFER)
+            .max_header_size(LARGEST_HEAD)
+            .max_headers(MOST_HEADERS)
+            .max_buf_size(LARGEST_HEAD + 4096)
             .half_close(false);
         let connection = builder.serve_connection(io, service).with_upgrades();
-        until_done(pin!(connection), |it| it.graceful_shutdown(), ending).await
+        let mut connection = pin!(connection);
+        let result = until_done(
+            connection.as_mut(),
+            |it| it.graceful_shutdown(),
+            ending,
+            &line,
+        )
+        .await;
+        if let Some(Err(error)) = &result
+            && error.is_parse_too_large()
+        {
+            line.set_linger();
+        }
+        result
     };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a connection ended badly");
+    match result {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::debug!(%error, "a connection ended badly"),
+        None => tracing::debug!("a connection was cut off"),
     }
 }
 
-/// Serves a connection to its end; once the server ends, it finishes what it has begun and takes nothing more.
+/// An answer with the head it would have had, and nothing else.
+fn without_body(mut response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    let headers = response.headers_mut();
+    if let Some(length) = length.filter(|_| !headers.contains_key(header::CONTENT_LENGTH)) {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
+}
+
+/// Serves a connection to its end, or until it is cut off. Once the server or the connection is to end, it finishes what
+/// it has begun and takes nothing more.
 ///
 /// It is pinned by the caller: handed over by value it would take its room twice.
 async fn until_done<C: Future>(
     mut connection: Pin<&mut C>,
     finish: impl Fn(Pin<&mut C>),
     ending: Ending,
-) -> C::Output {
+    line: &Line,
+) -> Option<C::Output> {
     let mut ending = pin!(ending.begun().fuse());
     let bell = Bell::new();
     poll_fn(|cx| {
-        if let Some(waker) = bell.rung(cx)
-            && (ending.as_mut().poll(&mut Context::from_waker(&waker))).is_ready()
-        {
-            finish(connection.as_mut());
+        if let Some(waker) = bell.rung(cx) {
+            let cx = &mut Context::from_waker(&waker);
+            let close = line.poll_close(cx);
+            if close == Poll::Ready(Close::Now) {
+                return Poll::Ready(None);
+            }
+            if ending.as_mut().poll(cx).is_ready() || close.is_ready() {
+                finish(connection.as_mut());
+            }
         }
-        connection.as_mut().poll(cx)
+        connection.as_mut().poll(cx).map(Some)
     })
     .await
 }

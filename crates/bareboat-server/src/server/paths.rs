@@ -110,6 +110,7 @@ fn plain(ask: &Ask, value: &Value) -> Response {
 
 fn metrics(state: &State) -> Response {
     let stats = state.store.stats();
+    let (open, unauthenticated, unread) = state.connections.counts();
     let text = state.metrics.print(&[
         (
             "bareboat_store_revision",
@@ -135,6 +136,21 @@ fn metrics(state: &State) -> Response {
             "bareboat_requests_under_way",
             "Requests being answered.",
             state.under_way.count() as f64,
+        ),
+        (
+            "bareboat_connections_open",
+            "Connections of clients.",
+            open as f64,
+        ),
+        (
+            "bareboat_connections_unauthenticated",
+            "Connections that have brought no request with credentials yet.",
+            unauthenticated as f64,
+        ),
+        (
+            "bareboat_unread_bytes",
+            "Bytes of answers that clients have not read, beyond the first 64 KiB of each connection.",
+            unread as f64,
         ),
     ]);
     reply::full(

@@ -3,6 +3,7 @@
 use super::paths;
 use super::state::State;
 use crate::authn::{self, BadCredentials, Evidence, Peer};
+use crate::connections::{Close, Line};
 use crate::flow::Unread;
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::{Ask, Came, Warnings};
@@ -19,13 +20,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// How a request came in.
-pub enum Door {
+pub(crate) enum Door {
     /// Over a connection, which may have proved who is at its other end.
     Socket {
         /// What the connection showed.
         peer: Peer,
         /// Who it belongs to, where certificates tell.
         user: Option<Result<Arc<User>, BadCredentials>>,
+        /// The connection among all others.
+        line: Arc<Line>,
     },
     /// From inside the process.
     InProcess(Arc<User>),
@@ -214,9 +217,9 @@ async fn authenticate(
     headers: &HeaderMap,
     info: &RequestInfo,
 ) -> Result<Arc<User>, Refusal> {
-    let (peer, connection) = match door {
+    let (peer, connection, line) = match door {
         Door::InProcess(user) | Door::Storage(user) => return Ok(user.clone()),
-        Door::Socket { peer, user } => (peer, user),
+        Door::Socket { peer, user, line } => (peer, user, line),
     };
     if let Some(Ok(user)) = connection {
         // A connection may outlive the certificate it was opened with.
@@ -224,23 +227,40 @@ async fn authenticate(
             tracing::info!(user = %user.name, "a client certificate has expired");
             return Err(Status::unauthorized().into());
         }
-        return Ok(user.clone());
+        return admit(line, user.clone(), info);
     }
+    let translated = match authn::with_bearer(headers) {
+        Ok(translated) => translated,
+        Err(bad) => return Err(unauthenticated(&bad)),
+    };
     let evidence = Evidence {
-        headers,
+        headers: translated.as_ref().unwrap_or(headers),
         peer,
         objects: state,
     };
     let found = state.authn.authenticate(&evidence).await;
     match found {
-        Ok(Some(user)) => Ok(Arc::new(authn::authenticated(user))),
+        Ok(Some(user)) => admit(line, Arc::new(authn::authenticated(user)), info),
         Ok(None) if paths::is_public(&info.path) => Ok(Arc::new(authn::anonymous())),
         Ok(None) => Err(Status::unauthorized().into()),
-        Err(BadCredentials(why)) => {
-            tracing::info!(%why, "a request was not authenticated");
-            Err(Status::unauthorized().into())
-        }
+        Err(bad) => Err(unauthenticated(&bad)),
     }
+}
+
+fn unauthenticated(BadCredentials(why): &BadCredentials) -> Refusal {
+    tracing::info!(%why, "a request was not authenticated");
+    Status::unauthorized().into()
+}
+
+/// Lets a connection in for good once it has shown who it belongs to, while there is room. Health is for everybody, and
+/// the anonymous stay what they are.
+fn admit(line: &Line, user: Arc<User>, info: &RequestInfo) -> Result<Arc<User>, Refusal> {
+    let is_anonymous = user.is_in("system:unauthenticated");
+    if line.is_known() || is_anonymous || line.know() || paths::is_public(&info.path) {
+        return Ok(user);
+    }
+    line.close(Close::Soon);
+    Err(Status::too_many_requests("Too many connections, please try again later.", 1).into())
 }
 
 async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Refusal> {
@@ -296,10 +316,13 @@ fn deadline(
 }
 
 /// Nothing behind this point needs to know how somebody proved who they are.
-fn without_credentials(headers: Arc<HeaderMap>) -> Arc<HeaderMap> {
+fn without_credentials(mut headers: Arc<HeaderMap>) -> Arc<HeaderMap> {
     let secret = |name: &str| {
         name == "authorization" || name.starts_with("x-remote-") || name.starts_with("impersonate-")
     };
+    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
+        authn::hide_bearer_protocol(Arc::make_mut(&mut headers));
+    }
     if !headers.keys().any(|name| secret(name.as_str())) {
         return headers;
     }

@@ -6,6 +6,7 @@ use super::pages::Page;
 use crate::admission::Chain;
 use crate::authn::FirstOf;
 use crate::authz::{self, Authorizer};
+use crate::connections::Connections;
 use crate::flow::Flow;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::served::parse_entry;
@@ -46,6 +47,7 @@ pub(crate) struct State {
     pub(crate) flow: Flow,
     pub(crate) threads: Threads,
     pub(crate) proxy: Proxy,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Documents,
     pub(crate) health: Health,

@@ -1,14 +1,16 @@
 //! GET of a collection: a snapshot, cut to a page, streamed from bytes that exist already.
 
 mod body;
+mod form;
 mod items;
+mod protobuf;
 mod token;
 
 use super::call::{Arity, Call};
-use super::freshness;
 use super::selection::Selection;
+use super::{freshness, present};
 use crate::kinds::served::damaged_list;
-use crate::reply::{self, Response};
+use crate::reply::Response;
 use crate::request::negotiate::{Agreed, Media, Transform};
 use crate::request::options::{ListOptions, VersionMatch};
 use crate::tables::{self, Include};
@@ -17,7 +19,7 @@ use bareboat_api::{Map, Status, Value};
 use bareboat_storage::{Entry, Snapshot, SnapshotError};
 use body::ListBody;
 use bytes::Bytes;
-use http::StatusCode;
+use form::{Form, Pretty, Yaml};
 use items::{Items, Source, Style};
 use std::sync::Arc;
 use token::Token;
@@ -33,12 +35,16 @@ pub(crate) struct ListMeta {
 impl ListMeta {
     /// A protobuf list of messages with this metadata.
     pub(crate) fn protobuf(&self, api_version: &str, kind: &str, items: &[Bytes]) -> Bytes {
-        let meta = bareboat_wire::encode::ListMeta {
+        self.with(|meta| crate::protobuf::list(api_version, kind, meta, items))
+    }
+
+    /// Hands out the metadata as protobuf wants it.
+    fn with<R>(&self, then: impl FnOnce(&bareboat_wire::encode::ListMeta<'_>) -> R) -> R {
+        then(&bareboat_wire::encode::ListMeta {
             resource_version: &self.resource_version.to_string(),
             continue_token: self.continue_token.as_deref().unwrap_or(""),
             remaining_item_count: self.remaining.map(|count| count as i64),
-        };
-        crate::protobuf::list(api_version, kind, &meta, items)
+        })
     }
 
     pub(crate) fn to_value(&self) -> Value {
@@ -78,30 +84,21 @@ pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
         Transform::Metadata { beta } => Style::Metadata { beta },
     };
     let items = Items::new(call.clone(), source, selection, style);
-    match (agreed.media, agreed.transform) {
-        (Media::Json, _) if !agreed.pretty => {
-            let body = ListBody::new(items, head(&call, agreed, &meta), b"]}");
-            body.respond(Media::Json.name()).await
-        }
+    let form = match (agreed.media, agreed.transform) {
         (Media::Protobuf, Transform::Metadata { .. }) => {
-            metadata_protobuf(&call, items, &meta, agreed).await
+            return protobuf::metadata(&call, items, &meta, agreed).await;
         }
-        (Media::Protobuf, _) => protobuf(&call, items, &meta).await,
-        _ => {
-            let mut text = head(&call, agreed, &meta);
-            let mut items = items;
-            while let Some(frame) = items.next_frame(usize::MAX).await? {
-                text.extend_from_slice(&frame);
-            }
-            text.extend_from_slice(b"]}");
-            work::maybe_large(text.len()).await;
-            Ok(reply::value(
-                StatusCode::OK,
-                agreed,
-                &super::present::reread(&text)?,
-            ))
-        }
-    }
+        (Media::Protobuf, _) => return protobuf::messages(&call, items, &meta).await,
+        (Media::Yaml, _) => Form::Yaml(Yaml::default()),
+        _ if agreed.pretty => Form::Pretty(Pretty::default()),
+        _ => Form::Compact,
+    };
+    let media = match agreed.media {
+        Media::Yaml => Media::Yaml,
+        _ => Media::Json,
+    };
+    let body = ListBody::of_text(items, head(&call, agreed, &meta), form);
+    body.respond(media.name()).await
 }
 
 /// Everything of a JSON list before its items.
@@ -130,41 +127,6 @@ fn head(call: &Call, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
         out.extend_from_slice(b",\"items\":[");
     }
     out
-}
-
-/// A protobuf list: its length stands before it, so the items are gathered first.
-async fn protobuf(call: &Call, mut items: Items, meta: &ListMeta) -> Result<Response, Status> {
-    let messages = items.collect().await?;
-    work::maybe_large(messages.iter().map(Bytes::len).sum()).await;
-    let api_version = call.served.api_version(call.version);
-    let list_kind = &call.served.kind.names.list_kind;
-    let bytes = meta.protobuf(api_version, list_kind, &messages);
-    Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
-}
-
-async fn metadata_protobuf(
-    call: &Call,
-    mut items: Items,
-    meta: &ListMeta,
-    agreed: Agreed,
-) -> Result<Response, Status> {
-    let beta = matches!(agreed.transform, Transform::Metadata { beta: true });
-    let message = call.messages().meta("PartialObjectMetadata");
-    let message = message.ok_or_else(|| Status::internal("no message for metadata"))?;
-    let mut messages = Vec::new();
-    let mut pace = Pace::new();
-    for json in items.collect().await? {
-        if pace.spend(json.len()) {
-            work::turn().await;
-        }
-        let value = super::present::reread(&json)?;
-        let raw = crate::protobuf::encode(message.get(), &value)?;
-        messages.push(raw.into());
-    }
-    work::maybe_large(messages.iter().map(Bytes::len).sum()).await;
-    let version = tables::meta_version(beta);
-    let bytes = meta.protobuf(version, "PartialObjectMetadataList", &messages);
-    Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
 }
 
 /// The state a list shows and where in it the page begins.

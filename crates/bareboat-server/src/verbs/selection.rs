@@ -7,6 +7,7 @@ use bareboat_api::{Object, Status, fields, labels};
 use bareboat_storage::{Entry, LabelSignature};
 
 /// Selectors, made ready for many objects of one kind and version.
+#[derive(Clone)]
 pub(crate) struct Selection {
     labels: Option<labels::Selector>,
     /// Terms about the name and the namespace, which the key answers.

@@ -3,6 +3,7 @@
 mod body;
 mod frame;
 mod start;
+mod websocket;
 
 use super::call::{Arity, Call};
 use super::selection::Selection;
@@ -17,6 +18,7 @@ use http::{HeaderValue, header};
 use start::Start;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use websocket::Upgrade;
 
 /// How long a watch lives when the client does not say: between these two.
 const SHORTEST: Duration = Duration::from_secs(1800);
@@ -33,6 +35,10 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
     let media = match agreed.transform {
         Transform::Table { .. } => Media::Json,
         _ => agreed.media,
+    };
+    let upgrade = match Upgrade::of(&call.ask) {
+        Ok(upgrade) => upgrade,
+        Err(refusal) => return Ok(*refusal),
     };
     let start = Start::choose(&call, &options, &selection).await;
     let frames = Frames {
@@ -57,6 +63,9 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         Instant::now() + lifetime,
         call.state.ending(),
     );
+    if let Some(upgrade) = upgrade {
+        return Ok(upgrade.respond(body, media));
+    }
     let mut response = http::Response::new(Body::stream(body));
     let content_type = match media {
         Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",

@@ -78,7 +78,7 @@ async fn every_verb_of_every_resource_needs_credentials_and_permission() {
         "discovery tells of {} verbs only",
         everything.len()
     );
-    let mut connection = Connection::http2(&server, As::Nobody).await;
+    let mut connection = Connection::http1(&server, As::Nobody).await;
     for (method, path, verb) in everything {
         let answer = connection.send(method, &path, &[], "").await;
         let (code, reason, message) = answer.status();
@@ -151,7 +151,7 @@ async fn nobody_learns_what_exists() {
 #[tokio::test]
 async fn health_and_version_are_for_everybody() {
     let server = guarded().await;
-    let mut connection = Connection::http2(&server, As::Nobody).await;
+    let mut connection = Connection::http1(&server, As::Nobody).await;
     for path in ["/healthz", "/livez", "/readyz", "/livez/ping"] {
         let answer = connection.send("GET", path, &[], "").await.expect(200);
         assert_eq!(answer.text(), "ok", "{path}");
@@ -175,7 +175,7 @@ async fn health_and_version_are_for_everybody() {
 #[tokio::test]
 async fn bad_credentials_are_no_credentials() {
     let server = guarded().await;
-    let mut connection = Connection::http2(&server, As::Nobody).await;
+    let mut connection = Connection::http1(&server, As::Nobody).await;
     for header in [
         "Bearer wrong",
         "Bearer ",

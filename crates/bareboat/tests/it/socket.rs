@@ -27,6 +27,15 @@ pub(crate) async fn tls(server: &TestServer, who: As, protocol: &str) -> TlsStre
     connect(server, shown, protocol).await
 }
 
+/// A TLS connection that speaks the given protocol, of a client whose kernel keeps little for it.
+pub(crate) async fn narrow(server: &TestServer, who: As, protocol: &str) -> TlsStream<TcpStream> {
+    let shown = (who == As::Admin).then(|| server.admin_certificate());
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    let stream = socket.connect(server.address()).await.unwrap();
+    encrypt(server, shown, protocol, stream).await
+}
+
 /// A TLS connection for HTTP/1.1 that shows some certificate.
 pub(crate) async fn with_certificate(
     server: &TestServer,
@@ -39,6 +48,16 @@ async fn connect(
     server: &TestServer,
     shown: Option<(&str, &str)>,
     protocol: &str,
+) -> TlsStream<TcpStream> {
+    let stream = TcpStream::connect(server.address()).await.unwrap();
+    encrypt(server, shown, protocol, stream).await
+}
+
+async fn encrypt(
+    server: &TestServer,
+    shown: Option<(&str, &str)>,
+    protocol: &str,
+    stream: TcpStream,
 ) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     for certificate in rustls_pemfile::certs(&mut server.ca().as_bytes()) {
@@ -62,7 +81,6 @@ async fn connect(
         }
     };
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    let stream = TcpStream::connect(server.address()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     TlsConnector::from(Arc::new(config))
         .connect(name, stream)
@@ -88,10 +106,19 @@ impl Connection {
     }
 
     pub(crate) async fn http2(server: &TestServer, who: As) -> Connection {
-        let io = TokioIo::new(tls(server, who, "h2").await);
-        let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
-        tokio::spawn(connection);
-        Connection::Two(sender)
+        Connection::over_http2(tls(server, who, "h2").await).await.0
+    }
+
+    /// The connection, and what ends when it does.
+    pub(crate) async fn over_http2(
+        stream: TlsStream<TcpStream>,
+    ) -> (Connection, tokio::task::JoinHandle<hyper::Result<()>>) {
+        let io = TokioIo::new(stream);
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        // What this client accepts is not what is tested.
+        builder.max_header_list_size(8 << 20);
+        let (sender, connection) = builder.handshake(io).await.unwrap();
+        (Connection::Two(sender), tokio::spawn(connection))
     }
 
     /// Sends a request and gives the answer before its body is read.

@@ -1,10 +1,13 @@
 //! The body of a list: frames made as the client takes them, so that memory does not grow with the list.
 
+use super::form::Form;
 use super::items::Items;
 use crate::reply::{self, Body, Response};
 use crate::request::body::BodyError;
+use crate::work;
 use bareboat_api::Status;
 use bareboat_api::kind::BoxFuture;
+use bareboat_wire::proto;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body::Frame;
@@ -24,26 +27,97 @@ const WHOLE: usize = 128 * 1024;
 pub(super) struct ListBody {
     items: Items,
     head: Vec<u8>,
-    tail: &'static [u8],
+    pieces: Pieces,
+}
+
+/// What a list is made of.
+enum Pieces {
+    /// JSON, or what is made from it.
+    Text(Form),
+    /// Protobuf messages; so many bytes of them are still to come.
+    Messages { left: usize },
 }
 
 impl ListBody {
-    pub(super) fn new(items: Items, head: Vec<u8>, tail: &'static [u8]) -> ListBody {
-        ListBody { items, head, tail }
+    /// A list in JSON, or in a form that is made from it.
+    pub(super) fn of_text(items: Items, head: Vec<u8>, form: Form) -> ListBody {
+        let pieces = Pieces::Text(form);
+        ListBody {
+            items,
+            head,
+            pieces,
+        }
+    }
+
+    /// A list of protobuf messages, which take `size` bytes as items of the list.
+    pub(super) fn of_messages(items: Items, head: Vec<u8>, size: usize) -> ListBody {
+        let pieces = Pieces::Messages { left: size };
+        ListBody {
+            items,
+            head,
+            pieces,
+        }
+    }
+
+    /// What comes before the items.
+    fn take_head(&mut self) -> Result<Bytes, Status> {
+        let head = std::mem::take(&mut self.head);
+        match &mut self.pieces {
+            Pieces::Text(form) => form.head(head),
+            Pieces::Messages { .. } => Ok(head.into()),
+        }
+    }
+
+    /// The next items; nothing at the end.
+    async fn next_frame(&mut self) -> Result<Option<Bytes>, Status> {
+        match &mut self.pieces {
+            Pieces::Text(form) => match self.items.next_frame(FRAME).await? {
+                Some(frame) => {
+                    work::maybe_large(form.effort(frame.len())).await;
+                    form.items(frame).map(Some)
+                }
+                None => Ok(None),
+            },
+            Pieces::Messages { left } => {
+                let changed = || Status::internal("a list changed while it was sent");
+                let Some(messages) = self.items.next_messages(FRAME).await? else {
+                    return match left {
+                        0 => Ok(None),
+                        _ => Err(changed()),
+                    };
+                };
+                let sizes = messages.iter().map(|one| proto::list_item_len(one.len()));
+                let size = sizes.sum();
+                *left = left.checked_sub(size).ok_or_else(changed)?;
+                let mut out = Vec::with_capacity(size);
+                for message in &messages {
+                    proto::write_list_item(message, &mut out);
+                }
+                Ok(Some(out.into()))
+            }
+        }
+    }
+
+    /// What comes after the items.
+    fn tail(&mut self) -> Bytes {
+        match &mut self.pieces {
+            Pieces::Text(form) => form.tail(b"]}"),
+            Pieces::Messages { .. } => Bytes::from_static(proto::LIST_TAIL),
+        }
     }
 
     /// Begins the answer. Whatever fails in the first frames still becomes a Status.
     pub(super) async fn respond(mut self, content_type: &'static str) -> Result<Response, Status> {
-        let mut first = VecDeque::from([Bytes::from(std::mem::take(&mut self.head))]);
+        let mut first = VecDeque::from([self.take_head()?]);
         let mut size = 0;
         while size < WHOLE {
-            match self.items.next_frame(FRAME).await? {
+            match self.next_frame().await? {
                 Some(frame) => {
                     size += frame.len();
                     first.push_back(frame);
                 }
                 None => {
-                    first.push_back(Bytes::from_static(self.tail));
+                    first.push_back(self.tail());
                     let whole = first.iter().fold(BytesMut::new(), |mut whole, frame| {
                         whole.extend_from_slice(frame);
                         whole
@@ -54,7 +128,7 @@ impl ListBody {
         }
         let deadline = self.items.deadline();
         let stream = Stream::new(first, self.step(), deadline);
-        let mut response = http::Response::new(Body::stream(stream));
+        let mut response = http::Response::new(Body::stream_holding(stream, size));
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -65,9 +139,9 @@ impl ListBody {
     fn step(mut self) -> Step {
         let threads = self.items.threads().clone();
         let step: Step = Box::pin(async move {
-            match self.items.next_frame(FRAME).await {
+            match self.next_frame().await {
                 Ok(Some(frame)) => Ok((frame, Some(self))),
-                Ok(None) => Ok((Bytes::from_static(self.tail), None)),
+                Ok(None) => Ok((self.tail(), None)),
                 // Half of the list is out: the connection breaks off, so nobody takes it for whole.
                 Err(status) => Err(status.into()),
             }

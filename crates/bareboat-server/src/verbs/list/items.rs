@@ -1,5 +1,7 @@
 //! The items of a list, one frame of bytes at a time.
 
+mod messages;
+
 use crate::kinds::served::Served;
 use crate::request::negotiate::Media;
 use crate::tables::{self, Include};
@@ -106,31 +108,19 @@ impl Items {
         }
     }
 
-    /// All items apart, as protobuf messages or as JSON of their metadata.
+    /// All items apart, as JSON.
     pub(super) async fn collect(&mut self) -> Result<Vec<Bytes>, Status> {
         let mut all = Vec::new();
         while let Some(batch) = self.next_batch(usize::MAX).await {
-            match self.style {
-                Style::Message => {
-                    let chosen = self.choose(batch).await?;
-                    all.extend(
-                        self.served()
-                            .render_all(&chosen, self.call.version, Media::Protobuf)
-                            .await?,
-                    );
+            for entry in batch {
+                if self.pace.spend(entry.json().len()) {
+                    work::turn().await;
                 }
-                _ => {
-                    for entry in batch {
-                        if self.pace.spend(entry.json().len()) {
-                            work::turn().await;
-                        }
-                        let mut out = Vec::new();
-                        self.written = false;
-                        self.write(vec![entry], &mut out).await?;
-                        if !out.is_empty() {
-                            all.push(out.into());
-                        }
-                    }
+                let mut out = Vec::new();
+                self.written = false;
+                self.write(vec![entry], &mut out).await?;
+                if !out.is_empty() {
+                    all.push(out.into());
                 }
             }
         }

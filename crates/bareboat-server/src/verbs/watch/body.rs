@@ -13,6 +13,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_storage::{Event, Snapshot, WatchError, Watcher};
 use bytes::{Bytes, BytesMut};
 use http_body::Frame;
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -45,6 +46,8 @@ pub(super) struct WatchBody {
 enum Stage {
     /// Telling the state.
     Initial(Box<Initial>),
+    /// Sending what was made at once, before going on.
+    Queued(Box<Queued>),
     /// Making a frame that must wait for a converter.
     Rendering(BoxFuture<'static, Rendered>),
     /// Waiting for events.
@@ -62,11 +65,49 @@ struct Initial {
     watcher: Watcher,
 }
 
-/// What came of a rendering: bytes, and how to go on.
+struct Queued {
+    frames: VecDeque<Bytes>,
+    next: Stage,
+}
+
+/// What came of a rendering: frames, and how to go on.
 struct Rendered {
-    bytes: Bytes,
+    frames: VecDeque<Bytes>,
     next: Stage,
     columns_told: bool,
+}
+
+/// Events on their way into frames: small ones share a frame, a large one is a frame of its own and is not copied.
+#[derive(Default)]
+struct Coalesced {
+    done: VecDeque<Bytes>,
+    open: BytesMut,
+    size: usize,
+}
+
+impl Coalesced {
+    fn push(&mut self, event: Bytes) {
+        self.size += event.len();
+        if self.open.len() + event.len() > FRAME {
+            self.close();
+        }
+        if event.len() >= FRAME {
+            self.done.push_back(event);
+        } else {
+            self.open.extend_from_slice(&event);
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.done.push_back(std::mem::take(&mut self.open).freeze());
+        }
+    }
+
+    fn finish(mut self) -> VecDeque<Bytes> {
+        self.close();
+        self.done
+    }
 }
 
 impl WatchBody {
@@ -172,9 +213,14 @@ impl WatchBody {
                 Poll::Ready(Err(error)) => return Poll::Ready(self.give_up(error)),
             }
             match quick_frames(&self.frames, &due) {
-                Some(Some(bytes)) => return Poll::Ready(Some(bytes)),
-                Some(None) => due.clear(),
-                None => break,
+                Made::One(bytes) => return Poll::Ready(Some(bytes)),
+                Made::Several(frames) => {
+                    let next = std::mem::replace(&mut self.stage, Stage::Ended);
+                    self.stage = Stage::Queued(Box::new(Queued { frames, next }));
+                    return Poll::Ready(Some(Bytes::new()));
+                }
+                Made::Nothing => due.clear(),
+                Made::Later => break,
             }
         }
         if let Stage::Live(watcher) = std::mem::replace(&mut self.stage, Stage::Ended) {
@@ -205,24 +251,41 @@ impl Frames {
     }
 }
 
-/// All events as bytes, if none must be converted; nothing inside when none concerns this client.
-fn quick_frames(frames: &Frames, due: &[Arc<Event>]) -> Option<Option<Bytes>> {
+/// What came of making frames without waiting.
+enum Made {
+    /// One frame.
+    One(Bytes),
+    /// Several frames.
+    Several(VecDeque<Bytes>),
+    /// No event concerns this client.
+    Nothing,
+    /// Something must be converted.
+    Later,
+}
+
+/// All events as frames, if none must be converted.
+fn quick_frames(frames: &Frames, due: &[Arc<Event>]) -> Made {
     if let [event] = due {
         return match frames.quick(event) {
-            Quick::Bytes(bytes) => Some(Some(bytes)),
-            Quick::Nothing => Some(None),
-            Quick::Later => None,
+            Quick::Bytes(bytes) => Made::One(bytes),
+            Quick::Nothing => Made::Nothing,
+            Quick::Later => Made::Later,
         };
     }
-    let mut out = BytesMut::new();
+    let mut out = Coalesced::default();
     for event in due {
         match frames.quick(event) {
-            Quick::Bytes(bytes) => out.extend_from_slice(&bytes),
+            Quick::Bytes(bytes) => out.push(bytes),
             Quick::Nothing => {}
-            Quick::Later => return None,
+            Quick::Later => return Made::Later,
         }
     }
-    Some((!out.is_empty()).then(|| out.freeze()))
+    let mut frames = out.finish();
+    match frames.len() {
+        0 => Made::Nothing,
+        1 => Made::One(frames.pop_front().unwrap_or_default()),
+        _ => Made::Several(frames),
+    }
 }
 
 async fn slow_frames(
@@ -231,7 +294,7 @@ async fn slow_frames(
     mut with_columns: bool,
     watcher: Watcher,
 ) -> Rendered {
-    let mut out = BytesMut::new();
+    let mut out = Coalesced::default();
     let mut pace = Pace::new();
     for event in due {
         if pace.spend(event.entry.json().len()) {
@@ -240,7 +303,7 @@ async fn slow_frames(
         match frames.slow(&event, with_columns).await {
             Ok(Some(bytes)) => {
                 with_columns = false;
-                out.extend_from_slice(&bytes);
+                out.push(bytes);
             }
             Ok(None) => {}
             // An event that cannot be shown must not be passed over: the client would be wrong forever.
@@ -248,7 +311,7 @@ async fn slow_frames(
         }
     }
     Rendered {
-        bytes: out.freeze(),
+        frames: out.finish(),
         next: Stage::Live(watcher),
         columns_told: !with_columns,
     }
@@ -259,7 +322,7 @@ async fn initial_frames(
     mut initial: Box<Initial>,
     mut with_columns: bool,
 ) -> Rendered {
-    let mut out = BytesMut::new();
+    let mut out = Coalesced::default();
     let mut pace = Pace::new();
     loop {
         let after = initial.after.take();
@@ -276,47 +339,48 @@ async fn initial_frames(
         if pace.spend(batch.len() * work::STEP) {
             work::turn().await;
         }
-        for entry in batch
-            .iter()
-            .filter(|entry| frames.selection.matches_entry(entry))
-        {
-            if pace.spend(frames.effort(entry)) {
-                work::turn().await;
-            }
-            match frames.initial(entry, with_columns).await {
-                Ok(Some(bytes)) => {
-                    with_columns = false;
-                    out.extend_from_slice(&bytes);
+        for entry in batch {
+            if frames.selection.matches_entry(&entry) {
+                if pace.spend(frames.effort(&entry)) {
+                    work::turn().await;
                 }
-                Ok(None) => {}
-                Err(status) => return failed(&frames, out, &status),
+                match frames.initial(&entry, with_columns).await {
+                    Ok(Some(bytes)) => {
+                        with_columns = false;
+                        out.push(bytes);
+                    }
+                    Ok(None) => {}
+                    Err(status) => return failed(&frames, out, &status),
+                }
             }
-        }
-        if out.len() >= FRAME {
-            return Rendered {
-                bytes: out.freeze(),
-                next: Stage::Initial(initial),
-                columns_told: !with_columns,
-            };
+            // A client that does not read holds no more than this, however large the objects are.
+            if out.size >= FRAME {
+                initial.after = Some(entry.key().to_owned());
+                return Rendered {
+                    frames: out.finish(),
+                    next: Stage::Initial(initial),
+                    columns_told: !with_columns,
+                };
+            }
         }
     }
     if initial.announce_end {
         match frames.bookmark(initial.snapshot.revision(), true) {
-            Ok(bytes) => out.extend_from_slice(&bytes),
+            Ok(bytes) => out.push(bytes),
             Err(status) => return failed(&frames, out, &status),
         }
     }
     Rendered {
-        bytes: out.freeze(),
+        frames: out.finish(),
         next: Stage::Live(initial.watcher),
         columns_told: !with_columns,
     }
 }
 
-fn failed(frames: &Frames, mut out: BytesMut, status: &Status) -> Rendered {
-    out.extend_from_slice(&frames.error(status));
+fn failed(frames: &Frames, mut out: Coalesced, status: &Status) -> Rendered {
+    out.push(frames.error(status));
     Rendered {
-        bytes: out.freeze(),
+        frames: out.finish(),
         next: Stage::Ended,
         columns_told: true,
     }
@@ -349,15 +413,22 @@ impl http_body::Body for WatchBody {
                     }
                     continue;
                 }
+                Stage::Queued(queued) => {
+                    let bytes = queued.frames.pop_front();
+                    if queued.frames.is_empty() {
+                        this.stage = std::mem::replace(&mut queued.next, Stage::Ended);
+                    }
+                    Some(bytes.unwrap_or_default())
+                }
                 Stage::Rendering(rendering) => match rendering.as_mut().poll(cx) {
                     Poll::Ready(Rendered {
-                        bytes,
+                        frames,
                         next,
                         columns_told,
                     }) => {
-                        this.stage = next;
                         this.columns_told = columns_told;
-                        Some(bytes)
+                        this.stage = Stage::Queued(Box::new(Queued { frames, next }));
+                        continue;
                     }
                     Poll::Pending => match this.poll_clock(cx) {
                         Poll::Ready(None) => None,

@@ -1,0 +1,242 @@
+//! The connections that are open: how many there may be, whose they are, and which of them have to end.
+//!
+//! Connections that have not yet brought an authenticated request are *unauthenticated*. They have a limit of their own, in
+//! all and per address, and the oldest of them make room for new ones: however many sockets somebody opens in silence,
+//! health checks and clients with credentials get in.
+
+mod body;
+mod line;
+mod warden;
+
+pub(crate) use body::Metered;
+pub(crate) use line::{Close, Line};
+
+use line::Stage;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// File descriptors that are left for the store, for calls to other servers and for connections on their way out.
+const RESERVED_FILES: usize = 128;
+/// A connection that has said nothing for so long makes room for another.
+const SILENCE: Duration = Duration::from_millis(250);
+/// A connection that has said something, but shown no credentials for so long, makes room for another.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How often it is looked again whether one of them may go.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// What connections may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionLimits {
+    /// How many may be open; as many as the process may have files, if nothing is said.
+    pub(crate) total: Option<usize>,
+    /// How many of them may be unauthenticated; a quarter of all, but not more than 1,024, if nothing is said.
+    pub(crate) unauthenticated: Option<usize>,
+    /// How many unauthenticated ones may come from one address; twice as many while all of them are busy.
+    pub(crate) per_address: usize,
+    /// A client that takes nothing of what it is sent for so long is cut off.
+    pub(crate) stalled: Duration,
+    /// An unauthenticated connection without a request ends after so long.
+    pub(crate) silent: Duration,
+    /// An HTTP/2 connection without a request ends after so long, as a kept HTTP/1 connection does.
+    pub(crate) idle: Duration,
+    /// How many bytes of answers may be unread in all, beside the small share of each connection.
+    pub(crate) unread: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        ConnectionLimits {
+            total: None,
+            unauthenticated: None,
+            per_address: 256,
+            stalled: Duration::from_secs(60),
+            silent: Duration::from_secs(30),
+            idle: Duration::from_secs(90),
+            unread: 64 << 20,
+        }
+    }
+}
+
+/// Marks an answer after which the connection carries a stream of ours instead of HTTP, and no tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streaming;
+
+/// All connections of a server.
+pub(crate) struct Connections {
+    limits: ConnectionLimits,
+    /// How many authenticated ones there may be.
+    known: usize,
+    /// How many others.
+    unknown: usize,
+    begun: Instant,
+    table: Mutex<Table>,
+    /// Rings when an unauthenticated connection ended or was authenticated.
+    freed: Notify,
+    /// Rings when there is a connection to look after.
+    arrived: Notify,
+    watched: AtomicBool,
+    /// Unread bytes beyond the share that every connection has.
+    unread: AtomicUsize,
+    /// Bytes of heads that unauthenticated connections have sent and not finished.
+    heads: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    /// The oldest first.
+    unknown: BTreeMap<u64, Arc<Line>>,
+    per_address: HashMap<IpAddr, usize>,
+    known: HashMap<u64, Arc<Line>>,
+}
+
+impl Connections {
+    /// No connections yet; the limits are fitted to the number of files the process may open.
+    pub(crate) fn new(limits: ConnectionLimits) -> Connections {
+        let possible = open_files().saturating_sub(RESERVED_FILES).max(16);
+        let wanted = limits.total.unwrap_or(possible);
+        if wanted > possible {
+            tracing::warn!(
+                wanted,
+                possible,
+                "the limit of open files does not allow so many connections"
+            );
+        }
+        let total = wanted.min(possible).max(2);
+        let unknown = limits.unauthenticated.unwrap_or((total / 4).min(1024));
+        let unknown = unknown.clamp(1, total - 1);
+        Connections {
+            limits,
+            known: total - unknown,
+            unknown,
+            begun: Instant::now(),
+            table: Mutex::default(),
+            freed: Notify::new(),
+            arrived: Notify::new(),
+            watched: AtomicBool::new(false),
+            unread: AtomicUsize::new(0),
+            heads: AtomicUsize::new(0),
+        }
+    }
+
+    /// A place for a new connection; it waits while all places are taken by clients that are just showing who they are.
+    /// Nothing if too many such clients come from this address.
+    pub(crate) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Arc<Line>> {
+        let address = address.to_canonical();
+        loop {
+            {
+                let mut table = self.table.lock();
+                let siblings = table.per_address.get(&address).copied().unwrap_or(0);
+                if siblings >= self.limits.per_address {
+                    match table.oldest(|line| line.address == address) {
+                        Some(victim) => table.end(&victim),
+                        // Many clients of one network may be in the middle of their handshakes.
+                        None if siblings < 2 * self.limits.per_address => {}
+                        None => return None,
+                    }
+                }
+                if table.unknown.len() >= self.unknown
+                    && let Some(victim) = table.oldest(|_| true)
+                {
+                    table.end(&victim);
+                }
+                if table.unknown.len() < self.unknown {
+                    return Some(self.enter(&mut table, address));
+                }
+            }
+            let _ = tokio::time::timeout(RETRY, self.freed.notified()).await;
+        }
+    }
+
+    fn enter(self: &Arc<Self>, table: &mut Table, address: IpAddr) -> Arc<Line> {
+        let id = table.next;
+        table.next += 1;
+        let line = Arc::new(Line::new(id, address, self.clone()));
+        table.unknown.insert(id, line.clone());
+        *table.per_address.entry(address).or_default() += 1;
+        self.arrived.notify_one();
+        line
+    }
+
+    /// Counts a connection among the authenticated; no if there are too many of them.
+    fn know(&self, line: &Line) -> bool {
+        let mut table = self.table.lock();
+        if table.known.len() >= self.known {
+            return false;
+        }
+        if let Some(line) = table.forget_unknown(line) {
+            table.known.insert(line.id, line);
+        }
+        drop(table);
+        self.freed.notify_one();
+        true
+    }
+
+    /// The connection is closed.
+    fn leave(&self, line: &Line) {
+        let mut table = self.table.lock();
+        let gone = table.forget_unknown(line);
+        if gone.is_none() {
+            table.known.remove(&line.id);
+        }
+        drop(table);
+        if gone.is_some() {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Milliseconds since the beginning, never 0.
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64 + 1
+    }
+
+    /// How many connections are open, how many of them unauthenticated, and how many bytes are unread beyond their shares.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let table = self.table.lock();
+        let unknown = table.unknown.len();
+        let unread = self.unread.load(Ordering::Relaxed);
+        (table.known.len() + unknown, unknown, unread)
+    }
+}
+
+impl Table {
+    /// The connection that has to make room: the oldest silent one, or else the oldest that has taken its time.
+    fn oldest(&self, may_go: impl Fn(&Line) -> bool) -> Option<Arc<Line>> {
+        let mut candidates = self.unknown.values().filter(|line| may_go(line));
+        let silent = |line: &&Arc<Line>| line.stage() == Stage::Silent && line.age() >= SILENCE;
+        let slow = |line: &&Arc<Line>| line.age() >= PATIENCE;
+        let victim = candidates.clone().find(silent);
+        victim.or_else(|| candidates.find(slow)).cloned()
+    }
+
+    fn end(&mut self, line: &Arc<Line>) {
+        self.forget_unknown(line);
+        line.close(Close::Now);
+    }
+
+    fn forget_unknown(&mut self, line: &Line) -> Option<Arc<Line>> {
+        let found = self.unknown.remove(&line.id)?;
+        if let Some(count) = self.per_address.get_mut(&line.address) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_address.remove(&line.address);
+            }
+        }
+        Some(found)
+    }
+}
+
+/// How many files the process may have open.
+fn open_files() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let count = limit.current.unwrap_or(1 << 20).min(1 << 20);
+    usize::try_from(count).unwrap_or(1 << 20)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Clients that do not read: what they hold is bounded, nobody else waits for them, and they are cut off.
+
+use crate::socket::{As, Connection, narrow};
+use crate::support::*;
+use bareboat_testing::TestServer;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+const PATIENCE: Duration = Duration::from_secs(4);
+const NEVER: Duration = Duration::from_secs(3600);
+const OBJECT: usize = 600 << 10;
+
+async fn server(stalled: Duration) -> TestServer {
+    TestServer::builder()
+        .with(move |builder| builder.stalled_client_timeout(stalled))
+        .listening()
+        .start()
+        .await
+}
+
+/// Fills the server with objects that no kernel buffer holds.
+async fn fill(server: &TestServer, count: usize) {
+    let text = "x".repeat(OBJECT);
+    for number in 0..count {
+        let mut map = config_map(&format!("large-{number:03}"));
+        map["data"] = json!({"text": text});
+        server.post(MAPS, &map).await.expect(201);
+    }
+}
+
+/// What the server says of itself.
+async fn metric(server: &TestServer, name: &str) -> f64 {
+    let page = server.get("/metrics").await.expect(200).text();
+    let line = page.lines().find(|line| line.starts_with(name)).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+async fn until(server: &TestServer, name: &str, holds: impl Fn(f64) -> bool) {
+    soon(async {
+        while !holds(metric(server, name).await) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// Asks on a connection of its own and reads nothing but the first bytes.
+async fn ask(server: &TestServer, path: &str, accept: &str) -> impl Sized + use<> {
+    let mut stream = narrow(server, As::Admin, "http/1.1").await;
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    soon(stream.read_exact(&mut first)).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_lists_in_any_form_hold_little_and_are_cut_off() {
+    let server = server(PATIENCE).await;
+    fill(&server, 30).await;
+    let mut unread = Vec::new();
+    for _ in 0..5 {
+        for (path, accept) in [
+            (MAPS.to_owned(), "application/json"),
+            (format!("{MAPS}?pretty=true"), "application/json"),
+            (MAPS.to_owned(), "application/yaml"),
+            (MAPS.to_owned(), PROTOBUF),
+        ] {
+            unread.push(ask(&server, &path, accept).await);
+        }
+    }
+    // Whatever is asked for: an object or two of each list.
+    let held = metric(&server, "bareboat_unread_bytes").await;
+    assert!(held < (unread.len() * 3 * OBJECT) as f64, "{held}");
+    // Others get their answers, and every client that does not read is sent away.
+    let mut connection = Connection::http1(&server, As::Admin).await;
+    connection.send("GET", MAPS, &[], "").await.expect(200);
+    drop(connection);
+    until(&server, "bareboat_connections_open", |open| open == 0.0).await;
+    assert_eq!(metric(&server, "bareboat_unread_bytes").await, 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_unread_lists_of_one_http2_connection_wait_for_their_client() {
+    let server = server(PATIENCE).await;
+    fill(&server, 20).await;
+    let stream = narrow(&server, As::Admin, "h2").await;
+    let (connection, ended) = Connection::over_http2(stream).await;
+    let Connection::Two(sender) = connection else {
+        unreachable!("it is HTTP/2");
+    };
+    let mut asked = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let mut sender = sender.clone();
+        asked.spawn(async move {
+            let uri = format!("https://localhost{MAPS}");
+            let request = request("GET", &uri, &[], "").map(http_body_util::Full::new);
+            // The answer is kept and not read.
+            sender.send_request(request).await
+        });
+    }
+    until(&server, "bareboat_unread_bytes", |held| held > 4e6).await;
+    let held = metric(&server, "bareboat_unread_bytes").await;
+    assert!(held < 12e6, "{held}");
+    let mut other = Connection::http2(&server, As::Admin).await;
+    other.send("GET", MAPS, &[], "").await.expect(200);
+    let _ = soon(ended).await;
+    until(&server, "bareboat_unread_bytes", |held| held == 0.0).await;
+    drop(asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stalled_watches_hold_no_more_than_an_event_each() {
+    let server = server(NEVER).await;
+    let version = server.get(MAPS).await.version();
+    let mut stalled = Vec::new();
+    for number in 0..20 {
+        // Some begin with the state, some follow it.
+        let from = if number % 2 == 0 {
+            "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+                .to_owned()
+        } else {
+            format!("resourceVersion={version}")
+        };
+        let path = format!("{MAPS}?watch=true&{from}");
+        stalled.push(ask(&server, &path, "application/json").await);
+    }
+    fill(&server, 30).await;
+    for number in 0..20 {
+        let path = format!("{MAPS}?watch=true&resourceVersion={version}&n={number}");
+        stalled.push(ask(&server, &path, "application/json").await);
+    }
+    let held = metric(&server, "bareboat_unread_bytes").await;
+    assert!(held < (stalled.len() * 2 * OBJECT) as f64, "{held}");
+    // Nobody else notices.
+    let mut connection = Connection::http2(&server, As::Admin).await;
+    let mut watch = connection
+        .watch(&format!("{MAPS}?watch=true&resourceVersion={version}"))
+        .await;
+    for number in 0..30 {
+        let told = format!("ADDED large-{number:03}");
+        while watch.brief().await != told {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_reset_at_once_leave_nothing_behind() {
+    let server = server(NEVER).await;
+    fill(&server, 3).await;
+    let (connection, _) = Connection::over_http2(narrow(&server, As::Admin, "h2").await).await;
+    let Connection::Two(sender) = connection else {
+        unreachable!("it is HTTP/2");
+    };
+    for _ in 0..2000 {
+        let mut sender = sender.clone();
+        let uri = format!("https://localhost{MAPS}");
+        let request = request("GET", &uri, &[], "").map(http_body_util::Full::new);
+        let sent = tokio::spawn(async move { sender.send_request(request).await.map(drop) });
+        tokio::task::yield_now().await;
+        sent.abort();
+    }
+    let mut other = Connection::http2(&server, As::Admin).await;
+    other.send("GET", "/livez", &[], "").await.expect(200);
+    until(&server, "bareboat_unread_bytes", |held| held == 0.0).await;
+    // This very request is one of those under way.
+    until(&server, "bareboat_requests_under_way", |count| count <= 1.0).await;
+}
