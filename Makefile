@@ -18,6 +18,8 @@ test: ## Everything CI runs: unit, integration and end-to-end tests with real cl
 clients: ## Only the end-to-end tests: every real client (ARGS=kubectl for one of them)
 	@scripts/peers.sh
 	@scripts/python.sh --setup
+	@scripts/java.sh --setup
+	@scripts/javascript.sh --setup
 	cargo test --package bareboat-cli --test e2e $(ARGS)
 
 check: fmt clippy docs deny ## Formatting, lints, documentation, dependencies

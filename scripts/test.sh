@@ -54,6 +54,19 @@ step "the Python client and kopf"
 python=yes
 scripts/python.sh --setup || python="Python or its packages cannot be had (no network?)"
 
+step "the Java clients: fabric8, the Java Operator SDK, client-java"
+java=yes
+scripts/java.sh --setup || {
+    case $? in
+    3) java="a JDK, Maven or the libraries cannot be had (no network?)" ;;
+    *) java=broken ;;
+    esac
+}
+
+step "the JavaScript client"
+javascript=yes
+scripts/javascript.sh --setup || javascript="Node.js or its packages cannot be had (no network?)"
+
 kubectl=yes
 command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
 
@@ -101,7 +114,8 @@ client() {
     if [ "$bad" = 0 ] && [ "$good" != 0 ]; then outcome=passed; else outcome=failure; fi
     "$outcome" "  $1" "$good passed, $bad failed${5:+; $5}"
 }
-pytest() { [ ! -f "$logs/$1" ] || echo "pytest: $(cat "$logs/$1")"; }
+# remark RUNNER NAME: what a suite of another language has left in a file about its count.
+remark() { [ ! -f "$logs/$2" ] || echo "$1: $(cat "$logs/$2")"; }
 
 e2e=tests/e2e/main.rs
 client "kubectl" $e2e kubectl:: "$kubectl"
@@ -111,7 +125,13 @@ client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"
 client "kube-rs" $e2e kube_rs:: yes
 client "sample-controller (kube-rs)" tests/controller.rs "" "$kubectl"
-client "Python client" $e2e python::the_python_client "$python" "$(pytest python)"
-client "kopf" $e2e python::an_operator "$python" "$(pytest kopf)"
+client "Python client" $e2e python::the_python_client "$python" "$(remark pytest python)"
+client "kopf" $e2e python::an_operator "$python" "$(remark pytest kopf)"
+if [ "$java" = broken ]; then
+    failure "  Java clients" "their tests do not compile"
+else
+    client "Java clients" $e2e java:: "$java" "$(remark JUnit java)"
+fi
+client "JavaScript client" $e2e javascript:: "$javascript" "$(remark node javascript)"
 
 close

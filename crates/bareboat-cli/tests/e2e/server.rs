@@ -200,6 +200,12 @@ impl Running {
             .expect("the greeting names the address")
     }
 
+    /// The number of the process. Only the hostile suite asks for it.
+    #[allow(dead_code)]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether the process still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()

@@ -47,6 +47,13 @@ pub(crate) fn python() -> Option<PathBuf> {
     missing("scripts/python.sh --setup has not made a Python environment")
 }
 
+/// Whether a script has set up its environment under `.cache`.
+pub(crate) fn prepared(environment: &str, script: &str) -> bool {
+    // The stamp comes last, when everything is there.
+    let stamp = workspace().join(".cache").join(environment).join(".stamp");
+    stamp.is_file() || missing(&format!("{script} --setup has not run")).is_some()
+}
+
 /// A folder of the published test vectors. They are nothing a script could fetch, so not even CI
 /// insists on them.
 pub(crate) fn vectors(folder: &str) -> Option<PathBuf> {

@@ -1,0 +1,59 @@
+//! Connections that cost nothing to open: they leave room for others, and end when nobody uses them.
+
+use crate::http2::{Streams, read, wait_for};
+use crate::process::PATIENCE;
+use crate::victim::Victim;
+use std::time::{Duration, Instant};
+
+#[test]
+fn silent_sockets_do_not_keep_others_out() {
+    let victim = Victim::with_files(256);
+    victim.attack(1, |_| {
+        // The server may refuse them; others do not wait for them.
+        let held: Vec<_> = (0..400).flat_map(|_| victim.stranger.socket()).collect();
+        assert!(
+            held.len() > 256,
+            "the attack needs more sockets than the server may open"
+        );
+        std::thread::sleep(Duration::from_secs(3));
+    });
+}
+
+#[test]
+fn heads_without_end_are_refused() {
+    let victim = Victim::start(&[]);
+    victim.attack(4, |_| {
+        let filler = format!("X-Filler: {}", "x".repeat(60_000));
+        let headers = vec![filler.as_str(); 40];
+        let Ok(mut connection) = victim.stranger.connect() else {
+            return;
+        };
+        // 2.4 MB of headers: refused by an answer or by the end of the connection.
+        let sent = connection.send_with("GET", "/api", "", &headers, b"");
+        if let Ok(answer) = sent.and_then(|()| connection.receive()) {
+            assert_eq!(answer.code, 431, "{}", answer.text());
+        }
+    });
+}
+
+#[test]
+fn a_refused_stranger_does_not_keep_an_http2_connection() {
+    let victim = Victim::start(&[]);
+    wait_for(async {
+        let mut streams = Streams::open(&victim.stranger).await;
+        let answer = streams
+            .get("/api/v1/namespaces", "application/json")
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 401);
+        read(answer).await.unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while !streams.is_over() {
+            assert!(
+                Instant::now() < deadline,
+                "the server keeps the connection of a stranger"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+}

@@ -1,0 +1,77 @@
+//! Strangers and the metrics: what they invent is neither counted by name nor printed.
+
+use crate::victim::Victim;
+
+/// One sample of the text format: its name, labels and value. Panics on anything else.
+fn samples(text: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut found = Vec::new();
+    for line in text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
+        let name: String = line
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || "_:".contains(*c))
+            .collect();
+        assert!(!name.is_empty(), "no sample: {line}");
+        let mut rest = &line[name.len()..];
+        let mut labels = Vec::new();
+        if let Some(inner) = rest.strip_prefix('{') {
+            rest = inner;
+            while !rest.starts_with('}') {
+                let (key, after) = rest
+                    .split_once("=\"")
+                    .unwrap_or_else(|| panic!("no label: {line}"));
+                let (value, after) =
+                    quoted(after).unwrap_or_else(|| panic!("no end of a value: {line}"));
+                labels.push((key.trim_start_matches(',').to_owned(), value));
+                rest = after;
+            }
+            rest = &rest[1..];
+        }
+        let value = rest.trim();
+        assert!(value.parse::<f64>().is_ok(), "no value: {line}");
+        found.push((name, labels));
+    }
+    found
+}
+
+/// A value up to its closing quote, and what comes after it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let (mut value, mut chars) = (String::new(), text.char_indices());
+    loop {
+        match chars.next()? {
+            (at, '"') => return Some((value, &text[at + 1..])),
+            (_, '\\') => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                other @ ('"' | '\\') => value.push(other),
+                _ => return None,
+            },
+            (_, other) => value.push(other),
+        }
+    }
+}
+
+#[test]
+fn invented_methods_make_no_series() {
+    let victim = Victim::start(&[]);
+    let before = samples(&victim.admin.get("/metrics").accepted().text()).len();
+    let mut connection = victim.stranger.connect().unwrap();
+    for at in 0..400 {
+        let sent = connection.send(&format!("INVENTED{at}"), "/api/v1/namespaces", "", b"");
+        // Whoever is refused may also lose the connection.
+        if sent.and_then(|()| connection.receive()).is_err() {
+            connection = victim.stranger.connect().unwrap();
+        }
+    }
+    let text = victim.admin.get("/metrics").accepted().text();
+    let after = samples(&text).len();
+    assert!(
+        !text.contains("INVENTED"),
+        "a stranger chose the name of a series"
+    );
+    assert!(
+        after < before + 100,
+        "{before} series before, {after} after"
+    );
+}

@@ -1,0 +1,243 @@
+//! Requests that cost much for their size: whatever becomes of them, another client does not wait.
+
+use crate::victim::Victim;
+use base64::Engine as _;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// More than the cores of a small machine, so that no worker would be left to answer others.
+const ATTACKERS: usize = 4;
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Sends one body by every attacker and expects an answer, whatever it is.
+fn everybody_posts(victim: &Victim, path: &str, body: &Value) {
+    let body = serde_json::to_vec(body).unwrap();
+    victim.attack(ATTACKERS, |_| {
+        let answer = victim.admin.call("POST", path, "application/json", &body);
+        assert!(answer.code >= 200, "{}", answer.code);
+    });
+}
+
+#[test]
+fn an_object_of_many_owners() {
+    let victim = Victim::start(&[]);
+    let owners: Vec<_> = (0..3000)
+        .map(|at| json!({"apiVersion": "v1", "kind": "Pod", "name": format!("o{at}"), "uid": format!("u{at}")}))
+        .collect();
+    let body = json!({"metadata": {"generateName": "owned-", "ownerReferences": owners}});
+    everybody_posts(&victim, CONFIG_MAPS, &body);
+}
+
+#[test]
+fn an_object_of_many_wrong_labels() {
+    let victim = Victim::start(&[]);
+    let labels: serde_json::Map<_, _> = (0..12_000)
+        .map(|at| (format!("wrong {at}"), json!("!")))
+        .collect();
+    let body = json!({"metadata": {"generateName": "labelled-", "labels": labels}});
+    everybody_posts(&victim, CONFIG_MAPS, &body);
+}
+
+#[test]
+fn a_service_of_many_ports() {
+    let victim = Victim::start(&[]);
+    let ports: Vec<_> = (0..15_000)
+        .map(|at| json!({"name": format!("p{at}"), "port": 1 + at}))
+        .collect();
+    let body = json!({"metadata": {"generateName": "ports-"}, "spec": {"ports": ports}});
+    everybody_posts(&victim, "/api/v1/namespaces/default/services", &body);
+}
+
+#[test]
+fn lists_of_many_objects_in_other_encodings() {
+    let victim = Victim::start(&[]);
+    // Many small fields cost more to encode again than few large ones.
+    let data: serde_json::Map<_, _> = (0..500)
+        .map(|at| (format!("key-{at}"), json!("value")))
+        .collect();
+    let mut connection = victim.admin.connect().unwrap();
+    for _ in 0..300 {
+        let object = json!({"metadata": {"generateName": "listed-"}, "data": data});
+        let body = serde_json::to_vec(&object).unwrap();
+        connection
+            .send("POST", CONFIG_MAPS, "application/json", &body)
+            .unwrap();
+        connection.receive().unwrap().accepted();
+    }
+    for accept in [
+        "application/vnd.kubernetes.protobuf",
+        "application/yaml",
+        "application/json",
+    ] {
+        let path = format!("{CONFIG_MAPS}?pretty={}", accept == "application/json");
+        victim.attack(2 * ATTACKERS, |_| {
+            let mut connection = victim.admin.connect().unwrap();
+            let accept = format!("Accept: {accept}");
+            connection
+                .send_with("GET", &path, "", &[&accept], b"")
+                .unwrap();
+            let answer = connection.receive().unwrap();
+            assert!(
+                [200, 429].contains(&answer.code),
+                "{}: {:.300}",
+                answer.code,
+                answer.text()
+            );
+        });
+    }
+}
+
+#[test]
+fn a_definition_of_large_patterns() {
+    let victim = Victim::start(&[]);
+    let properties: serde_json::Map<_, _> = (0..60)
+        .map(|at| {
+            (
+                format!("p{at}"),
+                json!({"type": "string", "pattern": format!(r"^\pL{{{}}}$", 140 + at)}),
+            )
+        })
+        .collect();
+    let spec = json!({"type": "object", "properties": properties});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    victim.attack(ATTACKERS, |number| {
+        // Served or refused: only the wait of others counts.
+        let plural = format!("pattern{number}s");
+        if victim.define(&plural, schema.clone()).is_ok() {
+            let spec: serde_json::Map<_, _> = (0..60)
+                .map(|at| (format!("p{at}"), json!("long")))
+                .collect();
+            let object = json!({
+                "apiVersion": "hostile.example/v1",
+                "kind": plural.trim_end_matches('s').to_uppercase(),
+                "metadata": {"name": "one"},
+                "spec": spec,
+            });
+            let answer = victim
+                .admin
+                .post(&format!("/apis/hostile.example/v1/{plural}"), &object);
+            assert!(answer.code >= 400, "{}", answer.text());
+        }
+    });
+}
+
+/// A custom kind with one rule over its field `items`, a list of strings.
+fn with_rule(victim: &Victim, rule: &str) -> Result<(), Value> {
+    let items = json!({
+        "type": "array", "maxItems": 400,
+        "items": {"type": "string", "maxLength": 1100},
+        "x-kubernetes-validations": [{"rule": rule}],
+    });
+    victim.define(
+        "rules",
+        json!({"type": "object", "properties": {"items": items}}),
+    )
+}
+
+fn ruled(items: &[String]) -> Value {
+    json!({
+        "apiVersion": "hostile.example/v1", "kind": "RULE",
+        "metadata": {"generateName": "one-"}, "items": items,
+    })
+}
+
+#[test]
+fn expressions_over_patterns_from_data() {
+    let victim = Victim::start(&[]);
+    if with_rule(&victim, "self.all(p, 'a'.matches(p) || true)").is_err() {
+        return;
+    }
+    let patterns: Vec<_> = (0..100).map(|at| format!(r"\pL{{{}}}", 100 + at)).collect();
+    everybody_posts(&victim, "/apis/hostile.example/v1/rules", &ruled(&patterns));
+}
+
+#[test]
+fn exact_lists_far_back_do_not_stop_writes() {
+    let victim = Victim::start(&[]);
+    victim.fill("history", 200, 100);
+    let version = victim.version();
+    let mut connection = victim.admin.connect().unwrap();
+    let path = "/api/v1/namespaces/history/configmaps/filled-00000";
+    for round in 0..4000 {
+        let patch = format!(r#"{{"data":{{"value":"{round}"}}}}"#);
+        connection
+            .send(
+                "PATCH",
+                path,
+                "application/merge-patch+json",
+                patch.as_bytes(),
+            )
+            .unwrap();
+        connection.receive().unwrap().accepted();
+    }
+    let mut list = String::new();
+    write!(
+        list,
+        "/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion={version}&limit=1"
+    )
+    .unwrap();
+    victim.attack(ATTACKERS, |_| {
+        let mut connection = victim.admin.connect().unwrap();
+        for _ in 0..20 {
+            connection.send("GET", &list, "", b"").unwrap();
+            let answer = connection.receive().unwrap();
+            assert!([200, 410, 429].contains(&answer.code), "{}", answer.text());
+        }
+    });
+}
+
+#[test]
+fn a_conversion_webhook_that_never_answers_keeps_no_seat() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/convert", silent.local_addr().unwrap());
+    // Accepted and kept, so that no handshake ever ends.
+    let (accepted, calls) = std::sync::mpsc::sync_channel(64);
+    std::thread::spawn(move || silent.incoming().try_for_each(|call| accepted.send(call)));
+    let victim = Victim::start(&["--max-reads-in-flight", "4"]);
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}});
+    let authority = std::fs::read(victim.authority()).unwrap();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "slows.hostile.example"},
+        "spec": {
+            "group": "hostile.example", "scope": "Cluster",
+            "names": {"plural": "slows", "singular": "slow", "kind": "Slow"},
+            "versions": [version("v1", true), version("v2", false)],
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": url, "caBundle": base64::engine::general_purpose::STANDARD.encode(&authority)},
+            }},
+        },
+    });
+    victim
+        .admin
+        .post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            &definition,
+        )
+        .accepted();
+    let v1 = "/apis/hostile.example/v1/slows";
+    crate::process::eventually("the kind is served", || {
+        (victim.admin.get(v1).code == 200).then_some(())
+    });
+    let object =
+        json!({"apiVersion": "hostile.example/v1", "kind": "Slow", "metadata": {"name": "one"}});
+    victim.admin.post(v1, &object).accepted();
+
+    // More reads that wait for the converter than there are seats; nobody reads their answers.
+    let waiting: Vec<_> = (0..12)
+        .map(|_| {
+            let mut connection = victim.admin.connect().unwrap();
+            connection
+                .send("GET", "/apis/hostile.example/v2/slows/one", "", b"")
+                .unwrap();
+            connection
+        })
+        .collect();
+    let _first = calls.recv().expect("the converter is called");
+    victim.attack(1, |_| std::thread::sleep(std::time::Duration::from_secs(2)));
+    drop(waiting);
+}
