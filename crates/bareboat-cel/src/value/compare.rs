@@ -1,9 +1,11 @@
 //! Equality and order between values, across numeric types as one number line.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use bareboat_api::Value;
 
+use super::map::Key;
 use super::{List, MapVal, Object, Val};
 use crate::budget::Budget;
 use crate::decl::{DeclType, ListOrder, Shape};
@@ -90,13 +92,19 @@ fn lists(a: &List<'_>, b: &List<'_>, budget: &mut Budget) -> Result<bool, EvalEr
         Some(Shape::List {
             order: ListOrder::Set,
             ..
-        }) => same_members(a, b, budget, equal),
+        }) => same_members(a, b, budget, equal, |value| {
+            Some(vec![Some(Key::of(value)?)])
+        }),
         Some(Shape::List {
             order: ListOrder::Map(keys),
             ..
-        }) => same_members(a, b, budget, |x, y, budget| {
-            Ok(same_keys(keys, x, y, budget)? && equal(x, y, budget)?)
-        }),
+        }) => same_members(
+            a,
+            b,
+            budget,
+            |x, y, budget| Ok(same_keys(keys, x, y, budget)? && equal(x, y, budget)?),
+            |value| keys_of(keys, value),
+        ),
         _ => {
             for (x, y) in a.iter().zip(b.iter()) {
                 if !equal(&x?, &y?, budget)? {
@@ -108,28 +116,62 @@ fn lists(a: &List<'_>, b: &List<'_>, budget: &mut Budget) -> Result<bool, EvalEr
     }
 }
 
-/// Whether each element of one list has its equal in the other.
+/// Up to so many elements are looked through; more are found by their keys, if they have some.
+const FEW: usize = 16;
+
+/// Whether each element of one list has its equal in the other. Equal elements have equal keys.
 fn same_members<'a>(
     a: &List<'a>,
     b: &List<'a>,
     budget: &mut Budget,
     same: impl Fn(&Val<'a>, &Val<'a>, &mut Budget) -> Result<bool, EvalError>,
+    key_of: impl Fn(&Val<'a>) -> Option<Vec<Option<Key>>>,
 ) -> Result<bool, EvalError> {
     let known = a.to_vec()?;
+    let mut by_key = None;
     // Lists that did not change are the common case, and are in the same order.
     'next: for (index, value) in b.iter().enumerate() {
         let value = value?;
         if same(&known[index], &value, budget)? {
             continue;
         }
-        for candidate in &known {
-            if same(candidate, &value, budget)? {
+        let by_key = by_key.get_or_insert_with(|| by_key_of(&known, &key_of));
+        let places = match (&*by_key, key_of(&value)) {
+            (Some(by_key), Some(key)) => by_key.get(&key).cloned().unwrap_or_default(),
+            _ => (0..known.len()).collect(),
+        };
+        for place in places {
+            if same(&known[place], &value, budget)? {
                 continue 'next;
             }
         }
         return Ok(false);
     }
     Ok(true)
+}
+
+/// Elements by their keys; nothing if there are few of them, or one has none.
+fn by_key_of<'a>(
+    known: &[Val<'a>],
+    key_of: impl Fn(&Val<'a>) -> Option<Vec<Option<Key>>>,
+) -> Option<HashMap<Vec<Option<Key>>, Vec<usize>>> {
+    if known.len() <= FEW {
+        return None;
+    }
+    let mut by_key: HashMap<_, Vec<usize>> = HashMap::with_capacity(known.len());
+    for (place, value) in known.iter().enumerate() {
+        by_key.entry(key_of(value)?).or_default().push(place);
+    }
+    Some(by_key)
+}
+
+/// The keys of an element of a map list; nothing if one is no scalar.
+fn keys_of(keys: &[bareboat_api::Str], value: &Val<'_>) -> Option<Vec<Option<Key>>> {
+    let key = |name: &bareboat_api::Str| match property(value, name) {
+        None => Some(None),
+        Some(found) => Key::of(&found.ok()?).map(Some),
+    };
+    keys.iter().map(key).collect()
 }
 
 /// Whether two elements of a map list have the same key.

@@ -220,3 +220,38 @@ fn an_interrupt_ends_rules_early_and_leaves_what_is_compiled_whole() {
     let rules = interrupt.watch(|| schema.validate(&object, None, Vec::new()));
     assert!(rules.errors.is_empty(), "no rule was run");
 }
+
+#[test]
+fn long_lists_in_another_order_are_compared_by_their_keys() {
+    let declared = "{type: object, properties: {\
+                    l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, \
+                    properties: {k: {type: string}, v: {type: integer}}}, x-kubernetes-validations: [{rule: self == oldSelf}]}, \
+                    s: {type: array, x-kubernetes-list-type: set, items: {type: string}, \
+                    x-kubernetes-validations: [{rule: self == oldSelf}]}}}";
+    let object = |numbers: &mut dyn Iterator<Item = usize>| {
+        let (mut list, mut set) = (Vec::new(), Vec::new());
+        for n in numbers {
+            list.push(format!("{{k: key{n}, v: {n}}}"));
+            set.push(format!("text{n}"));
+        }
+        format!("{{l: [{}], s: [{}]}}", list.join(", "), set.join(", "))
+    };
+    let old = object(&mut (0..12_000));
+    check(
+        declared,
+        Some(&old),
+        &object(&mut (0..12_000).rev()),
+        &[],
+        &[],
+    );
+    check(
+        declared,
+        Some(&old),
+        &object(&mut (1..12_001).rev()),
+        &[
+            "l: Invalid value: failed rule: self == oldSelf",
+            "s: Invalid value: failed rule: self == oldSelf",
+        ],
+        &[],
+    );
+}
