@@ -12,7 +12,6 @@ use crate::format::Format;
 use bareboat_api::Value;
 use bareboat_api::typing::{ListKey, ListType};
 use bareboat_cel::GoPattern;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Why a schema could not be compiled.
@@ -264,8 +263,8 @@ pub(crate) struct Checks {
     pub(crate) min_properties: Option<i64>,
     pub(crate) pattern: Option<Arc<GoPattern>>,
     pub(crate) choices: Box<[Value]>,
-    /// The choices as text, if there are too many to look through.
-    pub(crate) choice_texts: Option<Box<HashSet<Vec<u8>>>>,
+    /// The choices as text and in order, if there are too many to look through.
+    pub(crate) choice_texts: Box<[Vec<u8>]>,
     pub(crate) required: Box<[Box<str>]>,
     /// The places in `required`, in the order of the names.
     pub(crate) required_order: Box<[u32]>,
@@ -279,17 +278,21 @@ pub(crate) struct Checks {
 const FEW_CHOICES: usize = 32;
 
 impl Checks {
-    /// The choices as text, if there are many.
-    fn texts_of(choices: &[Value]) -> Option<Box<HashSet<Vec<u8>>>> {
-        let many = choices.len() > FEW_CHOICES;
-        many.then(|| Box::new(choices.iter().map(Value::to_json).collect()))
+    /// The choices as text and in order, if there are many.
+    fn texts_of(choices: &[Value]) -> Box<[Vec<u8>]> {
+        if choices.len() <= FEW_CHOICES {
+            return Box::default();
+        }
+        let mut texts: Box<[Vec<u8>]> = choices.iter().map(Value::to_json).collect();
+        texts.sort_unstable();
+        texts
     }
 
     /// Whether a value is among the choices.
     pub(crate) fn offers(&self, value: &Value) -> bool {
-        match &self.choice_texts {
-            Some(texts) => texts.contains(&value.to_json()),
-            None => self.choices.contains(value),
+        match self.choice_texts.is_empty() {
+            true => self.choices.contains(value),
+            false => self.choice_texts.binary_search(&value.to_json()).is_ok(),
         }
     }
 

@@ -382,3 +382,44 @@ fn elements_of_long_map_lists_are_found_by_their_keys() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].to_string().starts_with("l[7].v"), "{}", found[0]);
 }
+
+#[test]
+fn long_enums_offer_what_short_ones_do() {
+    let choices: Vec<String> = (0..100).map(|n| format!("v{n}, {n}")).collect();
+    let declared = schema(&format!(
+        "{{type: object, properties: {{x: {{enum: [{}]}}}}}}",
+        choices.join(", ")
+    ));
+    for (value, fits) in [
+        ("v7", true),
+        ("7", true),
+        ("'7'", false),
+        ("v700", false),
+        ("{}", false),
+    ] {
+        let found = declared.validate(&yaml(&format!("{{x: {value}}}")), None, Vec::new());
+        assert_eq!(found.errors.is_empty(), fits, "{value}");
+    }
+}
+
+#[test]
+fn errors_that_show_much_become_short() {
+    let choices: Vec<String> = (0..5000).map(|n| format!("choice{n}")).collect();
+    let declared = schema(&format!(
+        "{{type: object, properties: {{l: {{type: array, items: {{type: string, enum: [{}]}}}}}}}}",
+        choices.join(", ")
+    ));
+    let measure = |count: usize| {
+        let list = vec!["x"; count].join(", ");
+        let found = declared.validate(&yaml(&format!("{{l: [{list}]}}")), None, Vec::new());
+        assert_eq!(found.errors.len(), count);
+        found
+            .errors
+            .iter()
+            .map(|error| error.detail.len())
+            .sum::<usize>()
+    };
+    let (once, twice) = (measure(500), measure(1000));
+    assert!(once > 1 << 20, "{once}");
+    assert!(twice < 5 << 20, "{twice}");
+}
