@@ -4,7 +4,7 @@
  *   TORTURE_RECORD   a file that gets a journal of writes, truncations, removals and syncs, and of lines on standard
  *                    output, in the order in which they happened
  *   TORTURE_CONTROL  a file of five 32-bit numbers that may change at any time: the errno of failing calls (0: none),
- *                    which calls fail (1 write, 2 sync, 4 truncate), how many of a thousand fail, how many calls failed,
+ *                    which calls fail (1 write, 2 sync, 4 truncate; +8: only those on -shm files), how many of a thousand fail, how many calls failed,
  *                    and the size of the disk in KiB (0: no limit): files of the directory cannot grow beyond it in all
  *
  * The journal: records of { char what; uint32 file; uint64 offset; uint64 length } followed by length bytes. What is 'N'
@@ -28,7 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FDS = 4096, FILES = 256, WRITE = 1, SYNC = 2, TRUNCATE = 4 };
+enum { FDS = 4096, FILES = 256, WRITE = 1, SYNC = 2, TRUNCATE = 4, SHARED_ONLY = 8 };
 
 struct control {
     volatile uint32_t error, calls, permille, failed, space;
@@ -126,6 +126,11 @@ static int fails(int fd, uint32_t call) {
     if (!control || fd < 0 || fd >= FDS || !files[fd]) return 0;
     uint32_t error = control->error;
     if (!error || !(control->calls & call)) return 0;
+    if (control->calls & SHARED_ONLY) {
+        const char *name = names[files[fd] - 1];
+        size_t length = strlen(name);
+        if (length < 4 || strcmp(name + length - 4, "-shm") != 0) return 0;
+    }
     pthread_mutex_lock(&lock);
     dice ^= dice << 13;
     dice ^= dice >> 7;

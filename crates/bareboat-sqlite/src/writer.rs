@@ -190,8 +190,11 @@ impl Writer {
 
     /// Writes a page over the commit that is in the log but must not be found there after a crash.
     fn overwrite(&self) -> rusqlite::Result<()> {
-        self.connection
-            .execute_batch("UPDATE progress SET rev = rev WHERE name = 'floor'")
+        // A row that stays the same would not be written at all.
+        self.connection.execute_batch(
+            "INSERT INTO progress VALUES ('overwritten', 1)
+             ON CONFLICT (name) DO UPDATE SET rev = rev + 1",
+        )
     }
 
     fn write(&mut self, batch: &[Record]) -> Result<u64, (Stage, rusqlite::Error)> {

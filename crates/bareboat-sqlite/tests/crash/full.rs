@@ -11,7 +11,7 @@ use std::time::Duration;
 use bareboat_sqlite::{Sqlite, SqliteOptions};
 use bareboat_storage::{CommitError, Expect, Store, StoreOptions, Write};
 
-use crate::preload::{self, Control};
+use crate::preload::{self, Control, ENOSPC, INDEX_WRITES};
 
 const FILE: &str = "BAREBOAT_FULL_DISK_FILE";
 const SPACE_KIB: u32 = 4096;
@@ -53,6 +53,97 @@ fn deletions_and_compaction_work_on_a_small_file_system() {
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
+}
+
+const INDEX_FILE: &str = "BAREBOAT_FULL_INDEX_FILE";
+
+/// The index of the write-ahead log grows after the log itself was written and synced. A write that is refused because
+/// of it must not come back after a crash.
+#[test]
+fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
+    let Some(library) = preload::library() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let path = data.join("state.db");
+    let control = Control::new(folder.path().join("control"));
+    // Opening needs the first part of the index; the second is needed after some 4,000 pages.
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "full::child_that_fills_its_index", "--nocapture"])
+        .env(INDEX_FILE, &path)
+        .envs(control.environment(library, &data))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut refused = None;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line == "open" {
+            control.fail(ENOSPC, INDEX_WRITES, 1000);
+        }
+        if let Some(key) = line.strip_prefix("refused ") {
+            refused = Some(key.to_owned());
+            break;
+        }
+    }
+    // It waits to be killed: nothing is written after the refusal.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let refused = refused.expect("the index had to grow");
+    assert!(control.failed() > 0);
+    let store = open(path.to_str().unwrap());
+    let resource = store.resource("core/configmaps");
+    assert!(resource.len() > 100);
+    assert!(resource.get(&refused).is_none(), "{refused} came back");
+}
+
+#[test]
+fn child_that_fills_its_index() {
+    let Ok(path) = std::env::var(INDEX_FILE) else {
+        return;
+    };
+    println!();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        // No checkpoint comes in between.
+        let file = SqliteOptions {
+            checkpoint_bytes: 1 << 30,
+            checkpoint_limit_bytes: 1 << 30,
+            reserve_bytes: 0,
+            ..SqliteOptions::default()
+        };
+        let backend = Sqlite::open_with(&path, file).unwrap();
+        let store = Store::open(Arc::new(backend), StoreOptions::default()).unwrap();
+        put(&store, "first").await.unwrap();
+        // Somebody reads, so that the log cannot begin at its front again.
+        let reader = rusqlite::Connection::open(&path).unwrap();
+        reader.execute_batch("BEGIN").unwrap();
+        let seen: i64 = reader
+            .query_row("SELECT count(*) FROM log", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(seen, 1);
+        println!("open");
+        let resource = store.resource("core/configmaps");
+        for batch in 0..1000 {
+            let keys = (0..50).map(|n| format!("o{batch}-{n}"));
+            let writes = keys.map(|key| Write::create(&resource, &*key, object(&key)));
+            match store.commit_many(writes.collect()).await {
+                Ok(_) => {}
+                Err(refused) if matches!(refused.error, CommitError::Full) => {
+                    println!("refused o{batch}-0");
+                    break;
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        assert!(store.poison().is_none());
+        std::future::pending::<()>().await;
+    });
 }
 
 fn fill_and_empty(path: &Path, environment: &[(&'static str, String)]) {

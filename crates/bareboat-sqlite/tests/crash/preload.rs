@@ -43,6 +43,8 @@ pub(crate) const EIO: u32 = 5;
 pub(crate) const EDQUOT: u32 = 122;
 pub(crate) const WRITES: u32 = 1 | 4;
 pub(crate) const SYNCS: u32 = 2;
+/// Writes to the index of the write-ahead log.
+pub(crate) const INDEX_WRITES: u32 = 8 | 1 | 4;
 
 /// What the library does to the child, which may change at any time.
 pub(crate) struct Control {
