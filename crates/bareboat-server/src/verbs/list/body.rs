@@ -80,6 +80,8 @@ impl ListBody {
             },
             Pieces::Messages { left } => {
                 let changed = || Status::internal("a list changed while it was sent");
+                // Such a list is large, or it would have been made at once.
+                work::maybe_large(FRAME).await;
                 let Some(messages) = self.items.next_messages(FRAME).await? else {
                     return match left {
                         0 => Ok(None),

@@ -29,8 +29,7 @@ impl Form {
     pub(super) fn effort(&self, bytes: usize) -> usize {
         match self {
             Form::Compact => 0,
-            Form::Pretty(_) => bytes / 4,
-            Form::Yaml(_) => bytes,
+            Form::Pretty(_) | Form::Yaml(_) => bytes,
         }
     }
 

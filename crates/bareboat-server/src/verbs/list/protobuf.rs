@@ -32,7 +32,7 @@ pub(super) async fn messages(
     while let Some(messages) = items.next_messages(STEP).await? {
         let sizes = messages.iter().map(|one| proto::list_item_len(one.len()));
         let step: usize = sizes.sum();
-        if pace.spend(step / 16) {
+        if pace.spend(step) {
             work::turn().await;
         }
         size += step;
@@ -45,7 +45,7 @@ pub(super) async fn messages(
     let api_version = call.served.api_version(call.version);
     let list_kind = &call.served.kind.names.list_kind;
     if size <= WHOLE {
-        work::maybe_large(size / 16).await;
+        work::maybe_large(size).await;
         let bytes = meta.protobuf(api_version, list_kind, &gathered);
         return Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes));
     }
