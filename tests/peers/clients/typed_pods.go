@@ -14,6 +14,15 @@ import (
 // run, resized, given a container to look into it with, and evicted as far as a budget allows.
 func (j *journey) pods() {
 	client := j.clients.CoreV1().Pods(j.namespace)
+	// A pod is resized within what its node has.
+	nodes := j.clients.CoreV1().Nodes()
+	node, err := nodes.Create(j.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
+	if !j.done("nodes.create", node.GetResourceVersion(), err) {
+		return
+	}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	node, err = nodes.UpdateStatus(j.ctx, node, metav1.UpdateOptions{})
+	j.done("nodes.update-status", node.GetResourceVersion(), err)
 	small := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 	made, err := client.Create(j.ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"app": "web"}},

@@ -411,8 +411,8 @@ async fn approving_and_signing_need_the_right_for_the_signer() {
         .await
         .expect(200);
     approve().await.expect(200);
-    let sign =
-        json!({"status": {"conditions": [{"type": "Failed", "status": "True", "reason": "r"}]}});
+    let failed = json!({"type": "Failed", "status": "True", "reason": "r"});
+    let sign = json!([{"op": "add", "path": "/status/conditions/-", "value": failed}]);
     let status = format!("{requests}/a/status");
     let refused = ann
         .send("PATCH", &status, JSON_PATCH, &sign)
