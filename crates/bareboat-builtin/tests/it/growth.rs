@@ -51,7 +51,8 @@ fn write(kind: &Kind, mut body: Value) {
     if version.shape.conform(&mut body, &mut Vec::new()).is_err() {
         return;
     }
-    version.shape.default(&mut body);
+    let filled = version.shape.default(&mut body);
+    filled.expect("defaults of built-in kinds are few");
     if let Some(meter) = Meter::of(&kind.group, &kind.names.plural) {
         let _ = meter.usage(&body);
     }

@@ -1,6 +1,6 @@
 //! Measures decisions, memory and changes with many roles and bindings.
 //!
-//!     cargo run --release --package bareboat-rbac --example measure
+//!     cargo run --release --package bareboat-rbac --example decisions
 
 use bareboat_api::kind::User;
 use bareboat_api::{Str, Value, value};
