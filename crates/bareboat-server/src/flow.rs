@@ -1,5 +1,7 @@
 //! Flow control: how many requests may be under way at once, and how much of bodies may be waited for.
 //!
+//! Large requests wait in line for a thread, so that they may take half of the seats only: the others are for small ones.
+//!
 //! A seat is for work. A request that waits for its body, or for another server, leaves its seat to others, so that any
 //! number of clients or servers that stall keep nobody from working.
 
@@ -23,15 +25,20 @@ const LATER: &str = "Too many requests, please try again later.";
 pub(crate) struct Flow {
     reading: Arc<Semaphore>,
     writing: Arc<Semaphore>,
+    large_reading: Arc<Semaphore>,
+    large_writing: Arc<Semaphore>,
     arriving: Arc<Semaphore>,
 }
 
 impl Flow {
     /// Limits for reads and for writes.
     pub(crate) fn new(reading: usize, writing: usize) -> Flow {
+        let half = |seats: usize| Arc::new(Semaphore::new(seats.div_ceil(2)));
         Flow {
             reading: Arc::new(Semaphore::new(reading)),
             writing: Arc::new(Semaphore::new(writing)),
+            large_reading: half(reading),
+            large_writing: half(writing),
             arriving: Arc::new(Semaphore::new(ARRIVING)),
         }
     }
@@ -39,11 +46,15 @@ impl Flow {
     /// Gives a request a seat, or the answer that sends it away.
     pub(crate) fn enter(&self, info: &RequestInfo) -> Result<Arc<Seat>, Box<Response>> {
         let reads = matches!(info.verb.as_str(), "get" | "list" | "head" | "options");
-        let limit = if reads { &self.reading } else { &self.writing };
+        let (limit, large) = match reads {
+            true => (&self.reading, &self.large_reading),
+            false => (&self.writing, &self.large_writing),
+        };
         match limit.clone().try_acquire_owned() {
             Ok(permit) => Ok(Arc::new(Seat {
                 permit: Mutex::new(Some(permit)),
                 limit: limit.clone(),
+                large: large.clone(),
                 arriving: self.arriving.clone(),
             })),
             Err(_) => {
@@ -61,6 +72,8 @@ impl Flow {
 pub(crate) struct Seat {
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     limit: Arc<Semaphore>,
+    /// Places for large requests.
+    large: Arc<Semaphore>,
     arriving: Arc<Semaphore>,
 }
 
@@ -90,6 +103,16 @@ impl Seat {
 
 fn later() -> Status {
     Status::too_many_requests(LATER, 1)
+}
+
+/// A place among the large requests, for the current one; refused when there are too many. To be taken while a request can
+/// still be refused, and held until it is done.
+pub(crate) fn large_place() -> Result<Option<OwnedSemaphorePermit>, Status> {
+    let Some(seat) = work::seat() else {
+        return Ok(None);
+    };
+    let place = seat.large.clone().try_acquire_owned();
+    Ok(Some(place.map_err(|_| later())?))
 }
 
 /// Waits for another server. The seat of the request that waits is free for others in the meantime.

@@ -27,7 +27,7 @@ pub(crate) use write::change::{Edit, Edited, nameless};
 pub(crate) use write::decode::fill_in;
 
 use crate::authz::Authorized;
-use crate::flow::Unread;
+use crate::flow::{self, Unread};
 use crate::kinds::catalog::Serving;
 use crate::kinds::served::Served;
 use crate::reply::{Response, plain_text};
@@ -36,6 +36,7 @@ use crate::server::state::State;
 use crate::work;
 use bareboat_api::Status;
 use bareboat_api::kind::{Kind, SubresourceRole, Verb};
+use bytes::Bytes;
 use http::StatusCode;
 use std::sync::Arc;
 
@@ -177,25 +178,32 @@ async fn carry_out(
         other => {
             let (body, seat) = body.read().await?;
             let work = async move {
+                let mut _place = None;
                 if call.may_be_large(other, &body) {
+                    _place = flow::large_place()?;
                     work::large().await;
                 }
-                if let Some(action) = call.action() {
-                    return action::act(&call, action, body).await;
-                }
-                match (other, call.scale_paths()) {
-                    (verb, Some(paths)) => scale::scale(&call, verb, paths, body).await,
-                    (Verb::Create, None) => create::create(&call, body).await,
-                    (Verb::Update, None) => update::update(&call, body).await,
-                    (Verb::Patch, None) => patch::patch(&call, body).await,
-                    (Verb::DeleteCollection, None) => {
-                        delete_collection::delete_collection(&call, body).await
-                    }
-                    _ => delete::delete(&call, body).await,
-                }
+                let written = write(&call, other, body).await;
+                // What is wrong with a large object may fill many pages.
+                written.or_else(|status| call.refuse(status))
             };
             threads.carry_out(seat, work).await
         }
+    }
+}
+
+/// Carries out a verb that has a body.
+async fn write(call: &Call, verb: Verb, body: Bytes) -> Result<Response, Status> {
+    if let Some(action) = call.action() {
+        return action::act(call, action, body).await;
+    }
+    match (verb, call.scale_paths()) {
+        (verb, Some(paths)) => scale::scale(call, verb, paths, body).await,
+        (Verb::Create, None) => create::create(call, body).await,
+        (Verb::Update, None) => update::update(call, body).await,
+        (Verb::Patch, None) => patch::patch(call, body).await,
+        (Verb::DeleteCollection, None) => delete_collection::delete_collection(call, body).await,
+        _ => delete::delete(call, body).await,
     }
 }
 

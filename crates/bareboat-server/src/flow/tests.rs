@@ -114,3 +114,31 @@ async fn a_seat_is_free_while_its_request_waits_for_another_server() {
     assert_eq!(waiting.await.unwrap(), (7, 0));
     assert_eq!(flow.writing.available_permits(), 1);
 }
+
+#[tokio::test]
+async fn large_requests_leave_half_of_the_seats_to_others() {
+    let flow = flow(4, 100);
+    let threads = work::Threads::new();
+    let mut large = Vec::new();
+    for expected in [true, true, false] {
+        let seat = flow.enter(&write()).ok().unwrap();
+        let place = threads.carry_out(Some(seat.clone()), async { large_place() });
+        let place = place.await;
+        assert_eq!(place.is_ok(), expected);
+        assert!(place.is_ok() || place.as_ref().err().unwrap().code == 429);
+        large.extend(place.ok().map(|place| (seat, place)));
+    }
+    let _small = [
+        flow.enter(&write()).ok().unwrap(),
+        flow.enter(&write()).ok().unwrap(),
+    ];
+    large.pop();
+    assert!(flow.enter(&write()).is_ok());
+    assert!(
+        threads
+            .carry_out(None, async { large_place() })
+            .await
+            .unwrap()
+            .is_none()
+    );
+}

@@ -3,6 +3,7 @@
 use crate::authz::Authorized;
 use crate::kinds::served::Served;
 use crate::protobuf::MetaMessages;
+use crate::reply::{Response, status_response};
 use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Offer, negotiate};
 use crate::server::state::State;
@@ -13,6 +14,9 @@ use bareboat_storage::Entry;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// So many causes make a refusal long.
+const MANY_CAUSES: usize = 100;
 
 /// A verb being carried out on a kind.
 #[derive(Clone)]
@@ -115,6 +119,17 @@ impl Call {
         }
         let checks = matches!(verb, Verb::Create | Verb::Update | Verb::Patch);
         checks && (self.served.defines_kinds() || self.version().shape.may_take_long())
+    }
+
+    /// The answer to a write that is refused: here if it is long, by whoever answers all requests if not.
+    pub(crate) fn refuse(&self, status: Status) -> Result<Response, Status> {
+        let causes = status.details.as_ref().map_or(0, |it| it.causes.len());
+        if causes <= MANY_CAUSES && status.message.len() <= work::LARGE {
+            return Err(status);
+        }
+        let (headers, pretty) = (&self.ask.headers, self.ask.query.get("pretty"));
+        let response = status_response(headers, pretty, self.messages(), &status);
+        Ok(response)
     }
 
     /// Agrees with the client on the form of the answer.

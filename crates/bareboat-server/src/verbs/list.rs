@@ -9,6 +9,7 @@ mod token;
 use super::call::{Arity, Call};
 use super::selection::Selection;
 use super::{freshness, present};
+use crate::flow;
 use crate::kinds::served::damaged_list;
 use crate::reply::Response;
 use crate::request::negotiate::{Agreed, Media, Transform};
@@ -23,6 +24,9 @@ use form::{Form, Pretty, Yaml};
 use items::{Items, Source, Style};
 use std::sync::Arc;
 use token::Token;
+
+/// So many objects make every list large that is not made of bytes that exist already.
+const LARGE: usize = 1000;
 
 /// What a list says about itself.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +74,8 @@ pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
     let include = Include::parse(call.ask.query.get("includeObject"))?;
     let selection = Selection::parse(&call.served, call.version, &options)?;
     let view = View::open(&call, &options).await?;
+    let is_large = !agreed.is_plain_json() && view.snapshot.len() > LARGE;
+    let _place = is_large.then(flow::large_place).transpose()?;
     let (source, meta) = view.page(&call, &options, &selection).await?;
     let style = match agreed.transform {
         Transform::Whole if agreed.media == Media::Protobuf => Style::Message,

@@ -1,6 +1,7 @@
 //! Writes that end before they are committed: nothing is stored, and what was taken for them is given back.
 
 use super::{DEFINITIONS, TestServer, costly, costly_object};
+use crate::socket::{As, Connection};
 use crate::support::*;
 use bareboat::api::Status;
 use bareboat::api::admission::{Review, Validator, World};
@@ -142,4 +143,48 @@ async fn the_deadline_ends_a_write_whose_rules_take_long() {
     }
     server.get(&format!("{path}/a")).await.expect(404);
     server.post(path, &object).await.expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_writes_that_wait_leave_seats_to_small_ones() {
+    const SEATS: usize = 4;
+    let server = TestServer::builder()
+        .with(|builder| builder.max_in_flight(SEATS, SEATS))
+        .without_controllers()
+        .listening()
+        .start()
+        .await;
+    let gate = Arc::new(Gate::default());
+    let validator: Arc<dyn Validator> = gate.clone();
+    server.server().validate_with(&validator);
+    let large = |name: &str| {
+        let mut object = config_map(name);
+        object["data"]["a"] = json!("x".repeat(100 << 10));
+        object.to_string()
+    };
+    let mut waiting = Vec::new();
+    for number in 0..SEATS / 2 {
+        let mut connection = Connection::http1(&server, As::Admin).await;
+        let body = large(&format!("slow-{number}"));
+        waiting.push(tokio::spawn(async move {
+            connection.send("POST", MAPS, &[], body).await
+        }));
+        soon(gate.reached.notified()).await;
+    }
+    let mut connection = Connection::http1(&server, As::Admin).await;
+    let refused = connection.send("POST", MAPS, &[], large("b")).await;
+    assert_eq!(refused.expect(429).header("retry-after"), "1");
+    let body = config_map("small").to_string();
+    connection.send("POST", MAPS, &[], body).await.expect(201);
+    // Once they are gone there is room again.
+    for one in waiting {
+        one.abort();
+    }
+    loop {
+        let answer = connection.send("POST", MAPS, &[], large("c")).await;
+        match answer.code {
+            429 => tokio::task::yield_now().await,
+            _ => break drop(answer.expect(201)),
+        }
+    }
 }
