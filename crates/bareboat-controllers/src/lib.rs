@@ -32,7 +32,7 @@ pub use options::{FrontProxy, Options, UnknownController};
 
 use bareboat_server::Server;
 use feed::Listener;
-use queue::{Queue, Verdict, work};
+use queue::{Queue, QueueMetrics, Verdict, work};
 use std::future::Future;
 use std::hash::Hash;
 use std::net::SocketAddr;
@@ -54,12 +54,14 @@ struct Crew {
     tasks: JoinSet<()>,
     turns: TaskTracker,
     listeners: Vec<Box<dyn Listener>>,
+    metrics: Option<QueueMetrics>,
 }
 
 impl Crew {
-    /// One more: who listens, and what is done about each thing it notes, for so many at once.
+    /// One more under a name: who listens, and what is done about each thing it notes, for so many at once.
     fn enlist<K, F, Fut>(
         &mut self,
+        name: &str,
         listener: impl Listener + 'static,
         queue: Arc<Queue<K>>,
         at_once: usize,
@@ -70,8 +72,18 @@ impl Crew {
         Fut: Future<Output = Verdict> + Send + 'static,
     {
         self.listeners.push(Box::new(listener));
+        self.measure(name, &queue);
         self.tasks
             .spawn(work(queue, at_once, self.turns.clone(), job));
+    }
+}
+
+impl Crew {
+    /// Measures the queue of a controller.
+    fn measure<K: Clone + Eq + Hash>(&self, name: &str, queue: &Queue<K>) {
+        if let Some(metrics) = &self.metrics {
+            queue.measure(metrics.meter(name));
+        }
     }
 }
 
@@ -111,39 +123,64 @@ impl Controllers {
             tasks: JoinSet::new(),
             turns: TaskTracker::new(),
             listeners: Vec::new(),
+            metrics: QueueMetrics::of(&server),
         };
         if options.garbage {
             let shared = garbage::Shared::new();
             let ear = garbage::Ear::new(shared.clone(), server.clone());
             let queue = shared.queue.clone();
-            crew.enlist(ear, queue, 64, by!(garbage::Worker::new(&client, shared)));
+            crew.enlist(
+                "garbage",
+                ear,
+                queue,
+                64,
+                by!(garbage::Worker::new(&client, shared)),
+            );
         }
         if options.namespaces {
             let queue = Queue::new();
             let ear = namespaces::Ear::new(queue.clone());
-            crew.enlist(ear, queue, 8, by!(namespaces::Worker::new(&client)));
+            crew.enlist(
+                "namespaces",
+                ear,
+                queue,
+                8,
+                by!(namespaces::Worker::new(&client)),
+            );
         }
         if options.definitions {
             let queue = Queue::new();
             let ear = definitions::Ear::new(queue.clone());
-            crew.enlist(ear, queue, 8, by!(definitions::Worker::new(&client)));
+            crew.enlist(
+                "definitions",
+                ear,
+                queue,
+                8,
+                by!(definitions::Worker::new(&client)),
+            );
         }
         if options.expiry {
             let queue = Queue::new();
             let lines = Arc::new(expiry::Lines::default());
             let ear = expiry::Ear::new(queue.clone(), lines.clone(), server.clone());
-            crew.enlist(ear, queue, 4, by!(expiry::Worker::new(&client, lines)));
+            crew.enlist(
+                "expiry",
+                ear,
+                queue,
+                4,
+                by!(expiry::Worker::new(&client, lines)),
+            );
         }
         if options.pods && pods::has_work(&server) {
             let queue = Queue::new();
             let ear = pods::Ear::new(queue.clone(), server.clone());
-            crew.enlist(ear, queue, 16, by!(pods::Worker::new(&client)));
+            crew.enlist("pods", ear, queue, 16, by!(pods::Worker::new(&client)));
         }
         if options.residents {
             let queue = Queue::new();
             let ear = residents::Ear::new(queue.clone());
             let worker = residents::Worker::new(&client, options.root_ca);
-            crew.enlist(ear, queue, 16, by!(worker));
+            crew.enlist("residents", ear, queue, 16, by!(worker));
         }
         let mut quotas = None;
         if options.quotas {
@@ -151,24 +188,36 @@ impl Controllers {
             let enforcement = quotas::Enforcement::begin(&server);
             let accounts = enforcement.accounts.clone();
             let ear = quotas::Ear::new(accounts.clone(), queue.clone(), server.store().clone());
-            crew.enlist(ear, queue, 16, by!(quotas::Worker::new(&client, accounts)));
+            crew.enlist(
+                "quotas",
+                ear,
+                queue,
+                16,
+                by!(quotas::Worker::new(&client, accounts)),
+            );
             quotas = Some(enforcement);
         }
         if options.roles {
             let queue = Queue::new();
             let ear = roles::Ear::new(queue.clone());
-            crew.enlist(ear, queue, 4, by!(roles::Worker::new(&client)));
+            crew.enlist("roles", ear, queue, 4, by!(roles::Worker::new(&client)));
         }
         if options.addresses && addresses::has_work(&server) {
             let queue = Queue::new();
             let ear = addresses::Ear::new(queue.clone());
             let worker = addresses::Worker::new(&client, queue.clone());
-            crew.enlist(ear, queue, 16, by!(worker));
+            crew.enlist("addresses", ear, queue, 16, by!(worker));
         }
         if options.api_services {
             let queue = Queue::new();
             let ear = api_services::Ear::new(queue.clone(), server.clone());
-            crew.enlist(ear, queue, 64, by!(api_services::Worker::new(&client)));
+            crew.enlist(
+                "api-services",
+                ear,
+                queue,
+                64,
+                by!(api_services::Worker::new(&client)),
+            );
         }
         if let Some(keeper) = kubernetes.clone() {
             let queue = keeper.queue.clone();
@@ -176,6 +225,7 @@ impl Controllers {
                 crew.listeners
                     .push(Box::new(kubernetes::Ear(queue.clone())));
             }
+            crew.measure("kubernetes", &queue);
             let turns = crew.turns.clone();
             crew.tasks.spawn(work(queue, 1, turns, move |()| {
                 let keeper = keeper.clone();
@@ -186,6 +236,7 @@ impl Controllers {
             mut tasks,
             turns,
             listeners,
+            ..
         } = crew;
         if !listeners.is_empty() {
             tasks.spawn(feed::run(server.store().clone(), listeners));

@@ -3,6 +3,10 @@
 //!
 //! What is done about them is the business of whoever works on the queue.
 
+mod meter;
+
+pub(crate) use meter::{Meter, QueueMetrics};
+
 use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -43,7 +47,8 @@ pub(crate) struct Queue<K> {
 }
 
 struct Inner<K> {
-    waiting: VecDeque<K>,
+    /// What waits, and since when.
+    waiting: VecDeque<(K, Instant)>,
     /// Everything in `waiting`, and what was added while it was being worked on.
     dirty: HashSet<K>,
     running: HashSet<K>,
@@ -52,6 +57,7 @@ struct Inner<K> {
     /// Which of the entries in `later` counts for a key: each is looked at at the earliest time that was named, and once.
     appointed: HashMap<K, (Instant, u64)>,
     count: u64,
+    meter: Option<Meter>,
 }
 
 struct Later<K> {
@@ -91,9 +97,17 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 later: BinaryHeap::new(),
                 appointed: HashMap::new(),
                 count: 0,
+                meter: None,
             }),
             ready: Notify::new(),
         })
+    }
+
+    /// Measures the queue from now on.
+    pub(crate) fn measure(&self, meter: Meter) {
+        let mut inner = self.inner.lock();
+        meter.begin(inner.waiting.len());
+        inner.meter = Some(meter);
     }
 
     /// Something happened to this: look at it soon.
@@ -115,7 +129,10 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             let earliest = {
                 let mut inner = self.inner.lock();
                 inner.take_due(Instant::now());
-                if let Some(key) = inner.waiting.pop_front() {
+                if let Some((key, since)) = inner.waiting.pop_front() {
+                    if let Some(meter) = &inner.meter {
+                        meter.taken(since);
+                    }
                     inner.dirty.remove(&key);
                     inner.running.insert(key.clone());
                     return key;
@@ -144,6 +161,9 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 inner.add_at(key.clone(), Instant::now() + wait);
             }
             Verdict::Retry => {
+                if let Some(meter) = &inner.meter {
+                    meter.retried();
+                }
                 let failures = inner.failures.entry(key.clone()).or_insert(0);
                 *failures = failures.saturating_add(1);
                 let wait = wait_after(*failures);
@@ -151,7 +171,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             }
         }
         if inner.dirty.contains(&key) {
-            inner.waiting.push_back(key);
+            inner.wait(key);
         }
         drop(inner);
         self.ready.notify_one();
@@ -164,8 +184,15 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         if !self.dirty.insert(key.clone()) || self.running.contains(&key) {
             return false;
         }
-        self.waiting.push_back(key);
+        self.wait(key);
         true
+    }
+
+    fn wait(&mut self, key: K) {
+        if let Some(meter) = &self.meter {
+            meter.added();
+        }
+        self.waiting.push_back((key, Instant::now()));
     }
 
     fn add_at(&mut self, key: K, due: Instant) {

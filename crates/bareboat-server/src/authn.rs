@@ -48,14 +48,18 @@ impl Peer {
         }
     }
 
+    /// When the first of the certificates ends, in seconds since 1970.
+    pub(crate) fn ends(&self) -> i64 {
+        *self
+            .ends
+            .get_or_init(|| certificate::end_of(&self.certificates))
+    }
+
     /// Whether a certificate of this connection has expired since it was opened.
     pub(crate) fn has_expired(&self) -> bool {
-        let ends = self
-            .ends
-            .get_or_init(|| certificate::end_of(&self.certificates));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let now = now.map_or(0, |time| time.as_secs());
-        i64::try_from(now).unwrap_or(i64::MAX) > *ends
+        i64::try_from(now).unwrap_or(i64::MAX) > self.ends()
     }
 }
 

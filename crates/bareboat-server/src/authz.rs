@@ -244,18 +244,27 @@ pub(crate) async fn also(
     authorize(authorizer, user, info, ()).await.map(|_| ())
 }
 
+/// A text that cannot be taken for HTML.
+fn escaped(text: String) -> String {
+    if !text.contains(['&', '<', '>']) {
+        return text;
+    }
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
 fn refusal(user: &User, info: &RequestInfo, why: &str) -> Status {
-    let who = bareboat_api::field::go_quote(&user.name);
+    use bareboat_api::field::go_quote;
+    let who = go_quote(&user.name);
     let tail = if why.is_empty() {
         String::new()
     } else {
         format!(": {why}")
     };
     if !info.is_resource {
-        let text = format!(
-            "User {who} cannot {} path \"{}\"{tail}",
-            info.verb, info.path
-        );
+        let path = go_quote(&info.path);
+        let text = escaped(format!("User {who} cannot {} path {path}", info.verb)) + &tail;
         let nothing = GroupResource {
             group: "",
             resource: "",
@@ -270,15 +279,52 @@ fn refusal(user: &User, info: &RequestInfo, why: &str) -> Status {
     let place = if info.namespace.is_empty() {
         "at the cluster scope".to_owned()
     } else {
-        format!("in the namespace \"{}\"", info.namespace)
+        format!("in the namespace {}", go_quote(&info.namespace))
     };
-    let text = format!(
-        "User {who} cannot {} resource \"{resource}\" in API group \"{}\" {place}{tail}",
-        info.verb, info.group
-    );
+    let (verb, resource, group) = (&info.verb, go_quote(&resource), go_quote(&info.group));
+    let text = format!("User {who} cannot {verb} resource {resource} in API group {group} {place}");
+    let text = escaped(text) + &tail;
     let what = GroupResource {
         group: &info.group,
         resource: &info.resource,
     };
     Status::forbidden(what, &info.name, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_api::Str;
+
+    #[test]
+    fn refusals_cannot_be_taken_for_html() {
+        let user = User {
+            name: Str::new("<b>&ann"),
+            ..User::default()
+        };
+        let info = RequestInfo {
+            is_resource: true,
+            verb: Str::new("get"),
+            group: Str::new("a<b"),
+            resource: Str::new("things"),
+            name: Str::new("x"),
+            namespace: Str::new("n>s"),
+            ..RequestInfo::default()
+        };
+        let status = refusal(&user, &info, "a < b");
+        assert_eq!(
+            status.message,
+            "things.a<b \"x\" is forbidden: User \"&lt;b&gt;&amp;ann\" cannot get resource \"things\" \
+             in API group \"a&lt;b\" in the namespace \"n&gt;s\": a < b"
+        );
+        let info = RequestInfo {
+            verb: Str::new("get"),
+            path: "/<script>\n".to_owned(),
+            ..RequestInfo::default()
+        };
+        assert_eq!(
+            refusal(&user, &info, "").message,
+            "forbidden: User \"&lt;b&gt;&amp;ann\" cannot get path \"/&lt;script&gt;\\n\""
+        );
+    }
 }

@@ -5,12 +5,14 @@
 //! [`Discovery`] per generation of its catalog.
 
 mod aggregated;
+mod json;
 mod legacy;
 mod order;
 mod paths;
 mod remote;
 
 pub use aggregated::{AggregatedList, entity_tag};
+pub use json::print;
 pub use order::compare_versions;
 pub use remote::{aggregated_resources, listed_resources};
 

@@ -28,6 +28,8 @@ pub(crate) struct Flow {
     large_reading: Arc<Semaphore>,
     large_writing: Arc<Semaphore>,
     arriving: Arc<Semaphore>,
+    /// How many seats there are for reads and for writes.
+    seats: (usize, usize),
 }
 
 impl Flow {
@@ -40,7 +42,18 @@ impl Flow {
             large_reading: half(reading),
             large_writing: half(writing),
             arriving: Arc::new(Semaphore::new(ARRIVING)),
+            seats: (reading, writing),
         }
+    }
+
+    /// How many seats reads and writes hold.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        let held =
+            |seats: usize, limit: &Semaphore| seats.saturating_sub(limit.available_permits());
+        (
+            held(self.seats.0, &self.reading),
+            held(self.seats.1, &self.writing),
+        )
     }
 
     /// Gives a request a seat, or the answer that sends it away.

@@ -27,6 +27,8 @@ mod tls;
 mod verbs;
 mod work;
 
+pub use prometheus;
+
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
 pub use server::{Page, Server, ServerBuilder};

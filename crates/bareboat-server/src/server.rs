@@ -72,6 +72,14 @@ impl Server {
         self.state.admission.add(validator);
     }
 
+    /// Prints more metrics together with the server's own, for as long as it lives.
+    pub fn collect(
+        &self,
+        collector: impl prometheus::core::Collector + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.state.metrics.add(collector)
+    }
+
     /// Ends watches, lets requests finish, and closes the store.
     pub async fn shut_down(&self) {
         self.state.shut_down().await;

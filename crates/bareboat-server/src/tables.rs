@@ -2,9 +2,11 @@
 //!
 //! Never cached, because ages move.
 
+use crate::request::negotiate::Transform;
+use crate::request::query::Query;
 use bareboat_api::interrupt;
 use bareboat_api::kind::{Column, Kind, Now};
-use bareboat_api::{Map, Object, Status, Value};
+use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value};
 
 /// What a row carries beside its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +20,27 @@ pub(crate) enum Include {
 }
 
 impl Include {
-    /// Reads `includeObject`.
-    pub(crate) fn parse(text: Option<&str>) -> Result<Include, Status> {
-        match text {
+    /// Reads `includeObject`, which only tables have a use for.
+    pub(crate) fn of(query: &Query) -> Result<Include, Status> {
+        match query.get("includeObject") {
             None | Some("" | "Metadata") => Ok(Include::Metadata),
             Some("None") => Ok(Include::Nothing),
             Some("Object") => Ok(Include::Object),
-            Some(other) => Err(Status::bad_request(format!(
-                "unrecognized includeObject value: {other:?}; use None, Metadata or Object"
-            ))),
+            Some(other) => {
+                let why = "must be 'Metadata', 'Object', 'None', or empty";
+                let error = FieldError::invalid(FieldPath::new("includeObject"), other, why);
+                Err(Status::bad_request(format!(
+                    "Unable to convert to Table as requested: {error}"
+                )))
+            }
+        }
+    }
+
+    /// The same, if the answer is a table at all.
+    pub(crate) fn for_transform(query: &Query, transform: Transform) -> Result<Include, Status> {
+        match transform {
+            Transform::Table { .. } => Include::of(query),
+            _ => Ok(Include::Metadata),
         }
     }
 }
@@ -149,10 +163,24 @@ pub(crate) fn table(
     map.insert("metadata", metadata);
     map.insert(
         "columnDefinitions",
-        columns.unwrap_or_else(|| Value::Array(Vec::new())),
+        // Sent once, in the first event of a watch.
+        columns.unwrap_or(Value::Null),
     );
     map.insert("rows", Value::Array(rows));
     Value::Object(map)
+}
+
+/// The table of one object.
+pub(crate) fn of_one(
+    kind: &Kind,
+    columns: &[Column],
+    object: Object,
+    include: Include,
+    beta: bool,
+) -> Value {
+    let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
+    let row = row(kind, columns, object, include, beta, now());
+    table(Some(definitions(columns)), vec![row], metadata, beta)
 }
 
 /// Now, for ages.

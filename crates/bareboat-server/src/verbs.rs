@@ -10,6 +10,7 @@ mod delete_collection;
 mod freshness;
 mod get;
 mod list;
+mod misfit;
 mod patch;
 mod present;
 mod scale;
@@ -20,6 +21,7 @@ mod update;
 mod watch;
 mod write;
 
+use call::Arity;
 pub(crate) use call::Call;
 pub(crate) use connect::connects;
 pub(crate) use patch::judge_duplicates;
@@ -125,12 +127,11 @@ async fn retired(
 fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
     let info = &ask.info;
     if kind.namespaced() {
-        // Without a namespace only whole collections can be read.
+        // Without a namespace only whole collections can be read. Routes of built-in kinds know the path for other verbs,
+        // too, and refuse those.
         return !info.namespace.is_empty()
-            || matches!(
-                info.verb.as_str(),
-                "list" | "watch" | "create" | "deletecollection"
-            );
+            || matches!(info.verb.as_str(), "list" | "watch")
+            || (!kind.custom && matches!(info.verb.as_str(), "create" | "deletecollection"));
     }
     // A namespace is its own namespace in URLs.
     info.namespace.is_empty()
@@ -176,6 +177,13 @@ async fn carry_out(
         Verb::List => threads.carry_out(body.into_seat(), list::list(call)).await,
         Verb::Watch => watch::watch(call).await,
         other => {
+            // A form that cannot be had is refused before anything is written.
+            match (other, scaled) {
+                _ if call.action().is_some() => {}
+                (_, Some(_)) => drop(scale::agree(&call)?),
+                (Verb::DeleteCollection, None) => drop(call.negotiate(Arity::Many)?),
+                _ => drop(call.negotiate(Arity::One)?),
+            }
             let (body, seat) = body.read().await?;
             let work = async move {
                 let mut _place = None;

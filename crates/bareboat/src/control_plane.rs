@@ -1,5 +1,6 @@
 //! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
 
+use crate::certificates::{self, IssuedCertificates};
 use crate::rbac::Rbac;
 use crate::reviews;
 use bareboat_api::kind::SubresourceRole;
@@ -153,6 +154,12 @@ impl ControlPlane for ServerBuilder {
             .validator(SigningRequests)
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);
+        // The names are constants and fit together, so there is always something to count with.
+        if let Ok(issued) = IssuedCertificates::new() {
+            builder = builder
+                .observe(certificates::STORE, Arc::new(issued.clone()))
+                .collector(issued);
+        }
         if profile == Profile::Full {
             builder = builder
                 .observe(SERVICES.2, watching(&claims, Claims::note, Claims::forget))

@@ -30,6 +30,7 @@
 //! | `client`, with the feature `kube` | clients of kube-rs without a socket |
 //! | re-exports | the server, the store, the vocabulary |
 
+mod certificates;
 #[cfg(feature = "kube")]
 pub mod client;
 pub mod control_plane;

@@ -63,9 +63,11 @@ pub fn user_of_certificate(certificate: &CertificateDer<'_>) -> Result<User, Bad
     let (_, parsed) = X509Certificate::from_der(certificate)
         .map_err(|error| BadCredentials(format!("a client certificate does not parse: {error}")))?;
     let subject = parsed.subject();
+    // Of several common names the last one counts, as it does in Go.
     let name = subject
         .iter_common_name()
-        .find_map(|attribute| attribute.as_str().ok());
+        .filter_map(|attribute| attribute.as_str().ok())
+        .last();
     let name = name
         .filter(|name| !name.is_empty())
         .ok_or_else(|| BadCredentials("a client certificate has no common name".to_owned()))?;
@@ -96,4 +98,38 @@ pub fn user_of_certificate(certificate: &CertificateDer<'_>) -> Result<User, Bad
             .collect(),
         extra,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names `O=crew, CN=first, O=watch, CN=last`, as its subject has them, for a hundred years.
+    const TWO_NAMES: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIB0jCCAXmgAwIBAgIUIEJq/09CnRlhuyd74c6PX96NFiIwCgYIKoZIzj0EAwIw
+PjENMAsGA1UECgwEY3JldzEOMAwGA1UEAwwFZmlyc3QxDjAMBgNVBAoMBXdhdGNo
+MQ0wCwYDVQQDDARsYXN0MCAXDTI2MTExNjE3NDUyNVoYDzIxMjYxMDIzMTc0NTI1
+WjA+MQ0wCwYDVQQKDARjcmV3MQ4wDAYDVQQDDAVmaXJzdDEOMAwGA1UECgwFd2F0
+Y2gxDTALBgNVBAMMBGxhc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQcDDVK
+FQ9iTbgR70jQIASVCzyKclpG2WsFuAryPx9A+LAOld8y078cVx48pYRpRiGpbYZh
+xAmjk7zw0JrBpP2Xo1MwUTAdBgNVHQ4EFgQUhN550v9mqi4hPwJslE8TjRwNllsw
+HwYDVR0jBBgwFoAUhN550v9mqi4hPwJslE8TjRwNllswDwYDVR0TAQH/BAUwAwEB
+/zAKBggqhkjOPQQDAgNHADBEAiAfKJ4uFQNPVqeHOjy/njIMx8xYznfdeTMrJk4h
+wZxuNwIgICQjYBpwjHuzMYJqduAhfkhv5SQwYF7kYDv535TyjRw=
+-----END CERTIFICATE-----
+";
+
+    #[test]
+    fn of_two_common_names_the_last_one_counts() {
+        let certificate = rustls_pemfile::certs(&mut TWO_NAMES.as_bytes())
+            .next()
+            .expect("one certificate")
+            .expect("well-formed PEM");
+        let user = user_of_certificate(&certificate).expect("a user");
+        assert_eq!(user.name, "last");
+        assert_eq!(user.groups, ["crew", "watch"]);
+        let ends = end_of(&[certificate]);
+        assert!(ends > 4_000_000_000, "{ends}");
+    }
 }

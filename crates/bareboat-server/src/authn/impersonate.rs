@@ -4,6 +4,7 @@ use crate::authz::{self, Authorizer};
 use crate::request::info::RequestInfo;
 use crate::request::query::percent_decode;
 use bareboat_api::kind::User;
+use bareboat_api::names::{is_dns1123_label, is_dns1123_subdomain};
 use bareboat_api::{Status, Str};
 use http::HeaderMap;
 use std::collections::BTreeMap;
@@ -26,7 +27,9 @@ pub(crate) async fn impersonate(
     {
         return Ok(user);
     }
-    let wanted = wanted(headers)?;
+    let Some(wanted) = wanted(headers)? else {
+        return Ok(user);
+    };
     for (group, resource, subresource, namespace, name) in claims(&wanted) {
         let info = RequestInfo {
             is_resource: true,
@@ -44,7 +47,8 @@ pub(crate) async fn impersonate(
     Ok(Arc::new(complete(wanted)))
 }
 
-fn wanted(headers: &HeaderMap) -> Result<User, Status> {
+/// The user that headers name; none if they are there but empty.
+fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let text = |value: &http::HeaderValue| {
         value.to_str().map(str::to_owned).map_err(|_| {
             Status::bad_request(
@@ -56,11 +60,6 @@ fn wanted(headers: &HeaderMap) -> Result<User, Status> {
         Some(value) => text(value)?,
         None => String::new(),
     };
-    if name.is_empty() {
-        return Err(Status::bad_request(
-            "Impersonate-User is required when any other Impersonate header is given",
-        ));
-    }
     let mut groups = Vec::new();
     for value in headers.get_all(GROUP) {
         groups.push(Str::new(text(value)?));
@@ -76,12 +75,49 @@ fn wanted(headers: &HeaderMap) -> Result<User, Status> {
         Some(value) => text(value)?,
         None => String::new(),
     };
-    Ok(User {
+    let wanted = User {
         name: Str::new(name),
         uid: Str::new(uid),
         groups,
         extra,
-    })
+    };
+    if !wanted.name.is_empty() {
+        return Ok(Some(wanted));
+    }
+    if wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty() {
+        return Ok(None);
+    }
+    Err(Status::bad_request(format!(
+        "requested {} without impersonating a user name",
+        as_go_prints(&wanted)
+    )))
+}
+
+/// A user as Go prints the value of its type for them.
+fn as_go_prints(user: &User) -> String {
+    use bareboat_api::field::go_quote;
+    fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+        let quoted: Vec<String> = texts.map(go_quote).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    }
+    let groups = match user.groups.is_empty() {
+        true => "[]string(nil)".to_owned(),
+        false => list(user.groups.iter().map(Str::as_str)),
+    };
+    let extra: Vec<String> = user
+        .extra
+        .iter()
+        .map(|(key, values)| {
+            let values = list(values.iter().map(String::as_str));
+            format!("{}:{values}", go_quote(key))
+        })
+        .collect();
+    let extra = match extra.is_empty() {
+        true => "map[string][]string(nil)".to_owned(),
+        false => format!("map[string][]string{{{}}}", extra.join(", ")),
+    };
+    let (name, uid) = (go_quote(&user.name), go_quote(&user.uid));
+    format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
 }
 
 /// Everything somebody must be allowed to claim: group, resource, subresource, namespace, name.
@@ -114,8 +150,12 @@ fn claims(user: &User) -> Vec<(&'static str, &'static str, &str, &str, &str)> {
     claims
 }
 
+/// Namespace and name of a service account; any other name is a plain user's.
 fn service_account(user: &str) -> Option<(&str, &str)> {
-    user.strip_prefix("system:serviceaccount:")?.split_once(':')
+    let (namespace, name) = user
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
+    (is_dns1123_label(namespace) && is_dns1123_subdomain(name)).then_some((namespace, name))
 }
 
 /// Adds the groups that everyone of that sort is in.
@@ -177,16 +217,54 @@ mod tests {
         assert_eq!(refused.code, 403);
     }
 
+    async fn refused(headers: &[(&'static str, &'static str)]) -> String {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        let refused = impersonate(&MastersOnly, master(), &map).await;
+        let status = refused.expect_err("refused");
+        assert_eq!(status.code, 400);
+        status.message
+    }
+
     #[tokio::test]
-    async fn groups_without_a_user_make_no_sense() {
-        let mut headers = HeaderMap::new();
-        headers.insert(GROUP, HeaderValue::from_static("g"));
+    async fn impersonation_needs_a_name() {
         assert_eq!(
-            impersonate(&MastersOnly, master(), &headers)
-                .await
-                .expect_err("refused")
-                .code,
-            400
+            refused(&[(UID, "7")]).await,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"7\", Groups:[]string(nil), \
+             Extra:map[string][]string(nil)} without impersonating a user name"
         );
+        assert_eq!(
+            refused(&[(GROUP, "g"), (GROUP, "h"), ("impersonate-extra-k", "v")]).await,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\", \"h\"}, \
+             Extra:map[string][]string{\"k\":[]string{\"v\"}}} without impersonating a user name"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_empty_name_alone_asks_for_nothing() {
+        let mut headers = HeaderMap::new();
+        headers.insert(USER, HeaderValue::from_static(""));
+        let user = impersonate(&MastersOnly, master(), &headers).await;
+        assert_eq!(user.expect("allowed").name, "root");
+    }
+
+    #[test]
+    fn only_well_formed_names_are_service_accounts() {
+        let found = |name: &'static str| service_account(name);
+        assert_eq!(found("system:serviceaccount:a:b"), Some(("a", "b")));
+        assert_eq!(found("system:serviceaccount:a:b.c"), Some(("a", "b.c")));
+        for plain in [
+            "ann",
+            "system:serviceaccount:a",
+            "system:serviceaccount:a:b:c",
+            "system:serviceaccount::b",
+            "system:serviceaccount:a:",
+            "system:serviceaccount:A:b",
+            "system:serviceaccount:a.b:c",
+        ] {
+            assert_eq!(found(plain), None, "{plain}");
+        }
     }
 }

@@ -38,7 +38,7 @@ fn list<'a>(groups: impl Iterator<Item = &'a Group>) -> AggregatedList {
         "metadata": {},
         "items": items,
     });
-    let json = value.to_json();
+    let json = super::print(&value, false);
     let etag = entity_tag(&json);
     AggregatedList { value, json, etag }
 }

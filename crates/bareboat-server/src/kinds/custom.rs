@@ -112,6 +112,13 @@ impl CustomKinds {
             return;
         }
         let mut kind = kind::of(&definition, &value, entry, &self.warm, &outbound);
+        // A version that built-in kinds of the group have is theirs alone.
+        for version in &mut kind.versions {
+            let built_in = catalog
+                .table()
+                .has_built_in(&definition.group, &version.name);
+            version.served &= !built_in;
+        }
         let connections = subresources::add(&mut kind, &value);
         let taken_by_built_in = catalog
             .table()

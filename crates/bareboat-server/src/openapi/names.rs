@@ -33,11 +33,32 @@ pub(super) fn kind_definition(kind: &Kind, version: &Version) -> Str {
     {
         return message_definition(&message.name);
     }
-    derived_definition(&kind.group, &version.name, &kind.names.kind)
+    let name = derived_definition(&kind.group, &version.name, &kind.names.kind);
+    if kind.custom { apart(name) } else { name }
+}
+
+/// The packages of built-in types. A group of custom kinds may be spelled like one of them, `core.api.k8s.io` for example.
+const PACKAGES: [&str; 4] = [
+    "io.k8s.api.",
+    "io.k8s.apimachinery.pkg.",
+    "io.k8s.apiextensions-apiserver.pkg.",
+    "io.k8s.kube-aggregator.pkg.",
+];
+
+/// The name for the definition of a custom kind: never that of a built-in type.
+fn apart(name: Str) -> Str {
+    match PACKAGES.iter().any(|package| name.starts_with(package)) {
+        true => Str::new(format!("{name}_v2")),
+        false => name,
+    }
 }
 
 /// The definition name of a kind's list in one version: beside the kind.
 pub(super) fn list_definition(kind: &Kind, version: &Version) -> Str {
+    if kind.custom && version.shape.definition_name().is_empty() {
+        let list = &kind.names.list_kind;
+        return apart(derived_definition(&kind.group, &version.name, list));
+    }
     sibling(&kind_definition(kind, version), &kind.names.list_kind)
 }
 

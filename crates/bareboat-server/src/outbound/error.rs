@@ -2,6 +2,7 @@
 
 use http::{StatusCode, Uri};
 use rustls::CertificateError;
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
@@ -76,18 +77,41 @@ impl fmt::Display for OutboundError {
                 write!(f, "Post \"{uri}\": the answer has more than {most} bytes")
             }
             OutboundError::Refused { uri, code, page } => {
-                write!(f, "Post \"{uri}\": the answer was {code}")?;
-                if page.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, ": {page}")
+                write!(f, "{} (Post \"{uri}\": {code}", sentence(*code))?;
+                if !page.is_empty() {
+                    write!(f, ": {page}")?;
                 }
+                f.write_str(")")
             }
         }
     }
 }
 
 impl Error for OutboundError {}
+
+/// What a code means, in the sentences that clients of Kubernetes know.
+fn sentence(code: StatusCode) -> Cow<'static, str> {
+    Cow::Borrowed(match code.as_u16() {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        406 => "the server was unable to respond with a content type that the client supports",
+        409 => "the server reported a conflict",
+        422 => "the server rejected our request due to an error in our request",
+        429 => "the server has received too many requests and has asked us to try again later",
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
+        500.. => "an error on the server has prevented the request from succeeding",
+        code => {
+            return Cow::Owned(format!(
+                "the server responded with the status code {code} but did not return more information"
+            ));
+        }
+    })
+}
 
 /// The cause at the bottom; what lies above it only says that there was one.
 fn innermost(error: &(dyn Error + 'static)) -> String {

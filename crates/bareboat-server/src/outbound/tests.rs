@@ -120,11 +120,15 @@ async fn calls_share_connections_and_are_bounded() {
             ("/echo", "{}".to_owned()),
             (
                 "/redirect",
-                format!("{base}/redirect\": the answer was 307 Temporary Redirect"),
+                format!(
+                    "the server responded with the status code 307 but did not return more information ({base}/redirect\": 307 Temporary Redirect)"
+                ),
             ),
             (
                 "/no",
-                format!("{base}/no\": the answer was 503 Service Unavailable: come back"),
+                format!(
+                    "the server is currently unable to handle the request ({base}/no\": 503 Service Unavailable: come back)"
+                ),
             ),
         ];
         for (path, expected) in cases {

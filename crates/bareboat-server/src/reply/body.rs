@@ -1,8 +1,10 @@
 //! The body of a response: nothing, bytes, or a stream.
 
+use crate::metrics::Running;
 use crate::request::body::BodyError;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use prometheus::Histogram;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,7 +12,46 @@ use std::task::{Context, Poll};
 pub(crate) type Stream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>;
 
 /// The body of a response.
-pub struct Body(Inner);
+pub struct Body {
+    inner: Inner,
+    meter: Option<Box<Meter>>,
+}
+
+/// Measures a stream until it ends or is dropped.
+pub(crate) struct Meter {
+    sizes: Option<Histogram>,
+    sent: u64,
+    /// Counts the request as running.
+    _running: Option<Running>,
+}
+
+impl Meter {
+    /// Measures how many bytes are sent.
+    pub(crate) fn sized(sizes: Histogram) -> Meter {
+        Meter {
+            sizes: Some(sizes),
+            sent: 0,
+            _running: None,
+        }
+    }
+
+    /// Measures how long the stream is open.
+    pub(crate) fn lasting(running: Running) -> Meter {
+        Meter {
+            sizes: None,
+            sent: 0,
+            _running: Some(running),
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(sizes) = &self.sizes {
+            sizes.observe(self.sent as f64);
+        }
+    }
+}
 
 enum Inner {
     Empty,
@@ -19,14 +60,25 @@ enum Inner {
 }
 
 impl Body {
+    fn of(inner: Inner) -> Body {
+        Body { inner, meter: None }
+    }
+
+    /// Measures the body, if it is a stream.
+    pub(crate) fn measure(&mut self, meter: Meter) {
+        if matches!(self.inner, Inner::Stream { .. }) {
+            self.meter = Some(Box::new(meter));
+        }
+    }
+
     /// No body.
     pub fn empty() -> Body {
-        Body(Inner::Empty)
+        Body::of(Inner::Empty)
     }
 
     /// A body in one piece.
     pub fn full(bytes: impl Into<Bytes>) -> Body {
-        Body(Inner::Full(bytes.into()))
+        Body::of(Inner::Full(bytes.into()))
     }
 
     /// A body that comes bit by bit.
@@ -41,7 +93,7 @@ impl Body {
         body: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
         held: usize,
     ) -> Body {
-        Body(Inner::Stream {
+        Body::of(Inner::Stream {
             stream: Box::pin(body),
             held,
         })
@@ -49,7 +101,7 @@ impl Body {
 
     /// How many bytes it holds before anything is asked of it.
     pub(crate) fn held(&self) -> usize {
-        match &self.0 {
+        match &self.inner {
             Inner::Empty => 0,
             Inner::Full(bytes) => bytes.len(),
             Inner::Stream { held, .. } => *held,
@@ -58,7 +110,7 @@ impl Body {
 
     /// The bytes, where they are in one piece.
     pub(crate) fn as_full(&self) -> Option<&Bytes> {
-        match &self.0 {
+        match &self.inner {
             Inner::Full(bytes) => Some(bytes),
             _ => None,
         }
@@ -79,7 +131,7 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let inner = &mut self.get_mut().0;
+        let Body { inner, meter } = self.get_mut();
         match inner {
             Inner::Empty => Poll::Ready(None),
             Inner::Full(bytes) => {
@@ -87,12 +139,18 @@ impl http_body::Body for Body {
                 *inner = Inner::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            Inner::Stream { stream, .. } => stream.as_mut().poll_frame(cx),
+            Inner::Stream { stream, .. } => {
+                let polled = stream.as_mut().poll_frame(cx);
+                if let (Poll::Ready(Some(Ok(frame))), Some(meter)) = (&polled, meter) {
+                    meter.sent += frame.data_ref().map_or(0, |data| data.len() as u64);
+                }
+                polled
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.inner {
             Inner::Empty => true,
             Inner::Full(bytes) => bytes.is_empty(),
             Inner::Stream { stream, .. } => stream.is_end_stream(),
@@ -100,7 +158,7 @@ impl http_body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.inner {
             Inner::Empty => SizeHint::with_exact(0),
             Inner::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Inner::Stream { stream, .. } => stream.size_hint(),

@@ -2,6 +2,7 @@
 //!
 //! Says nothing about whether such a thing exists; that is the catalog's knowledge.
 
+use super::options::is_true;
 use super::query::{Query, percent_decode};
 use bareboat_api::Str;
 use bareboat_api::admission::Right;
@@ -119,9 +120,7 @@ impl RequestInfo {
             return;
         }
         if collection {
-            let watch = query
-                .get("watch")
-                .is_some_and(|text| !matches!(text, "false" | "0"));
+            let watch = query.get("watch").is_some_and(is_true);
             self.verb = Str::const_new(if watch { "watch" } else { "list" });
         }
         // A selector that pins the name lets a rule about that one object authorize the request.
@@ -231,6 +230,11 @@ mod tests {
         check(
             "GET",
             "/api/v1/pods?watch=0",
+            "list /v1/pods ns= name= sub=",
+        );
+        check(
+            "GET",
+            "/api/v1/pods?watch=False",
             "list /v1/pods ns= name= sub=",
         );
     }

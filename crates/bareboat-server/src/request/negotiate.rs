@@ -116,6 +116,14 @@ impl Offer {
         }
         names
     }
+
+    /// Whether an Accept header names one of the media types offered, whatever its parameters ask for.
+    pub(crate) fn is_named(&self, headers: &HeaderMap) -> bool {
+        clauses(headers).iter().any(|clause| {
+            let named = || Media::from_name(clause.media);
+            clause.media == "*/*" || named().is_some_and(|media| self.has(media, Transform::Whole))
+        })
+    }
 }
 
 /// One clause of an Accept header.
@@ -213,6 +221,15 @@ pub fn negotiate(headers: &HeaderMap, pretty_query: Option<&str>, offer: &Offer)
             "*/*" | "application/*" => Media::Json,
             name => Media::from_name(name)?,
         };
+        let streams = match clause.parameter("stream") {
+            None | Some("") => true,
+            Some("watch") => media != Media::Yaml,
+            Some(_) => false,
+        };
+        let server_version = matches!(clause.parameter("sv"), None | Some("" | "v1"));
+        if !streams || !server_version {
+            return None;
+        }
         offer.has(media, transform).then(|| Agreed {
             media,
             transform,
@@ -222,9 +239,12 @@ pub fn negotiate(headers: &HeaderMap, pretty_query: Option<&str>, offer: &Offer)
 }
 
 fn wanted_transform(clause: &Clause<'_>, offer: &Offer) -> Option<Transform> {
-    let Some(wanted) = clause.parameter("as") else {
+    let transforms = ["as", "g", "v"].map(|name| clause.parameter(name));
+    if transforms.iter().all(Option::is_none) {
         return Some(Transform::Whole);
-    };
+    }
+    // A group or a version without a kind names nothing.
+    let wanted = clause.parameter("as")?;
     if clause.parameter("g") != Some("meta.k8s.io") {
         return None;
     }
@@ -241,8 +261,8 @@ fn wanted_transform(clause: &Clause<'_>, offer: &Offer) -> Option<Transform> {
 }
 
 fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
-    if let Some(text) = query {
-        return !matches!(text, "false" | "0");
+    if let Some(text) = query.filter(|text| !text.is_empty()) {
+        return matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True");
     }
     let agent = headers
         .get(header::USER_AGENT)
@@ -335,5 +355,40 @@ mod tests {
             &custom,
             Some((Media::Protobuf, Transform::Metadata { beta: false })),
         );
+    }
+
+    #[test]
+    fn parameters_that_name_nothing_that_is_offered_rule_a_clause_out() {
+        let whole = Some((Media::Json, Transform::Whole));
+        check("application/json;g=meta.k8s.io;v=v1", &ALL, None);
+        check("application/json;v=v1", &ALL, None);
+        check("application/json;as=Table", &ALL, None);
+        check(
+            "application/json;g=meta.k8s.io, application/json;q=0.1",
+            &ALL,
+            whole,
+        );
+        check("application/json;stream=watch", &ALL, whole);
+        check("application/json;stream=other", &ALL, None);
+        check("application/yaml;stream=watch", &ALL, None);
+        check("application/json;sv=v2", &ALL, None);
+        check("application/json;sv=v1;pretty=1", &ALL, whole);
+    }
+
+    #[test]
+    fn the_query_asks_for_indentation_in_the_words_of_go() {
+        let mut curl = HeaderMap::new();
+        curl.insert(header::USER_AGENT, HeaderValue::from_static("curl/8"));
+        for (query, others, of_curl) in [
+            (None, false, true),
+            (Some(""), false, true),
+            (Some("true"), true, true),
+            (Some("T"), true, true),
+            (Some("false"), false, false),
+            (Some("yes"), false, false),
+        ] {
+            assert_eq!(wants_pretty(&HeaderMap::new(), query), others, "{query:?}");
+            assert_eq!(wants_pretty(&curl, query), of_curl, "{query:?} of curl");
+        }
     }
 }

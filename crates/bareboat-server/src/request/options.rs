@@ -147,8 +147,22 @@ fn check_manager(manager: &str) -> Result<(), FieldError> {
 }
 
 fn boolean(query: &Query, key: &str) -> Result<Option<bool>, Status> {
-    // Present but empty, or any text but these two, means true.
-    Ok(query.get(key).map(|text| !matches!(text, "false" | "0")))
+    Ok(query.get(key).map(is_true))
+}
+
+/// What a boolean parameter says: present but empty, or any text but these two, means true.
+pub(crate) fn is_true(text: &str) -> bool {
+    text != "0" && !text.eq_ignore_ascii_case("false")
+}
+
+/// Refuses `export`, which old clients send with GET.
+pub(crate) fn refuse_export(query: &Query) -> Result<(), Status> {
+    match query.get("export") {
+        Some(text) if is_true(text) => Err(Status::bad_request(
+            "the export parameter, deprecated since v1.14, is no longer supported",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn integer(query: &Query, key: &str) -> Result<Option<i64>, Status> {

@@ -26,6 +26,7 @@ use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::{Kind, Subresource};
 use bareboat_api::{Str, Value};
 use bareboat_storage::{MemoryBackend, Observer, OpenError, Store, StoreOptions};
+use prometheus::core::Collector;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub enum BuildError {
         /// What is wrong.
         why: String,
     },
+    /// Two metrics have the same name.
+    Metrics(prometheus::Error),
 }
 
 impl fmt::Display for BuildError {
@@ -62,6 +65,7 @@ impl fmt::Display for BuildError {
             BuildError::NoSuchSubresource(name) => {
                 write!(f, "no stored kind has the connection {name}")
             }
+            BuildError::Metrics(_) => f.write_str("the metrics do not fit together"),
             BuildError::Remote { subresource, why } => {
                 write!(
                     f,
@@ -76,6 +80,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BuildError::Store(error) => Some(error),
+            BuildError::Metrics(error) => Some(error),
             _ => None,
         }
     }
@@ -98,6 +103,7 @@ pub struct ServerBuilder {
     checks: Vec<(String, Check)>,
     pages: BTreeMap<String, Page>,
     observers: Vec<(String, Arc<dyn Observer>)>,
+    collectors: Vec<Box<dyn Collector>>,
     limits: Limits,
     inflight: (usize, usize),
     connections: ConnectionLimits,
@@ -122,6 +128,7 @@ impl Default for ServerBuilder {
             checks: Vec::new(),
             pages: BTreeMap::new(),
             observers: Vec::new(),
+            collectors: Vec::new(),
             limits: Limits {
                 request: Duration::from_secs(60),
                 write: Duration::from_secs(34),
@@ -297,6 +304,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Metrics that are printed together with the server's own.
+    #[must_use]
+    pub fn collector(mut self, collector: impl Collector + 'static) -> Self {
+        self.collectors.push(Box::new(collector));
+        self
+    }
+
     /// How many reads and how many writes may be under way at once.
     #[must_use]
     pub fn max_in_flight(mut self, reads: usize, writes: usize) -> Self {
@@ -424,7 +438,7 @@ impl ServerBuilder {
                 threads: Threads::new(),
                 proxy,
                 connections: Arc::new(connections::Connections::new(self.connections)),
-                metrics: Metrics::default(),
+                metrics: Metrics::new(self.collectors).map_err(BuildError::Metrics)?,
                 documents: Documents::new(sources),
                 health,
                 pages: self.pages,

@@ -3,7 +3,10 @@
 use super::documents::Generation;
 use super::state::State;
 use crate::authz::Authorized;
+use crate::discovery;
 use crate::flow::Seat;
+use crate::kinds::catalog::Serving;
+use crate::metrics::{self, Readings};
 use crate::reply::{self, Body, Response, compress_if_wanted, plain_text};
 use crate::request::ask::Ask;
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, clauses, negotiate};
@@ -11,6 +14,7 @@ use crate::work;
 use bareboat_api::{Status, Value};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const OTHER_PATHS: [&str; 9] = [
@@ -79,13 +83,13 @@ async fn document(state: &State, ask: &Ask) -> Result<Response, Status> {
         }
         "/metrics" => {
             work::large().await;
-            metrics(state)
+            metrics(state)?
         }
         "/openapi/v2" => openapi_v2(state, ask).await,
         _ if trimmed == "/openapi/v3" || trimmed.starts_with("/openapi/v3/") => {
             openapi_v3(state, ask, trimmed).await?
         }
-        _ => discovery(state, ask, trimmed).await?,
+        _ => discover(state, ask, trimmed).await?,
     };
     Ok(compress_if_wanted(&ask.headers, response, &state.threads))
 }
@@ -105,63 +109,60 @@ fn plain(ask: &Ask, value: &Value) -> Response {
         transform: Transform::Whole,
         pretty: true,
     });
-    reply::value(StatusCode::OK, agreed, value)
+    in_order(agreed, value)
 }
 
-fn metrics(state: &State) -> Response {
+/// A document as YAML, or as JSON with its members in upstream's order.
+fn in_order(agreed: Agreed, value: &Value) -> Response {
+    if agreed.media == Media::Yaml {
+        return reply::value(StatusCode::OK, agreed, value);
+    }
+    let bytes = discovery::print(value, agreed.pretty);
+    reply::full(StatusCode::OK, Media::Json.name(), bytes.into())
+}
+
+fn metrics(state: &State) -> Result<Response, Status> {
     let stats = state.store.stats();
     let (open, unauthenticated, unread) = state.connections.counts();
-    let text = state.metrics.print(&[
-        (
-            "bareboat_store_revision",
-            "The newest revision.",
-            stats.visible as f64,
-        ),
-        (
-            "bareboat_store_compacted_revision",
-            "The revision history reaches back to.",
-            stats.floor as f64,
-        ),
-        (
-            "bareboat_store_queued_writes",
-            "Writes that wait for the next commit.",
-            stats.queued as f64,
-        ),
-        (
-            "bareboat_cache_variant_bytes",
-            "Bytes of encodings kept beside objects.",
-            stats.variant_bytes as f64,
-        ),
-        (
-            "bareboat_requests_under_way",
-            "Requests being answered.",
-            state.under_way.count() as f64,
-        ),
-        (
-            "bareboat_connections_open",
-            "Connections of clients.",
-            open as f64,
-        ),
-        (
-            "bareboat_connections_unauthenticated",
-            "Connections that have brought no request with credentials yet.",
-            unauthenticated as f64,
-        ),
-        (
-            "bareboat_unread_bytes",
-            "Bytes of answers that clients have not read, beyond the first 64 KiB of each connection.",
-            unread as f64,
-        ),
-    ]);
-    reply::full(
-        StatusCode::OK,
-        "text/plain; version=0.0.4; charset=utf-8",
-        text.into(),
-    )
+    let readings = Readings {
+        revision: stats.visible,
+        compacted: stats.floor,
+        queued: stats.queued,
+        variant_bytes: stats.variant_bytes,
+        storage_bytes: stats.backend.bytes,
+        under_way: state.under_way.count(),
+        connections: (open, unauthenticated),
+        unread_bytes: unread,
+        in_flight: state.flow.in_flight(),
+        objects: stored_objects(state),
+    };
+    let text = state.metrics.print(&readings).map_err(|error| {
+        tracing::error!(%error, "metrics cannot be printed");
+        Status::internal("metrics cannot be printed")
+    })?;
+    Ok(reply::full(StatusCode::OK, metrics::MEDIA, text.into()))
+}
+
+/// Group, resource, and how many objects are stored. Resources that share a place in the store are listed once.
+fn stored_objects(state: &State) -> Vec<(String, String, usize)> {
+    let stored = state.store.resources();
+    let mut sizes: HashMap<&str, usize> = stored
+        .iter()
+        .map(|resource| (resource.name(), resource.len()))
+        .collect();
+    let table = state.catalog.table();
+    let kinds = table.iter().map(Serving::kind);
+    kinds
+        .filter_map(|kind| {
+            let count = sizes.remove(kind.store.as_str())?;
+            let (group, plural) = (kind.group.to_string(), kind.names.plural.to_string());
+            Some((group, plural, count))
+        })
+        .collect()
 }
 
 /// `/api`, `/apis`, a group, or a version.
-async fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
+async fn discover(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
     let generation = state.documents.of(&state.catalog);
     let root = matches!(path, "/api" | "/apis");
     if root && wants_aggregated(&ask.headers) {
@@ -215,7 +216,7 @@ async fn discovery(state: &State, ask: &Ask, path: &str) -> Result<Response, Sta
     {
         return Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes));
     }
-    Ok(reply::value(StatusCode::OK, agreed, &value))
+    Ok(in_order(agreed, &value))
 }
 
 /// The address clients reached us under, as far as they say.

@@ -5,6 +5,7 @@ use super::state::State;
 use crate::authn::{self, BadCredentials, Evidence, Peer};
 use crate::connections::{Close, Line};
 use crate::flow::Unread;
+use crate::metrics::{Answered, Attempt, Sight};
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::{Ask, Came, Warnings};
 use crate::request::body::RequestBody;
@@ -61,6 +62,7 @@ pub(crate) async fn serve(
     let headers = Arc::new(std::mem::take(&mut head.headers));
     let audit_id = audit_id(&headers);
     let query = Query::parse(head.uri.query().unwrap_or(""));
+    let sight = Sight::of(&head.method, &headers, query.as_ref().ok());
     let pretty = query
         .as_ref()
         .ok()
@@ -80,6 +82,7 @@ pub(crate) async fn serve(
             Err(Status::internal("the request made the server stumble; its log tells more").into()),
         ),
     };
+    let terminated = outcome.as_ref().err().is_some_and(Refusal::is_termination);
     let mut response = match outcome {
         Ok(response) => response,
         Err(Refusal::Status(status)) => {
@@ -97,9 +100,18 @@ pub(crate) async fn serve(
             HeaderValue::from_static("no-cache, private"),
         );
     }
+    let answered = Answered {
+        sight,
+        info: label.as_deref(),
+        started,
+        terminated,
+    };
+    let table = state.catalog.table();
     state
         .metrics
-        .observe(label.as_deref(), response.status(), started);
+        .requests
+        .observe(&table, &answered, &mut response);
+    drop(table);
     response
 }
 
@@ -107,6 +119,17 @@ pub(crate) async fn serve(
 enum Refusal {
     Status(Box<Status>),
     Response(Box<Response>),
+}
+
+impl Refusal {
+    /// Whether a limit or a deadline of the server ended the request.
+    fn is_termination(&self) -> bool {
+        let code = match self {
+            Refusal::Status(status) => status.code,
+            Refusal::Response(response) => response.status().as_u16(),
+        };
+        matches!(code, 429 | 504)
+    }
 }
 
 impl From<Status> for Refusal {
@@ -224,14 +247,20 @@ async fn authenticate(
     if let Some(Ok(user)) = connection {
         // A connection may outlive the certificate it was opened with.
         if peer.has_expired() {
+            state.metrics.authenticated(Attempt::Error);
             tracing::info!(user = %user.name, "a client certificate has expired");
             return Err(Status::unauthorized().into());
         }
+        state.metrics.authenticated(Attempt::Success);
+        state.metrics.certificate_used(peer.ends());
         return admit(line, user.clone(), info);
     }
     let translated = match authn::with_bearer(headers) {
         Ok(translated) => translated,
-        Err(bad) => return Err(unauthenticated(&bad)),
+        Err(bad) => {
+            state.metrics.authenticated(Attempt::Error);
+            return Err(unauthenticated(&bad));
+        }
     };
     let evidence = Evidence {
         headers: translated.as_ref().unwrap_or(headers),
@@ -239,6 +268,11 @@ async fn authenticate(
         objects: state,
     };
     let found = state.authn.authenticate(&evidence).await;
+    state.metrics.authenticated(match &found {
+        Ok(Some(_)) => Attempt::Success,
+        Ok(None) => Attempt::Failure,
+        Err(_) => Attempt::Error,
+    });
     match found {
         Ok(Some(user)) => admit(line, Arc::new(authn::authenticated(user)), info),
         Ok(None) if paths::is_public(&info.path) => Ok(Arc::new(authn::anonymous())),

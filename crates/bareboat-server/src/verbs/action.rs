@@ -84,7 +84,8 @@ fn present(call: &Call, forms: &[Form], object: &Object) -> Result<Response, Sta
         ..Offer::PLAIN
     };
     let agreed = negotiate(&call.ask.headers, call.ask.query.get("pretty"), &offer);
-    let agreed = agreed.ok_or_else(|| not_acceptable(&offer, call.served.kind.custom))?;
+    let agreed =
+        agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, call.served.kind.custom))?;
     match message.filter(|_| agreed.media == Media::Protobuf) {
         Some(message) => {
             let raw = crate::protobuf::encode(message.get(), object.value())?;

@@ -5,10 +5,10 @@ use crate::kinds::served::Served;
 use crate::protobuf::MetaMessages;
 use crate::reply::{Response, status_response};
 use crate::request::ask::Ask;
-use crate::request::negotiate::{Agreed, Offer, negotiate};
+use crate::request::negotiate::{Agreed, Media, Offer, clauses, negotiate};
 use crate::server::state::State;
 use crate::work;
-use bareboat_api::kind::{Action, ScalePaths, SubresourceRole, Verb, Version};
+use bareboat_api::kind::{Action, Kind, ScalePaths, SubresourceRole, Verb, Version};
 use bareboat_api::{Object, Status};
 use bareboat_storage::Entry;
 use bytes::Bytes;
@@ -134,36 +134,87 @@ impl Call {
 
     /// Agrees with the client on the form of the answer.
     pub(crate) fn negotiate(&self, arity: Arity) -> Result<Agreed, Status> {
-        let speaks_protobuf = self.version().shape.message().is_some() && !self.served.kind.custom;
+        let custom = self.served.kind.custom;
         let offer = Offer {
-            protobuf: speaks_protobuf,
+            protobuf: self.version().shape.message().is_some() && !custom,
             protobuf_metadata: self.state.messages.available(),
-            yaml: arity != Arity::Stream,
+            yaml: true,
             table: true,
             metadata: Some(match arity {
-                Arity::Many => "PartialObjectMetadataList",
-                Arity::One | Arity::Stream => "PartialObjectMetadata",
+                Arity::Many => LIST,
+                Arity::One | Arity::Stream => OBJECT,
             }),
         };
-        let agreed = negotiate(&self.ask.headers, self.ask.query.get("pretty"), &offer);
-        agreed.ok_or_else(|| not_acceptable(&offer, self.served.kind.custom))
+        let headers = &self.ask.headers;
+        let agreed = negotiate(headers, self.ask.query.get("pretty"), &offer);
+        let agreed = agreed.ok_or_else(|| {
+            let wrong = self.wrong_metadata(arity);
+            wrong.unwrap_or_else(|| not_acceptable(&self.ask, &offer, custom))
+        })?;
+        if arity == Arity::Stream && agreed.media == Media::Yaml {
+            return Err(Status::not_acceptable(&STREAMS));
+        }
+        Ok(agreed)
+    }
+
+    /// 406 where the client asked for the metadata of a list that is an object, or of an object that is a list.
+    fn wrong_metadata(&self, arity: Arity) -> Option<Status> {
+        let (other, what) = match arity {
+            Arity::Many => (OBJECT, "is a list"),
+            Arity::One => (LIST, "is not a list"),
+            Arity::Stream => return None,
+        };
+        clauses(&self.ask.headers).iter().find(|clause| {
+            clause.parameter("as") == Some(other)
+                && clause.parameter("g") == Some("meta.k8s.io")
+                && matches!(clause.parameter("v"), Some("v1" | "v1beta1"))
+        })?;
+        let ty = go_type(&self.served.kind, arity == Arity::Many);
+        let message = format!("you requested {other}, but the requested object {what} ({ty})");
+        Some(Status::new(406, "NotAcceptable", message))
     }
 }
 
+const OBJECT: &str = "PartialObjectMetadata";
+const LIST: &str = "PartialObjectMetadataList";
+const STREAMS: [&str; 2] = [
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+/// The name that Go's type for a kind, or for its list, has in messages.
+fn go_type(kind: &Kind, list: bool) -> String {
+    let suffix = if list { "List" } else { "" };
+    if kind.custom {
+        return format!("*unstructured.Unstructured{suffix}");
+    }
+    let package = match kind.group.as_str() {
+        "" | "events.k8s.io" => "core",
+        "internal.apiserver.k8s.io" => "apiserverinternal",
+        group => group.split('.').next().unwrap_or(group),
+    };
+    format!("*{package}.{}{suffix}", kind.names.kind)
+}
+
 /// 406 in the words of the two kinds of endpoints.
-pub(crate) fn not_acceptable(offer: &Offer, custom: bool) -> Status {
-    let names = offer.names();
-    if custom {
+pub(crate) fn not_acceptable(ask: &Ask, offer: &Offer, custom: bool) -> Status {
+    let listed = Offer {
+        protobuf: offer.protobuf || offer.protobuf_metadata,
+        ..*offer
+    };
+    let mut names = listed.names();
+    if custom || offer.is_named(&ask.headers) {
         return Status::not_acceptable(&names);
     }
-    let mut listed = names.clone();
-    listed.push("application/json;stream=watch");
-    if offer.protobuf {
-        listed.push("application/vnd.kubernetes.protobuf;stream=watch");
+    if matches!(ask.info.verb.as_str(), "list" | "watch") {
+        names.push(STREAMS[0]);
+        if offer.protobuf {
+            names.push(STREAMS[1]);
+        }
     }
     let message = format!(
         "406: Not Acceptable\n\nAvailable representations: {}",
-        listed.join(", ")
+        names.join(", ")
     );
     Status::new(406, "NotAcceptable", message).with_details(Default::default())
 }

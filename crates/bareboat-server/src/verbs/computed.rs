@@ -1,5 +1,6 @@
 //! Verbs of computed kinds: what a program answers, shown as any other object is.
 
+use super::call::not_acceptable;
 use super::connect;
 use super::selection::Selection;
 use crate::authz::Authorized;
@@ -110,7 +111,7 @@ fn agree(
         ..Offer::PLAIN
     };
     negotiate(&ask.headers, ask.query.get("pretty"), &offer)
-        .ok_or_else(|| Status::not_acceptable(&offer.names()))
+        .ok_or_else(|| not_acceptable(ask, &offer, computed.kind().custom))
 }
 
 fn decode(ask: &Ask, computed: &Computed, version: usize, body: &[u8]) -> Result<Object, Status> {
@@ -157,7 +158,7 @@ fn table(
     metadata: Value,
     beta: bool,
 ) -> Result<Value, Status> {
-    let include = Include::parse(ask.query.get("includeObject"))?;
+    let include = Include::of(&ask.query)?;
     let columns = &computed.kind().versions[version].columns;
     let now = tables::now();
     let rows = objects

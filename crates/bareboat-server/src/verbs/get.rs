@@ -5,13 +5,14 @@ use super::freshness;
 use super::present::Shown;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
-use crate::request::options::resource_version;
+use crate::request::options::{refuse_export, resource_version};
 use bareboat_api::Status;
 use http::StatusCode;
 
 /// The answer, if it is bytes that exist already.
 pub(crate) fn ready(call: &Call) -> Result<Option<Response>, Status> {
     let agreed = call.negotiate(Arity::One)?;
+    refuse_export(&call.ask.query)?;
     let version = resource_version(call.ask.query.get("resourceVersion"))?;
     if !agreed.is_plain_json() || version.is_some_and(|it| it > call.served.store().visible()) {
         return Ok(None);

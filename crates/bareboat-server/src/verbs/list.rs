@@ -71,7 +71,7 @@ impl ListMeta {
 pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
     let options = ListOptions::parse(&call.ask.query, false)?;
     let agreed = call.negotiate(Arity::Many)?;
-    let include = Include::parse(call.ask.query.get("includeObject"))?;
+    let include = Include::for_transform(&call.ask.query, agreed.transform)?;
     let selection = Selection::parse(&call.served, call.version, &options)?;
     let view = View::open(&call, &options).await?;
     let is_large = !agreed.is_plain_json() && view.snapshot.len() > LARGE;

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::create::create_object;
+use super::misfit;
 use super::write::change::{Edit, Edited, change, nameless};
 use super::write::{decode, now};
 use crate::managed;
@@ -165,12 +166,17 @@ impl Patch {
             Change::Strategic(patch) => patch.to_string(),
             Change::Json(_) | Change::Merge(_) => object.value().to_string(),
         };
-        decode::conform(decode::Wanted::of(call), &mut object, &mut findings).map_err(
-            |status| match status.reason {
-                "BadRequest" => unfit(&shown, status.message),
-                _ => status,
-            },
-        )?;
+        let conformed = decode::conform(decode::Wanted::of(call), &mut object, &mut findings);
+        if let Err(status) = conformed {
+            if status.reason != "BadRequest" {
+                return Err(status);
+            }
+            let message = call.version().shape.message();
+            let why = message
+                .filter(|_| matches!(self.change, Change::Strategic(_)))
+                .and_then(|message| misfit::describe(message.get(), object.value()));
+            return Err(unfit(&shown, why.unwrap_or(status.message)));
+        }
         if !matches!(self.change, Change::Strategic(_)) {
             findings.extend_from_slice(&self.findings);
         }

@@ -65,7 +65,9 @@ impl Call {
             }
             (Transform::Whole, _) => Ok(reply::value(code, agreed, &reread(&bytes)?)),
             (Transform::Table { beta }, _) => {
-                let table = self.table_of_one(reread_object(&bytes)?, beta)?;
+                let include = Include::of(&self.ask.query)?;
+                let (kind, columns) = (&self.served.kind, &self.version().columns);
+                let table = tables::of_one(kind, columns, reread_object(&bytes)?, include, beta);
                 Ok(reply::value(code, agreed, &table))
             }
             (Transform::Metadata { beta }, media) => {
@@ -73,28 +75,24 @@ impl Call {
                 if media != Media::Protobuf {
                     return Ok(reply::value(code, agreed, &value));
                 }
-                let version = tables::meta_version(beta);
-                let bytes = self
-                    .messages()
-                    .enveloped("PartialObjectMetadata", version, &value);
-                let bytes = bytes.ok_or_else(|| Status::internal("no message for metadata"))?;
-                Ok(reply::full(code, Media::Protobuf.name(), bytes))
+                self.present_metadata(code, &value, beta)
             }
         }
     }
 
-    fn table_of_one(&self, object: Object, beta: bool) -> Result<Value, Status> {
-        let include = Include::parse(self.ask.query.get("includeObject"))?;
-        let columns = &self.version().columns;
-        let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
-        let kind = &self.served.kind;
-        let row = tables::row(kind, columns, object, include, beta, tables::now());
-        Ok(tables::table(
-            Some(tables::definitions(columns)),
-            vec![row],
-            metadata,
-            beta,
-        ))
+    /// Metadata as a protobuf message.
+    pub(crate) fn present_metadata(
+        &self,
+        code: StatusCode,
+        value: &Value,
+        beta: bool,
+    ) -> Result<Response, Status> {
+        let version = tables::meta_version(beta);
+        let bytes = self
+            .messages()
+            .enveloped("PartialObjectMetadata", version, value);
+        let bytes = bytes.ok_or_else(|| Status::internal("no message for metadata"))?;
+        Ok(reply::full(code, Media::Protobuf.name(), bytes))
     }
 }
 

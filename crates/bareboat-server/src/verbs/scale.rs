@@ -8,9 +8,11 @@ use super::present::Shown;
 use super::write::change::change;
 use super::write::now;
 use crate::reply::{self, Response};
-use crate::request::negotiate::{Media, Offer, negotiate};
-use crate::request::options::WriteOptions;
-use bareboat_api::kind::{ScalePaths, Verb};
+use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
+use crate::request::options::{WriteOptions, refuse_export};
+use crate::tables::{self, Include};
+use bareboat_api::facts::MessageRef;
+use bareboat_api::kind::{Column, Now, ScalePaths, Verb};
 use bareboat_api::{Map, Object, Status, Value, labels};
 use body::Change;
 use bytes::Bytes;
@@ -28,13 +30,14 @@ pub(crate) async fn scale(
     body: Bytes,
 ) -> Result<Response, Status> {
     if verb == Verb::Get {
+        refuse_export(&call.ask.query)?;
         let entry = call
             .served
             .resource()
             .get(&call.key())
             .ok_or_else(|| call.not_found())?;
         let parent = call.served.object(&entry, call.version).await?;
-        return present(call, &of_parent(call, paths, &parent)?);
+        return present(call, of_parent(call, paths, &parent)?);
     }
     let name = if verb == Verb::Update {
         "UpdateOptions"
@@ -58,29 +61,84 @@ pub(crate) async fn scale(
             call.served.object(&entry, call.version).await?
         }
     };
-    present(call, &of_parent(call, paths, &parent)?)
+    present(call, of_parent(call, paths, &parent)?)
 }
 
-fn present(call: &Call, scale: &Value) -> Result<Response, Status> {
-    let message = if call.served.kind.custom {
-        None
-    } else {
-        call.messages().named(MESSAGE)
-    };
+/// Agrees with the client on the form of a Scale.
+pub(crate) fn agree(call: &Call) -> Result<Agreed, Status> {
+    let custom = call.served.kind.custom;
     let offer = Offer {
-        protobuf: message.is_some(),
-        ..Offer::PLAIN
+        protobuf: message(call).is_some(),
+        protobuf_metadata: call.messages().available(),
+        yaml: true,
+        table: true,
+        metadata: Some("PartialObjectMetadata"),
     };
     let agreed = negotiate(&call.ask.headers, call.ask.query.get("pretty"), &offer);
-    let agreed = agreed.ok_or_else(|| not_acceptable(&offer, call.served.kind.custom))?;
-    match message.filter(|_| agreed.media == Media::Protobuf) {
-        Some(message) => {
-            let raw = crate::protobuf::encode(message.get(), scale)?;
-            let bytes = crate::protobuf::envelope(API_VERSION, "Scale", &raw);
-            Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes))
+    agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, custom))
+}
+
+/// The protobuf message of a Scale, where it can be sent in protobuf.
+fn message(call: &Call) -> Option<MessageRef> {
+    call.messages()
+        .named(MESSAGE)
+        .filter(|_| !call.served.kind.custom)
+}
+
+fn present(call: &Call, scale: Object) -> Result<Response, Status> {
+    let agreed = agree(call)?;
+    let value = match agreed.transform {
+        Transform::Whole => match message(call).filter(|_| agreed.media == Media::Protobuf) {
+            Some(message) => {
+                let raw = crate::protobuf::encode(message.get(), scale.value())?;
+                let bytes = crate::protobuf::envelope(API_VERSION, "Scale", &raw);
+                return Ok(reply::full(StatusCode::OK, Media::Protobuf.name(), bytes));
+            }
+            None => scale.into(),
+        },
+        Transform::Table { beta } => {
+            let include = Include::of(&call.ask.query)?;
+            let kind = &call.served.kind;
+            tables::of_one(kind, &columns(kind.custom), scale, include, beta)
         }
-        None => Ok(reply::value(StatusCode::OK, agreed, scale)),
-    }
+        Transform::Metadata { beta } => {
+            let value = tables::partial(&scale, beta);
+            if agreed.media == Media::Protobuf {
+                return call.present_metadata(StatusCode::OK, &value, beta);
+            }
+            value
+        }
+    };
+    Ok(reply::value(StatusCode::OK, agreed, &value))
+}
+
+/// The columns of a Scale. That of the name is added for custom kinds.
+fn columns(custom: bool) -> Vec<Column> {
+    let number = |part: &'static str| {
+        move |scale: &Value, _: Now| {
+            let replicas = scale.at(&[part, "replicas"]).and_then(Value::as_i64);
+            Value::Int(replicas.unwrap_or(0))
+        }
+    };
+    let name = Column::string("Name", |scale, _| {
+        let name = scale.at(&["metadata", "name"]);
+        name.cloned().unwrap_or_default()
+    });
+    let age = Column::age().typed(if custom { "date" } else { "string" });
+    let columns = [
+        Column::string("Desired", number("spec"))
+            .typed("integer")
+            .described("Number of desired replicas"),
+        Column::string("Available", number("status"))
+            .typed("integer")
+            .described("Number of actual replicas"),
+        age.described("When the object was created"),
+    ];
+    (!custom)
+        .then_some(name)
+        .into_iter()
+        .chain(columns)
+        .collect()
 }
 
 /// The members a path such as `.spec.replicas` walks.
@@ -90,7 +148,7 @@ fn members(path: &str) -> Vec<&str> {
         .collect()
 }
 
-fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Value, Status> {
+fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Object, Status> {
     let number = |path: &str| parent.at(&members(path)).and_then(Value::as_i64);
     let replicas = match number(&paths.spec_replicas) {
         Some(replicas) => replicas,
@@ -137,7 +195,7 @@ fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Value, 
     map.insert("metadata", Value::Object(metadata));
     map.insert("spec", Value::Object(spec));
     map.insert("status", Value::Object(status));
-    Ok(scale.into())
+    Ok(scale)
 }
 
 /// A selector as text: it may be stored as such, as a LabelSelector, or as plain labels.

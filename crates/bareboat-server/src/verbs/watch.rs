@@ -30,7 +30,7 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         pin(&mut options, &call.ask.info.name);
     }
     let agreed = call.negotiate(Arity::Stream)?;
-    let include = Include::parse(call.ask.query.get("includeObject"))?;
+    let include = Include::for_transform(&call.ask.query, agreed.transform)?;
     let selection = Selection::parse(&call.served, call.version, &options)?;
     let media = match agreed.transform {
         Transform::Table { .. } => Media::Json,
@@ -50,6 +50,11 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         transform: agreed.transform,
         include,
         threads: call.state.threads.clone(),
+        meter: call.state.metrics.watches.begin(
+            &call.served.kind,
+            &call.version().name,
+            !call.ask.info.namespace.is_empty(),
+        ),
     };
     let lifetime = options.timeout.unwrap_or_else(|| {
         // Spread out, so that the watches of a restart do not all end in the same second.

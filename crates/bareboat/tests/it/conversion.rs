@@ -193,7 +193,7 @@ async fn appliers_of_different_versions_keep_their_fields() {
 
 #[tokio::test]
 async fn a_converter_that_lies_is_not_believed() {
-    let cases: [(Manners, &str); 8] = [
+    let cases: [(Manners, &str); 9] = [
         (
             Manners::Renaming,
             "returned invalid converted object at index 0: must have the same name: a != other",
@@ -209,7 +209,14 @@ async fn a_converter_that_lies_is_not_believed() {
             "returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"not a label\": ",
         ),
         (Manners::Refusing("no such thing"), "failed: no such thing"),
-        (Manners::Answering(302), "the answer was 302 Found"),
+        (
+            Manners::Answering(302),
+            "the server responded with the status code 302 but did not return more information",
+        ),
+        (
+            Manners::Answering(422),
+            "failed: the server rejected our request due to an error in our request",
+        ),
         (Manners::Babbling, "failed: the answer is no JSON"),
     ];
     let (server, converter) = start(Manners::Honest).await;

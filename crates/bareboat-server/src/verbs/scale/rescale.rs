@@ -27,7 +27,7 @@ pub(super) struct Rescale<'p> {
 impl Rescale<'_> {
     fn rescaled(&self, call: &Call, live: &Object) -> Result<Object, Status> {
         let paths = replicas_paths(call);
-        let mut before = of_parent(call, self.paths, live)?;
+        let mut before = Value::from(of_parent(call, self.paths, live)?);
         to_scale(live.value(), &mut before, &paths);
         let scale = self.scale(call, &before)?;
         let text = |key: &str| {

@@ -193,8 +193,9 @@ impl WatchBody {
         }
         if struck
             && let Stage::Live(watcher) = &self.stage
-            && let Ok(bytes) = self.frames.bookmark(watcher.progress(), false)
+            && let Ok(bytes) = (self.frames).bookmark(watcher.progress(), false, !self.columns_told)
         {
+            self.columns_told = true;
             return Poll::Ready(Some(bytes));
         }
         Poll::Pending
@@ -267,19 +268,27 @@ enum Made {
 fn quick_frames(frames: &Frames, due: &[Arc<Event>]) -> Made {
     if let [event] = due {
         return match frames.quick(event) {
-            Quick::Bytes(bytes) => Made::One(bytes),
+            Quick::Bytes(bytes) => {
+                frames.meter.events.inc();
+                Made::One(bytes)
+            }
             Quick::Nothing => Made::Nothing,
             Quick::Later => Made::Later,
         };
     }
     let mut out = Coalesced::default();
+    let mut sent = 0;
     for event in due {
         match frames.quick(event) {
-            Quick::Bytes(bytes) => out.push(bytes),
+            Quick::Bytes(bytes) => {
+                sent += 1;
+                out.push(bytes);
+            }
             Quick::Nothing => {}
             Quick::Later => return Made::Later,
         }
     }
+    frames.meter.events.inc_by(sent);
     let mut frames = out.finish();
     match frames.len() {
         0 => Made::Nothing,
@@ -303,6 +312,7 @@ async fn slow_frames(
         match frames.slow(&event, with_columns).await {
             Ok(Some(bytes)) => {
                 with_columns = false;
+                frames.meter.events.inc();
                 out.push(bytes);
             }
             Ok(None) => {}
@@ -347,6 +357,7 @@ async fn initial_frames(
                 match frames.initial(&entry, with_columns).await {
                     Ok(Some(bytes)) => {
                         with_columns = false;
+                        frames.meter.events.inc();
                         out.push(bytes);
                     }
                     Ok(None) => {}
@@ -365,8 +376,12 @@ async fn initial_frames(
         }
     }
     if initial.announce_end {
-        match frames.bookmark(initial.snapshot.revision(), true) {
-            Ok(bytes) => out.push(bytes),
+        match frames.bookmark(initial.snapshot.revision(), true, with_columns) {
+            Ok(bytes) => {
+                with_columns = false;
+                frames.meter.initial_sent();
+                out.push(bytes);
+            }
             Err(status) => return failed(&frames, out, &status),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::selection::Selection;
 use crate::kinds::served::Served;
+use crate::metrics::WatchMeter;
 use crate::protobuf::MetaMessages;
 use crate::request::negotiate::{Media, Transform};
 use crate::tables::{self, Include};
@@ -23,6 +24,7 @@ pub(super) struct Frames {
     pub(super) include: Include,
     /// Where large frames are made.
     pub(super) threads: Threads,
+    pub(super) meter: WatchMeter,
 }
 
 /// What the client is told happened.
@@ -187,8 +189,13 @@ impl Frames {
         self.wrap(Told::Added.name(), &bytes).map(Some)
     }
 
-    /// A bookmark at a version; `initial_end` says that the state has been told.
-    pub(super) fn bookmark(&self, version: u64, initial_end: bool) -> Result<Bytes, Status> {
+    /// A bookmark at a version; `initial_end` says that the initial state was sent.
+    pub(super) fn bookmark(
+        &self,
+        version: u64,
+        initial_end: bool,
+        with_columns: bool,
+    ) -> Result<Bytes, Status> {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion", Value::from(version.to_string()));
         if initial_end {
@@ -204,9 +211,12 @@ impl Frames {
         );
         object.map_mut().insert("metadata", Value::Object(metadata));
         if let Transform::Table { beta } = self.transform {
-            let metadata = object.get("metadata").cloned().unwrap_or_default();
-            let table = tables::table(None, Vec::new(), metadata, beta);
-            return self.json_frame("BOOKMARK", &table.to_json());
+            // Clients find the annotation in the object of the row, so that one is never left out.
+            let include = match self.include {
+                Include::Nothing if initial_end => Include::Metadata,
+                include => include,
+            };
+            return Ok(self.table_event("BOOKMARK", object, include, beta, with_columns));
         }
         let bytes = self
             .served
@@ -283,13 +293,24 @@ impl Frames {
         with_columns: bool,
     ) -> Result<Bytes, Status> {
         let object = reread_object(bytes)?;
+        Ok(self.table_event(told, object, self.include, beta, with_columns))
+    }
+
+    fn table_event(
+        &self,
+        told: &str,
+        object: Object,
+        include: Include,
+        beta: bool,
+        with_columns: bool,
+    ) -> Bytes {
         let columns = &self.served.version(self.version).columns;
         let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
         let kind = &self.served.kind;
-        let row = tables::row(kind, columns, object, self.include, beta, tables::now());
+        let row = tables::row(kind, columns, object, include, beta, tables::now());
         let definitions = with_columns.then(|| tables::definitions(columns));
         let table = tables::table(definitions, vec![row], metadata, beta);
-        Ok(json_event(told, &table.to_json()))
+        json_event(told, &table.to_json())
     }
 }
 

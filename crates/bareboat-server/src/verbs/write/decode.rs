@@ -136,6 +136,7 @@ fn finish(
     validation: FieldValidation,
 ) -> Result<Object, Status> {
     refuse_with_advice(call, &value)?;
+    let value = with_core_version(value);
     let mut object = typed(wanted, value, body)?;
     conform(wanted, &mut object, &mut findings)?;
     // Custom objects are read first and compared with their schema afterwards, so that what stands twice is told
@@ -155,6 +156,20 @@ pub(crate) fn fill_in(shape: &dyn Shape, object: &mut Object) -> Result<(), Stat
         let message = format!("Request entity too large: {why}");
         Status::new(413, "RequestEntityTooLarge", message)
     })
+}
+
+/// An empty group is the core group: `/v1` is `v1`, and `/` alone says nothing.
+fn with_core_version(mut value: Value) -> Value {
+    let core = value
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .and_then(|text| text.strip_prefix('/'))
+        .filter(|version| !version.contains('/'))
+        .map(Value::string);
+    if let Some(core) = core {
+        value.make_object().insert("apiVersion", core);
+    }
+    value
 }
 
 fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<String>), Status> {

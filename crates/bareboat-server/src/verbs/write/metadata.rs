@@ -35,6 +35,11 @@ pub(crate) fn generate_name(prefix: &str) -> String {
     name
 }
 
+/// Whether a text is the version of an object.
+fn is_version(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u64>().is_ok_and(|it| it != 0)
+}
+
 /// Prepares the metadata of a new object.
 pub(super) fn for_create(
     object: &mut Object,
@@ -42,8 +47,8 @@ pub(super) fn for_create(
     counts: bool,
     now: &str,
 ) -> Result<(), Status> {
-    let version = object.resource_version();
-    if !version.is_empty() && version != "0" {
+    // A text that is no version at all says nothing, so it is dropped like any other.
+    if is_version(object.resource_version()) {
         return Err(Status::new(
             500,
             "",

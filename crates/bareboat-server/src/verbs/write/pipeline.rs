@@ -2,11 +2,13 @@
 
 use super::metadata::{self, Found};
 use crate::admission;
+use crate::metrics::Step;
 use crate::verbs::call::Call;
 use bareboat_api::admission::{Operation, Review};
 use bareboat_api::kind::{Fields, Generation, Holds, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
+use std::time::Instant;
 
 /// One write on its way.
 pub(crate) struct Pipeline<'a> {
@@ -315,7 +317,10 @@ impl<'a> Pipeline<'a> {
     ) -> Result<(), Status> {
         let state = &self.call.state;
         let mut review = self.review(operation, object, old);
+        let started = Instant::now();
         let result = admission::mutate(&state.admission, &mut review, state.as_ref()).await;
+        let measured = &state.metrics.admission;
+        measured.observe(Step::Admit, operation, result.is_err(), started);
         let warnings = std::mem::take(&mut review.warnings);
         self.warn(warnings);
         result
@@ -330,7 +335,10 @@ impl<'a> Pipeline<'a> {
     ) -> Result<Holds, Status> {
         let state = &self.call.state;
         let mut review = self.review(operation, object, old);
+        let started = Instant::now();
         let result = admission::validate(&state.admission, &mut review, state.as_ref()).await;
+        let measured = &state.metrics.admission;
+        measured.observe(Step::Validate, operation, result.is_err(), started);
         let warnings = std::mem::take(&mut review.warnings);
         let holds = std::mem::take(&mut review.holds);
         drop(review);
