@@ -1,6 +1,7 @@
 //! Strangers and the metrics: what they invent is neither counted by name nor printed.
 
 use crate::victim::Victim;
+use std::collections::BTreeSet;
 
 /// One sample of the text format: its name, labels and value. Panics on anything else.
 fn samples(text: &str) -> Vec<(String, Vec<(String, String)>)> {
@@ -74,4 +75,31 @@ fn invented_methods_make_no_series() {
         after < before + 100,
         "{before} series before, {after} after"
     );
+}
+
+#[test]
+fn nothing_in_a_path_forges_a_line() {
+    let victim = Victim::start(&[]);
+    let paths = [
+        "/apis/x%22%7D%201%0Aforged_metric%7Ba%3D%22/v1/things?timeout=never",
+        "/apis/forged_metric/v1/things?timeout=never",
+        "/apis/apps/forged_metric%22%0A/deployments?timeout=never",
+        "/api/v1/namespaces/a/forged_metric%22%7D%0A/b/forged_metric%22%0A",
+        "/forged_metric%22%0A",
+    ];
+    for path in paths {
+        for caller in [&victim.admin, &victim.stranger] {
+            assert!(caller.get(path).code >= 400);
+            assert!(caller.call("POST", path, "application/json", b"{}").code >= 400);
+        }
+    }
+    let text = victim.admin.get("/metrics").accepted().text();
+    let found = samples(&text);
+    assert!(!found.is_empty());
+    assert!(
+        !text.contains("forged_metric"),
+        "a client chose a label:\n{text}"
+    );
+    let series: BTreeSet<_> = found.iter().collect();
+    assert_eq!(series.len(), found.len(), "every series is there once");
 }
