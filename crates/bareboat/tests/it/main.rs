@@ -36,6 +36,7 @@ mod services;
 mod slow_clients;
 mod socket;
 mod stalls;
+mod store_failures;
 mod strangers;
 mod subresources;
 mod support;
