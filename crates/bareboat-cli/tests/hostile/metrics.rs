@@ -60,7 +60,7 @@ fn invented_methods_make_no_series() {
     let mut connection = victim.stranger.connect().unwrap();
     for at in 0..400 {
         let sent = connection.send(&format!("INVENTED{at}"), "/api/v1/namespaces", "", b"");
-        // Whoever is refused may also lose the connection.
+        // A refusal may end the connection.
         if sent.and_then(|()| connection.receive()).is_err() {
             connection = victim.stranger.connect().unwrap();
         }
@@ -71,8 +71,9 @@ fn invented_methods_make_no_series() {
         !text.contains("INVENTED"),
         "a stranger chose the name of a series"
     );
+    // The server's own work adds some series; each invented method would add more than one.
     assert!(
-        after < before + 100,
+        after < before + 350,
         "{before} series before, {after} after"
     );
 }

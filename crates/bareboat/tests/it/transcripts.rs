@@ -25,7 +25,7 @@ async fn replay(file: &str) {
     // The recorded server counted from one, as SQLite does; nothing else wrote meanwhile.
     let builder = TestServer::builder().sqlite();
     let builder = match file {
-        "bootstrap" => builder,
+        "bootstrap" => builder.default_roles(),
         _ => builder.without_controllers(),
     };
     let server = builder.start().await;
