@@ -109,7 +109,7 @@ enum Single<'a> {
 }
 
 impl Single<'_> {
-    fn to_rule(&self) -> Rule {
+    fn to_rule(self) -> Rule {
         match self {
             Single::Resource {
                 verb,
@@ -117,15 +117,15 @@ impl Single<'_> {
                 resource,
                 name,
             } => Rule {
-                verbs: vec![(*verb).clone()],
-                api_groups: vec![(*group).clone()],
-                resources: vec![(*resource).clone()],
-                resource_names: name.iter().map(|name| (*name).clone()).collect(),
+                verbs: vec![verb.clone()],
+                api_groups: vec![group.clone()],
+                resources: vec![resource.clone()],
+                resource_names: name.into_iter().cloned().collect(),
                 non_resource_urls: Vec::new(),
             },
             Single::Url { verb, url } => Rule {
-                verbs: vec![(*verb).clone()],
-                non_resource_urls: vec![(*url).clone()],
+                verbs: vec![verb.clone()],
+                non_resource_urls: vec![url.clone()],
                 ..Rule::default()
             },
         }

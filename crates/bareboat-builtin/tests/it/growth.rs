@@ -240,6 +240,9 @@ fn keyed(count: usize, key: impl Fn(usize) -> String, value: &str) -> Value {
     Value::Object(members.collect())
 }
 
+/// The resource, what is checked, and a body with lists of a given length.
+type PairCase<'a> = (&'a str, &'a str, Box<dyn Fn(usize) -> Value>);
+
 #[test]
 fn cost_grows_linearly_with_lists_that_are_checked_against_each_other() {
     let pod = |container: Value, spec: Value| {
@@ -252,7 +255,7 @@ fn cost_grows_linearly_with_lists_that_are_checked_against_each_other() {
         value!({"metadata": {"name": "a", "namespace": "n"}, "spec": spec})
     };
     let named = |count: usize| list(count, |n| value!({"name": (format!("e{n}"))}));
-    let cases: Vec<(&str, &str, Box<dyn Fn(usize) -> Value>)> = vec![
+    let cases: Vec<PairCase> = vec![
         (
             "pods",
             "mounts and devices",

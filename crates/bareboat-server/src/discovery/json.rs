@@ -105,13 +105,10 @@ fn ordered(map: &Map, top: bool) -> Vec<(&str, &Value)> {
     // Stable: members that are not listed stay sorted by name, after those that are.
     members.sort_by_key(|(key, _)| {
         let first = FIRST.iter().position(|known| top && known == key);
-        first.map_or_else(
-            || {
-                let place = ORDER.iter().position(|known| known == key);
-                FIRST.len() + place.unwrap_or(ORDER.len())
-            },
-            |first| first,
-        )
+        first.unwrap_or_else(|| {
+            let place = ORDER.iter().position(|known| known == key);
+            FIRST.len() + place.unwrap_or(ORDER.len())
+        })
     });
     members
 }

@@ -36,7 +36,7 @@ fn a_disk_that_fails_loses_no_acknowledged_write_and_keeps_no_refused_one() {
     while rounds < 2 * KINDS.len() || start.elapsed() < time {
         let (error, calls, permille, may_end) = KINDS[rounds % KINDS.len()];
         let mut work = Work::start(&path, rounds as u64, &environment);
-        let (to, lines) = mpsc::channel();
+        let (to, lines) = mpsc::sync_channel(1024);
         let reader = std::thread::spawn(move || {
             for line in work.lines.by_ref().map_while(Result::ok) {
                 if to.send(line).is_err() {
@@ -88,8 +88,11 @@ fn a_disk_that_fails_loses_no_acknowledged_write_and_keeps_no_refused_one() {
     );
 }
 
+/// Hears the child until the ledger says enough; false if it ended first.
+type Hear<'a> = &'a mut dyn FnMut(&dyn Fn(&Ledger) -> bool) -> bool;
+
 /// Hears the child until so many more writes were acknowledged; false if it ended first.
-fn ledger_of(hear: &mut dyn FnMut(&dyn Fn(&Ledger) -> bool) -> bool, more: u64) -> bool {
+fn ledger_of(hear: Hear<'_>, more: u64) -> bool {
     let before = std::cell::Cell::new(None);
     hear(&|ledger| {
         let start = before.get().unwrap_or(ledger.acknowledged);

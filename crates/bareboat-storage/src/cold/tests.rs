@@ -3,8 +3,8 @@ use std::sync::mpsc;
 
 /// A read that runs until it is stopped, and tells when it began and when it ended.
 fn endless(
-    began: &mpsc::Sender<()>,
-    ended: &mpsc::Sender<()>,
+    began: &mpsc::SyncSender<()>,
+    ended: &mpsc::SyncSender<()>,
 ) -> impl FnOnce(&Stop) + Send + Sync + use<> {
     let (began, ended) = (began.clone(), ended.clone());
     move |stop: &Stop| {
@@ -19,7 +19,8 @@ fn endless(
 #[tokio::test]
 async fn a_dropped_caller_stops_its_read_and_frees_its_place() {
     let reads = Arc::new(ColdReads::new());
-    let ((began_to, began), (ended_to, ended)) = (mpsc::channel(), mpsc::channel());
+    let ((began_to, began), (ended_to, ended)) =
+        (mpsc::sync_channel(1024), mpsc::sync_channel(1024));
     let wait = Duration::from_secs(30);
     let mut callers = Vec::new();
     for _ in 0..3 * PLACES {

@@ -5,7 +5,7 @@
 
 use crate::compare::differences;
 use crate::ledger::Ledger;
-use crate::support::{Requests as _, Value, json};
+use crate::support::{Requests as _, Value, json, soon};
 use crate::vectors;
 use bareboat_testing::TestServer;
 use std::collections::HashMap;
@@ -49,7 +49,8 @@ async fn replay(file: &str) {
 /// What the recorder had done before the first step.
 async fn prepare(server: &TestServer, file: &str, steps: &[Value]) {
     if file == "bootstrap" {
-        return until_registered(server, steps).await;
+        until_registered(server, steps).await;
+        return soon(until_aggregated(server)).await;
     }
     if file == "discovery" {
         return;
@@ -83,6 +84,16 @@ async fn until_registered(server: &TestServer, steps: &[Value]) {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("not every version of a group was registered");
+}
+
+/// Waits until the roles that are made of others have rules.
+async fn until_aggregated(server: &TestServer) {
+    for name in ["view", "edit", "admin"] {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}");
+        while server.get(&path).await.json()["rules"].is_null() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
 }
 
 async fn run(server: &TestServer, step: &Value) -> Vec<(String, String)> {

@@ -61,12 +61,12 @@ pub(super) fn failures(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
 fn exit_codes(containers: &HashSet<&str>, codes: &Value, place: &FieldPath, wrong: &mut Errors) {
     let operator = codes.text(&["operator"]);
     chosen(operator, &["In", "NotIn"], place.child("operator"), wrong);
-    if let Some(container) = codes.at(&["containerName"]).and_then(Value::as_str) {
-        if !containers.contains(container) {
-            let detail = "must be one of the container or initContainer names in the pod template";
-            let place = place.child("containerName");
-            wrong.push(FieldError::invalid(place, container, detail));
-        }
+    if let Some(container) = codes.at(&["containerName"]).and_then(Value::as_str)
+        && !containers.contains(container)
+    {
+        let detail = "must be one of the container or initContainer names in the pod template";
+        let place = place.child("containerName");
+        wrong.push(FieldError::invalid(place, container, detail));
     }
     let values = codes.list(&["values"]);
     let place = place.child("values");
