@@ -189,7 +189,7 @@ pub(crate) struct ServeFlags {
     pub(crate) token_file: Option<PathBuf>,
 
     /// Name this issuer in tokens of service accounts; further ones are accepted (repeatable)
-    /// [default: https://kubernetes.default.svc.cluster.local]
+    /// [default: the URL of the service kubernetes in a cluster]
     #[arg(
         long,
         value_name = "URL",
