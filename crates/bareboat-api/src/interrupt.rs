@@ -22,18 +22,18 @@ impl Interrupt {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work was told to stop.
+    /// Whether the work must stop.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Runs work that may look at this flag. Whoever calls this must not use the result once the flag is set.
+    /// Runs work that may look at this flag. The caller must not use the result once the flag is set.
     pub fn watch<T>(&self, work: impl FnOnce() -> T) -> T {
         within(Some(self.clone()), work)
     }
 }
 
-/// Whether the current work was told to stop. Cheap enough for a loop whose steps take tens of nanoseconds.
+/// Whether the current work must stop. Cheap enough for a loop whose steps take tens of nanoseconds.
 pub fn requested() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(Interrupt::is_requested))
 }

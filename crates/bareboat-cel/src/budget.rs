@@ -10,7 +10,7 @@ use crate::value::Val;
 ///
 /// The cost is the one of Kubernetes, which does not see everything: text that is replaced by longer text,
 /// or lists that hold one another many times. Two further limits therefore hold: on the memory that an
-/// evaluation takes for what it makes, and on its work. Whoever passes one of them is out of budget.
+/// evaluation takes for what it makes, and on its work. An evaluation that passes one of them fails.
 #[derive(Clone, Debug)]
 pub struct Budget {
     per_call: u64,

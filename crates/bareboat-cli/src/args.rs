@@ -61,7 +61,7 @@ To retire a version v1 in favour of v2:
 const RESTORE: &str = "\
 Clients may have seen versions that a backup lacks. If the server went on counting from the backup, they would take the \
 new history for the one they knew, and miss changes. This command puts the backup in place and raises the counter above \
-every version that was given out, so that all clients are told to list again.
+every version that was given out, so that all clients must list again.
 
 The server must be stopped. What was there before is kept as state.db.before-restore.
 

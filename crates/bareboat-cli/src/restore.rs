@@ -2,7 +2,7 @@
 //!
 //! A client may have seen versions that the backup lacks. If the counter went on from the backup, such a client would
 //! take the new history for the one it knew. So counter and floor are raised above everything it can have seen, and it
-//! is told to list again.
+//! must list again.
 
 use crate::args::RestoreFlags;
 use anyhow::{Context, Result, bail};

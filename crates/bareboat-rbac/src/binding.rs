@@ -6,7 +6,7 @@ use bareboat_api::{Str, Value};
 /// How user names of service accounts begin.
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// Somebody a role is granted to.
+/// A subject that a role is granted to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     User(Str),
@@ -16,7 +16,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Reads a subject; `namespace` is that of the binding. Nothing for subjects that match nobody.
+    /// Reads a subject; `namespace` is that of the binding. Nothing for subjects that cannot match.
     fn from_value(value: &Value, namespace: &str) -> Option<Subject> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
         let name = text("name");

@@ -1,4 +1,4 @@
-//! Granting: nobody may give away rights they do not have.
+//! Granting: a user cannot grant rights they do not have.
 
 use crate::policy::{Policy, Scope};
 use crate::rule::{Rule, quoted};

@@ -2,7 +2,7 @@
 
 use crate::rule::Rule;
 
-/// What somebody wants to do.
+/// What a user wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// Something about objects of the API.

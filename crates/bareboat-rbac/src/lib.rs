@@ -5,7 +5,7 @@
 //! ([`Policy::rules_for`]), and whether a user may grant a set of rules ([`Policy::check_grant`]).
 //! [`defaults`] holds the roles and bindings of a fresh server.
 //!
-//! This crate does no I/O. It reads roles and bindings as values; whoever owns the store feeds it with
+//! This crate does no I/O. It reads roles and bindings as values; the owner of the store feeds it with
 //! [`Policy::set_role`] and [`Policy::set_binding`].
 
 mod binding;

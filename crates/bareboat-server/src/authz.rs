@@ -9,7 +9,7 @@ use bareboat_api::{Status, Value};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What somebody wants to do.
+/// What a user wants to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
     /// Who.

@@ -1,7 +1,7 @@
 //! The connections that are open: how many there may be, whose they are, and which of them have to end.
 //!
 //! Connections that have not yet brought an authenticated request are *unauthenticated*. They have a limit of their own, in
-//! all and per address, and the oldest of them make room for new ones: however many sockets somebody opens in silence,
+//! all and per address, and the oldest of them make room for new ones: however many silent sockets a client opens,
 //! health checks and clients with credentials get in.
 
 mod body;

@@ -3,7 +3,7 @@
 //! Large requests wait in line for a thread, so that they may take half of the seats only: the others are for small ones.
 //!
 //! A seat is for work. A request that waits for its body, or for another server, leaves its seat to others, so that any
-//! number of clients or servers that stall keep nobody from working.
+//! number of clients or servers that stall do not keep others from working.
 
 use crate::reply::{Response, plain_text};
 use crate::request::body::RequestBody;
@@ -91,7 +91,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Lets somebody else have it.
+    /// Gives it to the next request.
     fn leave(&self) {
         let permit = self.permit.lock().take();
         drop(permit);

@@ -152,7 +152,7 @@ enum Elsewhere<T> {
     Back(Scope, BoxFuture<'static, T>),
 }
 
-/// Interrupts the work when it is dropped: nobody waits for it any longer.
+/// Interrupts the work when it is dropped: its client has left.
 #[derive(Default)]
 struct WaitedFor(Interrupt);
 
@@ -162,7 +162,7 @@ impl Drop for WaitedFor {
     }
 }
 
-/// Wakes whoever waits to poll the work again.
+/// Wakes the task that polls the work.
 struct Woken(Notify);
 
 impl Wake for Woken {
@@ -175,7 +175,7 @@ impl Wake for Woken {
     }
 }
 
-/// What follows is large: the request goes on where it keeps nobody waiting.
+/// What follows is large: the request goes on where it does not delay others.
 pub(crate) async fn large() {
     poll_fn(|cx| {
         if !scope::grow() {

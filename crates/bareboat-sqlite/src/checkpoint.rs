@@ -2,7 +2,7 @@
 //!
 //! SQLite's own checkpoint runs inside some commit and costs it milliseconds. Here a thread with a connection of its own
 //! copies pages while commits go on; when little remains the writer finishes and the log starts again from its front.
-//! After a compaction the thread finishes by itself and cuts the log, since nobody may write for a long time.
+//! After a compaction the thread finishes by itself and cuts the log, since the next write may be far off.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct State {
 pub(crate) enum Restart {
     /// It begins there.
     Done,
-    /// Somebody reads it or copies it.
+    /// A reader or a copy uses it.
     Hindered,
     /// Something went wrong, such as a full disk.
     Failed,
@@ -128,7 +128,7 @@ impl Checkpoints {
         }
     }
 
-    /// After a compaction: everything is copied and the log is cut to nothing, even if nobody writes any more.
+    /// After a compaction: everything is copied and the log is cut to nothing, even if no write follows.
     pub(crate) fn settle(&self) {
         if self.state.filled.load(Ordering::Relaxed) <= LITTLE {
             return;

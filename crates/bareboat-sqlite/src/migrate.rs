@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::SqliteError;
 use crate::schema::{FORMAT, TABLES, beside};
 
-/// Rewrites a file of format `found` in the current one. The caller holds the lock, so nobody else writes.
+/// Rewrites a file of format `found` in the current one. The caller holds the lock, so no other process writes.
 pub(crate) fn to_current(
     connection: &mut Connection,
     path: &Path,
@@ -52,7 +52,7 @@ fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), Sql
         fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
     written().map_err(|source| {
-        // Half a copy helps nobody.
+        // Half a copy is useless.
         let _ = fs::remove_file(&partial);
         SqliteError::Copy {
             path: copy.clone(),

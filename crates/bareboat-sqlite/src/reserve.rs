@@ -93,7 +93,7 @@ impl Reserve {
     }
 }
 
-/// Whether a small write beside the database fails for want of space or quota: SQLite tells of a quota only that a write
+/// Whether a small write beside the database fails for want of space or quota: SQLite reports a quota only as a write that
 /// failed.
 pub(crate) fn no_space_at(path: &std::path::Path, bytes: usize) -> bool {
     let probe = || -> io::Result<()> {

@@ -25,7 +25,7 @@ pub(crate) struct History {
     pub(crate) at: i64,
 }
 
-/// Batches of less than this are told of together, unless they are this far apart.
+/// Batches of less than this are reported together, unless they are this far apart.
 const TOGETHER: u64 = 1 << 20;
 const APART: Duration = Duration::from_secs(1);
 

@@ -287,7 +287,7 @@ impl Writer {
             self.checkpoints.compacted(&self.connection, swept.pages);
         }
         if swept.sweep == Sweep::Done {
-            // Nobody may write for hours: the space is given back now.
+            // The next write may be hours away: the space is given back now.
             self.checkpoints.settle();
             self.reserve.refill();
         }

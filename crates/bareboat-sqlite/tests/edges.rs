@@ -125,7 +125,7 @@ async fn an_idle_server_gives_space_back_after_a_compaction() {
     store.compact(store.visible()).await.unwrap();
     reader.execute_batch("COMMIT").unwrap();
     drop(reader);
-    // Nobody writes from here on.
+    // No write follows from here on.
     eventually("the write-ahead log is cut", || size(&wal) == 0).await;
     let left = size(&path);
     assert!(left < 4 << 20, "{left} bytes for 800 KB of data");

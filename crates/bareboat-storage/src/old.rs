@@ -52,7 +52,7 @@ impl OldEntries {
         Ok(entry)
     }
 
-    /// Bytes of the past that somebody holds.
+    /// Bytes of the past that are in use.
     pub(crate) fn held(&self) -> usize {
         let mut table = self.table.lock();
         table.count();

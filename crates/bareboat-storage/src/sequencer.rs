@@ -354,7 +354,7 @@ impl Sequencer {
     }
 }
 
-/// Refused batches are told of at most this often.
+/// Refused batches are logged at most this often.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(10);
 
 /// What was said about refused batches.

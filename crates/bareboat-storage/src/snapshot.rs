@@ -100,7 +100,7 @@ impl Snapshot {
             .map(Slot::entry)
     }
 
-    /// Like [`Snapshot::range_with`], but gives something for every entry that is passed, so that whoever walks past many can
+    /// Like [`Snapshot::range_with`], but gives something for every entry that is passed, so that a walk past many can
     /// pause: nothing for one that cannot carry the labels.
     pub fn walk_with(
         &self,

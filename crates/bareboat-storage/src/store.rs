@@ -82,7 +82,7 @@ pub struct StoreStats {
     pub variant_bytes: usize,
     /// Bytes that only pinned snapshots keep alive.
     pub pinned_bytes: usize,
-    /// Bytes of entries read from the log that somebody holds.
+    /// Bytes of entries read from the log that are in use.
     pub past_bytes: usize,
     /// What the backend tells of itself.
     pub backend: BackendStats,
@@ -109,7 +109,7 @@ impl Shared {
     pub(crate) fn drop_unused_resources(&self) {
         let floor = self.core.floor();
         let mut resources = self.resources.write();
-        // Nobody else holds it, and under this lock nobody can come by it.
+        // It has no other holder, and under this lock none can appear.
         resources.retain(|_, resource| Arc::strong_count(resource) > 1 || resource.is_used(floor));
         if resources.capacity() > 4 * resources.len() + 64 {
             resources.shrink_to_fit();

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use crate::entry::Entry;
 use crate::layout::LayoutError;
 
-/// How the placeholder of a value begins that cannot be read. No object has such an apiVersion, so that nobody takes it
-/// for one of their kind.
+/// How the placeholder of a value begins that cannot be read. No object has such an apiVersion, so that it is never taken
+/// for an object.
 pub(crate) const DAMAGED: &[u8] = br#"{"apiVersion":"!","kind":"Damaged""#;
 
 /// The stored bytes of one object.

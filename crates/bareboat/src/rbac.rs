@@ -39,7 +39,7 @@ impl Rbac {
         &self.policy
     }
 
-    /// Makes this the authorizer of a server, keeps it up to date, and adds the check that nobody grants rights
+    /// Makes this the authorizer of a server, keeps it up to date, and adds the check that users grant no rights
     /// they do not have.
     #[must_use]
     pub fn install(&self, mut builder: ServerBuilder) -> ServerBuilder {

@@ -9,7 +9,7 @@ use bareboat_api::{Object, Status};
 
 const GROUP: &str = "certificates.k8s.io";
 
-/// Lets nobody approve or sign for a signer without the right to do so for that signer.
+/// Refuses approvals and signatures by users without the right to give them for that signer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SigningRequests;
 

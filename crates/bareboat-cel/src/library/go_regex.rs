@@ -72,7 +72,7 @@ impl GoPattern {
                 compiled
             }
         };
-        // Steps without a limit run out only when nobody waits for the result any more.
+        // Steps without a limit run out only when the client has left.
         let found = compiled.is_match(text, &mut Steps::unlimited());
         Ok(found.unwrap_or(false))
     }

@@ -188,7 +188,7 @@ async fn a_data_directory_that_is_removed_ends_the_server() {
         .create(&PostParams::default(), &map("b", "1"))
         .await
         .unwrap_err();
-    // It says that nobody knows, unless the server was gone before the answer arrived.
+    // The answer says that the outcome is unknown, unless the server was gone before it arrived.
     if let kube::Error::Api(status) = &error {
         let told = status
             .message

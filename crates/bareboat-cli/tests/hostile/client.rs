@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read as _, Result, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// Somebody who can connect to a server.
+/// A client that can connect to a server.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) address: String,
@@ -62,7 +62,7 @@ impl Caller {
         }
     }
 
-    /// Somebody without credentials.
+    /// A client without credentials.
     pub(crate) fn stranger(home: &Home) -> Caller {
         let tls = Caller::trusting(home).with_no_client_auth();
         Caller {

@@ -1,4 +1,4 @@
-//! Connections that cost nothing to open: they leave room for others, and end when nobody uses them.
+//! Connections that cost nothing to open: they leave room for others, and end when they are idle.
 
 use crate::http2::{Streams, read, wait_for};
 use crate::process::PATIENCE;

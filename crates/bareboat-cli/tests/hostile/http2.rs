@@ -1,4 +1,4 @@
-//! HTTP/2 by somebody who opens streams and reads nothing.
+//! An HTTP/2 client that opens streams and reads nothing.
 
 use crate::client::Caller;
 use bytes::Bytes;

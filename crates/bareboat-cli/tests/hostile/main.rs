@@ -1,5 +1,5 @@
 //! Hostile clients against the real program over real sockets, while another client goes on with
-//! its work: nobody else waits, memory stays bounded, and strangers leave no trace in the metrics.
+//! its work: other clients do not wait, memory stays bounded, and strangers leave no trace in the metrics.
 //!
 //! Every test has a server of its own, and they run one at a time: each measures waits or memory.
 #![allow(clippy::unwrap_used)]

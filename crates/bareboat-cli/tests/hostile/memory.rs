@@ -82,7 +82,7 @@ fn lists_on_many_streams_that_are_not_read() {
                         requests.spawn(async move { streams.get(&list, "application/json").await });
                     }
                 }
-                // Refused, ended or answered: nobody reads a body.
+                // Refused, ended or answered: no body is read.
                 tokio::time::sleep(Duration::from_secs(6)).await;
             });
         });

@@ -34,7 +34,7 @@ struct Wait {
 }
 
 impl Pulse {
-    /// Learns what is usual while nobody else calls.
+    /// Learns what is usual while no other client calls.
     pub(crate) fn quiet(victim: &Victim) -> Pulse {
         let object = json!({"metadata": {"name": "pulse"}, "data": {"beat": "0"}});
         let made = victim

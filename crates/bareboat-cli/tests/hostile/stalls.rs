@@ -227,7 +227,7 @@ fn a_conversion_webhook_that_never_answers_keeps_no_seat() {
         json!({"apiVersion": "hostile.example/v1", "kind": "Slow", "metadata": {"name": "one"}});
     victim.admin.post(v1, &object).accepted();
 
-    // More reads that wait for the converter than there are seats; nobody reads their answers.
+    // More reads that wait for the converter than there are seats; their answers are never read.
     let waiting: Vec<_> = (0..12)
         .map(|_| {
             let mut connection = victim.admin.connect().unwrap();

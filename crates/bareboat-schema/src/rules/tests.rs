@@ -213,7 +213,7 @@ fn an_interrupt_ends_rules_early_and_leaves_what_is_compiled_whole() {
     let object = yaml("{n: [1, 0]}");
     let interrupt = bareboat_api::interrupt::Interrupt::default();
     interrupt.request();
-    // Whoever interrupts throws the findings away; what counts is what others find later.
+    // An interrupted check throws its findings away; later checks must not see them.
     interrupt.watch(|| schema.validate(&object, None, Vec::new()));
     let found = schema.validate(&object, None, Vec::new());
     assert_eq!(found.errors.len(), 1, "{:?}", lines(&found.errors));

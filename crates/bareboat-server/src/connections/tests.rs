@@ -70,7 +70,7 @@ async fn one_address_has_a_limit_of_its_own() {
             lines.push(all.admit(address(1)).await.expect("a place"));
         }
         let fifth = all.admit(address(1)).await;
-        // On a machine that paused meanwhile nobody is new.
+        // After a pause of the machine no connection counts as new.
         if lines[0].age() < SILENCE {
             assert!(fifth.is_none());
             break (all, lines);

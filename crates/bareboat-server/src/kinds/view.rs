@@ -221,7 +221,7 @@ impl Served {
     }
 
     /// An object as it is stored, and the fingerprint of its form. What was converted may lack defaults of
-    /// the version it is stored in: those are filled in by whoever reads it, and its form is not known.
+    /// the version it is stored in: readers fill those in, and its form is not known.
     pub(crate) async fn to_stored(
         &self,
         object: Object,

@@ -77,7 +77,7 @@ type Encoder = GzEncoder<Vec<u8>>;
 
 enum Stage {
     Ready(Encoder),
-    /// A large piece is being compressed, where that keeps nobody waiting.
+    /// A large piece is being compressed, where that does not delay other requests.
     Compressing(BoxFuture<'static, std::io::Result<Encoder>>),
     Ended,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Generation {
     made: Mutex<HashMap<String, Made>>,
 }
 
-/// The bytes of a document, once somebody made them; nothing inside if it has no such form.
+/// The bytes of a document, once they are made; nothing inside if it has no such form.
 type Made = Arc<OnceCell<Option<Bytes>>>;
 
 impl Generation {

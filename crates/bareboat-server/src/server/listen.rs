@@ -76,7 +76,7 @@ impl Server {
 
     /// Serves on a socket that listens already, until the server is shut down; tells its address.
     ///
-    /// Whoever keeps a clone of the socket keeps its port: connections wait there for the next server.
+    /// A clone of the socket keeps its port: connections wait there for the next server.
     pub async fn listen_on(
         &self,
         listener: std::net::TcpListener,

@@ -121,7 +121,7 @@ impl Call {
         checks && (self.served.defines_kinds() || self.version().shape.may_take_long())
     }
 
-    /// The answer to a write that is refused: here if it is long, by whoever answers all requests if not.
+    /// The answer to a write that is refused: here if it is long, with all other answers if not.
     pub(crate) fn refuse(&self, status: Status) -> Result<Response, Status> {
         let causes = status.details.as_ref().map_or(0, |it| it.causes.len());
         if causes <= MANY_CAUSES && status.message.len() <= work::LARGE {

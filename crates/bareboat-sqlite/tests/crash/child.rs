@@ -1,4 +1,4 @@
-//! The child: writes until it is killed or its log fails, and tells of every question and every answer on its stdout.
+//! The child: writes until it is killed or its log fails, and prints every question and every answer on its stdout.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

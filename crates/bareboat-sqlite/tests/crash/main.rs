@@ -1,7 +1,7 @@
 //! A child process writes under load and is killed, cut from power, or given a disk that fails or is full, again and
 //! again: every acknowledged write must be found, and no refused one.
 //!
-//! The child is this test binary run anew with a path in its environment; it tells of each answer on its stdout. What
+//! The child is this test binary run anew with a path in its environment; it prints each answer on its stdout. What
 //! the system would do to it is done by a library that is loaded into it (`tests/torture`). `make torture` runs the same
 //! tests for as long as is asked.
 #![allow(clippy::unwrap_used)]

@@ -57,7 +57,7 @@ fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 
         }
         done = cut;
         let mut ledger = Ledger::default();
-        // The last line may not be complete; nobody has heard it then.
+        // The last line may not be complete; it does not count then.
         let heard = said.rsplit_once('\n').map_or("", |(heard, _)| heard);
         heard.lines().for_each(|line| ledger.hear(line));
         let place = folder.join(format!("cut-{number}"));

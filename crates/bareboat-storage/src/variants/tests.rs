@@ -66,7 +66,7 @@ fn room_is_made_in_few_steps_even_if_everything_was_used() {
     }
     variants.keep(&entry(0), PROTOBUF, vec![1; 100].into());
     assert!(variants.held() <= 1_000_000);
-    // The first are spared and lose their mark, the next goes, and nobody looked at the others.
+    // The first are spared and lose their mark, the next goes, and the others were not looked at.
     let used = |entry: &Arc<Entry>| {
         let slots = entry.variants.0.lock();
         slots

@@ -81,7 +81,7 @@ impl Watchers {
         waker
     }
 
-    /// The number of a slot that nobody uses.
+    /// The number of a free slot.
     fn free_slot(&mut self) -> u32 {
         while let Some(id) = self.free.pop() {
             let slot = self.slots.get(id as usize);

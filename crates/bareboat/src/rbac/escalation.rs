@@ -1,4 +1,4 @@
-//! Nobody grants rights they do not have: the check on writes of roles and bindings.
+//! Users cannot grant rights they do not have: the check on writes of roles and bindings.
 //!
 //! It runs as the last validator, on the object as it will be stored, so that no way to write gets around it.
 

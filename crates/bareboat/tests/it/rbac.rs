@@ -1,4 +1,4 @@
-//! Roles and bindings decide, and nobody grants what they do not have.
+//! Roles and bindings decide, and users grant only what they have.
 
 use crate::support::*;
 use bareboat::api::kind::User;

@@ -1,4 +1,4 @@
-//! Clients that do not read: what they hold is bounded, nobody else waits for them, and they are cut off.
+//! Clients that do not read: what they hold is bounded, other clients do not wait for them, and they are cut off.
 
 use crate::socket::{As, Connection, narrow};
 use crate::support::*;
@@ -133,7 +133,7 @@ async fn stalled_watches_hold_no_more_than_an_event_each() {
     }
     let held = metric(&server, "bareboat_unread_bytes").await;
     assert!(held < (stalled.len() * 2 * OBJECT) as f64, "{held}");
-    // Nobody else notices.
+    // Other clients do not notice.
     let mut connection = Connection::http2(&server, As::Admin).await;
     let mut watch = connection
         .watch(&format!("{MAPS}?watch=true&resourceVersion={version}"))

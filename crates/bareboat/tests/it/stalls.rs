@@ -1,4 +1,4 @@
-//! Large requests: whatever one client asks for, others are answered meanwhile, and what nobody waits for ends.
+//! Large requests: whatever one client asks for, others are answered meanwhile, and work ends when its client leaves.
 
 mod ended;
 

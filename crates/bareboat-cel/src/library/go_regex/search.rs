@@ -11,7 +11,7 @@ use bareboat_api::interrupt;
 #[derive(Debug)]
 pub(crate) struct Steps {
     left: u64,
-    /// Steps since somebody asked whether the work is still wanted.
+    /// Steps since the last check whether the work is still wanted.
     unasked: u64,
 }
 
@@ -47,7 +47,7 @@ impl Steps {
     }
 }
 
-/// A search took more steps than it was allowed, or nobody waits for its result any more.
+/// A search took more steps than it was allowed, or its client has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManySteps;
 

@@ -159,7 +159,7 @@ impl Frames {
         self.wrap(told.name(), &bytes).map(Some)
     }
 
-    /// What it costs to tell of an object, in bytes of work.
+    /// What it costs to write an object, in bytes of work.
     pub(super) fn effort(&self, entry: &Entry) -> usize {
         let plain = self.transform == Transform::Whole && !self.selection.needs_object();
         entry.json().len() / if plain { 16 } else { 1 }

@@ -76,7 +76,7 @@ pub(crate) async fn commit(
     }
 }
 
-/// Makes a write durable, whether or not somebody still waits for it. What is held for it, and the seat of its request, stay
+/// Makes a write durable, whether or not its client still waits. What is held for it, and the seat of its request, stay
 /// taken until then.
 pub(crate) async fn durable(
     store: &Store,
