@@ -63,6 +63,18 @@ impl Claims {
     pub fn user_name(&self) -> String {
         format!("{USER_PREFIX}{}:{}", self.namespace, self.account.name)
     }
+
+    /// Whether the token has not ended yet. [`read`] checks this too; a caller that keeps claims asks again.
+    pub fn check_end(&self, now: i64) -> Result<(), TokenError> {
+        match self.expires {
+            Some(end) if now.saturating_sub(LEEWAY) > end => Err(expired()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn expired() -> TokenError {
+    TokenError::Claims("service account token has expired".to_owned())
 }
 
 /// Signs a token.
@@ -150,7 +162,7 @@ fn check_times(value: &Value, now: i64) -> Result<(), TokenError> {
     let fail = |why: &str| Err(TokenError::Claims(format!("service account token {why}")));
     match time("exp") {
         Some(end) if now.saturating_sub(LEEWAY) <= end => {}
-        Some(_) => return fail("has expired"),
+        Some(_) => return Err(expired()),
         None => return fail("has no expiry"),
     }
     if time("nbf").is_some_and(|begin| now.saturating_add(LEEWAY) < begin) {

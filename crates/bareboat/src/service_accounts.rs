@@ -17,7 +17,11 @@ use arc_swap::ArcSwap;
 use bareboat_api::kind::Subresource;
 use bareboat_api::{Str, Value, value};
 use bareboat_server::{Page, ServerBuilder};
-use bareboat_tokens::{KeyError, PublicKey, SigningKey};
+use bareboat_tokens::account::{self, Claims};
+use bareboat_tokens::{KeyError, MAX_TOKEN, PublicKey, SigningKey, TokenError};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -51,11 +55,18 @@ impl Default for TokenSettings {
     }
 }
 
+/// How many tokens are remembered as well signed.
+const REMEMBERED: usize = 4096;
+
 /// Keys: one signs, several check.
 struct Keys {
     signing: SigningKey,
     /// The public half of the signing key first, then older ones.
     checking: Vec<PublicKey>,
+    /// Keys the digests below, so that they tell nothing of the tokens.
+    secret: [u8; 16],
+    /// What well signed tokens claim, by a digest of the token. Checking a signature costs more than most requests.
+    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
 
 impl Keys {
@@ -69,7 +80,43 @@ impl Keys {
                 }
             }
         }
-        Ok(Keys { signing, checking })
+        Ok(Keys {
+            signing,
+            checking,
+            secret: uuid::Uuid::new_v4().into_bytes(),
+            verified: Mutex::new(HashMap::new()),
+        })
+    }
+
+    /// What a token claims, if one of the keys signed it and its time has come and not passed. Nothing if it is not ours.
+    fn claims(
+        &self,
+        token: &str,
+        issuers: &[String],
+        now: i64,
+    ) -> Result<Option<Arc<Claims>>, TokenError> {
+        if token.len() > MAX_TOKEN {
+            return Ok(None);
+        }
+        let digest: [u8; 32] = Sha256::new_with_prefix(self.secret)
+            .chain_update(token)
+            .finalize()
+            .into();
+        if let Some(known) = self.verified.lock().get(&digest).cloned() {
+            known.check_end(now)?;
+            return Ok(Some(known));
+        }
+        let Some(claims) = account::read(token, issuers, &self.checking, now)? else {
+            return Ok(None);
+        };
+        let claims = Arc::new(claims);
+        let mut verified = self.verified.lock();
+        // Only tokens this server issued get here; when there are too many, the count starts again.
+        if verified.len() >= REMEMBERED {
+            verified.clear();
+        }
+        verified.insert(digest, claims.clone());
+        Ok(Some(claims))
     }
 }
 

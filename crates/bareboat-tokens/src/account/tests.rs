@@ -62,6 +62,8 @@ fn times_are_checked_with_a_minute_of_leeway() {
     assert!(check(&token, &key, NOW + 660).is_ok());
     let expired = check(&token, &key, NOW + 661);
     assert_eq!(expired, Err("service account token has expired".to_owned()));
+    assert!(claims().check_end(NOW + 660).is_ok());
+    assert!(claims().check_end(NOW + 661).is_err());
     assert!(check(&token, &key, NOW - 60).is_ok());
     let early = check(&token, &key, NOW - 61);
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Accepting tokens: the signature first, then the account and what the token depends on, at every request.
+//! Accepting tokens. The signature of a token is checked once; its expiry, the account and what the token depends on are
+//! checked at every request.
 
 use super::{ServiceAccounts, now};
 use bareboat_api::admission::World;
@@ -6,7 +7,7 @@ use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::time::Timestamp;
 use bareboat_api::{Object, Str, Value};
 use bareboat_server::authn::{Authenticator, BadCredentials, Evidence, TokenUser, bearer};
-use bareboat_tokens::account::{self, Claims, Reference};
+use bareboat_tokens::account::{Claims, Reference};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
@@ -31,7 +32,8 @@ impl ServiceAccounts {
     ) -> Outcome<Option<TokenUser>> {
         let keys = self.shared.keys.load();
         let issuers = &self.shared.settings.issuers;
-        let claims = account::read(token, issuers, &keys.checking, now())
+        let claims = keys
+            .claims(token, issuers, now())
             .map_err(|error| bad(error.to_string()))?;
         let Some(claims) = claims else {
             return Ok(None);
