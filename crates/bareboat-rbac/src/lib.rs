@@ -18,5 +18,5 @@ mod rule;
 
 pub use cover::GrantError;
 pub use decide::{Explanation, Request};
-pub use policy::{Policy, Scope};
+pub use policy::{Outcome, Policy, Scope};
 pub use rule::Rule;

@@ -34,6 +34,17 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// A decision without its reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A rule allows the request.
+    Allowed,
+    /// No rule allows it.
+    Refused,
+    /// No rule allows it, and a binding of the user names a role that does not exist.
+    RefusedForMissingRole,
+}
+
 /// All roles and bindings of a server.
 #[derive(Debug, Default)]
 pub struct Policy {
@@ -183,18 +194,29 @@ impl Policy {
 
     /// Whether a user may do something.
     pub fn allows(&self, user: &User, request: &Request<'_>) -> bool {
+        self.decide(user, request) == Outcome::Allowed
+    }
+
+    /// Whether a user may do something, and if not, whether [`Policy::explain`] has more to say.
+    pub fn decide(&self, user: &User, request: &Request<'_>) -> Outcome {
         let tables = self.tables.read();
-        areas(request.namespace()).any(|namespace| {
+        let mut outcome = Outcome::Refused;
+        for namespace in areas(request.namespace()) {
             let Some(area) = tables.scopes.get(namespace) else {
-                return false;
+                continue;
             };
-            area.bindings_of(user, &self.hasher).any(|binding| {
-                tables
-                    .role(namespace, &binding.role)
-                    .is_some_and(|role| role.allows(request, &self.hasher))
-                    && binding.subjects.iter().any(|subject| subject.is(user))
-            })
-        })
+            for binding in area.bindings_of(user, &self.hasher) {
+                let meant = || binding.subjects.iter().any(|subject| subject.is(user));
+                match tables.role(namespace, &binding.role) {
+                    Some(role) if role.allows(request, &self.hasher) && meant() => {
+                        return Outcome::Allowed;
+                    }
+                    None if meant() => outcome = Outcome::RefusedForMissingRole,
+                    _ => {}
+                }
+            }
+        }
+        outcome
     }
 
     /// Whether a user may do something, and why.

@@ -14,7 +14,7 @@ const FEW: usize = 6;
 pub(crate) struct Role {
     rules: Vec<Rule>,
     /// By the hash of group and resource, the rules that may match it. Absent for short roles.
-    exact: Option<HashMap<u64, SmallVec<[u16; 6]>>>,
+    exact: Option<HashMap<u64, SmallVec<[u16; 6]>, RandomState>>,
     /// The rules that an exact lookup cannot find: those with wildcards or URLs.
     open: Vec<u16>,
 }
@@ -29,7 +29,7 @@ impl Role {
                 open: Vec::new(),
             };
         }
-        let mut exact: HashMap<u64, SmallVec<[u16; 6]>> = HashMap::new();
+        let mut exact: HashMap<u64, SmallVec<[u16; 6]>, RandomState> = HashMap::default();
         let mut open = Vec::new();
         for (index, rule) in (0u16..).zip(&rules) {
             let wild = |list: &[bareboat_api::Str]| list.iter().any(|entry| entry.contains('*'));

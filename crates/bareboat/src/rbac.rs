@@ -13,7 +13,7 @@ mod escalation;
 
 use bareboat_api::Value;
 use bareboat_api::kind::{BoxFuture, User};
-use bareboat_rbac::{Policy, Request, Rule, Scope};
+use bareboat_rbac::{Outcome, Policy, Request, Rule, Scope};
 use bareboat_server::ServerBuilder;
 use bareboat_server::authz::{Attributes, Authorizer, Decision, UserRules};
 use bareboat_server::request::info::RequestInfo;
@@ -99,12 +99,13 @@ impl Authorizer for Rbac {
 
     fn decide(&self, attributes: Attributes<'_>) -> Option<Decision> {
         let request = request(attributes.info);
-        if self.policy.allows(attributes.user, &request) {
-            return Some(Decision::from_bool(true));
-        }
-        // A refusal names roles that are missing.
-        let why = self.policy.explain(attributes.user, &request).reason;
-        Some(Decision::NoOpinion(why))
+        Some(match self.policy.decide(attributes.user, &request) {
+            Outcome::Allowed => Decision::from_bool(true),
+            Outcome::Refused => Decision::from_bool(false),
+            Outcome::RefusedForMissingRole => {
+                Decision::NoOpinion(self.policy.explain(attributes.user, &request).reason)
+            }
+        })
     }
 
     fn explain<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
