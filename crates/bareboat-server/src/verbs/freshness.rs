@@ -13,7 +13,8 @@ pub(crate) async fn at_least(call: &Call, version: u64) -> Result<(), Status> {
     if version <= store.visible() {
         return Ok(());
     }
-    let patience = PATIENCE.min(call.time_left());
+    // It gives up before the deadline of the request, so that the answer can say what was waited for.
+    let patience = PATIENCE.min(call.time_left() / 2);
     if call.served.resource().wait_for(version, patience).await {
         return Ok(());
     }

@@ -182,7 +182,7 @@ async fn a_version_of_the_future_is_waited_for_and_then_refused() {
         server.post(MAPS, &config_map("a")).await.expect(201)
     });
     assert_eq!(found.expect(200).names(), ["a"]);
-    let path = format!("{MAPS}?resourceVersion={}&timeout=100ms", now + 1000);
+    let path = format!("{MAPS}?resourceVersion={}&timeout=2s", now + 1000);
     let refused = server.get(&path).await.expect(504);
     let (_, reason, message) = refused.status();
     assert_eq!(reason, "Timeout");
