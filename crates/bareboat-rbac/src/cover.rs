@@ -7,8 +7,9 @@ use bareboat_api::Str;
 use bareboat_api::kind::User;
 use std::collections::BTreeSet;
 
-/// How many single rights a set of rules may be broken into before the check gives up and refuses.
-const MOST_RIGHTS: usize = 200_000;
+/// How many single rights a set of rules may be broken into before the check gives up and refuses. A few kilobytes of
+/// lists multiply to millions, and each right is compared with all rules of the user.
+const MOST_RIGHTS: usize = 20_000;
 
 /// Why a user may not grant a set of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]

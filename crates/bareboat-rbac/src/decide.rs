@@ -70,12 +70,12 @@ pub struct Explanation {
 
 /// Several errors as one text: a lone one as it is, more of them in brackets, each once.
 pub(crate) fn joined(errors: &[String]) -> String {
-    let mut unique: Vec<&str> = Vec::new();
-    for error in errors {
-        if !unique.contains(&error.as_str()) {
-            unique.push(error);
-        }
-    }
+    let mut seen = ahash::AHashSet::new();
+    let unique: Vec<&str> = errors
+        .iter()
+        .map(String::as_str)
+        .filter(|error| seen.insert(*error))
+        .collect();
     match unique.as_slice() {
         [] => String::new(),
         [one] => (*one).to_owned(),

@@ -280,34 +280,6 @@ impl Policy {
         Some(area.roles.get(name)?.rules().to_vec())
     }
 
-    /// The subjects that may do something, each with the reason: `User "ann"`, `Group "dev"`.
-    pub fn who_can(&self, request: &Request<'_>) -> Vec<(String, String)> {
-        let tables = self.tables.read();
-        let mut found = Vec::new();
-        for namespace in areas(request.namespace()) {
-            let Some(area) = tables.scopes.get(namespace) else {
-                continue;
-            };
-            let mut bindings: Vec<_> = area.bindings.values().collect();
-            bindings.sort_by(|one, other| one.name.cmp(&other.name));
-            for binding in bindings {
-                let role = tables.role(namespace, &binding.role);
-                if !role.is_some_and(|role| role.allows(request, &self.hasher)) {
-                    continue;
-                }
-                let reason = match namespace {
-                    "" => format!("ClusterRoleBinding {}", binding.name),
-                    _ => format!("RoleBinding {namespace}/{}", binding.name),
-                };
-                let reason = format!("{reason}, {} {}", binding.role.kind(), binding.role.name);
-                for subject in &binding.subjects {
-                    found.push((subject.describe(), reason.clone()));
-                }
-            }
-        }
-        found
-    }
-
     /// Shows every binding of a user in order, until the visitor has seen enough.
     fn visit(
         &self,

@@ -116,3 +116,18 @@ fn every_refusal_to_grant_is_that_of_kubernetes() {
         assert_eq!(refused, text(Some(case), "refused"), "{case}");
     }
 }
+
+#[test]
+fn rules_that_multiply_are_refused_before_they_are_compared() {
+    let many =
+        |name: &str| -> Vec<Str> { (0..60).map(|n| Str::new(format!("{name}{n}"))).collect() };
+    let rule = Rule {
+        verbs: many("v"),
+        api_groups: many("g"),
+        resources: many("r"),
+        ..Rule::default()
+    };
+    let refused = Policy::new().check_grant(&User::default(), Scope::Cluster, &[rule]);
+    let text = refused.expect_err("it is refused").to_string();
+    assert!(text.contains("too many to check"), "{text}");
+}

@@ -120,7 +120,7 @@ fn child_that_fills_its_index() {
         let backend = Sqlite::open_with(&path, file).unwrap();
         let store = Store::open(Arc::new(backend), StoreOptions::default()).unwrap();
         put(&store, "first").await.unwrap();
-        // Somebody reads, so that the log cannot begin at its front again.
+        // An open read keeps SQLite from starting its log over.
         let reader = rusqlite::Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         let seen: i64 = reader
