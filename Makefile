@@ -1,10 +1,10 @@
-# What there is to do here. `make` alone lists it.
+# Development tasks. `make` alone lists them.
 
-# Further flags for the program behind a target: make run ARGS="--in-memory"
+# Extra flags for the program of a target: make run ARGS="--in-memory"
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt clippy docs deny bench parity conformance golden facts fuzz torture clients clean
+.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance golden facts fuzz fuzz-short torture clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,57 +12,73 @@ help: ## List the targets
 run: ## Build (release) and serve on 127.0.0.1:6443, data in ./bareboat-data
 	cargo run --release --package bareboat-cli -- serve $(ARGS)
 
-test: ## Everything CI runs: unit, integration and end-to-end tests with real clients
+dist: ## Build the optimized binary target/dist/bareboat (slow)
+	cargo build --profile dist --package bareboat-cli
+
+test: ## Run all tests as CI does: unit, integration and end-to-end tests with real clients
 	@scripts/test.sh
 
-clients: ## Only the end-to-end tests: every real client (ARGS=kubectl for one of them)
+clients: ## Run the end-to-end tests with real clients only (ARGS=kubectl for one of them)
 	@scripts/peers.sh
 	@scripts/python.sh --setup
 	@scripts/java.sh --setup
 	@scripts/javascript.sh --setup
 	cargo test --package bareboat-cli --test e2e $(ARGS)
 
-check: fmt clippy docs deny ## Formatting, lints, documentation, dependencies
+check: fmt tidy clippy docs features deny ## Check formatting, lints, documentation, dependencies and features, as CI does
 
 fmt:
 	cargo fmt --all --check
 
 clippy:
 	cargo clippy --workspace --all-targets -- --deny warnings
+	cargo clippy --package bareboat-cli --test e2e --test hostile -- --deny warnings
+	cargo clippy --package bareboat-sql --test postgres -- --deny warnings
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 
 deny:
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
-	elif [ "$${CI:-}" = true ]; then echo "cargo-deny is needed: cargo install cargo-deny" >&2; exit 1; \
-	else echo "deny: left out, cargo-deny is not installed"; fi
+	@scripts/deny.sh --offline check --hide-inclusion-graph bans licenses sources
 
-bench: ## Measure against kube-apiserver + etcd (builds both; ARGS="--quick" for a try)
+tidy:
+	cargo run --quiet --package xtask -- tidy
+
+features:
+	@scripts/features.sh
+
+audit: ## Check dependencies for known vulnerabilities (downloads the advisories)
+	@scripts/deny.sh check advisories
+
+bench: ## Benchmark against kube-apiserver + etcd (builds both; ARGS="--quick" for a short run)
 	@scripts/peers.sh kubernetes servers
-	cargo run --release --package bareboat-bench -- $(ARGS)
+	cargo run --profile dist --package bareboat-bench -- $(ARGS)
 
-parity: ## Record afresh what a kube-apiserver 1.36 answers to every kind of object, and compare (builds it)
+parity: ## Record the responses of a kube-apiserver 1.36 for every kind again, and compare (builds it)
 	@scripts/peers.sh kubernetes servers
 	@scripts/parity.sh $(ARGS)
 
-conformance: ## Conformance specs of Kubernetes, with its controllers, scheduler and hollow nodes (builds them)
+conformance: ## Run conformance specs of Kubernetes with its controllers, scheduler and hollow nodes (builds them)
 	@scripts/peers.sh kubernetes conformance
 	@scripts/conformance.sh '$(ARGS)'
 
-golden: ## Rewrite the expected results of tests from what the code gives now; then read the diff
+golden: ## Update the expected results of tests from the present code; then review the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
+	UPDATE_EXPECT=1 cargo test --package bareboat-controllers --test it -- identities
 	git diff --stat
 
-fuzz: ## Fuzz the readers of expressions, schemas and definitions (ARGS="600" for ten minutes each; nightly, cargo-fuzz)
+fuzz-short: ## Fuzz each target for ten seconds, without coverage (ARGS="--seconds 60 http" for more), as CI does
+	cargo run --package bareboat-fuzz -- $(ARGS)
+
+fuzz: ## Fuzz all parsers of client input, guided by coverage (ARGS="600": seconds each)
 	@scripts/fuzz.sh $(ARGS)
 
-torture: ## Crashes, power cuts, failing and full disks, 60 s of each (ARGS="600 7": seconds and seed; needs a C compiler)
+torture: ## Test crashes, power cuts, failing and full disks, 60 s each (ARGS="600 7": seconds and seed; needs a C compiler)
 	@scripts/torture.sh $(ARGS)
 
-facts: ## Rewrite the table of facts about built-in kinds from published Go modules (needs Go)
+facts: ## Regenerate the table of facts about built-in kinds from published Go modules (needs Go)
 	cargo run --package xtask -- facts
 
-clean: ## Remove what was built, fetched and served here
+clean: ## Remove build output, downloads and local data
 	cargo clean
 	rm -rf .cache bareboat-data

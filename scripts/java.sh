@@ -2,9 +2,10 @@
 # Runs the tests of the Java clients against the server named by KUBECONFIG, all in one JVM.
 #
 #   KUBECONFIG=FILE scripts/java.sh [arguments of the JUnit console launcher]
-#   scripts/java.sh --setup            only fetches the libraries and compiles the tests, into .cache/java
+#   scripts/java.sh --setup            only downloads the libraries and compiles the tests, into .cache/java
 #
-# Exit codes: those of the launcher, or 1 when the tests do not compile, 2 for wrong usage, 3 when Java, Maven or the libraries cannot be had.
+# Exit codes: those of the launcher, or 1 if the tests do not compile, 2 for wrong usage, 3 if Java, Maven or the
+# libraries are not available.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,7 +25,7 @@ if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
     echo "java: fetching the libraries and compiling the tests into .cache/java"
     rm -rf "$env"
     mkdir -p "$env"
-    # A network that fails once may not the next time; what was fetched is kept.
+    # Retries after network failures; downloads are kept.
     attempt=1
     until mvn --batch-mode --quiet --file "$tests/pom.xml" dependency:copy-dependencies -DoutputDirectory="$env/lib"; do
         [ "$attempt" -lt 3 ] || unavailable "cannot fetch what tests/java/pom.xml names"

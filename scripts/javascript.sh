@@ -4,7 +4,7 @@
 #   KUBECONFIG=FILE scripts/javascript.sh [arguments of node --test]
 #   scripts/javascript.sh --setup      only installs the client and copies the tests, into .cache/javascript
 #
-# Exit codes: those of node, or 2 for wrong usage, 3 when Node.js or its packages cannot be had.
+# Exit codes: those of node, or 2 for wrong usage, 3 if Node.js or its packages are not available.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +25,7 @@ if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
     rm -rf "$env"
     mkdir -p "$env"
     cp "$tests"/package.json "$tests"/package-lock.json "$env"
-    # A network that fails once may not the next time; what was fetched is kept.
+    # Retries after network failures; downloads are kept.
     attempt=1
     until (cd "$env" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); do
         [ "$attempt" -lt 3 ] || unavailable "cannot install the packages of tests/javascript/package-lock.json"
@@ -34,7 +34,7 @@ if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
     done
     echo "$print" >"$env/.stamp"
 fi
-# Modules are found beside the file that imports them, so the tests go where the packages are.
+# Node.js looks for modules beside the importing file, so the tests are copied to the packages.
 rm -f "$env"/*.mjs
 cp "$tests"/*.mjs "$env"
 [ "${1:-}" = --setup ] && exit 0

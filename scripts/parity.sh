@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Records what a kube-apiserver 1.36 answers to the corpus in crates/bareboat/tests/parity, then compares.
+# Records the responses of a kube-apiserver 1.36 to the corpus in crates/bareboat/tests/parity, then compares.
 #
 #   scripts/parity.sh               the corpus and the generated writes
 #   scripts/parity.sh FILE          only the files of the corpus whose names contain FILE
 #   scripts/parity.sh generated     only the generated writes
-#   scripts/parity.sh --more N [SEED]   N sequences of generated writes more for each kind, from SEED on
+#   scripts/parity.sh --more N [SEED]   N additional generated sequences for each kind, starting at SEED
 #
-# Exit codes: 0 nothing differs but what docs/parity.md lists, 1 something does, 2 no kube-apiserver.
+# Exit codes: 0 no differences beyond docs/parity.md, 1 other differences, 2 no kube-apiserver.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +26,7 @@ case "${1:-}" in
         ;;
 esac
 
-# Plug-ins Bareboat has no counterpart of, or which would judge the corpus by other objects in it.
+# Plug-ins that Bareboat does not have, or that would reject objects because of others in the corpus.
 without=LimitRanger,ResourceQuota,PodSecurity
 without+=,CertificateApproval,CertificateSigning,CertificateSubjectRestriction,ClusterTrustBundleAttest
 without+=,StorageObjectInUseProtection,MutatingAdmissionWebhook,ValidatingAdmissionWebhook

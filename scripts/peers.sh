@@ -3,11 +3,12 @@
 #
 #   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]     (nothing named: the first three)
 #
-#   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux (newest client-go)
-#   client130   informer130                an informer of the 1.30 days
-#   kubernetes  kubectl, kube-controller-manager, sample-controller
+#   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux, whoami, metrics (newest client-go)
+#   client130   informer130                an informer with client-go 0.30
+#   kubernetes  kubectl, kube-controller-manager, sample-controller, sample-apiserver, etcd, kms-plugin, stub-kubelet, kubemark,
+#               pod-security with its fixtures
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
-#   conformance conformance.test, ginkgo, kube-scheduler, kubemark     for `scripts/conformance.sh`
+#   conformance conformance.test, ginkgo, kube-scheduler     for `scripts/conformance.sh`, with the set kubernetes
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
 # Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
@@ -31,7 +32,7 @@ need_go() {
     fi
 }
 
-# The fingerprint of everything that decides what a set's programs are.
+# Prints the fingerprint of everything that defines the programs of a set.
 fingerprint() {
     (
         cd "$1"
@@ -41,19 +42,18 @@ fingerprint() {
     ) | sha256sum | cut -d' ' -f1
 }
 
-# Programs are compiled from what is fetched on the way; a network that fails once may not the next time, and what was
-# compiled is not compiled again.
+# Retries a build, because downloads may fail. Compiled packages are kept.
 try() {
     local attempt
     for attempt in 1 2 3; do
         "$@" && return
-        [ "$attempt" = 3 ] || { echo "peers: once more in $((attempt * 10)) s" >&2 && sleep $((attempt * 10)); }
+        [ "$attempt" = 3 ] || { echo "peers: retrying in $((attempt * 10)) s" >&2 && sleep $((attempt * 10)); }
     done
     return 1
 }
 
-# build SET MODULE LEADER NAME=PACKAGE...: programs of one module, stamped when all of them are there. Their
-# version is that of the module LEADER. A name that ends in .test is that of the tests of a package.
+# build SET MODULE LEADER NAME=PACKAGE...: builds programs of one module and stamps the set when all are built. Their
+# version is that of the module LEADER. A name that ends in .test builds the tests of a package.
 build() {
     local set=$1 dir="$root/tests/peers/$2" leader=$3 stamp="$out/.$1.stamp" print started=$SECONDS
     shift 3
@@ -94,6 +94,20 @@ build() {
     echo "peers: $set built in $((SECONDS - started)) s"
 }
 
+# fixtures MODULE FOLDER NAME: copies a folder of a module that is downloaded already.
+fixtures() {
+    local from print
+    from=$(cd "$root/tests/peers/kubernetes" && go list -m -f '{{.Dir}}' "$1")/$2
+    print="$out/$3/.from"
+    if [ -f "$print" ] && [ "$(cat "$print")" = "$from" ]; then
+        return
+    fi
+    rm -rf "${out:?}/$3"
+    cp -R "$from" "$out/$3"
+    chmod -R u+w "$out/$3"
+    echo "$from" >"$print"
+}
+
 [ $# -gt 0 ] || set -- clients client130 kubernetes
 need_go
 mkdir -p "$out"
@@ -101,18 +115,20 @@ for set in "$@"; do
     case $set in
     clients) build clients clients k8s.io/client-go peers=. helm=helm.sh/helm/v4/cmd/helm ;;
     client130) build client130 client130 k8s.io/client-go informer130=. ;;
-    # One module for all of them: what they share is compiled once.
+    # One module for all of them: shared packages are compiled once.
     kubernetes)
         build kubernetes kubernetes k8s.io/component-base kubectl=./kubectl \
-            kube-controller-manager=./kube-controller-manager sample-controller=k8s.io/sample-controller
+            kube-controller-manager=./kube-controller-manager sample-controller=k8s.io/sample-controller \
+            sample-apiserver=k8s.io/sample-apiserver etcd=./etcd kms-plugin=./kms-plugin stub-kubelet=./stub-kubelet \
+            kubemark=k8s.io/kubernetes/cmd/kubemark pod-security=./pod-security
+        fixtures k8s.io/pod-security-admission test/testdata pod-security-fixtures
         ;;
     servers)
         build servers kubernetes k8s.io/component-base etcd=./etcd kube-apiserver=./kube-apiserver
         ;;
     conformance)
         build conformance kubernetes k8s.io/component-base conformance.test=./conformance \
-            ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler \
-            kubemark=k8s.io/kubernetes/cmd/kubemark
+            ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler
         ;;
     *)
         echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]" >&2

@@ -2,9 +2,9 @@
 # Runs the tests of the Python client against the server named by KUBECONFIG.
 #
 #   KUBECONFIG=FILE scripts/python.sh [pytest arguments]
-#   scripts/python.sh --setup          only makes the environment in .cache/python
+#   scripts/python.sh --setup          only creates the environment in .cache/python
 #
-# Exit codes: those of pytest, or 2 for wrong usage, 3 when Python or its packages cannot be had.
+# Exit codes: those of pytest, or 2 for wrong usage, 3 if Python or its packages are not available.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,7 +22,7 @@ if [ "$(cat "$env/.stamp" 2>/dev/null || true)" != "$print" ]; then
     echo "python: installing the client library into .cache/python"
     rm -rf "$env"
     python3 -m venv "$env" || unavailable "cannot make a virtual environment (is the venv module installed?)"
-    # A network that fails once may not the next time; what was fetched is kept.
+    # Retries after network failures; downloads are kept.
     attempt=1
     until "$env/bin/python" -m pip install --quiet --disable-pip-version-check --retries 5 --timeout 60 \
         --requirement "$tests/requirements.txt"; do

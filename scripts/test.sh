@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Unit, integration and end-to-end tests, each once, and a table of what ran and what was left out.
+# Runs unit, integration and end-to-end tests once and prints a table of results and skipped parts.
 #
-#   scripts/test.sh            (CI=true: whatever would be left out for want of a tool fails instead)
+#   scripts/test.sh            (CI=true: a part that would be skipped because a tool is missing fails instead)
 #
-# Exit codes: 0 all that ran is well, 1 something is not.
+# Exit codes: 0 all passed, 1 a failure.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,7 +11,7 @@ cd "$root"
 logs="$root/target/test-logs"
 rm -rf "$logs"
 mkdir -p "$logs"
-# Where tests leave what the table tells: they print it to nobody, since lines of tests that run at once would mix.
+# Tests write remarks for the table to files here, because the output of parallel tests would mix.
 export BAREBOAT_TEST_NOTES="$logs"
 strict=${CI:-false}
 failed=0
@@ -26,9 +26,9 @@ failure() {
     failed=1
 }
 
-# What cannot be had here is left out with a reason; where nothing may be left out, that is a failure.
+# Skips a part with a reason; in strict mode that is a failure.
 left_out() {
-    if [ "$strict" = true ]; then failure "$1" "$2"; else row "$1" "left out" "$2"; fi
+    if [ "$strict" = true ]; then failure "$1" "$2"; else row "$1" "skipped" "$2"; fi
 }
 
 step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
@@ -67,6 +67,12 @@ step "the JavaScript client"
 javascript=yes
 scripts/javascript.sh --setup || javascript="Node.js or its packages cannot be had (no network?)"
 
+step "PostgreSQL"
+postgres=yes
+if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends postgresql-15; } || postgres="PostgreSQL is not installed (apt-get install postgresql-15)"
+fi
+
 kubectl=yes
 command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
 
@@ -74,32 +80,35 @@ step "what the build needs"
 export CARGO_NET_RETRY=${CARGO_NET_RETRY:-5}
 for attempt in 1 2 3; do
     cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')" && break
-    # The build may still find all it needs; if not, it says so.
+    # The build may still have all it needs; if not, it reports an error.
     [ "$attempt" = 3 ] || sleep $((attempt * 10))
 done
 
-# One build for all that follows.
+# One build for everything that follows.
 step "build"
-if ! cargo build --workspace --all-targets; then
+if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres; }; then
     failure build "it does not compile"
     close
 fi
 
 step "unit and integration tests, and every client"
-if cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log"; then outcome=passed; else outcome=failure; fi
+outcome=passed
+cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log" || outcome=failure
+# `cargo test` alone skips these two: they need clients and take minutes.
+cargo test --package bareboat-cli --test e2e --test hostile --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
+[ "$postgres" != yes ] || cargo test --package bareboat-sql --test postgres --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
 "$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
 vectors=${BAREBOAT_VECTORS:-$root/../shared/vectors}
 if [ -d "$vectors" ]; then
-    row "  published vectors" there "$vectors"
+    row "  published vectors" present "$vectors"
 else
-    # They are nothing this script could fetch, so not even CI insists on them.
-    row "  published vectors" "left out" "BAREBOAT_VECTORS names no folder"
+    left_out "  published vectors" "BAREBOAT_VECTORS names no folder"
 fi
 
-# client LABEL BINARY PATTERN NEEDED [REMARK]: the tests of one client, found in the log by the binary they are
-# in and the beginning of their names.
+# client LABEL BINARY PATTERN NEEDED [REMARK]: counts the tests of one client in the log, by binary and test name
+# prefix.
 client() {
     if [ "$4" != yes ]; then
         left_out "  $1" "$4"
@@ -114,12 +123,14 @@ client() {
     if [ "$bad" = 0 ] && [ "$good" != 0 ]; then outcome=passed; else outcome=failure; fi
     "$outcome" "  $1" "$good passed, $bad failed${5:+; $5}"
 }
-# remark RUNNER NAME: what a suite of another language has left in a file about its count.
+# remark RUNNER NAME: prints the number of tests that a suite in another language recorded.
 remark() { [ ! -f "$logs/$2" ] || echo "$1: $(cat "$logs/$2")"; }
 
 e2e=tests/e2e/main.rs
 client "kubectl" $e2e kubectl:: "$kubectl"
 client "client-go, controller-runtime" $e2e "clients::|informers::" "$go"
+client "PostgreSQL" tests/postgres/main.rs "" "$postgres"
+client "three servers on PostgreSQL" $e2e replicas:: "$postgres"
 client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"

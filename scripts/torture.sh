@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Crashes, power cuts, a failing disk and a full one, for as long as is asked, each kind in turn.
+# Tests crashes, power cuts, a failing disk and a full disk, for the given time each.
 #
-#   scripts/torture.sh [SECONDS [SEED]]     (60 seconds for each kind, and a seed from the clock)
+#   scripts/torture.sh [SECONDS [SEED]]     (default: 60 seconds each, and a seed from the clock)
 #
-# The same seed gives the same faults; what the system does between them is its own. With root, a small file system is
-# mounted as well. Exit codes: 0 nothing was lost, 1 something was; then the seed is said again.
+# The same seed gives the same faults, but not the same scheduling. With root, a small file system is mounted as well.
+# Exit codes: 0 nothing was lost, 1 data was lost; then the seed is printed again.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

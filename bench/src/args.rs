@@ -1,11 +1,13 @@
-//! What can be asked of the benchmark on its command line.
+//! Command line of the benchmark.
 
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-/// Measures Bareboat and kube-apiserver + etcd with the same load, one after the other, and prints
-/// both with their ratio.
+use crate::attack::Attack;
+
+/// Measures Bareboat and kube-apiserver + etcd with the same load, one after the other, and prints both with their
+/// ratio.
 #[derive(Debug, Parser)]
 #[command(name = "bareboat-bench", version)]
 pub(crate) struct Args {
@@ -17,23 +19,23 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "ROW,…")]
     pub(crate) only_rows: Vec<Row>,
 
-    /// Take theirs from a file written earlier with --save instead of measuring it again.
+    /// Read the results of kube-apiserver from a file written with --save instead of measuring them.
     #[arg(long, value_name = "FILE")]
     pub(crate) theirs_from: Option<PathBuf>,
 
-    /// Take ours from a file written earlier with --save instead of measuring it again.
+    /// Read the results of Bareboat from a file written with --save instead of measuring them.
     #[arg(long, value_name = "FILE")]
     pub(crate) ours_from: Option<PathBuf>,
 
-    /// Write what was measured, as JSON.
+    /// Write the results to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
 
-    /// A tenth of the load: good for trying, not for publishing.
+    /// A tenth of the load: for a quick try, not for publishing.
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Longest time one row may load a server, in seconds; a fifth of it with --quick.
+    /// Maximum duration of one row, in seconds; a fifth of it with --quick.
     #[arg(long, default_value_t = 15, value_name = "SECONDS")]
     pub(crate) row_seconds: u64,
 
@@ -41,44 +43,51 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 10_000)]
     pub(crate) objects: usize,
 
-    /// Watchers, each on a connection of its own.
+    /// Number of watchers, each on its own connection.
     #[arg(long, default_value_t = 500)]
     pub(crate) watchers: usize,
 
-    /// Also measure the deletion of a namespace on their side, which needs kube-controller-manager.
+    /// Also measure the deletion of a namespace on kube-apiserver, which needs kube-controller-manager.
     #[arg(long)]
     pub(crate) controller_manager: bool,
 
-    /// Start a server, print the path of its kubeconfig and wait until interrupted. Theirs unless
-    /// `--only ours`; with --controller-manager that runs too.
+    /// Start a server, print the path of its kubeconfig and wait until interrupted. It is kube-apiserver unless `--only
+    /// ours`; with --controller-manager that runs too.
     #[arg(long)]
     pub(crate) hold: bool,
 
-    /// Keep the folder of a held or measured server here instead of in a temporary place.
+    /// Keep the server's folder here instead of in a temporary place.
     #[arg(long, value_name = "DIR")]
     pub(crate) work_dir: Option<PathBuf>,
 
-    /// The bareboat binary; built with `cargo build --release -p bareboat-cli` when not given.
+    /// The bareboat binary; built with `make dist` when not given.
     #[arg(long, value_name = "FILE", env = "BAREBOAT_BIN")]
     pub(crate) bareboat: Option<PathBuf>,
 
-    /// Folder with etcd, kube-apiserver and kube-controller-manager, as `scripts/peers.sh kubernetes
-    /// servers` builds them.
+    /// Folder with etcd, kube-apiserver and kube-controller-manager, as built by `scripts/peers.sh kubernetes servers`.
     #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
     pub(crate) peers: Option<PathBuf>,
 
-    /// Further flags for a held kube-apiserver, after `--`.
+    /// Attack the server of --kubeconfig until killed; the row `attacks` starts such processes.
+    #[arg(long, value_enum, requires = "kubeconfig", hide = true)]
+    pub(crate) attack: Option<Attack>,
+
+    /// The server to attack.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// More flags for a held kube-apiserver, after `--`.
     #[arg(last = true, requires = "hold", value_name = "FLAG")]
     pub(crate) flags: Vec<String>,
 }
 
 impl Args {
-    /// Whether a row was asked for.
+    /// Returns whether a row is selected.
     pub(crate) fn wants(&self, row: Row) -> bool {
         self.only_rows.is_empty() || self.only_rows.contains(&row)
     }
 
-    /// A number of operations, reduced when the run is to be quick.
+    /// Returns a number of operations, reduced with --quick.
     pub(crate) fn scaled(&self, operations: usize) -> usize {
         if self.quick {
             (operations / 10).max(1)
@@ -102,7 +111,7 @@ pub(crate) enum Side {
 pub(crate) enum Row {
     /// Time from spawn to ready.
     Start,
-    /// Resident memory of a server that does nothing.
+    /// Resident memory of an idle server.
     Idle,
     /// Durable creation by one client.
     Create1,
@@ -116,9 +125,9 @@ pub(crate) enum Row {
     List,
     /// Listing all objects over HTTP/2.
     ListH2,
-    /// Listing a page of 500.
+    /// Listing a page of 500 objects.
     Page,
-    /// Listing a tenth by label.
+    /// Listing a tenth of the objects by label.
     Label,
     /// JSON merge patch.
     Patch,
@@ -132,10 +141,12 @@ pub(crate) enum Row {
     Cel,
     /// Creation of a Deployment in protobuf.
     Protobuf,
-    /// Processor time of a server that holds objects and watches while nothing happens.
+    /// Processor time of an idle server that has objects and watchers.
     Quiet,
     /// Deletion of a namespace with objects.
     Namespace,
     /// Installation of large CRDs.
     Crds,
+    /// Latency of another client, health and memory during each attack.
+    Attacks,
 }

@@ -1,4 +1,4 @@
-//! One measurement of one server: what rows share, and the order in which they run.
+//! One measurement of one server: shared helpers of rows, and their order.
 
 use std::time::{Duration, Instant};
 
@@ -11,30 +11,30 @@ use crate::load::{Load, Outcome};
 use crate::objects::{self, GROUP, Template};
 use crate::report::{FAILED, Figures};
 use crate::server::{Programs, Server};
-use crate::{quiet, rows, watchers};
+use crate::{attack, quiet, rows, watchers};
 
 /// The namespace of the measured collection.
 pub(crate) const NAMESPACE: &str = "bench";
 
-/// A measurement under way.
+/// A measurement in progress.
 pub(crate) struct Bench<'a> {
-    /// What was asked for.
+    /// The command line.
     pub(crate) args: &'a Args,
-    /// Where programs are.
+    /// Paths of programs.
     pub(crate) programs: &'a Programs,
     /// The server under load.
     pub(crate) server: Server,
-    /// What was found.
+    /// The results.
     pub(crate) figures: Figures,
-    /// An object of the usual kind.
+    /// An object of the standard kind.
     pub(crate) item: Template,
 }
 
-/// Measures one server from start to end.
+/// Measures one server completely.
 pub(crate) async fn measure(args: &Args, side: Side) -> Result<Figures> {
     let programs = Programs::find(args, side)?;
     let mut figures = Figures::default();
-    // The folder is dropped after the bench, and so after the server that writes into it.
+    // The folder is dropped after the bench, and so after the server that writes to it.
     let (server, _folder) = start(args, side, &programs, &mut figures).await?;
     let mut bench = Bench {
         args,
@@ -47,7 +47,7 @@ pub(crate) async fn measure(args: &Args, side: Side) -> Result<Figures> {
     Ok(bench.figures)
 }
 
-/// A folder for a server's data, which goes away when it is dropped.
+/// Creates a temporary folder for a server's data.
 pub(crate) fn folder(args: &Args) -> Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("bareboat-bench-");
@@ -60,7 +60,7 @@ pub(crate) fn folder(args: &Args) -> Result<tempfile::TempDir> {
     })
 }
 
-/// Starts the server a few times with empty data, notes the median, and keeps the last.
+/// Starts the server a few times with empty data, records the median, and keeps the last one.
 async fn start(
     args: &Args,
     side: Side,
@@ -88,7 +88,7 @@ async fn start(
     }
 }
 
-/// Tells the user what is going on.
+/// Prints progress.
 pub(crate) fn say(side: Side, what: &str) {
     let name = match side {
         Side::Theirs => "theirs",
@@ -100,8 +100,8 @@ pub(crate) fn say(side: Side, what: &str) {
 impl Bench<'_> {
     async fn rows(&mut self) -> Result<()> {
         use Row::{
-            Apply, Cel, Crds, Create, Create1, Delete, Get, Idle, Label, List, ListH2, Memory,
-            Namespace, Page, Patch, Protobuf, Quiet, Watch,
+            Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get, Idle, Label, List, ListH2,
+            Memory, Namespace, Page, Patch, Protobuf, Quiet, Watch,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -148,10 +148,11 @@ impl Bench<'_> {
             (Quiet, "quiet", quiet::quiet),
             (Namespace, "namespace", rows::namespace),
             (Crds, "crd.cpu", rows::crds),
+            (Attacks, "attack.p99", attack::attacks),
         ] {
             if self.wants(row) {
                 self.settle().await?;
-                // One row that fails must not cost the others.
+                // A row that fails must not stop the others.
                 if let Err(error) = measure(self).await {
                     say(self.server.side, &format!("{row:?} failed: {error:#}"));
                     self.figures.explain(id, FAILED);
@@ -169,7 +170,7 @@ impl Bench<'_> {
         wanted
     }
 
-    /// A load within the bounds of the command line.
+    /// Returns a load within the limits of the command line.
     pub(crate) fn load(&self, clients: usize, operations: usize) -> Load {
         let seconds = if self.args.quick {
             self.args.row_seconds.div_ceil(5)
@@ -185,7 +186,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Notes processor time, rate and latency of a load.
+    /// Records processor time, rate and latency of a load.
     pub(crate) fn note(&mut self, id: &str, outcome: &Outcome) {
         self.figures.set(&format!("{id}.cpu"), outcome.cpu_micros());
         self.figures.set(&format!("{id}.rate"), outcome.rate());
@@ -195,7 +196,7 @@ impl Bench<'_> {
             .set(&format!("{id}.p99"), outcome.percentile(0.99));
     }
 
-    /// Waits until the server has caught its breath: less than a tenth of a processor for half a second.
+    /// Waits until the server is idle: less than a tenth of a processor for half a second.
     pub(crate) async fn settle(&self) -> Result<()> {
         for _ in 0..120 {
             let before = self.server.cpu()?;
@@ -207,12 +208,12 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The bytes of a request with a JSON body.
+    /// Builds a request with a JSON body.
     pub(crate) fn request(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
         http1::request(&self.server.access, method, path, "application/json", body)
     }
 
-    /// Sends one request and returns the answer whatever its status.
+    /// Sends one request and returns the response with any status.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Answer> {
         let mut connection = Connection::open(&self.server.access, 64 * 1024).await?;
         connection.fetch(&self.request(method, path, body)).await
@@ -231,7 +232,7 @@ impl Bench<'_> {
         Ok(serde_json::from_slice(&answer.body)?)
     }
 
-    /// Creates one thing.
+    /// Creates one object.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Result<()> {
         let answer = self.ask("POST", path, body.to_string().as_bytes()).await?;
         if answer.status != 201 {
@@ -265,7 +266,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Waits for the condition Established.
+    /// Waits for the condition `Established` of a CRD.
     pub(crate) async fn established(&self, name: &str) -> Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
@@ -285,18 +286,18 @@ impl Bench<'_> {
     }
 }
 
-/// The collection of CRDs.
+/// The path of CRDs.
 pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Bytes in a MiB.
 pub(crate) const MIB: f64 = 1024.0 * 1024.0;
 
-/// A namespace.
+/// Returns a Namespace object.
 pub(crate) fn namespace(name: &str) -> Value {
     serde_json::json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
 }
 
-/// The collection of the usual kind in a namespace.
+/// Returns the collection path of the standard kind in a namespace.
 pub(crate) fn items(namespace: &str) -> String {
     format!("/apis/{GROUP}/v1/namespaces/{namespace}/items")
 }

@@ -1,5 +1,4 @@
-//! Certificates for their server, and the reading of a kubeconfig for ours: whatever it takes to
-//! open a connection as an administrator.
+//! Certificates for kube-apiserver, and reading a kubeconfig: everything that an administrator's connection needs.
 
 use std::fs;
 use std::path::Path;
@@ -14,17 +13,18 @@ use rcgen::{
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// How to reach a server as an administrator.
+/// Address and credentials of an administrator.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     /// Host and port.
     pub(crate) authority: String,
-    /// Trust and client certificate.
+    /// Trusted CA and client certificate.
     pub(crate) tls: Arc<ClientConfig>,
-    /// Sent with every request when there is no client certificate.
+    /// The bearer token, if there is no client certificate.
     pub(crate) token: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Access {
 
 fn tls(ca: &[u8], identity: Option<(Vec<u8>, Vec<u8>)>) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
-    for certificate in rustls_pemfile::certs(&mut &*ca) {
+    for certificate in CertificateDer::pem_slice_iter(ca) {
         roots.add(certificate?)?;
     }
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -77,8 +77,8 @@ fn tls(ca: &[u8], identity: Option<(Vec<u8>, Vec<u8>)>) -> Result<Arc<ClientConf
         .with_root_certificates(roots);
     let config = match identity {
         Some((certificate, key)) => {
-            let chain = rustls_pemfile::certs(&mut &*certificate).collect::<Result<_, _>>()?;
-            let key = rustls_pemfile::private_key(&mut &*key)?.context("no client key")?;
+            let chain = CertificateDer::pem_slice_iter(&certificate).collect::<Result<_, _>>()?;
+            let key = PrivateKeyDer::from_pem_slice(&key).context("no client key")?;
             builder.with_client_auth_cert(chain, key)?
         }
         None => builder.with_no_client_auth(),
@@ -86,7 +86,7 @@ fn tls(ca: &[u8], identity: Option<(Vec<u8>, Vec<u8>)>) -> Result<Arc<ClientConf
     Ok(Arc::new(config))
 }
 
-/// Trust in whoever answers, to ask a server that has not yet written its kubeconfig if it is ready.
+/// Returns a configuration that trusts any server, to check the readiness of a server without a kubeconfig.
 pub(crate) fn trusting() -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -145,7 +145,7 @@ impl ServerCertVerifier for Anyone {
     }
 }
 
-/// Writes what kube-apiserver needs into `dir`: ca.crt, server.crt, server.key, sa.key, sa.pub and
+/// Writes the files that kube-apiserver needs to `dir`: ca.crt, server.crt, server.key, sa.key, sa.pub and
 /// admin.kubeconfig for `https://127.0.0.1:port` with a certificate of system:masters.
 pub(crate) fn write_theirs(dir: &Path, port: u16) -> Result<()> {
     let mut authority = CertificateParams::new(Vec::new())?;

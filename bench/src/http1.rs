@@ -1,6 +1,5 @@
-//! A client of HTTP/1.1 that does as little as possible: it writes bytes that were put together
-//! beforehand, and counts the bytes of the answer without looking at them. The generator shares its
-//! processors with the server it measures; whatever it saves, the server can show.
+//! A minimal HTTP/1.1 client. It writes prepared bytes and counts the bytes of the response without parsing them. The
+//! generator shares processors with the server under test, so it must be cheap.
 
 use std::sync::Arc;
 
@@ -14,10 +13,10 @@ use tokio_rustls::client::TlsStream;
 
 use crate::credentials::Access;
 
-/// How much of a refusing answer is kept, to show it.
+/// How much of an error response is kept, to show it.
 const EXCERPT: usize = 600;
 
-/// A TLS connection to `authority`.
+/// Opens a TLS connection to `authority`.
 pub(crate) async fn dial(authority: &str, tls: &Arc<ClientConfig>) -> Result<TlsStream<TcpStream>> {
     let tcp = TcpStream::connect(authority)
         .await
@@ -33,7 +32,7 @@ pub(crate) async fn dial(authority: &str, tls: &Arc<ClientConfig>) -> Result<Tls
     Ok(stream)
 }
 
-/// The bytes of one request.
+/// Builds the bytes of one request.
 pub(crate) fn request(
     access: &Access,
     method: &str,
@@ -65,25 +64,25 @@ pub(crate) fn request(
     bytes
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// Bytes of the body.
+    /// Length of the body, in bytes.
     pub(crate) length: u64,
-    /// The beginning of a body whose status is an error, or the whole when it was asked for.
+    /// The beginning of an error body, or the whole body if requested.
     pub(crate) body: Vec<u8>,
 }
 
-/// How the end of a body is known.
+/// How the end of a body is found.
 #[derive(Clone, Copy, Debug)]
 enum Framing {
     Length(u64),
     Chunked,
 }
 
-/// One connection, one request at a time.
+/// A connection with one request at a time.
 pub(crate) struct Connection {
     stream: TlsStream<TcpStream>,
     buffer: Vec<u8>,
@@ -92,7 +91,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection that reads in steps of `buffer` bytes.
+    /// Opens a connection with a read buffer of `buffer` bytes.
     pub(crate) async fn open(access: &Access, buffer: usize) -> Result<Self> {
         let stream = dial(&access.authority, &access.tls).await?;
         Ok(Self {
@@ -103,12 +102,12 @@ impl Connection {
         })
     }
 
-    /// Sends a request and counts its answer.
+    /// Sends a request and counts its response.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<Answer> {
         self.exchange(request, EXCERPT, false).await
     }
 
-    /// Sends a request and keeps the whole answer.
+    /// Sends a request and keeps the whole response.
     pub(crate) async fn fetch(&mut self, request: &[u8]) -> Result<Answer> {
         self.exchange(request, usize::MAX, true).await
     }
@@ -144,7 +143,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends the request of a watch and hands over the stream behind the head of the answer.
+    /// Sends a watch request and returns the stream after the response headers.
     pub(crate) async fn watch(mut self, request: &[u8]) -> Result<Events> {
         self.stream.write_all(request).await?;
         self.stream.flush().await?;
@@ -157,7 +156,7 @@ impl Connection {
         }
     }
 
-    /// Reads the status line and the headers that say where the body ends.
+    /// Reads the status line and the headers that define the end of the body.
     async fn head(&mut self) -> Result<(u16, Framing)> {
         let line = self.line().await?;
         let status = std::str::from_utf8(&line)?
@@ -190,7 +189,7 @@ impl Connection {
         )?)
     }
 
-    /// Reads up to and including a line end, which is not returned.
+    /// Reads a line and drops its end.
     async fn line(&mut self) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         loop {
@@ -211,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Hands exactly `length` bytes to `sink`.
+    /// Passes exactly `length` bytes to `sink`.
     async fn take(&mut self, mut length: u64, sink: &mut impl FnMut(&[u8])) -> Result<()> {
         while length > 0 {
             if self.start == self.end {
@@ -225,7 +224,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Replaces the buffer, which must have been used up, by what comes next.
+    /// Refills the buffer, which must be empty.
     async fn fill(&mut self) -> Result<()> {
         self.start = 0;
         self.end = self.stream.read(&mut self.buffer).await?;
@@ -236,14 +235,14 @@ impl Connection {
     }
 }
 
-/// The events of a watch, counted by the line feed that ends each of them.
+/// The events of a watch, counted by their line feeds.
 pub(crate) struct Events {
     connection: Connection,
     left: u64,
 }
 
 impl Events {
-    /// Waits for the next bytes and returns how many events they end.
+    /// Waits for more bytes and returns how many events they complete.
     pub(crate) async fn next(&mut self) -> Result<usize> {
         if self.left == 0 {
             self.left = self.connection.chunk_size().await?;

@@ -1,4 +1,4 @@
-//! A client of HTTP/2 with the flow-control windows of Go's, which is what most real clients are.
+//! An HTTP/2 client with the flow-control windows of Go clients, which are the most common.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use crate::credentials::Access;
 use crate::http1::dial;
 
-/// One connection, one request at a time.
+/// A connection with one request at a time.
 pub(crate) struct Connection {
     sender: http2::SendRequest<Empty<Bytes>>,
     access: Access,
 }
 
 impl Connection {
-    /// Opens a connection and insists on HTTP/2.
+    /// Opens a connection and requires HTTP/2.
     pub(crate) async fn open(access: &Access) -> Result<Self> {
         let mut tls = (*access.tls).clone();
         tls.alpn_protocols = vec![b"h2".to_vec()];

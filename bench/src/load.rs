@@ -1,5 +1,5 @@
-//! The load: so many clients, each on a connection of its own, send so many requests, and the
-//! server's processor time is read before and after. What is sent is decided by `rows`.
+//! The load: a number of clients, each on its own connection, send a number of requests. The server's processor time is
+//! read before and after. `rows` decides about the requests.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -11,45 +11,45 @@ use crate::http1::{self, Connection};
 use crate::http2;
 use crate::server::Server;
 
-/// How hard to press.
+/// Size of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Concurrent clients.
     pub(crate) clients: usize,
-    /// Requests in all.
+    /// Total number of requests.
     pub(crate) operations: usize,
-    /// No request is begun after this time.
+    /// No request starts after this time.
     pub(crate) limit: Duration,
     /// Size of each client's read buffer.
     pub(crate) buffer: usize,
 }
 
-/// What a load did.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Requests answered with success.
+    /// Number of successful requests.
     pub(crate) operations: usize,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last response.
     pub(crate) elapsed: Duration,
     /// The server's processor time.
     pub(crate) cpu: Duration,
-    /// Bytes of all bodies.
+    /// Total size of all bodies.
     pub(crate) bytes: u64,
     latencies: Vec<Duration>,
 }
 
 impl Outcome {
-    /// Microseconds of the server's processor per request.
+    /// Returns microseconds of the server's processor time per request.
     pub(crate) fn cpu_micros(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 
-    /// Requests per second.
+    /// Returns requests per second.
     pub(crate) fn rate(&self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The latency in microseconds that this share of requests stayed below.
+    /// Returns the latency percentile in microseconds.
     pub(crate) fn percentile(&self, share: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let at = (last as f64 * share).round() as usize;
@@ -59,7 +59,7 @@ impl Outcome {
     }
 }
 
-/// Shared by the clients of one load; they all run on one thread.
+/// State shared by the clients of one load; all run on one thread.
 struct Progress {
     load: Load,
     begun: Instant,
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// The number of the next request, while there is one to send.
+    /// Returns the number of the next request, if there is one.
     fn claim(&self) -> Option<usize> {
         let at = self.next.get();
         self.next.set(at + 1);
@@ -107,7 +107,7 @@ impl Progress {
 }
 
 impl Load {
-    /// Sends `request(0)`, `request(1)`… over HTTP/1.1; an answer that is no success ends the load.
+    /// Sends `request(0)`, `request(1)`… over HTTP/1.1; an error response ends the load.
     pub(crate) async fn run(
         self,
         server: &Server,
@@ -143,7 +143,7 @@ impl Load {
         Ok(progress.outcome(cpu))
     }
 
-    /// Gets `path` again and again over HTTP/2.
+    /// Repeats GET `path` over HTTP/2.
     pub(crate) async fn run_h2(self, server: &Server, path: &str) -> Result<Outcome> {
         let mut connections = try_join_all((0..self.clients).map(|_| async {
             let mut connection = http2::Connection::open(&server.access).await?;

@@ -1,10 +1,11 @@
-//! Bareboat and kube-apiserver + etcd side by side, as ratios.
+//! Compares Bareboat with kube-apiserver + etcd.
 //!
-//! One load generator starts both servers in turn on the loopback interface, presses them in the same
-//! way and prints, for each quantity, theirs, ours, how many times better ours is and what was aimed
-//! at. Processor time of the server per request is the steadiest of its figures on a shared machine.
+//! One load generator starts both servers in turn on the loopback interface and sends the same load to each. For each
+//! quantity it prints both values, their ratio and the target. Processor time of the server per request is the most
+//! stable value on a shared machine.
 
 mod args;
+mod attack;
 mod bench;
 mod credentials;
 mod http1;
@@ -32,7 +33,7 @@ use crate::server::{Programs, Server};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let args = Args::parse();
-    // An interrupt ends the run by dropping it, and with it every server that it started.
+    // An interrupt drops the run and every server that it started.
     let ended = tokio::select! {
         ended = run(&args) => ended,
         () = interrupted() => return ExitCode::from(130),
@@ -61,6 +62,10 @@ async fn interrupted() {
 }
 
 async fn run(args: &Args) -> Result<usize> {
+    if let (Some(attack), Some(kubeconfig)) = (args.attack, &args.kubeconfig) {
+        attack::run(attack, kubeconfig).await?;
+        return Ok(0);
+    }
     if args.hold {
         return hold(args).await;
     }
@@ -89,7 +94,7 @@ async fn run(args: &Args) -> Result<usize> {
     Ok(report::print(&saved))
 }
 
-/// Starts a server for others to use and waits for the interrupt that ends it.
+/// Starts a server for manual use and waits for an interrupt.
 async fn hold(args: &Args) -> Result<usize> {
     let side = args.only.unwrap_or(Side::Theirs);
     let programs = Programs::find(args, side)?;

@@ -1,21 +1,21 @@
-//! What is sent: the definitions of custom kinds, objects of a kilobyte, and a Deployment in protobuf.
+//! Request bodies: CRDs, objects of a kilobyte, and a Deployment in protobuf.
 
 use serde_json::{Map, Value, json};
 
-/// The group of all custom kinds here.
+/// The group of all custom kinds of the benchmark.
 pub(crate) const GROUP: &str = "bench.bareboat.example";
 
-/// Stands for the name in a template.
+/// The placeholder of the name in a template.
 pub(crate) const NAME: &str = "@NAME@";
-/// Stands for a digit by which labels select a tenth.
+/// The placeholder of a digit whose label selects a tenth of the objects.
 pub(crate) const SLICE: &str = "@SLICE@";
 
-/// A text with places for a name and a digit.
+/// A text with placeholders for a name and a digit.
 #[derive(Debug)]
 pub(crate) struct Template(String);
 
 impl Template {
-    /// The text for object number `at`.
+    /// Returns the text for object number `at`.
     pub(crate) fn render(&self, name: &str, at: usize) -> Vec<u8> {
         self.0
             .replace(NAME, name)
@@ -24,7 +24,7 @@ impl Template {
     }
 }
 
-/// A CRD of one version with this schema of `spec`.
+/// Returns a CRD with one version and this schema of `spec`.
 pub(crate) fn definition(plural: &str, kind: &str, spec: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -49,7 +49,7 @@ pub(crate) fn definition(plural: &str, kind: &str, spec: Value) -> Value {
     })
 }
 
-/// A field's schema by its number: strings, integers, flags, lists and maps in turn.
+/// Returns a field's schema by its number: strings, integers, flags, lists and maps in turn.
 fn field(at: usize) -> Value {
     match at % 8 {
         0..=2 => {
@@ -93,7 +93,7 @@ where
         .collect()
 }
 
-/// The kind of most rows: 40 fields.
+/// Returns the CRD of the standard kind, with 40 fields.
 pub(crate) fn item_definition() -> Value {
     definition(
         "items",
@@ -111,8 +111,8 @@ fn object(kind: &str, spec: &Value) -> Value {
     })
 }
 
-/// An object of that kind, 1 KiB of JSON. Two fields of five are set, as real objects leave most of
-/// what they could say unsaid.
+/// Returns an object of the standard kind with 1 KiB of JSON. Two of five fields are set, because real objects also
+/// leave most fields unset.
 pub(crate) fn item() -> Template {
     let sized = |text| {
         let mut spec = fields(40, |at| value(at, text));
@@ -127,7 +127,7 @@ pub(crate) fn item() -> Template {
     Template(text.expect("two hundred letters in each text exceed a kilobyte"))
 }
 
-/// A kind of 100 fields and ten CEL rules.
+/// Returns a CRD with 100 fields and ten CEL rules.
 pub(crate) fn ruled_definition() -> Value {
     let mut properties = fields(92, field);
     for (name, schema) in [
@@ -176,7 +176,7 @@ pub(crate) fn ruled_definition() -> Value {
     definition("ruleds", "Ruled", spec)
 }
 
-/// An object of that kind, which holds to the rules.
+/// Returns a valid object of that kind.
 pub(crate) fn ruled() -> Template {
     let mut spec = fields(92, |at| value(at, 12));
     for (name, value) in [
@@ -194,7 +194,7 @@ pub(crate) fn ruled() -> Template {
     Template(object("Ruled", &Value::Object(spec)).to_string())
 }
 
-/// A CRD of about 31 KiB. No two have a schema in common, as no two real ones have.
+/// Returns a CRD of about 31 KiB. All schemas differ, as real ones do.
 pub(crate) fn large_definition(number: usize) -> Vec<u8> {
     let mut properties = Map::new();
     let mut size = 0;
@@ -219,7 +219,7 @@ pub(crate) fn large_definition(number: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A Deployment in Kubernetes' protobuf: the magic number, the envelope, the object.
+/// Encodes a Deployment in Kubernetes' protobuf: magic number, envelope, object.
 pub(crate) fn deployment_protobuf(name: &str, namespace: &str) -> Vec<u8> {
     let labels = |field: u8| bytes(field, &[bytes(1, b"app"), bytes(2, b"bench")].concat());
     let container = [
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_a_kilobyte_and_a_large_definition_thirty_one() {
+    fn an_item_has_one_kilobyte_and_a_large_definition_thirty_one() {
         let item = item().render("item-00001", 1);
         assert!((1000..1200).contains(&item.len()), "{}", item.len());
         let large = large_definition(7);

@@ -1,5 +1,4 @@
-//! Processes of a server: their life, their processor time and their memory, read from /proc.
-//! What runs in them and how it is reached is the business of `server`.
+//! Server processes: lifetime, processor time and memory, read from /proc. `server` knows how to start and reach them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -8,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// Kernel clock ticks per second in /proc/PID/stat; 100 on every Linux that Rust runs on.
+/// Kernel clock ticks per second in /proc/PID/stat; 100 on every Linux that Rust supports.
 const TICKS: u64 = 100;
 
-/// A child process that ends with its owner.
+/// A child process that is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
@@ -32,20 +31,20 @@ impl Process {
         Ok(Self { name, child })
     }
 
-    /// An error when the process has ended.
+    /// Returns an error if the process has ended.
     pub(crate) fn check_alive(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} ended early: {status}", self.name);
+            bail!("{} exited early: {status}", self.name);
         }
         Ok(())
     }
 
-    /// Processor time used so far.
+    /// Returns the processor time used so far.
     pub(crate) fn cpu(&self) -> Result<Cpu> {
         let pid = self.child.id();
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-            .with_context(|| format!("{} is gone", self.name))?;
-        // The name in the second field may hold anything, blanks and parentheses too.
+            .with_context(|| format!("{} has exited", self.name))?;
+        // The name in the second field may contain blanks and parentheses.
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let mut fields = after_name.split_ascii_whitespace().skip(11);
         let mut ticks = || {
@@ -67,27 +66,42 @@ impl Process {
         Ok(Cpu { coarse, fine })
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub(crate) fn resident(&self) -> Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// Returns the peak resident memory since the start or since [`Self::forget_peak`], in bytes.
+    pub(crate) fn peak(&self) -> Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    /// Resets the peak to the present value.
+    pub(crate) fn forget_peak(&self) -> Result<()> {
+        fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")
+            .with_context(|| format!("the peak of {} cannot be set back", self.name))
+    }
+
+    fn memory(&self, field: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))
-            .with_context(|| format!("{} is gone", self.name))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            .with_context(|| format!("{} has exited", self.name))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let kib = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
         kib.map(|kib| kib * 1024)
-            .with_context(|| format!("{} has no VmRSS", self.name))
+            .with_context(|| format!("{} has no {field}", self.name))
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Failing means that it has ended already.
+        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Processor time, read twice: `coarse` counts all threads in steps of 10 ms, `fine` is exact but
-/// forgets threads that have ended.
+/// Processor time from two sources: `coarse` counts all threads in steps of 10 ms, `fine` is exact but loses threads
+/// that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cpu {
     coarse: Duration,
@@ -95,7 +109,7 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// Both processes together.
+    /// Adds another process.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             coarse: self.coarse + other.coarse,
@@ -103,8 +117,7 @@ impl Cpu {
         }
     }
 
-    /// What was used since an earlier reading: the exact figure, unless a thread that ended took
-    /// its share with it.
+    /// Returns the time used since an earlier reading: the exact value, unless a thread ended in between.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         let coarse = self.coarse.saturating_sub(earlier.coarse);
         let fine = self.fine.saturating_sub(earlier.fine);

@@ -1,4 +1,4 @@
-//! What a server does when nobody wants anything of it: objects are there, watchers listen, nothing happens.
+//! Processor time of an idle server with objects and watchers.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::rows::{Measuring, config_map};
 
 const QUIET: &str = "bench-quiet";
 
-/// Objects that are there.
+/// Number of objects.
 const OBJECTS: usize = 1_000;
 
-/// Watchers that listen.
+/// Number of watchers.
 const WATCHERS: usize = 100;
 
 pub(crate) fn quiet<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
@@ -34,7 +34,7 @@ pub(crate) fn quiet<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
             let connection = Connection::open(&bench.server.access, 4 * 1024).await?;
             connection.watch(&request).await
         });
-        // Held, not read: nothing more is to come.
+        // Kept open and not read: no events follow.
         let _watchers = try_join_all(watchers).await?;
         bench.settle().await?;
         let (begun, before) = (Instant::now(), bench.server.cpu()?);

@@ -1,4 +1,4 @@
-//! The figures of both servers, what they mean, what was aimed at, and the table of it all.
+//! Results of both servers, the list of quantities with their targets, and the printed table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-/// Said of a row that could not be measured to its end.
+/// The text for a row that failed.
 pub(crate) const FAILED: &str = "failed";
 
 /// One measured quantity, or the reason why there is none.
@@ -16,21 +16,21 @@ pub(crate) const FAILED: &str = "failed";
 pub(crate) enum Figure {
     /// A number in the quantity's unit.
     Number(f64),
-    /// For instance `not served`.
+    /// A text such as `not served`.
     Words(String),
 }
 
-/// What was measured of one server, by the quantity's id.
+/// The results of one server, by quantity id.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Figures(BTreeMap<String, Figure>);
 
 impl Figures {
-    /// Notes a number.
+    /// Records a number.
     pub(crate) fn set(&mut self, id: &str, number: f64) {
         self.0.insert(id.to_owned(), Figure::Number(number));
     }
 
-    /// Notes why there is no number.
+    /// Records why there is no number.
     pub(crate) fn explain(&mut self, id: &str, words: &str) {
         self.0
             .insert(id.to_owned(), Figure::Words(words.to_owned()));
@@ -44,7 +44,7 @@ impl Figures {
     }
 }
 
-/// What decides how heavy the load was; figures under different settings must not be divided.
+/// The settings that define the load. Results with different settings must not be compared.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Settings {
     /// Objects in the measured collection.
@@ -55,10 +55,10 @@ pub(crate) struct Settings {
     pub(crate) quick: bool,
 }
 
-/// What --save writes.
+/// The content of a --save file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Saved {
-    /// Under which load.
+    /// The load settings.
     #[serde(default)]
     pub(crate) settings: Settings,
     /// kube-apiserver and etcd.
@@ -70,14 +70,14 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Reads a file of --save that was measured under these settings.
+    /// Reads a --save file that was measured with these settings.
     pub(crate) fn read(path: &Path, settings: &Settings) -> Result<Self> {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let saved: Self = serde_json::from_slice(&text)
             .with_context(|| format!("{} is not a saved measurement", path.display()))?;
         if saved.settings != *settings {
             bail!(
-                "{} was measured under other settings: {:?} instead of {settings:?}",
+                "{} was measured with different settings: {:?} instead of {settings:?}",
                 path.display(),
                 saved.settings
             );
@@ -85,7 +85,7 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Writes it.
+    /// Writes the file.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         fs::write(path, serde_json::to_vec_pretty(self)?)
             .with_context(|| format!("cannot write {}", path.display()))
@@ -100,14 +100,15 @@ enum Unit {
     Kibibytes,
     PerSecond,
     Percent,
+    Times,
 }
 
 #[derive(Clone, Copy)]
 enum Target {
     None,
-    /// So many times better.
+    /// At least this ratio.
     Times(f64),
-    /// At most this, whatever theirs is.
+    /// At most this value, whatever kube-apiserver's is.
     Below(f64),
     /// Both.
     TimesAndBelow(f64, f64),
@@ -130,7 +131,7 @@ const fn quantity(id: &'static str, label: &'static str, unit: Unit, target: Tar
 }
 
 use Target::{Below, None as Free, Times, TimesAndBelow};
-use Unit::{Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent};
+use Unit::{Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent, Times as Multiple};
 
 const QUANTITIES: &[Quantity] = &[
     quantity("start", "start to ready", Millis, TimesAndBelow(50.0, 80.0)),
@@ -264,9 +265,22 @@ const QUANTITIES: &[Quantity] = &[
     quantity("crd.rate", "  rate", PerSecond, Free),
     quantity("crd.memory", "  memory", Kibibytes, Times(60.0)),
     quantity("crd.last", "  CPU, the last of 2,000", Micros, Free),
+    quantity(
+        "attack.p99",
+        "another client's p99 under attack",
+        Multiple,
+        Below(5.0),
+    ),
+    quantity("attack.health", "  slowest health", Millis, Below(100.0)),
+    quantity(
+        "attack.memory",
+        "  memory at the peak",
+        Mebibytes,
+        Below(256.0),
+    ),
 ];
 
-/// Prints the table and returns how many targets were missed.
+/// Prints the table and returns the number of missed targets.
 pub(crate) fn print(saved: &Saved) -> usize {
     let mut missed = 0;
     println!(
@@ -303,7 +317,7 @@ pub(crate) fn print(saved: &Saved) -> usize {
     missed
 }
 
-/// How many times better ours is; none where there is nothing to divide.
+/// Returns how many times better Bareboat is, if both have a number.
 fn ratio(quantity: &Quantity, saved: &Saved) -> Option<f64> {
     let (theirs, ours) = (
         saved.theirs.number(quantity.id)?,
@@ -311,7 +325,7 @@ fn ratio(quantity: &Quantity, saved: &Saved) -> Option<f64> {
     );
     let (more, less) = match quantity.unit {
         PerSecond => (ours, theirs),
-        Micros | Millis | Mebibytes | Kibibytes | Percent => (theirs, ours),
+        Micros | Millis | Mebibytes | Kibibytes | Percent | Multiple => (theirs, ours),
     };
     (more > 0.0 && less > 0.0).then(|| more / less)
 }
@@ -355,6 +369,7 @@ fn measure(number: f64, unit: Unit) -> String {
         Kibibytes => " KiB",
         PerSecond => "/s",
         Percent => " %",
+        Multiple => "×",
     };
     let digits = if number.abs() >= 100.0 {
         grouped(number)
@@ -383,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_says_how_many_times_better_ours_is() {
+    fn a_ratio_is_how_many_times_better_bareboat_is() {
         let mut saved = Saved::default();
         saved.theirs.set("get.cpu", 880.0);
         saved.ours.set("get.cpu", 22.0);

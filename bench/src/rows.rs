@@ -1,4 +1,4 @@
-//! The rows of the table, one function each, except for watches, which have a room of their own.
+//! The rows of the table, one function each; watch rows are in `watchers`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,20 +12,20 @@ use crate::http1;
 use crate::load::Load;
 use crate::objects::{self, GROUP};
 
-/// A row being measured.
+/// The measurement of a row.
 pub(crate) type Measuring<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// Large answers are read in large steps.
+/// Buffer size for large responses.
 const LIST_BUFFER: usize = 256 * 1024;
 
 fn name(at: usize) -> String {
     format!("item-{at:06}")
 }
 
-/// Fills the collection with 64 clients; this is the row of durable creation as well.
+/// Fills the collection with 64 clients; this also is the row of durable creation.
 pub(crate) async fn create(bench: &mut Bench<'_>) -> Result<()> {
     let count = bench.args.scaled(bench.args.objects);
     say(bench.server.side, &format!("create {count} objects"));
@@ -72,7 +72,7 @@ pub(crate) fn create_one_by_one<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
 pub(crate) fn get<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     Box::pin(async move {
         let (collection, count) = (items(NAMESPACE), bench.args.scaled(bench.args.objects));
-        // A step without a common divisor with the count visits all objects out of order.
+        // A step that is coprime to the count visits all objects out of order.
         let request = |at: usize| {
             bench.request(
                 "GET",
@@ -198,7 +198,7 @@ pub(crate) fn delete<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         bench.settle().await?;
         let delete =
             |at: usize| bench.request("DELETE", &format!("{collection}/{}", name(at)), b"");
-        // All that were created, whether the bounds allowed all that were wanted or not.
+        // All created objects, even if the time limit allowed fewer than planned.
         let load = Load {
             operations: created,
             ..bench.load(64, count)
@@ -246,7 +246,7 @@ pub(crate) fn protobuf<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// A small object of a built-in kind.
+/// Returns a small object of a built-in kind.
 pub(crate) fn config_map(at: usize) -> Vec<u8> {
     let name = name(at);
     let map = serde_json::json!({
@@ -255,7 +255,7 @@ pub(crate) fn config_map(at: usize) -> Vec<u8> {
     map.to_string().into_bytes()
 }
 
-/// Deletes a namespace and waits until it is gone.
+/// Deletes a namespace and waits until it is gone; returns the duration.
 async fn vanished(bench: &Bench<'_>, name: &str) -> Result<Duration> {
     let begun = Instant::now();
     let path = format!("/api/v1/namespaces/{name}");
@@ -287,7 +287,7 @@ pub(crate) fn namespace<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
                 .post("/api/v1/namespaces", namespace_object(name))
                 .await?;
         }
-        // An empty one first, so that whoever deletes namespaces is known to be awake.
+        // An empty namespace first, to make sure that the namespace controller is running.
         vanished(bench, "bench-first").await?;
         let collection = "/api/v1/namespaces/bench-doomed/configmaps";
         let request = |at: usize| bench.request("POST", collection, &config_map(at));
@@ -312,8 +312,8 @@ pub(crate) fn namespace<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// Installs CRDs and waits until the server has done all that follows from them. Ours goes on to two thousand, to see
-/// whether the last cost more than the first.
+/// Installs CRDs and waits until the server is idle again. On Bareboat it continues up to two thousand, to see whether
+/// the last one costs more than the first.
 pub(crate) fn crds<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     Box::pin(async move {
         let count = bench.args.scaled(match bench.server.side {
@@ -342,7 +342,7 @@ pub(crate) fn crds<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// Installs so many CRDs from a number on; returns the microseconds of CPU each took.
+/// Installs `count` CRDs and returns the CPU time of each, in microseconds.
 async fn install_crds(bench: &Bench<'_>, from: usize, count: usize) -> Result<f64> {
     let cpu = bench.server.cpu()?;
     let load = Load {

@@ -1,4 +1,4 @@
-//! The two servers: how each is started, when it is ready, and what it uses.
+//! The two servers: start, readiness and resource usage.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::credentials::{self, Access};
 use crate::http1::dial;
 use crate::process::{Cpu, Process};
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Programs {
     bareboat: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs of one side, building ours when no path was given.
+    /// Finds the programs of one side, and builds Bareboat if no path was given.
     pub(crate) fn find(args: &Args, side: Side) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let peers = args
@@ -59,7 +59,8 @@ fn build_ours(root: &Path) -> Result<PathBuf> {
     let built = Command::new(cargo)
         .args([
             "build",
-            "--release",
+            "--profile",
+            "dist",
             "-p",
             "bareboat-cli",
             "--message-format=json",
@@ -82,13 +83,13 @@ fn build_ours(root: &Path) -> Result<PathBuf> {
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Which one it is.
+    /// Which server it is.
     pub(crate) side: Side,
-    /// How to reach it.
+    /// Address and credentials.
     pub(crate) access: Access,
-    /// Time from spawn until /readyz has succeeded and there is a kubeconfig to use the server with.
+    /// Time from spawn until /readyz succeeds and the kubeconfig can be used.
     pub(crate) ready_after: Duration,
-    /// Its kubeconfig.
+    /// Path of its kubeconfig.
     pub(crate) kubeconfig: PathBuf,
     processes: Vec<Process>,
     dir: PathBuf,
@@ -96,7 +97,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server with its data in `dir`, which must exist and be empty, and waits until it is ready.
-    /// kube-apiserver is given `flags` on top of its own.
+    /// kube-apiserver also gets `flags`.
     pub(crate) async fn start(
         side: Side,
         programs: &Programs,
@@ -155,7 +156,7 @@ impl Server {
         })
     }
 
-    /// Starts kube-controller-manager beside their server; what it uses is not counted.
+    /// Starts kube-controller-manager for kube-apiserver; its usage is not counted.
     pub(crate) fn controller_manager(&self, programs: &Programs) -> Result<Process> {
         let mut command = Command::new(programs.peers.join("kube-controller-manager"));
         command.args([
@@ -176,14 +177,26 @@ impl Server {
         )
     }
 
-    /// Processor time of all its processes.
+    /// Returns the processor time of all its processes.
     pub(crate) fn cpu(&self) -> Result<Cpu> {
         self.processes
             .iter()
             .try_fold(Cpu::default(), |sum, process| Ok(sum.plus(process.cpu()?)))
     }
 
-    /// Resident bytes of all its processes.
+    /// Returns the peak resident memory of all its processes since [`Self::forget_peak`], in bytes.
+    pub(crate) fn peak(&self) -> Result<u64> {
+        self.processes
+            .iter()
+            .try_fold(0, |sum, process| Ok(sum + process.peak()?))
+    }
+
+    /// Resets the peak to the present value.
+    pub(crate) fn forget_peak(&self) -> Result<()> {
+        self.processes.iter().try_for_each(Process::forget_peak)
+    }
+
+    /// Returns the resident memory of all its processes, in bytes.
     pub(crate) fn resident(&self) -> Result<u64> {
         self.processes
             .iter()
@@ -239,12 +252,12 @@ fn kube_apiserver(programs: &Programs, dir: &Path, port: u16, etcd_port: u16) ->
     command
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that is free at the moment.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// Asks /readyz every millisecond until it says 200.
+/// Polls /readyz every millisecond until it returns 200.
 async fn until_ready(authority: &str, processes: &mut [Process]) -> Result<()> {
     let tls = credentials::trusting()?;
     let deadline = Instant::now() + Duration::from_secs(120);
@@ -252,7 +265,7 @@ async fn until_ready(authority: &str, processes: &mut [Process]) -> Result<()> {
         for process in processes.iter_mut() {
             process.check_alive()?;
         }
-        // A server that accepts and then says nothing must not stop the asking.
+        // A server that accepts a connection without responding must not stop the polling.
         if let Ok(Ok(true)) =
             tokio::time::timeout(Duration::from_secs(2), ready(authority, &tls)).await
         {
@@ -263,7 +276,7 @@ async fn until_ready(authority: &str, processes: &mut [Process]) -> Result<()> {
     bail!("not ready within two minutes")
 }
 
-/// Reads the kubeconfig, which a server may finish a moment after it has become ready.
+/// Reads the kubeconfig, which a server may write shortly after it becomes ready.
 async fn until_usable(kubeconfig: &Path) -> Result<Access> {
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {

@@ -1,5 +1,4 @@
-//! Watchers: what hundreds of them weigh when nothing happens, and what one event costs for each of
-//! them when something does.
+//! Watchers: their memory when idle, and the cost of one event for each of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +15,10 @@ use crate::rows::Measuring;
 
 const WATCHED: &str = "bench-watched";
 
-/// Objects that change at once.
+/// Number of objects that change at once.
 const BURST: usize = 8;
 
-/// Counts deliveries and wakes whoever waits for a number of them.
+/// Counts deliveries and wakes tasks that wait for a number of them.
 #[derive(Default)]
 struct Deliveries {
     seen: AtomicUsize,
@@ -35,7 +34,7 @@ impl Deliveries {
         }
     }
 
-    /// Waits until `wanted` events have been delivered since the beginning.
+    /// Waits until `wanted` events have been delivered in total.
     async fn reach(&self, wanted: usize) -> Result<()> {
         self.wanted.store(wanted, Ordering::Relaxed);
         let deadline = Duration::from_secs(20);
@@ -67,9 +66,9 @@ pub(crate) fn watch<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         let mut writers = try_join_all(writers).await?;
         let (ones, eights) = (bench.args.scaled(300), bench.args.scaled(100));
 
-        // What the writes cost when nobody watches; the two shapes of writing differ in it.
+        // The cost of the writes without watchers, which differs between the two kinds of rounds.
         let nobody = Deliveries::default();
-        let mut change = Change { bench, number: 0 };
+        let mut change = WatchedChange { bench, number: 0 };
         let alone_one = change.rounds(&mut writers[..1], ones, 0, &nobody).await?;
         let alone_eight = change.rounds(&mut writers, eights, 0, &nobody).await?;
         let numbered = change.number;
@@ -83,7 +82,7 @@ pub(crate) fn watch<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let weight = bench.server.resident()?.saturating_sub(before) as f64 / 1024.0 / count as f64;
 
-        let mut change = Change {
+        let mut change = WatchedChange {
             bench,
             number: numbered,
         };
@@ -115,7 +114,7 @@ pub(crate) fn watch<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     })
 }
 
-/// Opens all watchers, each on its own connection, and counts what they get.
+/// Opens all watchers, each on its own connection, and counts their events.
 async fn open(bench: &Bench<'_>, deliveries: &Arc<Deliveries>) -> Result<JoinSet<Result<()>>> {
     let list = bench.get(&format!("{}?limit=1", items(WATCHED))).await?;
     let version = list["metadata"]["resourceVersion"]
@@ -129,7 +128,7 @@ async fn open(bench: &Bench<'_>, deliveries: &Arc<Deliveries>) -> Result<JoinSet
     let mut watchers = JoinSet::new();
     let mut left = bench.args.watchers;
     while left > 0 {
-        // Opened in small groups, so that no server refuses a crowd at its door.
+        // Opened in small groups, so that no server rejects them.
         let group = left.min(20);
         left -= group;
         let streams = (0..group).map(|_| async {
@@ -149,20 +148,20 @@ async fn open(bench: &Bench<'_>, deliveries: &Arc<Deliveries>) -> Result<JoinSet
 }
 
 /// Changes objects in rounds.
-struct Change<'a, 'b> {
+struct WatchedChange<'a, 'b> {
     bench: &'a Bench<'b>,
     number: usize,
 }
 
-/// What rounds of changes cost.
+/// The cost of rounds of changes.
 #[derive(Clone, Copy)]
 struct Cost {
     cpu_per_event: Duration,
     median: Duration,
 }
 
-impl Change<'_, '_> {
-    /// In each round every writer changes one object, and the round ends when all watchers know.
+impl WatchedChange<'_, '_> {
+    /// In each round every writer changes one object; the round ends when all watchers have the events.
     async fn rounds(
         &mut self,
         writers: &mut [Connection],

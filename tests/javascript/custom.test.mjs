@@ -1,4 +1,4 @@
-// A custom kind, through the untyped API and through the client of any object.
+// A custom kind, with the untyped API and with the generic object client.
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
@@ -10,7 +10,7 @@ before(defineBoats);
 const at = (namespace) => ({ group: GROUP, version: "v1", plural: "boats", namespace });
 const merge = k8s.setHeaderOptions("Content-Type", k8s.PatchStrategy.MergePatch);
 
-test("a custom object lives and dies", () =>
+test("a custom object is created, changed and deleted", () =>
   inNamespace(async (namespace) => {
     const made = await custom.createNamespacedCustomObject({ ...at(namespace), body: boat(namespace, "ketch", { length: 12, anchor: true }) });
     assert.deepEqual(made.spec, { length: 12, sails: 2 });
@@ -27,7 +27,7 @@ test("a custom object lives and dies", () =>
     await refused(404, "NotFound", custom.getNamespacedCustomObject({ ...at(namespace), name: "ketch" }));
   }));
 
-test("status and scale are apart", () =>
+test("status and scale are subresources", () =>
   inNamespace(async (namespace) => {
     await custom.createNamespacedCustomObject({ ...at(namespace), body: boat(namespace, "afloat", { length: 5 }) });
     const patched = await custom.patchNamespacedCustomObjectStatus(
@@ -40,7 +40,7 @@ test("status and scale are apart", () =>
     assert.equal(scaled.spec.sails, 4);
   }));
 
-test("one client serves objects of any kind", () =>
+test("the generic client works with any kind", () =>
   inNamespace(async (namespace) => {
     const objects = k8s.KubernetesObjectApi.makeApiClient(config);
     const made = await objects.create(boat(namespace, "raft", { length: 3 }));

@@ -1,4 +1,4 @@
-// Built-in kinds: create, read, change, page, refuse, delete.
+// Built-in kinds: create, read, change, page, reject, delete.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { config, core, inNamespace, refused } from "./server.mjs";
 
 const configMap = (name, data = { value: "1" }) => ({ metadata: { name, labels: { test: "yes" } }, data });
 
-test("a config map lives and dies", () =>
+test("a ConfigMap is created, changed and deleted", () =>
   inNamespace(async (namespace) => {
     const made = await core.createNamespacedConfigMap({ namespace, body: configMap("one") });
     assert.ok(made.metadata.uid && made.metadata.creationTimestamp instanceof Date);
@@ -21,7 +21,7 @@ test("a config map lives and dies", () =>
     await refused(404, "NotFound", core.readNamespacedConfigMap({ namespace, name: "one" }));
   }));
 
-test("all patch types are understood", () =>
+test("all patch types are accepted", () =>
   inNamespace(async (namespace) => {
     await core.createNamespacedConfigMap({ namespace, body: configMap("patched") });
     const patch = (strategy, body, options = {}) =>
@@ -41,7 +41,7 @@ test("all patch types are understood", () =>
     assert.equal(manager.operation, "Apply");
   }));
 
-test("errors carry a status", () =>
+test("errors have a Status", () =>
   inNamespace(async (namespace) => {
     await core.createNamespacedConfigMap({ namespace, body: configMap("taken") });
     await refused(409, "AlreadyExists", core.createNamespacedConfigMap({ namespace, body: configMap("taken") }));
@@ -50,7 +50,7 @@ test("errors carry a status", () =>
     await refused(400, "BadRequest", core.listNamespacedConfigMap({ namespace, labelSelector: "a in (" }));
   }));
 
-test("pages hold every object once", () =>
+test("pages contain every object once", () =>
   inNamespace(async (namespace) => {
     const expected = Array.from({ length: 25 }, (_, at) => `page-${String(at).padStart(2, "0")}`);
     for (const name of expected) await core.createNamespacedConfigMap({ namespace, body: configMap(name) });
@@ -70,7 +70,7 @@ test("pages hold every object once", () =>
     assert.equal(left.items.length, 0);
   }));
 
-test("a deployment has a status and a scale", () =>
+test("a Deployment has a status and a scale", () =>
   inNamespace(async (namespace) => {
     const apps = config.makeApiClient(k8s.AppsV1Api);
     const labels = { app: "web" };
@@ -116,7 +116,7 @@ test("events and leases keep their microseconds", () =>
     assert.equal(lease.spec.renewTime, "2026-01-02T03:04:05.678000Z");
   }));
 
-test("the server is discovered", async () => {
+test("discovery works", async () => {
   const version = await config.makeApiClient(k8s.VersionApi).getCode();
   assert.equal(version.major, "1");
   const groups = await config.makeApiClient(k8s.ApisApi).getAPIVersions();

@@ -1,4 +1,4 @@
-// What the tests share: clients that read KUBECONFIG, a namespace for each test, a custom kind, and waiting.
+// Shared helpers: clients that read KUBECONFIG, a namespace for each test, a custom kind, and polling.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -12,10 +12,10 @@ config.loadFromDefault();
 export const core = config.makeApiClient(k8s.CoreV1Api);
 export const custom = config.makeApiClient(k8s.CustomObjectsApi);
 
-// Only a test that fails waits so long.
+// Only a failing test waits this long.
 const PATIENCE = 120_000;
 
-/** Asks until the answer is true, and returns it. */
+/** Polls until the result is true, and returns it. */
 export async function eventually(what, condition) {
   const deadline = Date.now() + PATIENCE;
   let last;
@@ -32,7 +32,7 @@ export async function eventually(what, condition) {
   throw new Error(`not within ${PATIENCE} ms: ${what}`, { cause: last });
 }
 
-/** Calls a test with the name of a namespace of its own. */
+/** Calls a test with the name of its own namespace. */
 export async function inNamespace(test) {
   const name = `javascript-${randomUUID().slice(0, 8)}`;
   await core.createNamespace({ body: { metadata: { name } } });
@@ -43,7 +43,7 @@ export async function inNamespace(test) {
   }
 }
 
-/** The Status that a call is refused with. */
+/** Returns the Status of a rejected call. */
 export async function refused(code, reason, call) {
   const error = await call.then(
     () => assert.fail(`not refused with ${code}`),
@@ -56,12 +56,12 @@ export async function refused(code, reason, call) {
   return status;
 }
 
-/** Whether somebody can restart the server. */
+/** Whether the test runner can restart the server. */
 export const restartable = process.env.BAREBOAT_RESTART !== undefined;
 
 /**
- * Has the server killed and started again on its data: the program that runs these tests waits for this file, and
- * deletes it when the server is up again.
+ * Restarts the server with its data: the program that runs these tests waits for this file, restarts the server, and
+ * deletes the file when the server is up again.
  */
 export async function restart() {
   writeFileSync(process.env.BAREBOAT_RESTART, "");
@@ -69,8 +69,8 @@ export async function restart() {
 }
 
 /**
- * Installs the definition of boats, and waits until they are served. The client knows definitions as a class, in which
- * the names of some fields are spelled otherwise.
+ * Installs the definition of boats, and waits until they are served. The client has a class for definitions, in which
+ * some fields have other names.
  */
 export async function defineBoats() {
   const spec = {
@@ -107,7 +107,7 @@ export async function defineBoats() {
   await eventually("boats are served", () => custom.listClusterCustomObject({ group: GROUP, version: "v1", plural: "boats" }));
 }
 
-/** A boat that was not sent anywhere yet. */
+/** Returns a boat that was not created yet. */
 export function boat(namespace, name, spec) {
   return { apiVersion: `${GROUP}/v1`, kind: "Boat", metadata: { name, namespace }, spec };
 }

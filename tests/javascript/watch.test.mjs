@@ -1,4 +1,4 @@
-// Watches and informers, also over a restart of the server.
+// Watches and informers, also across a restart of the server.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const create = (namespace, name, value) =>
 const replace = (namespace, name, value) =>
   core.replaceNamespacedConfigMap({ namespace, name, body: { metadata: { name, labels }, data: { value } } });
 
-/** An informer that keeps what it is told, and starts again when it fails, as its authors advise. */
+/** An informer that records its events and restarts after an error, as its documentation recommends. */
 async function inform(namespace) {
   const list = () => core.listNamespacedConfigMap({ namespace, labelSelector: "test=yes" });
   const informer = k8s.makeInformer(config, path(namespace), list, "test=yes");
@@ -36,7 +36,7 @@ async function inform(namespace) {
   return { informer, events, stop };
 }
 
-test("a watch tells what happens", () =>
+test("a watch delivers events", () =>
   inNamespace(async (namespace) => {
     const before = await core.listNamespacedConfigMap({ namespace });
     const seen = [];
@@ -59,7 +59,7 @@ test("a watch tells what happens", () =>
     await done;
   }));
 
-test("a watch ends when its time is over", () =>
+test("a watch ends after its timeout", () =>
   inNamespace(async (namespace) => {
     const ended = await new Promise((resolve, reject) => {
       new k8s.Watch(config).watch(path(namespace), { timeoutSeconds: 1 }, () => {}, resolve).catch(reject);
@@ -67,7 +67,7 @@ test("a watch ends when its time is over", () =>
     assert.equal(ended, null);
   }));
 
-test("an informer follows each change", () =>
+test("an informer delivers every change", () =>
   inNamespace(async (namespace) => {
     await create(namespace, "before", "1");
     const { informer, events, stop } = await inform(namespace);
@@ -81,7 +81,7 @@ test("an informer follows each change", () =>
     await stop();
   }));
 
-test("an informer goes on after a restart of the server", { skip: !restartable && "nobody can restart this server" }, () =>
+test("an informer continues after a restart of the server", { skip: !restartable && "this server cannot be restarted" }, () =>
   inNamespace(async (namespace) => {
     await create(namespace, "before", "1");
     const { events, stop } = await inform(namespace);

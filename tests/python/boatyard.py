@@ -1,4 +1,4 @@
-"""An operator written with kopf: it launches boats, follows their spec, and sinks them when they go."""
+"""A kopf operator: it handles creation, update and deletion of boats."""
 
 import kopf
 from conftest import GROUP
@@ -9,13 +9,13 @@ from kubernetes import client, config
 def start(settings, **_):
     config.load_kube_config()
     settings.posting.reporting_component = "boatyard"
-    # The test looks at every step; there is nothing to wait together for.
+    # The test checks every step, so events must not be batched.
     settings.queueing.idle_timeout = 0.5
 
 
 @kopf.on.create(GROUP, "v1", "boats")
 def launch(body, spec, name, namespace, retry, **_):
-    """Fails once, so that its progress has to be kept in the object; then makes the cargo of the boat."""
+    """Fails once, so that progress is stored in the object; then creates the cargo of the boat."""
     if retry == 0:
         raise kopf.TemporaryError("the tide is out", delay=0.1)
     cargo = {"metadata": {"name": f"cargo-of-{name}"}, "data": {"length": str(spec["length"])}}

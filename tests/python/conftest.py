@@ -1,4 +1,4 @@
-"""What the tests of the Python client share: clients, a namespace and a custom kind."""
+"""Shared fixtures of the Python client tests: clients, a namespace and a custom kind."""
 
 import time
 import uuid
@@ -28,7 +28,7 @@ def custom():
 
 @pytest.fixture
 def namespace(core):
-    """A namespace of its own for each test, deleted after it."""
+    """Creates a namespace for each test and deletes it afterwards."""
     name = f"python-{uuid.uuid4().hex[:8]}"
     core.create_namespace({"metadata": {"name": name}})
     yield name
@@ -36,7 +36,7 @@ def namespace(core):
 
 
 def eventually(condition, within=120.0):
-    """Polls until the condition returns something true, and returns that."""
+    """Polls until the condition returns a true value, and returns it."""
     deadline = time.monotonic() + within
     while True:
         found = condition()
@@ -47,7 +47,7 @@ def eventually(condition, within=120.0):
 
 
 def status_of(call, *args, **kwargs):
-    """The HTTP status that a call fails with."""
+    """Returns the HTTP status of a failed call."""
     with pytest.raises(ApiException) as caught:
         call(*args, **kwargs)
     return caught.value.status
@@ -55,7 +55,7 @@ def status_of(call, *args, **kwargs):
 
 @pytest.fixture(scope="session")
 def boats():
-    """A custom kind with a schema, defaults, a status and a scale; returns its plural."""
+    """Defines a custom kind with a schema, defaults, a status and a scale; returns its plural."""
     api = client.ApiextensionsV1Api()
     plural = "boats"
     name = f"{plural}.{GROUP}"

@@ -1,4 +1,4 @@
-"""Custom kinds through the Python client's untyped API."""
+"""Custom kinds with the Python client's untyped API."""
 
 import pytest
 from conftest import GROUP, status_of
@@ -12,7 +12,7 @@ def boat(name, **spec):
 
 @pytest.fixture
 def yard(custom, boats, namespace):
-    """The API of custom objects with group, version, namespace and plural filled in."""
+    """The custom objects API with fixed group, version, namespace and plural."""
 
     class Yard:
         where = (GROUP, "v1", namespace, boats)
@@ -38,7 +38,7 @@ def yard(custom, boats, namespace):
     return Yard()
 
 
-def test_a_custom_object_lives_and_dies(yard):
+def test_a_custom_object_is_created_changed_and_deleted(yard):
     made = yard.create(boat("ketch", length=12))
     assert made["spec"] == {"length": 12, "sails": 2} and made["metadata"]["generation"] == 1
     made["spec"]["crew"] = ["ann"]
@@ -72,7 +72,7 @@ def test_custom_objects_are_patched(yard):
     assert refused == 415
 
 
-def test_status_is_apart(custom, yard):
+def test_status_is_a_subresource(custom, yard):
     yard.create({**boat("afloat", length=5), "status": {"sails": 9}})
     assert "status" not in yard.get("afloat")
     patched = custom.patch_namespaced_custom_object_status(

@@ -1,4 +1,4 @@
-"""A kopf operator in a process of its own, and what its users see of it."""
+"""Runs a kopf operator in its own process and checks its effects."""
 
 import pathlib
 import subprocess
@@ -9,16 +9,16 @@ from conftest import GROUP, eventually
 from kubernetes.client.exceptions import ApiException
 
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
-# A first start of Python and its packages takes its time on a busy machine.
+# The first start of Python and its packages is slow on a busy machine.
 PATIENCE = 180.0
 
 
 @pytest.fixture
 def operator(boats, namespace, tmp_path):
-    """The operator of boatyard.py in the namespace of the test, stopped as an init system does it."""
+    """Runs the operator of boatyard.py in the namespace of the test; stops it with SIGTERM."""
     script = pathlib.Path(__file__).with_name("boatyard.py")
     command = [sys.executable, "-B", "-m", "kopf", "run", "--standalone", "--namespace", namespace, str(script)]
-    # Into a file: nobody reads a pipe while the test runs, and one that is full would stop the operator.
+    # Output goes to a file: a full pipe that is not read would block the operator.
     log = tmp_path / "operator.log"
     with log.open("w") as stderr, subprocess.Popen(command, stderr=stderr) as process:
         yield process
@@ -29,7 +29,7 @@ def operator(boats, namespace, tmp_path):
 
 @pytest.fixture
 def boat(custom, boats, namespace, operator):
-    """Reads and changes one boat, whose operator runs."""
+    """Creates a boat, and reads and changes it while the operator runs."""
 
     class Boat:
         name = "ada"
@@ -65,8 +65,8 @@ def missing(read, *args):
     return False
 
 
-def test_an_operator_keeps_an_object_from_its_creation_to_its_end(core, namespace, boat):
-    # A handler that failed once was called again, and its result is in the status.
+def test_an_operator_handles_an_object_from_creation_to_deletion(core, namespace, boat):
+    # The handler that failed once was called again, and its result is in the status.
     assert eventually(lambda: boat.status("launch"), PATIENCE) == {"retries": 1}
     made = boat.read()
     assert made["metadata"]["finalizers"] == [FINALIZER]

@@ -1,4 +1,4 @@
-"""/metrics, read by Prometheus' own parser."""
+"""/metrics, parsed by Prometheus' own parser."""
 
 import pytest
 from kubernetes import client
@@ -8,23 +8,23 @@ FORGED = '/apis/x%22%7D%201%0Aforged_total%7Ba%3D%22b/v1/things'
 
 
 def scrape():
-    """All families of a scrape by name."""
+    """Returns all families of a scrape by name."""
     text = get(client.ApiClient(), "/metrics")
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
 def get(api, path):
-    """The body of an answer, whatever its code."""
+    """Returns the body of a response with any status."""
     url = api.configuration.host + path
     return api.rest_client.pool_manager.request("GET", url).data.decode()
 
 
 def samples(family, **labels):
-    """The samples of a family that have these labels."""
+    """Returns the samples of a family with these labels."""
     return [s for s in family.samples if all(s.labels.get(k) == v for k, v in labels.items())]
 
 
-def test_families_have_the_types_and_labels_that_rules_read(core, namespace):
+def test_families_have_the_expected_types_and_labels(core, namespace):
     core.create_namespaced_config_map(namespace, {"metadata": {"name": "a"}}, dry_run="All")
     core.create_namespaced_config_map(namespace, {"metadata": {"name": "a"}})
     core.read_namespaced_config_map("a", namespace)
@@ -48,7 +48,7 @@ def test_families_have_the_types_and_labels_that_rules_read(core, namespace):
 
 
 @pytest.mark.parametrize("query", ["", "?timeout=never"])
-def test_what_a_client_invents_is_no_label(query):
+def test_values_from_clients_do_not_become_labels(query):
     get(client.ApiClient(), FORGED + query)
     families = scrape()
     assert "forged" not in families

@@ -1,4 +1,4 @@
-"""Built-in kinds through the typed API: create, read, change, select, page, delete, refuse."""
+"""Built-in kinds with the typed API: create, read, change, select, page, delete, reject."""
 
 import json
 import uuid
@@ -13,7 +13,7 @@ def config_map(name, data=None, labels=None):
     return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels=labels), data=data or {"key": "value"})
 
 
-def test_a_configmap_lives_and_dies(core, namespace):
+def test_a_configmap_is_created_changed_and_deleted(core, namespace):
     made = core.create_namespaced_config_map(namespace, config_map("one"))
     assert made.metadata.uid and made.metadata.resource_version and made.metadata.creation_timestamp
     read = core.read_namespaced_config_map("one", namespace)
@@ -29,19 +29,19 @@ def test_a_configmap_lives_and_dies(core, namespace):
     assert status_of(core.read_namespaced_config_map, "one", namespace) == 404
 
 
-def test_a_change_that_changes_nothing_keeps_the_version(core, namespace):
+def test_an_update_without_a_change_keeps_the_version(core, namespace):
     made = core.create_namespaced_config_map(namespace, config_map("same"))
     again = core.patch_namespaced_config_map("same", namespace, {"data": {"key": "value"}})
     assert again.metadata.resource_version == made.metadata.resource_version
 
 
-def test_a_dry_run_leaves_nothing_behind(core, namespace):
+def test_a_dry_run_stores_nothing(core, namespace):
     made = core.create_namespaced_config_map(namespace, config_map("dry"), dry_run="All")
     assert made.metadata.uid
     assert status_of(core.read_namespaced_config_map, "dry", namespace) == 404
 
 
-def test_errors_carry_their_class_and_a_status(core, namespace):
+def test_errors_have_their_class_and_a_status(core, namespace):
     core.create_namespaced_config_map(namespace, config_map("taken"))
     cases = [
         (404, "NotFound", lambda: core.read_namespaced_config_map("missing", namespace)),
@@ -63,7 +63,7 @@ def test_an_update_of_an_old_version_conflicts(core, namespace):
     assert status_of(core.replace_namespaced_config_map, "raced", namespace, old) == 409
 
 
-def test_all_patch_types_are_understood(core, namespace):
+def test_all_patch_types_are_accepted(core, namespace):
     core.create_namespaced_config_map(namespace, config_map("patched", {"a": "1", "b": "2"}))
     patches = [
         ("application/json-patch+json", [{"op": "add", "path": "/data/json", "value": "yes"}]),
@@ -96,7 +96,7 @@ def test_an_applied_field_of_another_manager_conflicts(core, namespace):
     assert apply("second", "2", force=True).data == {"key": "2"}
 
 
-def test_selectors_choose(core, namespace):
+def test_lists_are_filtered_by_selectors(core, namespace):
     for name, tier in [("a", "front"), ("b", "back"), ("c", "back")]:
         core.create_namespaced_config_map(namespace, config_map(name, labels={"tier": tier}))
 
@@ -114,7 +114,7 @@ def test_selectors_choose(core, namespace):
     assert status_of(core.list_namespaced_config_map, namespace, field_selector="data.key=x") == 400
 
 
-def test_pages_hold_every_object_once(core, namespace):
+def test_pages_contain_every_object_once(core, namespace):
     expected = {f"page-{at:02}" for at in range(25)}
     for name in expected:
         core.create_namespaced_config_map(namespace, config_map(name, labels={"paged": "yes"}))
@@ -124,7 +124,7 @@ def test_pages_hold_every_object_once(core, namespace):
         assert len(page.items) <= 10
         versions.add(page.metadata.resource_version)
         seen += [found.metadata.name for found in page.items]
-        # Pages of one list show one moment: what is written meanwhile is not in them.
+        # Pages of one list show one state, without later writes.
         if token is None:
             core.create_namespaced_config_map(namespace, config_map("page-99", labels={"paged": "yes"}))
         token = page.metadata._continue
@@ -141,7 +141,7 @@ def test_a_collection_is_deleted_by_selector(core, namespace):
     assert [found.metadata.name for found in left.items] == ["z"]
 
 
-def test_a_finalizer_holds_an_object_back(core, namespace):
+def test_a_finalizer_delays_a_deletion(core, namespace):
     held = config_map("held")
     held.metadata.finalizers = ["python.bareboat.example/hold"]
     core.create_namespaced_config_map(namespace, held)
@@ -152,7 +152,7 @@ def test_a_finalizer_holds_an_object_back(core, namespace):
     assert status_of(core.read_namespaced_config_map, "held", namespace) == 404
 
 
-def test_secrets_fold_string_data(core, namespace):
+def test_string_data_of_secrets_is_merged_into_data(core, namespace):
     made = core.create_namespaced_secret(
         namespace, client.V1Secret(metadata=client.V1ObjectMeta(name="password"), string_data={"user": "admin"})
     )
@@ -174,7 +174,7 @@ def test_a_namespace_is_active_and_then_terminating_or_gone(core):
     assert eventually(leaving)
 
 
-def test_permissions_can_be_asked_for():
+def test_access_reviews_are_answered():
     review = client.AuthorizationV1Api().create_self_subject_access_review(
         {"spec": {"resourceAttributes": {"verb": "list", "resource": "secrets", "namespace": "default"}}}
     )

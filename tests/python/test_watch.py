@@ -1,4 +1,4 @@
-"""Watching through the Python client: what happens, what is selected, and going on after a break."""
+"""Watches with the Python client: events, selectors, and resuming."""
 
 from conftest import status_of
 from kubernetes import client, watch
@@ -9,7 +9,7 @@ def config_map(name, value, labels=None):
 
 
 def collect(call, *args, count, **kwargs):
-    """The first `count` events as (type, name, value)."""
+    """Returns the first `count` events as (type, name, value)."""
     stream, found = watch.Watch(), []
     for event in stream.stream(call, *args, timeout_seconds=120, **kwargs):
         found.append((event["type"], event["object"].metadata.name, event["object"].data["value"]))
@@ -23,7 +23,7 @@ def version(core, namespace):
 
 
 def history(core, namespace, labels=None):
-    """Makes, changes and deletes one object; returns the version before."""
+    """Creates, changes and deletes one object; returns the version before that."""
     before = version(core, namespace)
     core.create_namespaced_config_map(namespace, config_map("seen", "1", labels))
     core.patch_namespaced_config_map("seen", namespace, {"data": {"value": "2"}})
@@ -31,7 +31,7 @@ def history(core, namespace, labels=None):
     return before
 
 
-def test_a_watch_replays_what_happened_since_a_version(core, namespace):
+def test_a_watch_replays_events_since_a_version(core, namespace):
     before = history(core, namespace)
     seen = collect(
         core.list_namespaced_config_map, namespace, count=3, resource_version=before, field_selector="metadata.name=seen"
@@ -39,7 +39,7 @@ def test_a_watch_replays_what_happened_since_a_version(core, namespace):
     assert seen == [("ADDED", "seen", "1"), ("MODIFIED", "seen", "2"), ("DELETED", "seen", "2")]
 
 
-def test_a_watch_goes_on_where_it_was_broken_off(core, namespace):
+def test_a_watch_resumes_after_an_interruption(core, namespace):
     before = history(core, namespace)
     stream, versions = watch.Watch(), []
     for event in stream.stream(
@@ -62,7 +62,7 @@ def test_a_watch_goes_on_where_it_was_broken_off(core, namespace):
     assert [kind for kind, _, _ in rest] == ["MODIFIED", "DELETED"]
 
 
-def test_leaving_a_selection_looks_like_a_deletion(core, namespace):
+def test_an_object_that_no_longer_matches_is_reported_as_deleted(core, namespace):
     before = version(core, namespace)
     core.create_namespaced_config_map(namespace, config_map("moving", "1", {"side": "left"}))
     core.patch_namespaced_config_map("moving", namespace, {"metadata": {"labels": {"side": "right"}}})
@@ -73,15 +73,15 @@ def test_leaving_a_selection_looks_like_a_deletion(core, namespace):
     assert [(kind, value) for kind, _, value in seen] == [("ADDED", "1"), ("DELETED", "1"), ("ADDED", "3")]
 
 
-def test_a_watch_without_a_version_begins_with_what_is_there(core, namespace):
+def test_a_watch_without_a_version_starts_with_existing_objects(core, namespace):
     for at in range(3):
         core.create_namespaced_config_map(namespace, config_map(f"here-{at}", str(at), {"here": "yes"}))
     seen = collect(core.list_namespaced_config_map, namespace, count=3, label_selector="here=yes")
     assert sorted(seen) == [("ADDED", f"here-{at}", str(at)) for at in range(3)]
 
 
-def test_a_watch_ends_when_its_time_is_over(core, namespace):
-    # Selected, since the server itself may put a config map into a new namespace.
+def test_a_watch_ends_after_its_timeout(core, namespace):
+    # The selector excludes the ConfigMap that the server may create in a new namespace.
     events = watch.Watch().stream(
         core.list_namespaced_config_map,
         namespace,
@@ -92,5 +92,5 @@ def test_a_watch_ends_when_its_time_is_over(core, namespace):
     assert list(events) == []
 
 
-def test_a_version_that_is_no_number_is_refused(core, namespace):
+def test_a_version_that_is_not_a_number_is_rejected(core, namespace):
     assert status_of(core.list_namespaced_config_map, namespace, resource_version="yesterday") == 400

@@ -1,13 +1,13 @@
-/* Loaded into a process with LD_PRELOAD: records what it writes below a directory, and makes calls fail on demand.
+/* Loaded into a process with LD_PRELOAD: records its writes below a directory, and makes calls fail on demand.
  *
- *   TORTURE_DIR      the directory; everything elsewhere is left alone
+ *   TORTURE_DIR      the directory; files elsewhere are not affected
  *   TORTURE_RECORD   a file that gets a journal of writes, truncations, removals and syncs, and of lines on standard
- *                    output, in the order in which they happened
+ *                    output, in order
  *   TORTURE_CONTROL  a file of five 32-bit numbers that may change at any time: the errno of failing calls (0: none),
  *                    which calls fail (1 write, 2 sync, 4 truncate; +8: only those on -shm files), how many of a thousand fail, how many calls failed,
- *                    and the size of the disk in KiB (0: no limit): files of the directory cannot grow beyond it in all
+ *                    and the size of the disk in KiB (0: no limit), which the files of the directory cannot exceed in total
  *
- * The journal: records of { char what; uint32 file; uint64 offset; uint64 length } followed by length bytes. What is 'N'
+ * The journal: records of { char what; uint32 file; uint64 offset; uint64 length } followed by length bytes. `what` is 'N'
  * (file gets a name, in the bytes), 'W' (bytes at offset), 'T' (truncated to offset), 'S' (synced), 'U' (removed) or
  * 'A' (written to standard output).
  */
@@ -41,7 +41,7 @@ static struct control *control;
 static uint64_t dice = 0x9e3779b97f4a7c15ull;
 static char names[FILES][PATH_MAX];
 static uint32_t known;
-/* The number of the file behind a descriptor, plus one; 0 is none of ours. */
+/* The number of the file of a descriptor, plus one; 0 for files outside the directory. */
 static uint32_t files[FDS];
 
 static ssize_t raw_write(int fd, const void *bytes, size_t length) {
@@ -91,7 +91,7 @@ __attribute__((constructor)) static void start(void) {
     if (seed) dice ^= strtoull(seed, NULL, 10) * 0xbf58476d1ce4e5b9ull + 1;
 }
 
-/* The number of a file below the directory, given anew names included; 0 if it is none of ours. Lock held. */
+/* Returns the number of a file below the directory, adding new ones; 0 for other files. Called with the lock held. */
 static uint32_t number(const char *path) {
     size_t length = strlen(directory);
     if (length == 0 || strncmp(path, directory, length) != 0 || path[length] != '/') return 0;
@@ -121,7 +121,7 @@ static void opened(int fd) {
     errno = saved;
 }
 
-/* Whether a call on the descriptor is to fail; sets errno. */
+/* Returns whether a call on the descriptor must fail; sets errno. */
 static int fails(int fd, uint32_t call) {
     if (!control || fd < 0 || fd >= FDS || !files[fd]) return 0;
     uint32_t error = control->error;
@@ -143,7 +143,7 @@ static int fails(int fd, uint32_t call) {
     return 1;
 }
 
-/* Whether the files of the directory would take more than there is if this one ended there; sets errno. */
+/* Returns whether the files would exceed the disk if this one ended at `end`; sets errno. */
 static int no_room(int fd, off_t end) {
     if (!control || !control->space || fd < 0 || fd >= FDS || !files[fd]) return 0;
     struct stat found;
@@ -256,8 +256,8 @@ static int sync_with(int (*real)(int), int fd) {
     if (fails(fd, SYNC)) return -1;
     uint32_t file = fd >= 0 && fd < FDS ? files[fd] : 0;
     if (journal < 0 || !file) return real(fd);
-    /* Only what was written before the call is sure to be on the disk after it. No sync is needed for that: the cut is
-     * simulated, and a real one would only cost time. */
+    /* Only data written before the call is guaranteed to be on the disk after it. A real sync is not needed: the power cut
+     * is simulated, and a sync would only cost time. */
     pthread_mutex_lock(&lock);
     note('S', file - 1, 0, NULL, 0);
     pthread_mutex_unlock(&lock);

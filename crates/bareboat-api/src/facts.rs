@@ -1,9 +1,10 @@
-//! The form of the table of facts about built-in messages: fields, protobuf numbers, merge keys, defaults.
+//! The types of the table of facts about built-in messages: fields, protobuf numbers, merge keys,
+//! defaults.
 //!
 //! The table itself is data of `bareboat-builtin`; the protobuf codec, strict decoding, strategic
 //! merge and server-side apply all read it through these types.
 
-use crate::typing::{Form, ListKey, ListType, PatchStrategy, Scalar, TypeNode};
+use crate::typing::{ListKey, ListType, NodeType, PatchStrategy, Scalar, TypeNode};
 use crate::{Str, Value};
 use std::fmt;
 use std::sync::OnceLock;
@@ -49,21 +50,23 @@ pub enum Type {
     Message(MessageRef),
 }
 
-/// A message that is read from the table when it is first looked at.
+/// A reference to a message that is parsed from the table at its first use.
 ///
-/// A server touches a few dozen of more than a thousand messages; the others stay text.
+/// A server uses a few dozen of more than a thousand messages; the others stay text.
 #[derive(Clone, Copy)]
 pub struct MessageRef(&'static LazyMessage);
 
-/// The place of a message in the table: its source text, and the message once it was needed.
+/// An entry of the table: the source text of a message, and the parsed message after its first use.
 pub struct LazyMessage {
     source: &'static str,
     parse: fn(&'static str) -> Message,
     parsed: OnceLock<Message>,
 }
 
+crate::opaque_debug!(LazyMessage);
+
 impl LazyMessage {
-    /// A message that `parse` will read from `source`.
+    /// Returns an entry whose message `parse` reads from `source`.
     pub const fn new(source: &'static str, parse: fn(&'static str) -> Message) -> LazyMessage {
         LazyMessage {
             source,
@@ -74,12 +77,12 @@ impl LazyMessage {
 }
 
 impl MessageRef {
-    /// Refers to a place in the table.
+    /// Returns a reference to an entry of the table.
     pub const fn new(lazy: &'static LazyMessage) -> MessageRef {
         MessageRef(lazy)
     }
 
-    /// The message, read now if it was not before.
+    /// Returns the message, and parses it first if necessary.
     pub fn get(self) -> &'static Message {
         self.0.parsed.get_or_init(|| (self.0.parse)(self.0.source))
     }
@@ -92,14 +95,14 @@ impl std::ops::Deref for MessageRef {
     }
 }
 
-/// Prints the name only: messages refer to each other in circles.
+/// Prints the name only, because messages refer to each other in circles.
 impl fmt::Debug for MessageRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.get().name)
     }
 }
 
-/// The unions inside a JSON schema that the protobuf form spells as messages of their own.
+/// The unions inside a JSON schema that are separate messages in protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaUnion {
     /// `items`: a schema or a list of schemas.
@@ -110,34 +113,35 @@ pub enum SchemaUnion {
     OrStringArray,
 }
 
-/// How often a field's type occurs.
+/// Whether a field is single, a list or a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
-    /// Once.
+    /// A single value.
     One,
-    /// As a list.
+    /// A list.
     List,
-    /// As the values of a map with string keys.
+    /// A map with string keys.
     Map,
 }
 
 /// One field of a message.
 #[derive(Debug)]
 pub struct Field {
-    /// The name in JSON; empty for a field whose members stand inline in the parent.
+    /// The name in JSON; empty for a field whose members are inlined into the parent.
     pub json: Str,
-    /// The number in protobuf; 0 for a field that only JSON has.
+    /// The number in protobuf; 0 for a field that only exists in JSON.
     pub number: u32,
-    /// The type, of the elements where it is repeated.
+    /// The type of the field, or of its elements if it is repeated.
     pub ty: Type,
-    /// How often it occurs.
+    /// Whether the field is single, a list or a map.
     pub cardinality: Cardinality,
-    /// Left out of JSON when empty; otherwise a zero value is printed.
+    /// Whether JSON omits the field when it is empty; otherwise a zero value is printed.
     ///
-    /// Go's `omitempty`, except that it never leaves out a struct that is no pointer: those say
-    /// `false` here whatever the tag says (`status: {}`, `lastTransitionTime: null`).
+    /// This is Go's `omitempty`, except for structs that are not pointers: Go never omits those, so
+    /// they have `false` here regardless of the tag (`status: {}`, `lastTransitionTime: null`).
     pub omit_empty: bool,
-    /// A pointer in Go: absent and zero differ, and protobuf writes it only when present.
+    /// Whether the field is a pointer in Go: absent and zero differ, and protobuf writes it only
+    /// when present.
     pub optional: bool,
     /// How a list merges in server-side apply.
     pub list: ListType,
@@ -145,11 +149,11 @@ pub struct Field {
     pub keys: Vec<ListKey>,
     /// Owned and replaced as one value in server-side apply (atomic struct or map).
     pub atomic: bool,
-    /// Merges member by member although its message is one value elsewhere.
+    /// Merges member by member although its message is atomic elsewhere.
     pub granular: bool,
     /// Strategic merge: the list merges instead of replacing.
     pub patch_merge: bool,
-    /// Strategic merge: members that the patch does not retain go away.
+    /// Strategic merge: members that the patch does not retain are removed.
     pub retain_keys: bool,
     /// A strategic merge patch replaces the object as a whole.
     pub patch_replaces: bool,
@@ -157,9 +161,10 @@ pub struct Field {
     pub merge_key: Option<Str>,
     /// The default the published schema declares.
     pub default: Option<Value>,
-    /// The values the published schema lists, of the elements where it is repeated; none if any will do.
+    /// The enum values that the published schema lists, for the elements if repeated; empty if any
+    /// value is allowed.
     pub values: Vec<Str>,
-    /// The field as a place in a type, and the same for its elements.
+    /// The type node of the field's elements.
     pub element: Element,
 }
 
@@ -167,25 +172,25 @@ pub struct Field {
 #[derive(Clone, Copy, Debug)]
 pub struct Element(pub Type);
 
-/// A message: what Go calls a struct.
+/// A message: a struct in Go.
 #[derive(Debug)]
 pub struct Message {
     /// The full name, such as `k8s.io.api.core.v1.ConfigMap`.
     pub name: Str,
     /// The fields, sorted by JSON name.
     ///
-    /// A member that Go embeds inline stands here twice: once without a name, with its protobuf
-    /// number and message (protobuf nests it, and always writes it), and once for each of its own
-    /// fields, with number 0 (JSON spreads them into the parent).
+    /// A member that Go embeds inline has two kinds of entries here: one without a name, with its
+    /// protobuf number and message (protobuf nests it, and always writes it), and one for each of
+    /// its own fields, with number 0 (JSON spreads them into the parent).
     pub fields: Vec<Field>,
-    /// The whole message is one value in server-side apply.
+    /// Whether the whole message is one value in server-side apply.
     pub atomic: bool,
-    /// Places of the numbered fields in the order of their numbers, found when first needed.
+    /// Positions of the numbered fields in the order of their numbers, computed at first use.
     pub by_number: OnceLock<Box<[u16]>>,
 }
 
 impl Message {
-    /// The field of that JSON name.
+    /// Returns the field with that JSON name.
     pub fn field(&self, json: &str) -> Option<&Field> {
         self.fields
             .binary_search_by(|field| field.json.as_str().cmp(json))
@@ -193,14 +198,14 @@ impl Message {
             .map(|index| &self.fields[index])
     }
 
-    /// The fields protobuf has, in the order of their numbers.
+    /// Returns the fields that protobuf has, in the order of their numbers.
     pub fn numbered_fields(&self) -> impl Iterator<Item = &Field> {
         self.order()
             .iter()
             .map(|place| &self.fields[usize::from(*place)])
     }
 
-    /// The field of that protobuf number.
+    /// Returns the field with that protobuf number.
     pub fn numbered(&self, number: u32) -> Option<&Field> {
         let order = self.order();
         let field = |place: &u16| &self.fields[usize::from(*place)];
@@ -220,8 +225,8 @@ impl Message {
 }
 
 impl TypeNode for Message {
-    fn form(&self) -> Form {
-        Form::Struct
+    fn node_type(&self) -> NodeType {
+        NodeType::Struct
     }
     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
         Message::field(self, name).map(|field| field as &dyn TypeNode)
@@ -235,14 +240,14 @@ impl TypeNode for Message {
 }
 
 impl TypeNode for Element {
-    fn form(&self) -> Form {
+    fn node_type(&self) -> NodeType {
         match self.0 {
-            Type::Message(_) => Form::Struct,
-            Type::RawExtension | Type::Json => Form::Untyped,
+            Type::Message(_) => NodeType::Struct,
+            Type::RawExtension | Type::Json => NodeType::Untyped,
             // Upstream publishes the unions of JSON schemas without a type.
-            Type::SchemaUnion(..) => Form::Untyped,
-            Type::Strings => Form::List(ListType::Atomic),
-            _ => Form::Scalar,
+            Type::SchemaUnion(..) => NodeType::Untyped,
+            Type::Strings => NodeType::List(ListType::Atomic),
+            _ => NodeType::Scalar,
         }
     }
     fn scalar(&self) -> Scalar {
@@ -267,7 +272,7 @@ impl TypeNode for Element {
     fn is_atomic(&self) -> bool {
         match self.0 {
             Type::Message(message) => message.atomic,
-            // What is inside belongs to another type.
+            // The content belongs to another type.
             Type::RawExtension => true,
             _ => false,
         }
@@ -275,11 +280,11 @@ impl TypeNode for Element {
 }
 
 impl TypeNode for Field {
-    fn form(&self) -> Form {
+    fn node_type(&self) -> NodeType {
         match self.cardinality {
-            Cardinality::One => self.element.form(),
-            Cardinality::List => Form::List(self.list),
-            Cardinality::Map => Form::Map,
+            Cardinality::One => self.element.node_type(),
+            Cardinality::List => NodeType::List(self.list),
+            Cardinality::Map => NodeType::Map,
         }
     }
     fn scalar(&self) -> Scalar {

@@ -1,4 +1,4 @@
-//! Where in an object something is wrong, and what: field paths and field errors.
+//! Field paths and field errors: which field of an object is invalid, and why.
 //!
 //! The texts are those Kubernetes prints, because operators' tests match on them.
 
@@ -13,12 +13,13 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
-    /// The object itself; prints as nothing.
+    /// Returns the path of the object itself; prints as the empty string.
     pub fn root() -> FieldPath {
         FieldPath::default()
     }
 
-    /// A path that begins with a member without a name, as some checks of upstream do; prints as nothing at all.
+    /// Returns a path that begins with a nameless member, as some of upstream's checks have it;
+    /// prints as the empty string.
     pub fn nameless() -> FieldPath {
         FieldPath {
             nameless: true,
@@ -26,12 +27,12 @@ impl FieldPath {
         }
     }
 
-    /// A path that starts at a member of the object.
+    /// Returns a path that starts at a member of the object.
     pub fn new(name: impl Into<String>) -> FieldPath {
         FieldPath::of(name.into())
     }
 
-    /// The member of this place.
+    /// Returns the path of a member.
     #[must_use]
     pub fn child(&self, name: &str) -> FieldPath {
         if self.text.is_empty() {
@@ -40,20 +41,20 @@ impl FieldPath {
         self.with([".", name, ""])
     }
 
-    /// The element at an index of this list.
+    /// Returns the path of a list element.
     #[must_use]
     pub fn index(&self, index: usize) -> FieldPath {
         self.with(["[", &index.to_string(), "]"])
     }
 
-    /// The value under a key of this map.
+    /// Returns the path of a map value.
     #[must_use]
     pub fn key(&self, key: &str) -> FieldPath {
         self.with(["[", key, "]"])
     }
 
-    /// This path and a step more. Checks make paths by the dozen whether or not something is wrong, so this is no
-    /// place for formatting.
+    /// Appends a step. Checks build many paths even when nothing is wrong, so this avoids the
+    /// formatting machinery.
     fn with(&self, step: [&str; 3]) -> FieldPath {
         let length = self.text.len() + step.iter().map(|part| part.len()).sum::<usize>();
         let mut path = String::with_capacity(length);
@@ -62,7 +63,7 @@ impl FieldPath {
         FieldPath::of(path)
     }
 
-    /// Whether this is the object itself.
+    /// Returns whether this is the path of the object itself.
     pub fn is_root(&self) -> bool {
         self.text.is_empty()
     }
@@ -74,7 +75,7 @@ impl FieldPath {
         }
     }
 
-    /// The printed path.
+    /// Returns the printed path.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -89,37 +90,37 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// What is wrong with a field.
+/// The type of a field error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldErrorKind {
-    /// Refers to something that does not exist.
+    /// The field refers to something that does not exist.
     NotFound,
-    /// Must be given and is not.
+    /// The field is required and missing.
     Required,
-    /// Stands twice where it may stand once.
+    /// The value occurs twice but may occur only once.
     Duplicate,
-    /// Has a value it may not have.
+    /// The value is invalid.
     Invalid,
-    /// Is none of the values that are allowed.
+    /// The value is not among the supported values.
     NotSupported,
-    /// May not be set here or by this caller.
+    /// The field may not be set here or by this user.
     Forbidden,
-    /// Is longer than allowed.
+    /// The value is longer than allowed.
     TooLong,
-    /// Has more elements than allowed.
+    /// The list has more elements than allowed.
     TooMany,
-    /// Has fewer elements than needed.
+    /// The list has fewer elements than required.
     TooFew,
-    /// Has a value of the wrong type.
+    /// The value has the wrong type.
     TypeInvalid,
-    /// Is shorter than needed.
+    /// The value is shorter than required.
     TooShort,
-    /// Could not be checked because of a fault of the server.
+    /// The field could not be checked because of a server error.
     Internal,
 }
 
 impl FieldErrorKind {
-    /// The `reason` of the cause in a Status.
+    /// Returns the `reason` of the cause in a Status.
     pub fn reason(self) -> &'static str {
         match self {
             FieldErrorKind::NotFound => "FieldValueNotFound",
@@ -154,16 +155,17 @@ impl FieldErrorKind {
     }
 }
 
-/// One thing that is wrong with an object.
+/// A validation error of one field, as `field.Error` in Kubernetes: printed into a Status and its
+/// causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What is wrong.
+    /// The type of the error.
     pub kind: FieldErrorKind,
-    /// Where.
+    /// The path of the field.
     pub path: FieldPath,
-    /// The offending value; `None` when showing it would not help.
+    /// The invalid value; `None` when it is not shown.
     pub value: Option<Value>,
-    /// Why, in words.
+    /// What is wrong with the value, in words.
     pub detail: String,
 }
 
@@ -177,7 +179,7 @@ impl FieldError {
         }
     }
 
-    /// The field has a value it may not have.
+    /// Returns the error for an invalid value.
     pub fn invalid(path: FieldPath, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(
             FieldErrorKind::Invalid,
@@ -187,12 +189,12 @@ impl FieldError {
         )
     }
 
-    /// The field is invalid as a whole; its value is not shown.
+    /// Returns the error for a field that is invalid as a whole; its value is not shown.
     pub fn invalid_whole(path: FieldPath, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, path, None, detail.into())
     }
 
-    /// The field has a value of the wrong type.
+    /// Returns the error for a value of the wrong type.
     pub fn type_invalid(
         path: FieldPath,
         value: impl Into<Value>,
@@ -206,12 +208,12 @@ impl FieldError {
         )
     }
 
-    /// The field must be given.
+    /// Returns the error for a missing required field.
     pub fn required(path: FieldPath, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, path, None, detail.into())
     }
 
-    /// The value stands there already.
+    /// Returns the error for a value that occurs twice.
     pub fn duplicate(path: FieldPath, value: impl Into<Value>) -> Self {
         Self::new(
             FieldErrorKind::Duplicate,
@@ -221,7 +223,7 @@ impl FieldError {
         )
     }
 
-    /// What the field refers to does not exist.
+    /// Returns the error for a reference to something that does not exist.
     pub fn not_found(path: FieldPath, value: impl Into<Value>) -> Self {
         Self::new(
             FieldErrorKind::NotFound,
@@ -231,7 +233,7 @@ impl FieldError {
         )
     }
 
-    /// The value is none of those supported.
+    /// Returns the error for a value that is not among the supported values.
     pub fn not_supported<S: AsRef<str>>(
         path: FieldPath,
         value: impl Into<Value>,
@@ -254,18 +256,18 @@ impl FieldError {
         )
     }
 
-    /// The field may not be set.
+    /// Returns the error for a field that may not be set.
     pub fn forbidden(path: FieldPath, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, path, None, detail.into())
     }
 
-    /// The text is longer than so many bytes.
+    /// Returns the error for a text longer than `limit` bytes.
     pub fn too_long(path: FieldPath, limit: usize) -> Self {
         let detail = format!("may not be more than {limit} bytes");
         Self::new(FieldErrorKind::TooLong, path, None, detail)
     }
 
-    /// The list has more elements than allowed.
+    /// Returns the error for a list with more elements than allowed.
     pub fn too_many(path: FieldPath, count: usize, limit: usize) -> Self {
         let items = if limit == 1 { "item" } else { "items" };
         let detail = format!("must have at most {limit} {items}");
@@ -277,24 +279,12 @@ impl FieldError {
         )
     }
 
-    /// The list has fewer elements than needed.
-    pub fn too_few(path: FieldPath, count: usize, limit: usize) -> Self {
-        let items = if limit == 1 { "item" } else { "items" };
-        let detail = format!("must have at least {limit} {items}");
-        Self::new(
-            FieldErrorKind::TooFew,
-            path,
-            Some(Value::Int(count as i64)),
-            detail,
-        )
-    }
-
-    /// The check itself failed.
+    /// Returns the error for a check that failed itself.
     pub fn internal(path: FieldPath, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, path, None, detail.into())
     }
 
-    /// The text without the path, as a cause carries it.
+    /// Returns the text without the path, as the cause of a Status has it.
     pub fn body(&self) -> String {
         let mut text = self.kind.title().to_owned();
         if let Some(value) = &self.value {
@@ -318,7 +308,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// A float as Go's `%v` prints it: an exponent from a million on, and below a ten-thousandth.
+/// Prints a float like Go's `%v`: with an exponent from 1e6 upwards and below 1e-4.
 pub fn go_float(value: f64) -> String {
     if value == 0.0 || (1e-4..1e6).contains(&value.abs()) {
         return format!("{value}");
@@ -332,7 +322,8 @@ pub fn go_float(value: f64) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// Data as Go's `%v` prints it: `map[a:1 b:[x y]]`. Recursion follows the value, whose depth its reader has bounded.
+/// Prints a value like Go's `%v`: `map[a:1 b:[x y]]`. Recursion follows the value, whose depth its
+/// parser has bounded.
 pub fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -353,7 +344,7 @@ pub fn go_value(value: &Value) -> String {
     }
 }
 
-/// A string in double quotes as Go's `%q` prints it.
+/// Quotes a string like Go's `%q`.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,6 +1,6 @@
-//! Field selectors: their text form and what they match.
+//! Field selectors: parsing and matching.
 //!
-//! Which fields a kind offers for selection is decided by whoever knows the kind.
+//! Each kind declares which fields selectors may name; this module does not know kinds.
 
 use crate::Str;
 use crate::labels::SelectorError;
@@ -13,30 +13,30 @@ pub struct Term {
     pub field: Str,
     /// The value it is compared with.
     pub value: Str,
-    /// The value must differ.
+    /// Whether the value must differ.
     pub negated: bool,
 }
 
 impl Term {
-    /// Whether the value of the field satisfies this.
+    /// Returns whether a field value satisfies this condition.
     pub fn matches(&self, value: &str) -> bool {
         (self.value == value) != self.negated
     }
 }
 
-/// Conditions that must all hold.
+/// A parsed field selector: conditions that must all hold.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Selector {
     terms: Vec<Term>,
 }
 
 impl Selector {
-    /// The selector that matches every object.
+    /// Returns the selector that matches every object.
     pub const fn everything() -> Selector {
         Selector { terms: Vec::new() }
     }
 
-    /// Reads the text form, such as `metadata.name=a,status.phase!=Running`.
+    /// Parses the text form, such as `metadata.name=a,status.phase!=Running`.
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         let mut parts: Vec<&str> = split_terms(text);
         parts.sort_unstable();
@@ -48,7 +48,7 @@ impl Selector {
                 ))
             })?;
             let value = unescape(value)?;
-            // A term that says nothing restricts nothing.
+            // An empty term is no restriction.
             if !field.is_empty() || !value.is_empty() {
                 terms.push(Term {
                     field: Str::new(field),
@@ -60,7 +60,7 @@ impl Selector {
         Ok(Selector { terms })
     }
 
-    /// A selector for one value of one field.
+    /// Returns a selector for one value of one field.
     pub fn equals(field: &str, value: &str) -> Selector {
         Selector {
             terms: vec![Term {
@@ -76,17 +76,17 @@ impl Selector {
         self.terms.push(term);
     }
 
-    /// The conditions.
+    /// Returns the terms, all of which an object must match.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
 
-    /// Whether every object is selected.
+    /// Returns whether the selector matches every object.
     pub fn is_everything(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The one value this field must have, if the selector says so.
+    /// Returns the value that the selector requires of this field by `=`.
     pub fn pinned(&self, field: &str) -> Option<&str> {
         self.terms
             .iter()
@@ -94,7 +94,8 @@ impl Selector {
             .map(|term| term.value.as_str())
     }
 
-    /// Whether an object with these fields is selected; an absent field counts as empty.
+    /// Returns whether the selector matches an object with these fields; an absent field counts as
+    /// empty.
     pub fn matches<'l>(&self, lookup: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.terms
             .iter()
@@ -115,7 +116,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// A value with the marks of the text form escaped.
+/// Escapes the special characters of a value.
 pub fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for character in value.chars() {
@@ -165,7 +166,7 @@ fn split_terms(text: &str) -> Vec<&str> {
     terms
 }
 
-/// Splits at the first operator: field, whether the value must differ, value.
+/// Splits at the first operator and returns the field, whether the operator is `!=`, and the value.
 fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     let at = (0..term.len()).find(|&at| {
         let rest = &term.as_bytes()[at..];
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_match_as_documented() {
+    fn selectors_match_the_documented_objects() {
         assert!(matches("", "a"));
         assert!(matches("metadata.name=a", "a"));
         assert!(matches("metadata.name==a", "a"));
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_explained() {
+    fn invalid_selectors_are_explained() {
         let check = |text: &str, expected: &str| {
             assert_eq!(Selector::parse(text).unwrap_err().to_string(), expected);
         };
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_field_has_one_value() {
+    fn a_pinned_field_has_one_required_value() {
         let selector = Selector::parse("metadata.name=x,metadata.namespace!=y").unwrap();
         assert_eq!(selector.pinned("metadata.name"), Some("x"));
         assert_eq!(selector.pinned("metadata.namespace"), None);
@@ -243,12 +244,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_never_breaks_the_parser(text in r"[a-c!=,\\é]{0,20}") {
+        fn arbitrary_text_does_not_panic_the_parser(text in r"[a-c!=,\\é]{0,20}") {
             let _ = Selector::parse(&text);
         }
 
         #[test]
-        fn any_value_survives_printing(value in ".{0,20}") {
+        fn any_value_survives_escaping(value in ".{0,20}") {
             let selector = Selector::equals("a.b", &value);
             prop_assert_eq!(Selector::parse(&selector.to_string()), Ok(selector));
         }

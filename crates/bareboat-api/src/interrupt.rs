@@ -1,8 +1,9 @@
-//! Whether the work of this thread is still wanted.
+//! Cancellation of long computations on the current thread.
 //!
-//! A request may end while its work is being done: its deadline passes, or its client hangs up. Long loops ask
-//! [`requested`] now and then and stop early. What they return then does not matter, because the caller of
-//! [`Interrupt::watch`] throws it away. There is no clock here: the flag is set from outside.
+//! A request may end while its work is running: its deadline passes, or its client disconnects.
+//! Long loops check [`requested`] now and then and stop early. Their result does not matter then,
+//! because the caller of [`Interrupt::watch`] discards it. There is no clock here: the flag is set
+//! from outside.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,39 +13,41 @@ thread_local! {
     static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
-/// A flag that tells work to stop; clones share it.
+/// A flag that stops work; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Tells the work to stop.
+    /// Requests the work to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work must stop.
+    /// Returns whether the work must stop.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Runs work that may look at this flag. The caller must not use the result once the flag is set.
+    /// Runs work that checks this flag. The caller must not use the result once the flag is set.
     pub fn watch<T>(&self, work: impl FnOnce() -> T) -> T {
         within(Some(self.clone()), work)
     }
 }
 
-/// Whether the current work must stop. Cheap enough for a loop whose steps take tens of nanoseconds.
+/// Returns whether the current work must stop. Cheap enough for a loop whose steps take tens of
+/// nanoseconds.
 pub fn requested() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(Interrupt::is_requested))
 }
 
-/// Runs work that must not stop early, because others will use its result: whatever is kept in a cache.
+/// Runs work that must not stop early because its result is shared, such as the value of a cache
+/// entry.
 pub fn shielded<T>(work: impl FnOnce() -> T) -> T {
     within(None, work)
 }
 
 fn within<T>(interrupt: Option<Interrupt>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was there before, also when the work panics.
+    /// Restores the previous flag, also when the work panics.
     struct Restore(Option<Interrupt>);
 
     impl Drop for Restore {
@@ -62,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_sees_the_flag_of_whoever_runs_it() {
+    fn work_sees_the_flag_it_runs_under() {
         let interrupt = Interrupt::default();
         interrupt.watch(|| {
             assert!(!requested());
             interrupt.clone().request();
             assert!(requested());
         });
-        assert!(!requested(), "nothing is being run any more");
+        assert!(!requested(), "the flag is gone after the work");
     }
 
     #[test]
@@ -79,12 +82,12 @@ mod tests {
         interrupt.watch(|| {
             assert!(!shielded(requested));
             assert!(requested());
-            Interrupt::default().watch(|| assert!(!requested(), "the nearest flag counts"));
+            Interrupt::default().watch(|| assert!(!requested(), "the innermost flag counts"));
         });
     }
 
     #[test]
-    fn a_panic_leaves_no_flag_behind() {
+    fn a_panic_restores_the_previous_flag() {
         let interrupt = Interrupt::default();
         interrupt.request();
         let outcome = std::panic::catch_unwind(|| interrupt.watch(|| panic!("on purpose")));

@@ -1,14 +1,13 @@
-//! JSONPath as printer columns and selectable fields use it: client-go's dialect.
+//! JSONPath for printer columns and selectable fields, in client-go's dialect.
 //!
-//! A path is compiled once and walks any number of values. Templates with text around paths,
-//! and `range`, belong to kubectl and are not here.
+//! A path is compiled once and evaluated on any number of values. Templates with text around paths,
+//! and `range`, belong to kubectl and are not implemented here.
 
 mod eval;
 mod parse;
 
 use crate::value::write_float;
 use crate::{Str, Value};
-use std::fmt;
 
 /// A compiled path, such as `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +32,7 @@ enum Node {
     Union(Vec<Vec<Node>>),
     /// `"text"`, `3`, `true`.
     Literal(Value),
-    /// A word that means nothing in a path.
+    /// A word without a meaning in a path.
     Identifier(Str),
 }
 
@@ -41,7 +40,7 @@ enum Node {
 struct Slice {
     start: Option<i64>,
     end: Option<i64>,
-    /// `[n]`: the end was not written but follows from the start.
+    /// Whether this is `[n]`: the end was not written but follows from the start.
     single: bool,
     step: Option<i64>,
 }
@@ -49,12 +48,12 @@ struct Slice {
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
     left: Vec<Node>,
-    /// The comparison and its other side; without one, it is enough that `left` finds something.
+    /// The operator and the right side; without one, the filter holds if `left` finds a value.
     compare: Option<(Str, Vec<Node>)>,
 }
 
 impl JsonPath {
-    /// Compiles a path; braces around it may be there or not.
+    /// Compiles a path; the braces around it are optional.
     pub fn compile(text: &str) -> Result<JsonPath, PathError> {
         let inner = text
             .strip_prefix('{')
@@ -62,22 +61,24 @@ impl JsonPath {
         parse::action(inner.unwrap_or(text)).map(|nodes| JsonPath { nodes })
     }
 
-    /// Everything the path leads to, or why it cannot be walked in this value.
+    /// Returns all values that the path selects, or an error if the path cannot be evaluated on
+    /// this value.
     pub fn find<'v>(&'v self, value: &'v Value) -> Result<Vec<&'v Value>, PathError> {
         eval::find(&self.nodes, value)
     }
 
-    /// Everything the path leads to; nothing where it cannot be walked.
+    /// Returns all values that the path selects; none if the path cannot be evaluated.
     pub fn all<'v>(&'v self, value: &'v Value) -> Vec<&'v Value> {
         self.find(value).unwrap_or_default()
     }
 
-    /// The first thing the path leads to.
+    /// Returns the first value that the path selects.
     pub fn first<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
         self.all(value).first().copied()
     }
 
-    /// The members a simple path such as `.spec.replicas` walks; nothing if it is not simple.
+    /// Returns the members of a simple path such as `.spec.replicas`; `None` if the path is not
+    /// simple.
     pub fn simple(&self) -> Option<Vec<&str>> {
         let name = |node: &'_ Node| matches!(node, Node::Field(_));
         if !self.nodes.iter().all(name) {
@@ -91,7 +92,7 @@ impl JsonPath {
     }
 }
 
-/// The text of a result as templates print it: strings bare, collections as JSON.
+/// Prints a result like a template does: strings without quotes, collections as JSON.
 pub fn print(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
@@ -104,17 +105,10 @@ pub fn print(value: &Value) -> String {
     }
 }
 
-/// Why a path was not understood, or cannot be walked in a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of a path that cannot be parsed or evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct PathError(String);
-
-impl fmt::Display for PathError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PathError {}
 
 fn fault<T>(message: impl Into<String>) -> Result<T, PathError> {
     Err(PathError(message.into()))

@@ -1,21 +1,28 @@
-//! `Kind`: everything the server must know to serve a resource, as data.
+//! `Kind`: all data the server needs to serve a resource.
 //!
-//! Discovery, routing, OpenAPI, tables and the write pipeline all follow from it; behaviour that
+//! Discovery, routing, OpenAPI, tables and the write pipeline are derived from it; behaviour that
 //! is not data is in the few traits it carries.
 
 mod action;
 mod columns;
+mod conventions;
 mod convert;
-mod hold;
+mod policy;
+mod reservation;
 mod shape;
 mod strategy;
 mod verbs;
 
-pub use action::{Acted, Action, Change, Form, Hands, Place, Posted};
+pub use action::{Acted, Action, ObjectAccess, ObjectEdit, ObjectRef, Posted, PostedType};
 pub use columns::{Cell, Column, Now};
+pub use conventions::{
+    Conventions, Decoding, DiscoveryStyle, FieldSelectors, MediaErrors, OpenApiStyle, Routes,
+    ScaleStyle,
+};
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
-pub use hold::{Hold, Holds};
-pub use shape::{Definition, Findings, Shape, Typing, Validated};
+pub use policy::{Fields, Generation, NameRule, Policy, UnknownField};
+pub use reservation::{Reservation, Reservations};
+pub use shape::{Findings, PublishedSchema, Shape, Typing, Validated};
 pub use strategy::{Companion, NoStrategy, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};
 
@@ -23,34 +30,43 @@ use crate::Str;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whether objects live in namespaces.
+/// The scope of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// In namespaces.
+    /// Objects are in namespaces.
     Namespaced,
-    /// In none.
+    /// Objects are cluster-scoped.
     Cluster,
 }
 
-/// What a kind is called.
+/// Who defines a kind. How its objects are treated is in its [`Conventions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The API itself. A definition cannot take its name.
+    BuiltIn,
+    /// A CustomResourceDefinition, or the program that embeds the server.
+    Custom,
+}
+
+/// The names of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// In URLs: `configmaps`.
+    /// The plural in URLs: `configmaps`.
     pub plural: Str,
-    /// `configmap`.
+    /// The singular: `configmap`.
     pub singular: Str,
-    /// `ConfigMap`.
+    /// The kind: `ConfigMap`.
     pub kind: Str,
-    /// `ConfigMapList`.
+    /// The kind of lists: `ConfigMapList`.
     pub list_kind: Str,
-    /// `cm`.
+    /// Short names: `cm`.
     pub short: Vec<Str>,
-    /// Groups of kinds such as `all`.
+    /// Categories such as `all`.
     pub categories: Vec<Str>,
 }
 
 impl Names {
-    /// Names derived from plural and kind: the singular is the kind in lower case.
+    /// Derives all names from the plural and the kind; the singular is the kind in lower case.
     pub fn new(plural: &str, kind: &str) -> Names {
         Names {
             plural: Str::new(plural),
@@ -63,150 +79,26 @@ impl Names {
     }
 }
 
-/// What the names of a kind's objects look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
-    /// A DNS-1123 subdomain of up to 253 characters.
-    Subdomain,
-    /// A DNS-1123 label of up to 63 characters.
-    Label,
-    /// A DNS-1035 label: starts with a letter.
-    Label1035,
-    /// Anything that can be a segment of a path.
-    PathSegment,
-}
-
-/// What counts as a change of an object's generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Generation {
-    /// Objects have no generation.
-    #[default]
-    Untracked,
-    /// Any change outside `metadata` and `status`.
-    OutsideStatus,
-    /// Any change outside `metadata`.
-    OutsideMetadata,
-}
-
-/// Fields of a kind, as they concern writes through one door.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// The door: a subresource, or nothing for the object itself.
-    pub subresource: &'static str,
-    /// The members that lead to each field.
-    pub paths: &'static [&'static [&'static str]],
-}
-
-impl Fields {
-    /// The fields that concern a door.
-    pub fn at<'a>(
-        list: &'a [Fields],
-        subresource: &str,
-    ) -> impl Iterator<Item = &'static [&'static str]> + use<'a> {
-        let found = list.iter().find(|fields| fields.subresource == subresource);
-        found
-            .into_iter()
-            .flat_map(|fields| fields.paths.iter().copied())
-    }
-}
-
-/// The rules of a kind that differ from kind to kind and are not behaviour.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// What names look like.
-    pub name_rule: NameRule,
-    /// When `metadata.generation` moves.
-    pub generation: Generation,
-    /// Members of metadata whose change moves it too.
-    pub generation_counts: &'static [&'static str],
-    /// PUT on a missing object creates it.
-    pub create_on_update: bool,
-    /// PUT without a resourceVersion overwrites.
-    pub unconditional_update: bool,
-    /// DELETE answers with the object instead of a Status.
-    pub delete_returns_object: bool,
-    /// A write to `/status` may change labels, annotations, finalizers and owners too.
-    pub status_keeps_metadata: bool,
-    /// A new object may come with a `status` (nodes, whose kubelet knows it already).
-    pub status_on_create: bool,
-    /// Fields that writes through some door do not touch, beyond `status` of the object and `spec` of its status.
-    pub resets: &'static [Fields],
-    /// Fields that writes through some doors may touch without owning them.
-    pub unowned: &'static [Fields],
-    /// The only fields that writes through some doors touch.
-    pub touches: &'static [Fields],
-    /// Objects can be deleted gracefully (pods).
-    pub graceful_deletion: bool,
-    /// Objects vanish by themselves after this many seconds.
-    pub ttl_seconds: Option<u64>,
-    /// A DELETE that does not say what becomes of dependents orphans them (jobs and
-    /// replication controllers, for the sake of old clients).
-    pub orphan_by_default: bool,
-    /// What is told to whoever lets dependents be orphaned by not saying anything.
-    pub orphan_warning: Option<&'static str>,
-    /// How a field selector that names an unknown field is refused.
-    pub unknown_field: UnknownField,
-    /// What a row of a table says beside its cells.
-    pub row_conditions: Option<fn(&crate::Value) -> Option<crate::Value>>,
-}
-
-/// The words for a field that selectors may not name; clients of old match on some of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownField {
-    /// Those of most kinds.
-    #[default]
-    Plain,
-    /// With the kind.
-    OfKind,
-    /// With the whole type.
-    OfType,
-}
-
-impl Default for Policy {
-    /// The rules of most built-in kinds.
-    fn default() -> Policy {
-        Policy {
-            name_rule: NameRule::Subdomain,
-            generation: Generation::Untracked,
-            generation_counts: &[],
-            create_on_update: false,
-            unconditional_update: true,
-            delete_returns_object: false,
-            status_keeps_metadata: true,
-            status_on_create: false,
-            resets: &[],
-            unowned: &[],
-            touches: &[],
-            graceful_deletion: false,
-            ttl_seconds: None,
-            orphan_by_default: false,
-            orphan_warning: None,
-            unknown_field: UnknownField::Plain,
-            row_conditions: None,
-        }
-    }
-}
-
 /// A field that field selectors may name, and where its value is.
 #[derive(Clone)]
 pub struct SelectableField {
     /// The name in selectors, such as `status.phase`.
     pub name: Str,
-    /// Reads its text out of an object; an absent field is the empty text.
+    /// Reads its text from an object; an absent field is the empty text.
     pub read: fn_of::Text,
 }
 
-/// Types of functions that a kind carries.
+/// Types of functions that a kind holds.
 pub mod fn_of {
     use crate::Value;
     use std::sync::Arc;
 
-    /// A text read out of an object.
+    /// Reads a text from an object.
     pub type Text = Arc<dyn Fn(&Value) -> crate::Str + Send + Sync>;
 }
 
 impl SelectableField {
-    /// A field found under its own dotted name.
+    /// Returns a field that is found under its own dotted name.
     pub fn at_path(name: &str) -> SelectableField {
         let path: Vec<Str> = name.split('.').map(Str::new).collect();
         SelectableField::computed(name, move |object| {
@@ -219,7 +111,7 @@ impl SelectableField {
         })
     }
 
-    /// A field whose value is computed.
+    /// Returns a field whose value is computed.
     pub fn computed(
         name: &str,
         read: impl Fn(&crate::Value) -> Str + Send + Sync + 'static,
@@ -237,25 +129,25 @@ impl fmt::Debug for SelectableField {
     }
 }
 
-/// What a subresource is.
+/// The role of a subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubresourceRole {
     /// The `status` of the object, written apart from the rest.
     Status,
-    /// The same object under a strategy of its own (`finalize`, `approval`, `ephemeralcontainers`).
+    /// The same object with its own strategy (`finalize`, `approval`, `ephemeralcontainers`).
     Part,
     /// The number of replicas as an `autoscaling/v1` Scale.
     Scale(ScalePaths),
-    /// Something else is posted here and acted upon (`binding`, `eviction`, `token`).
+    /// An object of another type is posted and processed (`binding`, `eviction`, `token`).
     Action,
-    /// A connection: requests are answered by a program or somebody outside (`exec`, `proxy`, `log`).
+    /// A connection: requests are answered by another program (`exec`, `proxy`, `log`).
     Connect {
-        /// Whether paths below it (`proxy/some/page`) are its own as well.
+        /// Whether paths below it (`proxy/some/page`) belong to it as well.
         paths: bool,
     },
 }
 
-/// Where the numbers of a Scale are in the object; dotted paths with a leading dot.
+/// The paths of a Scale's numbers in the object, dotted and with a leading dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalePaths {
     /// Such as `.spec.replicas`.
@@ -266,28 +158,29 @@ pub struct ScalePaths {
     pub label_selector: Option<Str>,
 }
 
-/// A part of an object with a URL of its own.
+/// A part of an object with its own URL.
 #[derive(Clone, Debug)]
 pub struct Subresource {
     /// The last segment of the URL.
     pub name: Str,
-    /// What it is.
+    /// What the subresource does: status, scale, and so on.
     pub role: SubresourceRole,
-    /// What can be done with it.
+    /// The verbs it supports.
     pub verbs: Verbs,
-    /// Group, version and kind of what it takes and gives, where that is not the object itself.
+    /// Group, version and kind of the request and response body, where that is not the object
+    /// itself.
     pub response: Option<(Str, Str, Str)>,
-    /// Acts upon what is posted, where the role is [`SubresourceRole::Action`].
+    /// Processes posted objects, where the role is [`SubresourceRole::Action`].
     pub action: Option<Arc<dyn Action>>,
 }
 
 impl Subresource {
-    /// The usual `status`.
+    /// Returns the usual `status` subresource.
     pub fn status() -> Subresource {
         Subresource::part("status", SubresourceRole::Status)
     }
 
-    /// A `scale` with the given paths.
+    /// Returns a `scale` with the given paths.
     pub fn scale(paths: ScalePaths) -> Subresource {
         Subresource {
             response: Some(("autoscaling".into(), "v1".into(), "Scale".into())),
@@ -295,7 +188,7 @@ impl Subresource {
         }
     }
 
-    /// A connection with these verbs.
+    /// Returns a connection with these verbs.
     pub fn connection(name: &str, verbs: &[Verb]) -> Subresource {
         Subresource {
             verbs: Verbs::of(verbs),
@@ -303,7 +196,7 @@ impl Subresource {
         }
     }
 
-    /// The same connection with all paths below it.
+    /// Returns the same connection with all paths below it.
     #[must_use]
     pub fn with_paths(mut self) -> Subresource {
         if let SubresourceRole::Connect { paths } = &mut self.role {
@@ -312,7 +205,7 @@ impl Subresource {
         self
     }
 
-    /// A subresource that something is posted to; `response` is what discovery says of it.
+    /// Returns a subresource that accepts POST; `response` is the type in discovery.
     pub fn action(
         name: &str,
         response: (&str, &str, &str),
@@ -326,7 +219,7 @@ impl Subresource {
         }
     }
 
-    /// A subresource that is read, updated and patched.
+    /// Returns a subresource that can be read, updated and patched.
     pub fn part(name: &str, role: SubresourceRole) -> Subresource {
         Subresource {
             name: Str::new(name),
@@ -341,30 +234,33 @@ impl Subresource {
 /// One version of a kind.
 #[derive(Clone)]
 pub struct Version {
-    /// Such as `v1beta1`.
+    /// The name, such as `v1beta1`.
     pub name: Str,
-    /// Whether requests for it are answered.
+    /// Whether the version is served.
     pub served: bool,
-    /// The warning every request gets, for a version on its way out.
+    /// The warning sent with every answer, for a deprecated version.
     pub deprecation: Option<Str>,
     /// The form of objects in this version.
     pub shape: Arc<dyn Shape>,
-    /// What tables show after the name; when a column is called `Name` itself, the kind
-    /// places the name (events show it last) and none is put in front.
+    /// The table columns after the name. If one of them is called `Name`, the kind places the name
+    /// itself (events show it last) and no name column is put in front.
     pub columns: Arc<[Column]>,
-    /// Parts with URLs of their own.
+    /// The subresources that this version serves.
     pub subresources: Vec<Subresource>,
-    /// What field selectors may name beside `metadata.name` and `metadata.namespace`.
+    /// The fields that field selectors may name, in addition to `metadata.name` and
+    /// `metadata.namespace`.
     pub selectable: Vec<SelectableField>,
 }
 
+crate::opaque_debug!(Version);
+
 impl Version {
-    /// The subresource of that name.
+    /// Returns the subresource with that name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// Whether `status` is written apart from the rest.
+    /// Returns whether `status` is written separately from the rest.
     pub fn has_status(&self) -> bool {
         self.subresources
             .iter()
@@ -372,56 +268,59 @@ impl Version {
     }
 }
 
-/// Everything the server must know to serve a resource.
+/// All data the server needs to serve a resource.
 #[derive(Clone)]
 pub struct Kind {
     /// The API group, empty for core.
     pub group: Str,
-    /// What it is called.
+    /// The names of the kind: plural, singular, kind, and so on.
     pub names: Names,
-    /// Whether objects live in namespaces.
+    /// Whether objects are in namespaces or cluster-scoped.
     pub scope: Scope,
     /// The versions, the preferred one first.
     pub versions: Vec<Version>,
-    /// What can be done with objects.
+    /// The verbs that objects support.
     pub verbs: Verbs,
     /// The resource in storage, such as `apps/deployments`; two kinds may share one.
     pub store: Str,
-    /// The apiVersion objects are stored in.
-    pub stored_api_version: Str,
-    /// The kind name objects are stored under.
-    pub stored_kind: Str,
-    /// A custom kind: bodies must carry type meta, items of lists carry it, and neither protobuf
-    /// nor strategic merge is spoken.
-    pub custom: bool,
+    /// The apiVersion of the storage version: objects are converted to it before they are written.
+    pub storage_api_version: Str,
+    /// The kind in the type meta of the storage version.
+    pub storage_kind: Str,
+    /// Where the definition of the kind comes from.
+    pub origin: Origin,
+    /// The rules of the protocol that differ between kinds.
+    pub conventions: Conventions,
     /// The kind itself is going away: nothing new is created, what is there can still be changed.
     pub terminating: bool,
     /// The rules of the kind.
     pub policy: Policy,
-    /// How objects change between versions.
+    /// How objects are converted between versions.
     pub conversion: Conversion,
     /// Behaviour that is not data.
     pub strategy: Arc<dyn Strategy>,
-    /// Acts upon what is posted to the kind; nothing is stored then.
+    /// Processes posted objects of a kind that is not stored.
     pub action: Option<Arc<dyn Action>>,
-    /// How early the group comes in discovery, and so what a short name means: higher is earlier.
+    /// The priority of the group in discovery, which also decides what a short name means: higher
+    /// is earlier.
     pub group_priority: u32,
 }
 
 impl Kind {
-    /// A stored kind with the usual verbs and no versions yet.
+    /// Returns a stored kind with the usual verbs and no versions yet.
     pub fn new(group: &str, names: Names, scope: Scope) -> Kind {
         let prefix = if group.is_empty() { "core" } else { group };
         Kind {
             group: Str::new(group),
             store: Str::new(format!("{prefix}/{}", names.plural)),
-            stored_api_version: Str::default(),
-            stored_kind: names.kind.clone(),
+            storage_api_version: Str::default(),
+            storage_kind: names.kind.clone(),
             names,
             scope,
             versions: Vec::new(),
             verbs: Verbs::ALL,
-            custom: false,
+            origin: Origin::BuiltIn,
+            conventions: Conventions::BUILT_IN,
             terminating: false,
             policy: Policy::default(),
             conversion: Conversion::Rename,
@@ -431,13 +330,21 @@ impl Kind {
         }
     }
 
-    /// The same kind with one more version; the first one added is the one stored.
+    /// Adds a version; the first version added is the stored one.
     #[must_use]
     pub fn with_version(mut self, version: Version) -> Kind {
-        if self.stored_api_version.is_empty() {
-            self.stored_api_version = self.api_version(&version.name);
+        if self.storage_api_version.is_empty() {
+            self.storage_api_version = self.api_version(&version.name);
         }
         self.versions.push(version);
+        self
+    }
+
+    /// The same kind with the conventions of custom kinds. Controllers reach its objects at the raw endpoint.
+    #[must_use]
+    pub fn into_custom(mut self) -> Kind {
+        self.origin = Origin::Custom;
+        self.conventions = Conventions::CUSTOM;
         self
     }
 
@@ -450,17 +357,17 @@ impl Kind {
         }
     }
 
-    /// The version of that name.
+    /// Returns the version with that name.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// Whether objects live in namespaces.
+    /// Returns whether objects are in namespaces.
     pub fn namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// The resource as a Status names it.
+    /// Returns the resource as a Status names it.
     pub fn group_resource(&self) -> crate::status::GroupResource<'_> {
         crate::status::GroupResource {
             group: &self.group,
@@ -468,7 +375,8 @@ impl Kind {
         }
     }
 
-    /// The kind as the Status of a validation error names it: in the group where it is stored.
+    /// Returns the kind as the Status of a validation error names it: in the group where it is
+    /// stored.
     pub fn group_kind(&self) -> crate::status::GroupResource<'_> {
         let group = match self.store.split_once('/') {
             Some(("core", _)) => "",

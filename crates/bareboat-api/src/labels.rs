@@ -1,6 +1,6 @@
-//! Label selectors: their text form, their object form, and what they match.
+//! Label selectors: text form, object form, and matching.
 //!
-//! Which objects a selector is applied to, and indexes over labels, are the cache's business.
+//! The cache applies selectors to objects and keeps the indexes over labels.
 
 mod parse;
 
@@ -8,7 +8,7 @@ use crate::field::go_quote;
 use crate::{FieldError, FieldPath, Map, Str, Value, names};
 use std::fmt;
 
-/// How a requirement compares.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `k=v`.
@@ -40,7 +40,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A requirement; the complaints say what cannot be part of one.
+    /// Returns a requirement, or the error for invalid parts.
     pub fn new(key: &str, operator: Operator, values: Vec<Str>) -> Result<Self, SelectorError> {
         let mut wrong = Vec::new();
         complain(
@@ -116,24 +116,24 @@ impl Requirement {
         })
     }
 
-    /// The label it looks at.
+    /// Returns the label's key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// How it compares.
+    /// Returns the operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
 
-    /// What it compares with, sorted.
+    /// Returns the values, sorted.
     pub fn values(&self) -> &[Str] {
         &self.values
     }
 
-    /// Whether a label's value, or its absence, satisfies this.
+    /// Returns whether a label's value, or its absence, satisfies this requirement.
     pub fn matches(&self, value: Option<&str>) -> bool {
-        // They are sorted.
+        // The values are sorted.
         let listed = |value: &str| {
             let place = self
                 .values
@@ -181,7 +181,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Requirements that must all hold; or the selector that matches nothing at all.
+/// A parsed label selector: requirements that must all hold, or the selector that matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -189,7 +189,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// The selector that matches every object.
+    /// Returns the selector that matches every object.
     pub const fn everything() -> Selector {
         Selector {
             requirements: Vec::new(),
@@ -197,7 +197,7 @@ impl Selector {
         }
     }
 
-    /// The selector that matches no object.
+    /// Returns the selector that matches no object.
     pub const fn nothing() -> Selector {
         Selector {
             requirements: Vec::new(),
@@ -205,12 +205,12 @@ impl Selector {
         }
     }
 
-    /// Reads the text form, such as `app=web,tier in (front,back),!legacy`.
+    /// Parses the text form, such as `app=web,tier in (front,back),!legacy`.
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         parse::selector(text).map(Selector::from_requirements)
     }
 
-    /// A selector of these requirements.
+    /// Returns a selector with these requirements.
     pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         Selector {
@@ -253,7 +253,7 @@ impl Selector {
         Ok(Selector::from_requirements(requirements))
     }
 
-    /// Whether an object with these labels is selected.
+    /// Returns whether the selector matches an object with these labels.
     pub fn matches<'l>(&self, lookup: impl Fn(&str) -> Option<&'l str>) -> bool {
         !self.nothing
             && self
@@ -262,27 +262,27 @@ impl Selector {
                 .all(|requirement| requirement.matches(lookup(&requirement.key)))
     }
 
-    /// Whether an object with this `metadata.labels` is selected.
+    /// Returns whether the selector matches an object with this `metadata.labels`.
     pub fn matches_map(&self, labels: Option<&Map>) -> bool {
         self.matches(|key| labels?.get_str(key))
     }
 
-    /// Whether every object is selected.
+    /// Returns whether the selector matches every object.
     pub fn is_everything(&self) -> bool {
         !self.nothing && self.requirements.is_empty()
     }
 
-    /// Whether no object is selected.
+    /// Returns whether the selector matches no object.
     pub fn is_nothing(&self) -> bool {
         self.nothing
     }
 
-    /// The requirements, sorted by key.
+    /// Returns the requirements, sorted by key.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }
 
-    /// The labels that must have one certain value: what an index can be asked for.
+    /// Returns the labels that must have one certain value: the terms that an index can answer.
     pub fn equality_terms(&self) -> impl Iterator<Item = (&str, &str)> {
         self.requirements.iter().filter_map(|requirement| {
             match (requirement.operator, requirement.values.as_slice()) {
@@ -307,7 +307,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// What is wrong with a `LabelSelector` object inside another object.
+/// Returns the errors of a `LabelSelector` object inside another object.
 pub fn validate_selector(selector: &Value, path: &FieldPath) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
@@ -376,8 +376,9 @@ fn complain(messages: Vec<String>, path: &FieldPath, value: &str, wrong: &mut Ve
     }
 }
 
-/// Why a selector was not understood, in the words Kubernetes uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of an invalid selector, with Kubernetes' text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct SelectorError(pub(crate) String);
 
 impl SelectorError {
@@ -389,14 +390,6 @@ impl SelectorError {
         }
     }
 }
-
-impl fmt::Display for SelectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SelectorError {}
 
 #[cfg(test)]
 mod tests;

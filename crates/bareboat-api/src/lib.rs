@@ -1,4 +1,4 @@
-//! The vocabulary of the Kubernetes API: values, objects, names, errors, kinds.
+//! The basic types of the Kubernetes API: values, objects, names, errors, kinds.
 //!
 //! Pure data and pure functions: no I/O, no clock, no runtime.
 
@@ -13,7 +13,9 @@ pub mod labels;
 pub mod metadata;
 pub mod names;
 pub mod object;
+mod opaque;
 pub mod quantity;
+pub mod resolver;
 pub mod status;
 pub mod time;
 pub mod typing;

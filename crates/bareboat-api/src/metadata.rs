@@ -1,7 +1,7 @@
-//! What `metadata` may look like, when an object is created and when it is changed.
+//! Validation of `metadata`, for creations and for updates.
 //!
-//! Generated names, uids, timestamps and resourceVersions are filled in by the server before
-//! these checks run; whether an update must name a resourceVersion is the kind's policy.
+//! The server fills in generated names, uids, timestamps and resourceVersions before these checks
+//! run. The kind's policy decides whether an update must name a resourceVersion.
 
 mod managed;
 mod owners;
@@ -13,16 +13,16 @@ use crate::kind::NameRule;
 use crate::{FieldError, FieldPath, Map, Value, names};
 use std::collections::HashSet;
 
-/// The most bytes the keys and values of all annotations have together.
+/// The maximum size of all annotation keys and values together, in bytes.
 pub const ANNOTATIONS_MAX: usize = 256 * 1024;
-/// The finalizer that keeps an owner until its dependents forgot it.
+/// The finalizer that keeps an owner until no dependent refers to it.
 pub const ORPHAN_FINALIZER: &str = "orphan";
-/// The finalizer that keeps an owner until its dependents are gone.
+/// The finalizer that keeps an owner until its dependents are deleted.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// What is wrong with the metadata of an object that is to be created.
+/// Returns the errors in the metadata of an object that is to be created.
 pub fn validate_metadata(
     meta: &Map,
     namespaced: bool,
@@ -74,7 +74,7 @@ pub fn validate_metadata(
     wrong
 }
 
-/// What is wrong with new metadata, given what an object's metadata is now.
+/// Returns the errors in new metadata, compared with the stored metadata.
 pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     finalizers(new, &path.child("finalizers"), &mut wrong);
@@ -110,7 +110,7 @@ pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<F
     wrong
 }
 
-/// The checks that are the same for new and changed objects.
+/// Checks the rules that new and changed objects share.
 fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     validate_labels(meta.get("labels"), &path.child("labels"), wrong);
     validate_annotations(meta.get("annotations"), &path.child("annotations"), wrong);
@@ -126,8 +126,8 @@ fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     );
 }
 
-/// What is wrong with labels and annotations that a conversion changed; what it did not touch may stay as it is, however
-/// it came to be.
+/// Returns the errors in labels and annotations that a conversion changed. Those that it did not
+/// change are not checked.
 pub fn validate_converted(before: Option<&Map>, after: &Map) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     let path = FieldPath::new("metadata");
@@ -142,7 +142,7 @@ pub fn validate_converted(before: Option<&Map>, after: &Map) -> Vec<FieldError> 
     wrong
 }
 
-/// Appends what is wrong with a map of labels.
+/// Appends the errors in a map of labels.
 pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     for (key, value) in members(labels, path, wrong) {
         for message in names::qualified_name(key) {
@@ -154,7 +154,7 @@ pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec
     }
 }
 
-/// Appends what is wrong with a map of annotations.
+/// Appends the errors in a map of annotations.
 pub fn validate_annotations(
     annotations: Option<&Value>,
     path: &FieldPath,
@@ -173,7 +173,7 @@ pub fn validate_annotations(
     }
 }
 
-/// What is wrong with the name of a finalizer.
+/// Returns the errors of the name of a finalizer.
 pub fn validate_finalizer_name(name: &str, path: &FieldPath) -> Vec<FieldError> {
     names::qualified_name(name)
         .into_iter()
@@ -223,7 +223,7 @@ fn generation(meta: &Map) -> i64 {
     meta.get("generation").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Empty texts and nulls are what Go calls zero: not set.
+/// Returns whether a value is an empty text or null: Go's zero value, which means "not set".
 fn is_unset(value: &Value) -> bool {
     matches!(value, Value::Null) || value.as_str() == Some("")
 }
@@ -235,7 +235,7 @@ fn unset(key: &str) -> Value {
     }
 }
 
-/// The members of a map of strings; members of another type are complained about.
+/// Returns the members of a map of strings; members of another type are reported as errors.
 fn members<'m>(
     map: Option<&'m Value>,
     path: &FieldPath,

@@ -1,13 +1,14 @@
-//! What names may look like: DNS labels and subdomains, qualified names, label values, path segments.
+//! Syntax checks for names: DNS labels and subdomains, qualified names, label values, path
+//! segments.
 //!
-//! Every check returns the complaints in the words Kubernetes uses, because tests of operators
-//! match on them; no complaints means that the name is fine.
+//! Every check returns error messages with Kubernetes' text, because operators' tests match on
+//! them. An empty list means that the name is valid.
 
 use crate::kind::NameRule;
 
-/// The most bytes of a DNS label.
+/// The maximum length of a DNS label in bytes.
 pub const LABEL_MAX: usize = 63;
-/// The most bytes of a DNS subdomain.
+/// The maximum length of a DNS subdomain in bytes.
 pub const SUBDOMAIN_MAX: usize = 253;
 
 const LABEL_REGEX: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -17,7 +18,7 @@ const QUALIFIED_REGEX: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const QUALIFIED_SHAPE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 impl NameRule {
-    /// What is wrong with a complete name.
+    /// Returns the errors in a complete name.
     pub fn check(self, name: &str) -> Vec<String> {
         match self {
             NameRule::Subdomain => dns1123_subdomain(name),
@@ -27,7 +28,7 @@ impl NameRule {
         }
     }
 
-    /// What is wrong with a name to which a random end will be appended.
+    /// Returns the errors in a name prefix to which a random suffix will be appended.
     pub fn check_prefix(self, prefix: &str) -> Vec<String> {
         match self {
             NameRule::PathSegment => path_segment_prefix(prefix),
@@ -36,7 +37,8 @@ impl NameRule {
     }
 }
 
-/// A dash at the end is fine where more follows; like upstream, the character before it goes too.
+/// Replaces a dash at the end, which is valid before a suffix; like upstream, the character before
+/// it is dropped too.
 fn mask_trailing_dash(name: &str) -> String {
     let bytes = name.as_bytes();
     if bytes.len() < 2 || bytes.last() != Some(&b'-') {
@@ -46,17 +48,17 @@ fn mask_trailing_dash(name: &str) -> String {
     format!("{kept}a")
 }
 
-/// Whether this is a DNS label in lower case, apart from its length.
+/// Returns whether this is a lower-case DNS label, except for its length.
 pub fn is_dns1123_label(name: &str) -> bool {
     shaped(name, |byte| byte == b'-', lower_alphanumeric)
 }
 
-/// Whether this is a DNS subdomain in lower case, apart from its length.
+/// Returns whether this is a lower-case DNS subdomain, except for its length.
 pub fn is_dns1123_subdomain(name: &str) -> bool {
     name.split('.').all(is_dns1123_label)
 }
 
-/// Complaints about a DNS label in lower case.
+/// Returns the errors in a lower-case DNS label.
 pub fn dns1123_label(name: &str) -> Vec<String> {
     let mut wrong = too_long(name, LABEL_MAX, "characters");
     if is_dns1123_label(name) {
@@ -74,7 +76,7 @@ pub fn dns1123_label(name: &str) -> Vec<String> {
     wrong
 }
 
-/// Complaints about a DNS subdomain in lower case.
+/// Returns the errors in a lower-case DNS subdomain.
 pub fn dns1123_subdomain(name: &str) -> Vec<String> {
     subdomain(name, "characters")
 }
@@ -91,7 +93,7 @@ fn subdomain(name: &str, unit: &str) -> Vec<String> {
     wrong
 }
 
-/// Complaints about a DNS label that must start with a letter.
+/// Returns the errors in a DNS label that must start with a letter.
 pub fn dns1035_label(name: &str) -> Vec<String> {
     let mut wrong = too_long(name, LABEL_MAX, "characters");
     let starts_well = name.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
@@ -105,7 +107,8 @@ pub fn dns1035_label(name: &str) -> Vec<String> {
     wrong
 }
 
-/// Complaints about a label key, finalizer or other name with an optional domain before a slash.
+/// Returns the errors in a label key, finalizer or other name with an optional domain before a
+/// slash.
 pub fn qualified_name(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut parts = name.split('/');
@@ -140,7 +143,7 @@ pub fn qualified_name(name: &str) -> Vec<String> {
     wrong
 }
 
-/// Complaints about the value of a label.
+/// Returns the errors in the value of a label.
 pub fn label_value(value: &str) -> Vec<String> {
     let mut wrong = too_long(value, LABEL_MAX, "bytes");
     if !value.is_empty() && !is_qualified_part(value) {
@@ -153,7 +156,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     wrong
 }
 
-/// Complaints about a name that becomes one segment of a path.
+/// Returns the errors in a name that becomes one segment of a path.
 pub fn path_segment(name: &str) -> Vec<String> {
     if name == "." || name == ".." {
         return vec![format!("may not be '{name}'")];
@@ -161,7 +164,7 @@ pub fn path_segment(name: &str) -> Vec<String> {
     path_segment_prefix(name)
 }
 
-/// Complaints about the start of a name that becomes one segment of a path.
+/// Returns the errors in the start of a name that becomes one segment of a path.
 pub fn path_segment_prefix(name: &str) -> Vec<String> {
     ["/", "%"]
         .into_iter()
@@ -170,7 +173,7 @@ pub fn path_segment_prefix(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Complaints about a key of a ConfigMap or Secret.
+/// Returns the errors in a key of a ConfigMap or Secret.
 pub fn config_key(key: &str) -> Vec<String> {
     let mut wrong = too_long(key, SUBDOMAIN_MAX, "characters");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -189,15 +192,16 @@ pub fn config_key(key: &str) -> Vec<String> {
     wrong
 }
 
-/// Whether Go would print this character rather than escape it.
+/// Returns whether Go prints this character instead of escaping it.
 pub fn is_printable(character: char) -> bool {
-    // Go counts as printable what Unicode calls letters, marks, numbers, punctuation and symbols,
-    // and of all spaces only the plain one.
+    // Printable characters in Go are Unicode's letters, marks, numbers, punctuation and symbols,
+    // and of all spaces only U+0020.
     character == ' '
         || !(character.is_control() || character.is_whitespace() || is_format(character))
 }
 
-/// Invisible characters that steer the direction and joining of text, and those of private use.
+/// Returns whether this is an invisible character that controls the direction or joining of text,
+/// or one of private use.
 fn is_format(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}'
@@ -214,7 +218,7 @@ fn is_qualified_part(name: &str) -> bool {
     )
 }
 
-/// Not empty, `outer` at both ends and `outer` or `inner` between.
+/// Returns whether a name is not empty, has `outer` at both ends and `outer` or `inner` between.
 fn shaped(name: &str, inner: impl Fn(u8) -> bool, outer: impl Fn(u8) -> bool) -> bool {
     let bytes = name.as_bytes();
     match (bytes.first(), bytes.last()) {
@@ -244,7 +248,7 @@ fn qualified_shape() -> String {
     )
 }
 
-/// A complaint with examples and the expression, as upstream words it.
+/// Returns an error message with examples and the regular expression, in upstream's wording.
 pub fn with_regex(message: &str, regex: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
         return format!("{message} (regex used for validation is '{regex}')");

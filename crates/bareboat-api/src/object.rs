@@ -1,8 +1,8 @@
-//! An object of the API: a JSON object with type meta and metadata, read and changed in place.
+//! An API object: a JSON object with type meta and metadata, read and changed in place.
 
 use crate::{Map, Str, Value};
 
-/// An object of the API; always a JSON object inside.
+/// An API object; always a JSON object inside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object(Value);
 
@@ -14,7 +14,7 @@ impl Default for Object {
 
 impl TryFrom<Value> for Object {
     type Error = Value;
-    /// Gives the value back when it is no JSON object.
+    /// Converts a JSON object; returns any other value as the error.
     fn try_from(value: Value) -> Result<Object, Value> {
         match value {
             Value::Object(_) => Ok(Object(value)),
@@ -30,7 +30,7 @@ impl From<Object> for Value {
 }
 
 impl Object {
-    /// An object with type meta and a name.
+    /// Returns an object with type meta and a name.
     pub fn new(api_version: &str, kind: &str, name: &str) -> Object {
         let mut object = Object::default();
         object.set_type(api_version, kind);
@@ -38,42 +38,42 @@ impl Object {
         object
     }
 
-    /// The object as a value.
+    /// Returns the object as a value.
     pub fn value(&self) -> &Value {
         &self.0
     }
 
-    /// The object as a value for changing; it must stay a JSON object.
+    /// Returns the object as a mutable value; it must stay a JSON object.
     pub fn value_mut(&mut self) -> &mut Value {
         &mut self.0
     }
 
-    /// The members.
+    /// Returns the members of the object.
     pub fn map(&self) -> &Map {
         self.0.as_object().expect("an Object holds a JSON object")
     }
 
-    /// The members for changing.
+    /// Returns the members, mutable.
     pub fn map_mut(&mut self) -> &mut Map {
         self.0.make_object()
     }
 
-    /// A member.
+    /// Returns the top-level member with this name.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.map().get(key)
     }
 
-    /// The value found by walking members one after another.
+    /// Returns the value at a path of members.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         self.0.at(path)
     }
 
-    /// `apiVersion`, or nothing.
+    /// Returns `apiVersion`, or the empty string.
     pub fn api_version(&self) -> &str {
         self.map().get_str("apiVersion").unwrap_or("")
     }
 
-    /// `kind`, or nothing.
+    /// Returns `kind`, or the empty string.
     pub fn kind(&self) -> &str {
         self.map().get_str("kind").unwrap_or("")
     }
@@ -85,22 +85,22 @@ impl Object {
         map.insert("kind", Value::string(kind));
     }
 
-    /// The metadata, if there is any.
+    /// Returns the metadata, if there is any.
     pub fn metadata(&self) -> Option<&Map> {
         self.get("metadata")?.as_object()
     }
 
-    /// The metadata for changing, made if there is none.
+    /// Returns the metadata, mutable, and creates it if there is none.
     pub fn metadata_mut(&mut self) -> &mut Map {
         self.map_mut().object_mut("metadata")
     }
 
-    /// A member of the metadata.
+    /// Returns a member of the metadata.
     pub fn meta(&self, key: &str) -> Option<&Value> {
         self.metadata()?.get(key)
     }
 
-    /// A string of the metadata, or nothing.
+    /// Returns a string of the metadata, or the empty string.
     pub fn meta_str(&self, key: &str) -> &str {
         self.meta(key).and_then(Value::as_str).unwrap_or("")
     }
@@ -118,47 +118,47 @@ impl Object {
         }
     }
 
-    /// `metadata.name`, or nothing.
+    /// Returns `metadata.name`, or the empty string.
     pub fn name(&self) -> &str {
         self.meta_str("name")
     }
 
-    /// `metadata.namespace`, or nothing.
+    /// Returns `metadata.namespace`, or the empty string.
     pub fn namespace(&self) -> &str {
         self.meta_str("namespace")
     }
 
-    /// `metadata.uid`, or nothing.
+    /// Returns `metadata.uid`, or the empty string.
     pub fn uid(&self) -> &str {
         self.meta_str("uid")
     }
 
-    /// `metadata.resourceVersion`, or nothing.
+    /// Returns `metadata.resourceVersion`, or the empty string.
     pub fn resource_version(&self) -> &str {
         self.meta_str("resourceVersion")
     }
 
-    /// `metadata.generation`, or zero.
+    /// Returns `metadata.generation`, or zero.
     pub fn generation(&self) -> i64 {
         self.meta("generation").and_then(Value::as_i64).unwrap_or(0)
     }
 
-    /// `metadata.deletionTimestamp`, once deletion has begun.
+    /// Returns `metadata.deletionTimestamp`, if deletion has begun.
     pub fn deletion_timestamp(&self) -> Option<&str> {
         self.meta("deletionTimestamp")?.as_str()
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.meta("labels")?.get(key)?.as_str()
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.meta("annotations")?.get(key)?.as_str()
     }
 
-    /// `metadata.finalizers`.
+    /// Returns `metadata.finalizers`.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
         self.meta("finalizers")
             .and_then(Value::as_array)

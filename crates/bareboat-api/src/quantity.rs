@@ -1,20 +1,21 @@
-//! Quantities such as `500m`, `1.5Gi` and `12e6`: exact, with the canonical text Kubernetes prints.
+//! Quantities such as `500m`, `1.5Gi` and `12e6`: exact amounts, printed in Kubernetes' canonical
+//! form.
 //!
-//! An amount is a whole number of billionths, which is the finest step the API knows; finer
-//! amounts are rounded away from zero, so that who asks for something gets something.
+//! An amount is a whole number of billionths, the finest step of the API. Finer amounts are rounded
+//! away from zero, so that a small positive amount never becomes zero.
 
 mod parse;
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// How many parts of a unit are counted.
+/// The number of billionths in one unit.
 const NANO: i128 = 1_000_000_000;
 
-/// The largest amount in binary form: what 64 bits hold.
+/// The largest amount in binary form: the maximum of 64 bits.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANO;
 
-/// The family of suffixes a quantity is printed with.
+/// The family of suffixes that a quantity is printed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `n`, `u`, `m`, none, `k`, `M`, `G`, `T`, `P`, `E`.
@@ -25,7 +26,7 @@ pub enum Format {
     Exponent,
 }
 
-/// An exact amount. Equality and order look at the amount only, not at how it is printed.
+/// An exact amount. Equality and order compare the amount only, not the format.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
@@ -33,18 +34,18 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Nothing at all.
+    /// The amount zero.
     pub const ZERO: Quantity = Quantity {
         nanos: 0,
         format: Format::Decimal,
     };
 
-    /// Reads a quantity.
+    /// Parses a quantity.
     pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
         parse::quantity(text)
     }
 
-    /// So many units.
+    /// Returns a whole number of units.
     pub fn from_units(units: i64, format: Format) -> Quantity {
         Quantity {
             nanos: i128::from(units) * NANO,
@@ -52,7 +53,7 @@ impl Quantity {
         }
     }
 
-    /// So many thousandths.
+    /// Returns a whole number of thousandths.
     pub fn from_millis(millis: i64, format: Format) -> Quantity {
         Quantity {
             nanos: i128::from(millis) * (NANO / 1000),
@@ -60,28 +61,28 @@ impl Quantity {
         }
     }
 
-    /// How it is printed.
+    /// Returns the format it is printed with.
     pub fn format(self) -> Format {
         self.format
     }
 
-    /// Whether it is nothing.
+    /// Returns whether the amount is zero.
     pub fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
-    /// -1, 0 or 1.
+    /// Returns -1, 0 or 1.
     pub fn sign(self) -> i32 {
         self.nanos.signum() as i32
     }
 
-    /// The sum, in the format of the first that is not zero.
+    /// Returns the sum, in the format of the first that is not zero.
     pub fn checked_add(self, other: Quantity) -> Result<Quantity, QuantityError> {
         let nanos = self.nanos.checked_add(other.nanos);
         self.combined(other, nanos)
     }
 
-    /// The difference, in the format of the first that is not zero.
+    /// Returns the difference, in the format of the first that is not zero.
     pub fn checked_sub(self, other: Quantity) -> Result<Quantity, QuantityError> {
         let nanos = self.nanos.checked_sub(other.nanos);
         self.combined(other, nanos)
@@ -98,34 +99,35 @@ impl Quantity {
             .ok_or(QuantityError::Overflow)
     }
 
-    /// The opposite amount.
+    /// Returns the opposite amount.
     #[must_use]
     pub fn negated(self) -> Quantity {
-        // No amount is as small as the smallest i128: the parser and the sums stay far above.
+        // The amount is never i128::MIN: the parser and the sums stay far above it.
         Quantity {
             nanos: self.nanos.saturating_neg(),
             format: self.format,
         }
     }
 
-    /// The number of units if it is whole and fits.
+    /// Returns the number of units if it is whole and fits.
     pub fn as_i64(self) -> Option<i64> {
         (self.nanos % NANO == 0)
             .then(|| i64::try_from(self.nanos / NANO).ok())
             .flatten()
     }
 
-    /// The number of units, rounded away from zero and cut to what 64 bits hold.
+    /// Returns the number of units, rounded away from zero and limited to the range of 64 bits.
     pub fn units(self) -> i64 {
         clamp(divide_up(self.nanos, NANO))
     }
 
-    /// The number of thousandths, rounded away from zero and cut to what 64 bits hold.
+    /// Returns the number of thousandths, rounded away from zero and limited to the range of 64
+    /// bits.
     pub fn millis(self) -> i64 {
         clamp(divide_up(self.nanos, NANO / 1000))
     }
 
-    /// The nearest float.
+    /// Returns the nearest float.
     pub fn as_f64(self) -> f64 {
         let (units, rest) = (self.nanos / NANO, self.nanos % NANO);
         units as f64 + rest as f64 / NANO as f64
@@ -143,7 +145,7 @@ impl Quantity {
                 let (mantissa, steps) = strip(self.nanos / NANO, 1024, SUFFIXES.len() - 1);
                 (mantissa, SUFFIXES[steps].to_owned())
             }
-            // In binary form fractions and small amounts would have to be rounded.
+            // Binary form would have to round fractions and small amounts.
             Format::Binary | Format::Decimal => {
                 const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
                 let (mantissa, steps) = strip(self.nanos, 1000, SUFFIXES.len() - 1);
@@ -163,7 +165,7 @@ impl Quantity {
     }
 }
 
-/// The canonical text: no fraction, and the largest suffix that loses nothing.
+/// Prints the canonical text: no fraction, and the largest suffix without loss.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mantissa, suffix) = self.parts();
@@ -198,36 +200,27 @@ impl std::str::FromStr for Quantity {
     }
 }
 
-/// Why text is no quantity, or why two cannot be combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The error of an invalid quantity or of an overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantityError {
-    /// The text has not the form of a quantity.
+    /// The text does not have the form of a quantity.
+    #[error(
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
     Form,
     /// The number before the suffix has too many digits.
+    #[error("unable to parse numeric part of quantity")]
     Number,
-    /// There is no such suffix.
+    /// The suffix is unknown.
+    #[error("unable to parse quantity's suffix")]
     Suffix,
-    /// The amount is beyond anything that can be counted.
+    /// The amount is too large.
+    #[error("the quantity is too large")]
     Overflow,
 }
 
-impl fmt::Display for QuantityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            QuantityError::Form => {
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            }
-            QuantityError::Number => "unable to parse numeric part of quantity",
-            QuantityError::Suffix => "unable to parse quantity's suffix",
-            QuantityError::Overflow => "the quantity is too large",
-        })
-    }
-}
-
-impl std::error::Error for QuantityError {}
-
-/// Divides as long as nothing remains: what is left, and how often.
+/// Divides as long as there is no remainder; returns the quotient and the number of divisions.
 fn strip(mut amount: i128, by: i128, most: usize) -> (i128, usize) {
     let mut steps = 0;
     while steps < most && amount % by == 0 {

@@ -1,22 +1,25 @@
-//! `Status`: how the API says that something failed, or that it worked and there is nothing to show.
+//! `Status`: the answer for a failure, or for a success without an object.
 
 use crate::field::{FieldError, go_quote};
 use crate::{Map, Value};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
-/// One of several reasons for a failure.
+/// One of several causes of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Cause {
-    /// The kind of cause, such as `FieldValueInvalid`.
+    /// The machine-readable reason, such as `FieldValueInvalid`.
     pub reason: String,
-    /// What is wrong, for people.
+    /// The human-readable message.
     pub message: String,
     /// The field concerned, if any.
     pub field: String,
 }
 
-/// What a failure is about.
+/// The details of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Details {
     /// The name of the object.
@@ -27,9 +30,9 @@ pub struct Details {
     pub kind: String,
     /// The uid of the object.
     pub uid: String,
-    /// The single reasons.
+    /// The causes.
     pub causes: Vec<Cause>,
-    /// After how many seconds to try again; 0 for no advice.
+    /// The number of seconds after which the client should retry; 0 for none.
     pub retry_after_seconds: u32,
 }
 
@@ -39,16 +42,30 @@ pub struct Status {
     /// The HTTP code.
     pub code: u16,
     /// The machine-readable reason, empty for success.
-    pub reason: &'static str,
-    /// What happened, for people.
+    pub reason: Cow<'static, str>,
+    /// The human-readable message.
     pub message: String,
-    /// What it is about.
+    /// The details.
     pub details: Option<Box<Details>>,
-    /// `metadata.continue`, offered with an expired list.
+    /// `metadata.continue` of an expired list.
     pub continue_token: String,
+    /// The error behind it: for the log of the server, never for the client.
+    source: Source,
 }
 
-/// The resource a Status speaks of: `configmaps`, or `deployments.apps`.
+/// The error behind a Status. It is no part of what a Status says, so all are equal.
+#[derive(Clone, Debug, Default)]
+struct Source(Option<Arc<dyn Error + Send + Sync>>);
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Source) -> bool {
+        true
+    }
+}
+
+impl Eq for Source {}
+
+/// The resource that a Status names: `configmaps`, or `deployments.apps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupResource<'a> {
     /// The API group, empty for core.
@@ -78,30 +95,50 @@ impl<'a> GroupResource<'a> {
     }
 }
 
-/// What the optimistic lock tells a writer that came too late.
+/// The message of a 409 answer caused by an outdated resourceVersion.
 pub const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 impl Status {
-    /// A failure without details.
+    /// Returns a failure without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
         Status {
             code,
-            reason,
+            reason: Cow::Borrowed(reason),
             message: message.into(),
             details: None,
             continue_token: String::new(),
+            source: Source::default(),
         }
     }
 
-    /// The same with details.
+    /// The same with the error behind it, which the server logs and the client does not see.
+    #[must_use]
+    pub fn caused_by(mut self, error: impl Error + Send + Sync + 'static) -> Status {
+        self.source = Source(Some(Arc::new(error)));
+        self
+    }
+
+    /// Takes the error behind it, if there is one.
+    pub fn take_source(&mut self) -> Option<Arc<dyn Error + Send + Sync>> {
+        self.source.0.take()
+    }
+
+    /// Sets a reason that another server chose.
+    #[must_use]
+    pub fn with_reason(mut self, reason: String) -> Status {
+        self.reason = Cow::Owned(reason);
+        self
+    }
+
+    /// Sets the details.
     #[must_use]
     pub fn with_details(mut self, details: Details) -> Status {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// The same with one more cause.
+    /// Adds a cause.
     #[must_use]
     pub fn with_cause(mut self, reason: &str, message: impl Into<String>, field: &str) -> Status {
         self.details.get_or_insert_default().causes.push(Cause {
@@ -112,24 +149,24 @@ impl Status {
         self
     }
 
-    /// The same with advice when to try again.
+    /// Sets the seconds after which the client should retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Status {
         self.details.get_or_insert_default().retry_after_seconds = seconds;
         self
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Status {
         Status::new(400, "BadRequest", message)
     }
 
-    /// 401: who are you?
+    /// 401: the request has no valid credentials.
     pub fn unauthorized() -> Status {
         Status::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// 403 about an object: `configmaps "a" is forbidden: why`.
+    /// 403 for an object: `configmaps "a" is forbidden: why`.
     pub fn forbidden(what: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Status {
         let message = match (what.resource.is_empty(), name.is_empty()) {
             (true, _) => format!("forbidden: {why}"),
@@ -139,7 +176,7 @@ impl Status {
         Status::new(403, "Forbidden", message).with_details(what.details(name))
     }
 
-    /// 404 of an object.
+    /// 404 for an object.
     pub fn not_found(what: GroupResource<'_>, name: &str) -> Status {
         Status::new(
             404,
@@ -149,7 +186,7 @@ impl Status {
         .with_details(what.details(name))
     }
 
-    /// 404 of a route inside a group that is served.
+    /// 404 for a route inside a group that is served.
     pub fn no_such_route() -> Status {
         Status::new(
             404,
@@ -159,26 +196,26 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 405 of a route that exists for other methods.
+    /// 405 for a route that exists for other methods.
     pub fn method_not_allowed() -> Status {
         let message = "the server does not allow this method on the requested resource";
         Status::new(405, "MethodNotAllowed", message).with_details(Details::default())
     }
 
-    /// 405 of a verb the kind lacks.
+    /// 405 for a verb that the kind does not support.
     pub fn verb_not_supported(what: GroupResource<'_>, verb: &str) -> Status {
         let message = format!("{verb} is not supported on resources of kind \"{what}\"");
         Status::new(405, "MethodNotAllowed", message).with_details(what.details(""))
     }
 
-    /// 406: none of the media types the client accepts.
+    /// 406: the server offers none of the media types the client accepts.
     pub fn not_acceptable(offered: &[&str]) -> Status {
         let list = offered.join(", ");
         let message = format!("only the following media types are accepted: {list}");
         Status::new(406, "NotAcceptable", message)
     }
 
-    /// 415: a body in a media type that is not read here.
+    /// 415: the body has a media type that the server does not read.
     pub fn unsupported_media_type(offered: &[&str]) -> Status {
         let list = offered.join(", ");
         let message = format!(
@@ -193,7 +230,7 @@ impl Status {
         Status::new(409, "AlreadyExists", message).with_details(what.details(name))
     }
 
-    /// 409: the object is not as the writer believes.
+    /// 409: the stored object differs from what the request assumes.
     pub fn conflict(what: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Status {
         let message = format!(
             "Operation cannot be fulfilled on {what} {}: {why}",
@@ -202,24 +239,24 @@ impl Status {
         Status::new(409, "Conflict", message).with_details(what.details(name))
     }
 
-    /// 410: the version asked for is no longer kept.
+    /// 410: the requested resourceVersion is no longer kept.
     pub fn expired(message: impl Into<String>) -> Status {
         Status::new(410, "Expired", message)
     }
 
-    /// 413: a body over the limit.
+    /// 413: the body exceeds the limit.
     pub fn too_large(limit: usize) -> Status {
         let message = format!("Request entity too large: limit is {limit}");
         Status::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// 422: an object that is not valid; `what` names the *kind*.
+    /// 422: the object is invalid; `what` names the *kind*.
     pub fn invalid(what: GroupResource<'_>, name: &str, errors: &[FieldError]) -> Status {
-        // The message tells each problem once, the causes tell all of them.
+        // The message contains each problem once, the causes contain all of them.
         let all: Vec<String> = errors.iter().map(FieldError::to_string).collect();
         let mut seen = HashSet::with_capacity(all.len());
-        let told = all.iter().map(String::as_str);
-        let texts: Vec<&str> = told.filter(|text| seen.insert(*text)).collect();
+        let texts = all.iter().map(String::as_str);
+        let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
         let listed = match texts.as_slice() {
             [] => String::new(),
             [one] => format!(": {one}"),
@@ -238,12 +275,12 @@ impl Status {
         Status::new(422, "Invalid", message).with_details(details)
     }
 
-    /// 429: come back later.
+    /// 429: the client must retry later.
     pub fn too_many_requests(message: impl Into<String>, seconds: u32) -> Status {
         Status::new(429, "TooManyRequests", message).retry_after(seconds)
     }
 
-    /// 500: our fault.
+    /// 500: an internal error.
     pub fn internal(why: impl fmt::Display) -> Status {
         let why = why.to_string();
         Status::new(
@@ -254,17 +291,22 @@ impl Status {
         .with_cause("", why, "")
     }
 
-    /// 503: not now.
+    /// 500 because of an error that has no better answer. The client sees what it says, the log its causes, too.
+    pub fn failed(error: impl Error + Send + Sync + 'static) -> Status {
+        Status::internal(&error).caused_by(error)
+    }
+
+    /// 503: temporarily unavailable.
     pub fn unavailable(message: impl Into<String>) -> Status {
         Status::new(503, "ServiceUnavailable", message)
     }
 
-    /// 504: it took too long.
+    /// 504: the operation took too long.
     pub fn timeout(message: impl fmt::Display) -> Status {
         Status::new(504, "Timeout", format!("Timeout: {message}"))
     }
 
-    /// The whole Status as an object of the API.
+    /// Returns the Status as an API object.
     pub fn to_value(&self) -> Value {
         let mut meta = Map::new();
         if !self.continue_token.is_empty() {
@@ -283,12 +325,12 @@ impl Status {
             map.insert("message", Value::string(&self.message));
         }
         if !self.reason.is_empty() {
-            map.insert("reason", Value::string(self.reason));
+            map.insert("reason", Value::string(&*self.reason));
         }
         if let Some(details) = &self.details {
             map.insert("details", details.to_value());
         }
-        // A plain success does not repeat its code.
+        // A success without an object has no code.
         if self.code != 200 {
             map.insert("code", Value::Int(self.code.into()));
         }
@@ -341,4 +383,11 @@ impl fmt::Display for Status {
     }
 }
 
-impl std::error::Error for Status {}
+impl Error for Status {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.source.0 {
+            Some(error) => Some(error.as_ref()),
+            None => None,
+        }
+    }
+}

@@ -1,12 +1,10 @@
-//! Points in time and durations as text: RFC 3339, Go's durations, and ages for people.
+//! Timestamps and durations as text: RFC 3339, Go's durations, and human-readable ages.
 //!
-//! There is no clock here; whoever knows the time passes it in.
+//! There is no clock here; callers pass the time in.
 
 mod duration;
 
 pub use duration::{human_duration, parse_duration, print_duration};
-
-use std::fmt;
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,28 +15,28 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// Seconds from year 1 to 1970: what Go calls the zero time is that many seconds before 1970.
+/// Seconds from year 1 to 1970, negated: the second of Go's zero time.
 const ZERO_SECONDS: i64 = -62_135_596_800;
 const DAY: i64 = 86_400;
 
 impl Timestamp {
-    /// The first moment of year 1, which Go takes for "not set".
+    /// The first moment of year 1, which means "not set" in Go.
     pub const ZERO: Timestamp = Timestamp {
         seconds: ZERO_SECONDS,
         nanos: 0,
     };
 
-    /// Reads RFC 3339 text such as `2020-01-02T03:04:05Z` or `2020-01-02T03:04:05.678+01:00`.
+    /// Parses RFC 3339 text such as `2020-01-02T03:04:05Z` or `2020-01-02T03:04:05.678+01:00`.
     pub fn parse(text: &str) -> Result<Timestamp, TimeError> {
         parse(text).ok_or_else(|| TimeError(format!("cannot parse {text:?} as an RFC 3339 time")))
     }
 
-    /// The text with whole seconds in UTC, as `Time` fields have it.
+    /// Prints the time with whole seconds in UTC, as in `Time` fields.
     pub fn print_seconds(self) -> String {
         format!("{}Z", self.date_and_time())
     }
 
-    /// The text with six digits after the seconds in UTC, as `MicroTime` fields have it.
+    /// Prints the time with six digits after the seconds in UTC, as in `MicroTime` fields.
     pub fn print_micros(self) -> String {
         format!("{}.{:06}Z", self.date_and_time(), self.nanos / 1000)
     }
@@ -55,17 +53,10 @@ impl Timestamp {
     }
 }
 
-/// Text that is no time or duration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of a text that is not a time or duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct TimeError(String);
-
-impl fmt::Display for TimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TimeError {}
 
 fn parse(text: &str) -> Option<Timestamp> {
     let mut rest = text.as_bytes();
@@ -112,7 +103,7 @@ fn mark(rest: &mut &[u8], wanted: u8) -> Option<()> {
     (*first == wanted).then_some(())
 }
 
-/// Digits after the seconds; those beyond nanoseconds are dropped.
+/// Parses the digits after the seconds; those beyond nanoseconds are dropped.
 fn fraction(rest: &mut &[u8]) -> Option<u32> {
     if !matches!(rest.first(), Some(b'.' | b',')) {
         return Some(0);
@@ -157,7 +148,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last.
+/// Returns the days from 1970-01-01 to a date. Years are counted from March, so that the leap day
+/// is the last.
 fn days_to(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -167,7 +159,7 @@ fn days_to(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Year, month and day of so many days after 1970-01-01.
+/// Returns year, month and day of a number of days after 1970-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

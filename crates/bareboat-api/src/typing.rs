@@ -1,12 +1,13 @@
-//! What merging must know of a type: which lists are sets or maps, what their keys are, what is atomic.
+//! The type information that merging needs: which lists are sets or maps, their keys, and which
+//! values are atomic.
 //!
-//! Built-in kinds answer from the table of facts, custom kinds from their structural schema.
+//! The table of facts implements it for built-in kinds, the structural schema for custom kinds.
 
 use crate::Value;
 
-/// How the value at a place is put together.
+/// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum NodeType {
     /// A leaf: string, number, boolean, or anything that is replaced as a whole.
     Scalar,
     /// A struct or an object with declared members; other members are errors unless
@@ -16,11 +17,11 @@ pub enum Form {
     Map,
     /// A list.
     List(ListType),
-    /// Nothing is known: maps merge member by member, lists are atomic.
+    /// No type information: maps merge member by member, lists are atomic.
     Untyped,
 }
 
-/// What a leaf takes in a configuration that is applied.
+/// The type of a leaf in an applied configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
     /// A string.
@@ -31,18 +32,18 @@ pub enum Scalar {
     Boolean,
     /// Any of these.
     Any,
-    /// Whatever comes: decoding and validation judge it.
+    /// Any value: decoding and validation check it.
     Open,
 }
 
-/// How the elements of a list are told apart.
+/// How the elements of a list are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListType {
-    /// The list is one value.
+    /// Not at all: the list is one value.
     Atomic,
-    /// Elements are their own identity.
+    /// By their value.
     Set,
-    /// Elements are objects identified by some of their members ([`TypeNode::list_keys`]).
+    /// By some of their members ([`TypeNode::list_keys`]).
     Map,
 }
 
@@ -51,58 +52,58 @@ pub enum ListType {
 pub struct ListKey {
     /// The member's name.
     pub name: crate::Str,
-    /// What an absent member counts as.
+    /// The value that an absent member counts as.
     pub default: Option<Value>,
 }
 
 /// How strategic merge patch treats a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PatchStrategy<'a> {
-    /// A list merges with the old one rather than replacing it.
+    /// Whether a list merges with the old one instead of replacing it.
     pub merge: bool,
-    /// Members of the old object that the patch does not retain go away.
+    /// Whether members of the old object that the patch does not retain are removed.
     pub retain_keys: bool,
-    /// The member by which elements of a merging list of objects are matched; `None` for primitives.
+    /// The member that matches elements of a merging list of objects; `None` for primitives.
     pub merge_key: Option<&'a str>,
 }
 
-/// One place in the type of an object.
+/// One node of an object's type.
 pub trait TypeNode: Send + Sync {
-    /// How the value here is put together.
-    fn form(&self) -> Form;
+    /// Returns the type of this node: scalar, struct, map, list, or untyped.
+    fn node_type(&self) -> NodeType;
 
-    /// What a leaf takes.
+    /// Returns the type of a leaf.
     fn scalar(&self) -> Scalar {
         Scalar::Open
     }
 
-    /// The type of a declared member of a struct, or of the values of a map.
+    /// Returns the type of a declared member of a struct, or of the values of a map.
     fn field(&self, name: &str) -> Option<&dyn TypeNode>;
 
-    /// The type of a list's elements.
+    /// Returns the type of a list's elements.
     fn items(&self) -> Option<&dyn TypeNode>;
 
-    /// The members that identify the elements of a map list.
+    /// Returns the members that identify the elements of a map list.
     fn list_keys(&self) -> &[ListKey] {
         &[]
     }
 
-    /// Whether a struct or map is owned and replaced as one value.
+    /// Returns whether a struct or map is owned and replaced as one value.
     fn is_atomic(&self) -> bool {
         false
     }
 
-    /// Whether a struct keeps members it does not declare.
+    /// Returns whether a struct keeps members that it does not declare.
     fn preserves_unknown(&self) -> bool {
         false
     }
 
-    /// How strategic merge treats the value here.
+    /// Returns how strategic merge treats the value.
     fn patch_strategy(&self) -> PatchStrategy<'_> {
         PatchStrategy::default()
     }
 
-    /// Whether strategic merge replaces the object here as a whole (`patchStrategy=replace`).
+    /// Returns whether strategic merge replaces the object as a whole (`patchStrategy=replace`).
     fn patch_replaces(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
-//! The JSON value everything in the server works on.
+//! The JSON value that the whole server works on.
 //!
-//! Integers and floats stay apart, because `1` must never come back as `1.0`; maps are sorted
-//! vectors, because most have few members and equality, printing and merging all want an order.
-//! Parsing bytes is the business of `bareboat-wire`.
+//! Integers and floats are separate, because `1` must never come back as `1.0`. Maps are sorted
+//! vectors, because most have few members, and equality, printing and merging all need an order.
+//! `bareboat-wire` parses bytes.
 
 mod map;
 mod number;
@@ -19,10 +19,11 @@ pub use typed::{FromValueError, from_value, to_value};
 
 use std::fmt;
 
-/// A string as values hold it: short ones live inside the value itself.
+/// The string type of values: short strings are stored inline.
 pub type Str = compact_str::CompactString;
 
-/// The deepest nesting any parser of this project accepts and any walker must cope with.
+/// The deepest nesting that any parser of this project accepts and that every recursive function
+/// must handle.
 pub const MAX_DEPTH: usize = 200;
 
 /// A JSON value.
@@ -33,7 +34,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number written without fraction or exponent that fits 64 bits.
+    /// A number without fraction or exponent that fits 64 bits.
     Int(i64),
     /// Any other number; never NaN or infinite.
     Float(f64),
@@ -46,33 +47,33 @@ pub enum Value {
 }
 
 impl Value {
-    /// A string value.
+    /// Returns a string value.
     pub fn string(text: impl AsRef<str>) -> Value {
         Value::String(Str::new(text))
     }
 
-    /// An empty object.
+    /// Returns an empty object.
     pub fn object() -> Value {
         Value::Object(Map::new())
     }
 
-    /// The member of an object, or nothing when this is no object or has no such member.
+    /// Returns the member of an object; `None` if this is not an object or has no such member.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_object()?.get(key)
     }
 
-    /// The value found by walking members one after another.
+    /// Returns the value at a path of members.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self, |value, key| value.get(key))
     }
 
-    /// Like [`Value::at`], for changing what is found.
+    /// Like [`Value::at`], but mutable.
     pub fn at_mut(&mut self, path: &[&str]) -> Option<&mut Value> {
         path.iter()
             .try_fold(self, |value, key| value.as_object_mut()?.get_mut(key))
     }
 
-    /// The string, if this is one.
+    /// Returns the string, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
@@ -80,7 +81,7 @@ impl Value {
         }
     }
 
-    /// The boolean, if this is one.
+    /// Returns the boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(value) => Some(*value),
@@ -88,7 +89,7 @@ impl Value {
         }
     }
 
-    /// The integer, if this is one; a float without fraction counts.
+    /// Returns the integer, if this is one; a float without fraction counts.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Int(value) => Some(*value),
@@ -97,7 +98,7 @@ impl Value {
         }
     }
 
-    /// The number as a float, if this is a number.
+    /// Returns the number as a float, if this is a number.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Int(value) => Some(*value as f64),
@@ -106,7 +107,7 @@ impl Value {
         }
     }
 
-    /// The elements, if this is an array.
+    /// Returns the elements, if this is an array.
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
             Value::Array(items) => Some(items),
@@ -114,7 +115,7 @@ impl Value {
         }
     }
 
-    /// The elements for changing, if this is an array.
+    /// Returns the elements, mutable, if this is an array.
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         match self {
             Value::Array(items) => Some(items),
@@ -122,7 +123,7 @@ impl Value {
         }
     }
 
-    /// The members, if this is an object.
+    /// Returns the members, if this is an object.
     pub fn as_object(&self) -> Option<&Map> {
         match self {
             Value::Object(map) => Some(map),
@@ -130,7 +131,7 @@ impl Value {
         }
     }
 
-    /// The members for changing, if this is an object.
+    /// Returns the members, mutable, if this is an object.
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         match self {
             Value::Object(map) => Some(map),
@@ -138,12 +139,12 @@ impl Value {
         }
     }
 
-    /// Whether this is `null`.
+    /// Returns whether this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// Turns this into an object unless it is one, and gives its members.
+    /// Turns this into an object unless it is one, and returns its members.
     pub fn make_object(&mut self) -> &mut Map {
         if !matches!(self, Value::Object(_)) {
             *self = Value::object();
@@ -159,7 +160,8 @@ impl Value {
         std::mem::take(self)
     }
 
-    /// The JSON name of the type: `null`, `boolean`, `integer`, `number`, `string`, `array`, `object`.
+    /// Returns the JSON name of the type: `null`, `boolean`, `integer`, `number`, `string`,
+    /// `array`, `object`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -177,14 +179,14 @@ impl Value {
         print::write(self, out);
     }
 
-    /// The canonical, compact JSON text of this value.
+    /// Returns the canonical, compact JSON text of this value.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         self.write_json(&mut out);
         out
     }
 
-    /// The JSON text indented the way the API prints it for people.
+    /// Returns the JSON text with the API's indentation for people.
     pub fn to_json_pretty(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         print::write_pretty(self, 0, &mut out);
@@ -199,7 +201,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Numbers are equal when they are the same number; everything else by structure.
+/// Numbers are equal when they are the same number; everything else is compared by structure.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
@@ -279,9 +281,9 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
-/// Writes a [`Value`] as JSON reads: `value!({"kind": "Foo", "items": [1, (some_expression)]})`.
+/// Builds a [`Value`] from JSON syntax: `value!({"kind": "Foo", "items": [1, (some_expression)]})`.
 ///
-/// Anything that is not a literal, array or object stands in parentheses or is a single token.
+/// Anything that is not a literal, array or object must be in parentheses or a single token.
 #[macro_export]
 macro_rules! value {
     (null) => { $crate::Value::Null };

@@ -1,7 +1,6 @@
-//! What is posted to built-in kinds and acted upon: pods are bound to nodes and evicted from them.
+//! Pod actions that are posted as subresources: binding a pod to a node and evicting a pod.
 //!
-//! Tokens of service accounts are issued by whoever holds a key; running things inside containers is not done here
-//! at all.
+//! Service account tokens are issued by the server crates. Running commands inside containers is not supported.
 
 mod binding;
 mod conditions;
@@ -14,26 +13,26 @@ use crate::shape::BuiltinShape;
 use crate::typed::Empties;
 use crate::{defaults, facts};
 use bareboat_api::Str;
-use bareboat_api::kind::{Form, Place};
+use bareboat_api::kind::{ObjectRef, PostedType};
 use std::sync::Arc;
 
-/// The form of a kind in a group and version of the table of facts.
-pub(crate) fn form(group: &str, version: &str, kind: &str) -> Form {
+/// Returns the type of a posted object, from the table of facts.
+pub(crate) fn posted_type(group: &str, version: &str, kind: &str) -> PostedType {
     let message = facts::kind(group, version, kind).expect("the table of facts has every kind");
     let api_version = match group {
         "" => Str::new(version),
         _ => Str::new(format!("{group}/{version}")),
     };
-    Form {
+    PostedType {
         api_version,
         kind: Str::new(kind),
         shape: Arc::new(BuiltinShape::new(message, defaults::none, Empties::Null)),
     }
 }
 
-/// Where a pod is.
-fn pod<'a>(namespace: &'a str, name: &'a str) -> Place<'a> {
-    Place {
+/// Returns a reference to a pod.
+fn pod<'a>(namespace: &'a str, name: &'a str) -> ObjectRef<'a> {
+    ObjectRef {
         group: "",
         resource: "pods",
         namespace,

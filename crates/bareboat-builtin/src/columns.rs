@@ -1,6 +1,6 @@
-//! What tables show of built-in kinds: the pieces columns share, and one file per family of kinds.
+//! Table columns of built-in kinds: shared pieces here, one file per family of kinds.
 //!
-//! The name in front is the server's business, unless a kind has a column `Name` of its own.
+//! The server adds the first column `Name`, unless a kind defines one itself.
 
 mod cluster;
 mod events;
@@ -27,14 +27,14 @@ use bareboat_api::kind::{Column, Now};
 use bareboat_api::labels::Selector;
 use bareboat_api::{Map, Str, Value};
 
-/// What stands where there is nothing.
+/// Cell text for an empty value.
 const NONE: &str = "<none>";
-/// What stands where nothing was asked for.
+/// Cell text for an unset value.
 const UNSET: &str = "<unset>";
-/// What stands where nothing is known.
+/// Cell text for an unknown value.
 const UNKNOWN: &str = "<unknown>";
 
-/// The columns of kinds that have none of their own.
+/// Returns the table columns of kinds without columns of their own.
 pub(crate) fn created_at() -> Vec<Column> {
     vec![
         Column::string("Created At", |object, _| {
@@ -44,37 +44,37 @@ pub(crate) fn created_at() -> Vec<Column> {
     ]
 }
 
-/// Only the age.
+/// Returns a column `Age`.
 pub(crate) fn only_age() -> Vec<Column> {
     vec![Column::age()]
 }
 
-/// The text at a path, or nothing.
+/// Returns a column with the text at a path, empty if missing.
 fn text(name: &str, path: &'static [&'static str]) -> Column {
     Column::string(name, move |object, _| object.text(path).into())
 }
 
-/// The text at a path, or something else where there is none.
+/// Returns a column with the text at a path, or the given text if missing.
 fn text_or(name: &str, path: &'static [&'static str], otherwise: &'static str) -> Column {
     Column::string(name, move |object, _| or(object.text(path), otherwise))
 }
 
-/// The number at a path, or zero.
+/// Returns a column with the number at a path, or zero.
 fn number(name: &str, path: &'static [&'static str]) -> Column {
     Column::string(name, move |object, _| object.int(path).unwrap_or(0).into())
 }
 
-/// Like [`number`], with a column of that type.
+/// Like [`number`], with column type `integer`.
 fn integer(name: &str, path: &'static [&'static str]) -> Column {
     number(name, path).typed("integer")
 }
 
-/// The boolean at a path, or `false`.
+/// Returns a column with the boolean at a path, or `false`.
 fn boolean(name: &str, path: &'static [&'static str]) -> Column {
     Column::string(name, move |object, _| object.flag(path).into()).typed("boolean")
 }
 
-/// How many elements or members there are at a path.
+/// Returns a column with the number of elements or members at a path.
 fn count(name: &str, path: &'static [&'static str]) -> Column {
     Column::string(name, move |object, _| {
         Value::Int(match object.at(path) {
@@ -89,12 +89,12 @@ fn or(text: &str, otherwise: &'static str) -> Value {
     Value::string(if text.is_empty() { otherwise } else { text })
 }
 
-/// The time that passed since a time of the API, as people say it.
+/// Formats the time since a timestamp as kubectl does, such as `5m`.
 fn since(stamp: &str, now: Now) -> Str {
     now.since(stamp).unwrap_or(Str::const_new(UNKNOWN))
 }
 
-/// Names and images of the containers of a pod template, for wide output.
+/// Returns wide columns with names and images of the containers of a pod template.
 fn containers(path: &'static [&'static str]) -> [Column; 2] {
     let joined = move |object: &Value, member: &str| {
         let found: Vec<&str> = object
@@ -110,7 +110,7 @@ fn containers(path: &'static [&'static str]) -> [Column; 2] {
     ]
 }
 
-/// A label selector as text.
+/// Formats a label selector.
 fn selector_text(selector: Option<&Value>) -> Value {
     let Some(selector) = selector.filter(|value| !value.is_null()) else {
         return NONE.into();
@@ -121,7 +121,7 @@ fn selector_text(selector: Option<&Value>) -> Value {
     }
 }
 
-/// Labels as `a=b,c=d`.
+/// Formats labels as `a=b,c=d`.
 fn labels_text(labels: Option<&Map>) -> Value {
     let pairs: Vec<String> = labels
         .into_iter()
@@ -131,7 +131,7 @@ fn labels_text(labels: Option<&Map>) -> Value {
     or(&pairs.join(","), NONE)
 }
 
-/// The first few of many, and how many more there are.
+/// Joins the first few texts and appends the number of the rest.
 fn first_of(found: &[String], shown: usize) -> Value {
     if found.is_empty() {
         return UNSET.into();
@@ -147,7 +147,7 @@ fn with_more(found: &[String], shown: usize, separator: &str) -> Value {
     head.into()
 }
 
-/// The status of the condition of that type, or nothing.
+/// Returns the condition of the given type, if any.
 fn condition<'a>(object: &'a Value, ty: &str) -> Option<&'a Value> {
     object
         .list(&["status", "conditions"])

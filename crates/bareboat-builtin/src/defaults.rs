@@ -1,8 +1,7 @@
-//! What built-in kinds fill in when a writer left it out.
+//! Static defaults of built-in kinds.
 //!
-//! Functions from an object that conforms to its type to the same object with defaults; one file
-//! per family of kinds. Values that depend on who writes or on other objects are filled in by
-//! strategies.
+//! Each function takes an object that conforms to its type and sets the defaults; one file per family of kinds.
+//! Strategies set values that depend on the user or on other objects.
 
 mod apps;
 mod batch;
@@ -26,18 +25,18 @@ pub(crate) use storage::*;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Map, Value};
 
-/// The defaults of kinds that have none.
+/// Sets no defaults.
 pub(crate) fn none(_object: &mut Value) {}
 
-/// The members of an object and of its `spec`.
+/// Returns the `spec` of an object.
 fn spec(object: &mut Value) -> &mut Map {
     object.make_object().object_mut("spec")
 }
 
-/// Amounts of resources are counted in thousandths; finer ones are rounded up.
+/// Rounds resource amounts up to thousandths.
 fn round_resources(list: Option<&mut Map>) {
     for (_, amount) in list.into_iter().flat_map(Map::iter_mut) {
-        // Only amounts in millionths or finer can be rounded; most texts end in none of these.
+        // Only amounts below thousandths need rounding; most texts have no such suffix.
         let Some(quantity) = amount
             .as_str()
             .filter(|text| text.ends_with(['n', 'u']))

@@ -1,8 +1,7 @@
-//! What built-in definitions and their fields are for, in the words of the published schemas.
+//! Descriptions of built-in definitions and their fields, from the published schemas.
 //!
-//! A schema is made when somebody asks for it and forgotten again: descriptions are text in the
-//! program, and only a list of names stays in memory once one was asked for. Joining them with the
-//! facts, and keeping the documents made of both, is left to the server.
+//! A schema is built on request and not cached: descriptions are static text, and only the list of names stays in
+//! memory. The server joins them with the facts and caches the resulting documents.
 
 mod types;
 
@@ -13,7 +12,7 @@ use schemars::{Schema, SchemaGenerator};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use types::TYPES;
 
-/// The schema of a definition such as `io.k8s.api.core.v1.ConfigMap`, with descriptions.
+/// Returns the schema of a definition such as `io.k8s.api.core.v1.ConfigMap`, with descriptions.
 ///
 /// Other definitions are referred to by name, not included.
 pub fn definition(name: &str) -> Option<Value> {
@@ -22,10 +21,10 @@ pub fn definition(name: &str) -> Option<Value> {
     to_value(&(wanted.schema)(&mut generator)).ok()
 }
 
-/// Makes schemas one by one.
+/// Generates schemas one by one.
 ///
-/// What a generator has already is only referred to. So it gets all names from the start: asking
-/// for one definition would otherwise make all that it leads to, and keep them.
+/// The generator only refers to definitions it already has. It gets all names up front; otherwise one request would
+/// generate, and keep, everything the definition refers to.
 static GENERATOR: LazyLock<Mutex<SchemaGenerator>> = LazyLock::new(|| {
     let mut generator = SchemaSettings::openapi3().into_generator();
     let names = TYPES.iter().map(|known| known.name.to_owned());
@@ -35,10 +34,9 @@ static GENERATOR: LazyLock<Mutex<SchemaGenerator>> = LazyLock::new(|| {
     Mutex::new(generator)
 });
 
-/// A type that can say what it looks like.
+/// A type with a schema.
 struct Described {
-    /// Its definition name. Types know theirs too, but asking all of them would touch, and so load,
-    /// the whole part of the program that is about descriptions.
+    /// The definition name. It is listed here because asking each type for its name would page in all description code.
     name: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }

@@ -1,7 +1,7 @@
 //! The table of facts about built-in messages: which fields they have, in JSON and in protobuf.
 //!
-//! The table is text (`facts/facts.txt`, written by `cargo run -p xtask -- facts`) that stays in the
-//! program's read-only data; a message is read from its line when somebody first looks at it.
+//! The table is text (`facts/facts.txt`, written by `cargo run -p xtask -- facts`) in the program's read-only data. A
+//! message is parsed from its line on first use.
 //!
 //! After a comment come lines `@group/version package`, then one line for each message:
 //! its full name, `*` if it is a kind, `!` if server-side apply takes it as one value, and its fields:
@@ -29,7 +29,7 @@ const TABLE: &str = include_str!("facts/facts.txt");
 const META: &str = "k8s.io.apimachinery.pkg.apis.meta.v1";
 const CORE: &str = "k8s.io.api.core.v1";
 
-/// Kinds of `meta.k8s.io/v1` that every group and version accepts as its own.
+/// Kinds of `meta.k8s.io/v1` that every group and version accepts.
 const EVERYWHERE: [&str; 7] = [
     "CreateOptions",
     "DeleteOptions",
@@ -40,7 +40,7 @@ const EVERYWHERE: [&str; 7] = [
     "WatchEvent",
 ];
 
-/// Kinds of `meta.k8s.io/v1` that the core group's `v1` speaks of as its own.
+/// Kinds of `meta.k8s.io/v1` that the core group's `v1` also accepts.
 const UNVERSIONED: [&str; 5] = [
     "APIGroup",
     "APIGroupList",
@@ -49,13 +49,13 @@ const UNVERSIONED: [&str; 5] = [
     "Status",
 ];
 
-/// The message of that full name, such as `k8s.io.api.core.v1.ConfigMap`.
+/// Returns the message of that full name, such as `k8s.io.api.core.v1.ConfigMap`.
 pub fn message(name: &str) -> Option<MessageRef> {
     let line = find_message(name)?;
     Some(intern(line))
 }
 
-/// The message of a kind, such as `("apps", "v1", "Deployment")`; lists and options included.
+/// Returns the message of a kind, such as `("apps", "v1", "Deployment")`; lists and options included.
 pub fn kind(group: &str, version: &str, kind: &str) -> Option<MessageRef> {
     let package = package(group, version);
     if let Some(package) = package
@@ -66,7 +66,7 @@ pub fn kind(group: &str, version: &str, kind: &str) -> Option<MessageRef> {
     }
     let shared = EVERYWHERE.contains(&kind)
         || (group.is_empty() && version == "v1" && UNVERSIONED.contains(&kind));
-    // PartialObjectMetadata and Table are also spoken in the old version of their group.
+    // PartialObjectMetadata and Table also exist in the old version of their group.
     let older = group == "meta.k8s.io" && version == "v1beta1";
     if shared || older {
         return message(&format!("{META}.{kind}"));
@@ -74,7 +74,7 @@ pub fn kind(group: &str, version: &str, kind: &str) -> Option<MessageRef> {
     None
 }
 
-/// The groups and versions the table knows, as `("apps", "v1")`, sorted.
+/// Returns the groups and versions in the table, as `("apps", "v1")`, sorted.
 pub fn group_versions() -> impl Iterator<Item = (&'static str, &'static str)> {
     TABLE.lines().filter_map(|line| {
         let (group_version, _) = line.strip_prefix('@')?.split_once(' ')?;
@@ -82,7 +82,7 @@ pub fn group_versions() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The names of all kinds of a group and version, lists and options included, sorted.
+/// Returns the names of all kinds of a group and version, lists and options included, sorted.
 pub fn kinds(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
     let prefix = package(group, version).map(|package| format!("{package}."));
     TABLE
@@ -92,22 +92,22 @@ pub fn kinds(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
         .filter(|kind| !kind.contains('.'))
 }
 
-/// The package that declares the kinds of a group and version.
+/// Returns the package that declares the kinds of a group and version.
 fn package(group: &str, version: &str) -> Option<&'static str> {
     let head = format!("@{group}/{version}");
     let line = search(&head, |line| line.split(' ').next().unwrap_or(line))?;
     line.split_once(' ').map(|(_, package)| package)
 }
 
-/// The table's place for the message on a line; the same one every time.
+/// Returns the message on a line, always the same instance.
 fn intern(line: &'static str) -> MessageRef {
     static PLACES: OnceLock<Mutex<HashMap<usize, &'static LazyMessage>>> = OnceLock::new();
     let mut places = PLACES
         .get_or_init(Mutex::default)
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    // The address of a line in the table is its identity. A place lives as long as the
-    // program, because messages refer to each other in circles.
+    // The address of a line in the table is its identity. Messages are never freed, because they refer to each other in
+    // cycles.
     let place = places
         .entry(line.as_ptr() as usize)
         .or_insert_with(|| Box::leak(Box::new(LazyMessage::new(line, parse::message))));
@@ -118,7 +118,7 @@ fn find_message(name: &str) -> Option<&'static str> {
     search(name, name_of)
 }
 
-/// The first word of a message's line without its marks.
+/// Returns the first word of a message's line without its marks.
 fn name_of(line: &str) -> &str {
     head(line).trim_end_matches(['*', '!'])
 }

@@ -1,6 +1,6 @@
 //! The built-in kinds as data: names, scope, verbs, subresources, columns, rules.
 //!
-//! One file per API group. What is not data is in `defaults` and `strategies`.
+//! One file per API group. Code that is not data is in `defaults` and `strategies`.
 
 mod admissionregistration;
 mod apiextensions;
@@ -27,7 +27,7 @@ mod storage;
 
 use bareboat_api::Kind;
 
-/// Every built-in kind.
+/// Returns every built-in kind.
 pub fn all() -> Vec<Kind> {
     let groups: [fn() -> Vec<Kind>; 21] = [
         core::kinds,
@@ -55,8 +55,7 @@ pub fn all() -> Vec<Kind> {
     groups.into_iter().flat_map(|kinds| kinds()).collect()
 }
 
-/// Whether a kind belongs to a control plane that has no machines to run anything on: it is about who may do what, about
-/// other kinds, or about keeping order among objects of any kind.
+/// Returns whether a kind makes sense without nodes: kinds for access control, API extension and generic objects.
 pub fn is_bare(kind: &Kind) -> bool {
     match kind.group.as_str() {
         "" => matches!(
@@ -84,7 +83,7 @@ pub fn is_bare(kind: &Kind) -> bool {
     }
 }
 
-/// The built-in kind of that group and resource.
+/// Returns the built-in kind of that group and resource.
 pub fn find(group: &str, plural: &str) -> Option<Kind> {
     all()
         .into_iter()

@@ -1,6 +1,6 @@
 //! The built-in kinds: facts, defaults, strategies.
 //!
-//! Neither HTTP nor storage: everything here is a table or a function from values to values.
+//! This crate has tables and pure functions only; HTTP and storage are elsewhere.
 
 mod actions;
 pub mod admission;
@@ -17,11 +17,11 @@ pub mod shape;
 mod strategies;
 pub mod typed;
 
-/// The form in which an object of a built-in kind is posted to a subresource.
+/// Returns the type of an object of a built-in kind that is posted to a subresource.
 ///
 /// # Panics
 ///
-/// If there is no such kind.
-pub fn posted_form(group: &str, version: &str, kind: &str) -> bareboat_api::kind::Form {
-    actions::form(group, version, kind)
+/// If the kind does not exist.
+pub fn posted_type(group: &str, version: &str, kind: &str) -> bareboat_api::kind::PostedType {
+    actions::posted_type(group, version, kind)
 }

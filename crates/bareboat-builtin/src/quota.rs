@@ -1,6 +1,6 @@
-//! Quotas as they are meant: which objects they count, and what those take.
+//! ResourceQuota semantics: which objects a quota counts, and how much each uses.
 //!
-//! Pure: sums over many objects, and who is refused when, is the business of whoever keeps account.
+//! Pure functions. The quota controller sums up usage and rejects writes.
 
 mod claims;
 mod meter;
@@ -14,17 +14,17 @@ pub use scope::Term;
 use crate::reach::Reach;
 use bareboat_api::Value;
 
-/// What one ResourceQuota asks for.
+/// A parsed ResourceQuota.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quota {
-    /// How much there may be, by resource.
+    /// The limits by resource.
     pub hard: Amounts,
-    /// Which objects count: those all terms are true of.
+    /// An object counts if all terms match it.
     pub scope: Vec<Term>,
 }
 
 impl Quota {
-    /// Reads a ResourceQuota.
+    /// Parses a ResourceQuota.
     pub fn read(quota: &Value) -> Quota {
         Quota {
             hard: Amounts::read(quota.members(&["spec", "hard"])),
@@ -32,17 +32,17 @@ impl Quota {
         }
     }
 
-    /// Whether this quota counts anything objects of a kind take.
+    /// Returns whether this quota limits any resource that objects of a kind use.
     pub fn concerns(&self, meter: &Meter) -> bool {
         self.hard.iter().any(|(name, _)| meter.covers(name))
     }
 
-    /// Whether this quota counts an object.
+    /// Returns whether this quota counts an object.
     pub fn counts(&self, meter: &Meter, object: &Value) -> bool {
         self.concerns(meter) && self.scope.iter().all(|term| meter.is_within(term, object))
     }
 
-    /// What an object takes of this quota; nothing if it is not counted.
+    /// Returns how much of this quota an object uses; empty if it is not counted.
     pub fn usage(&self, meter: &Meter, object: &Value) -> Amounts {
         if !self.counts(meter, object) {
             return Amounts::default();
@@ -52,7 +52,7 @@ impl Quota {
         usage
     }
 
-    /// What so many objects take, of a kind that [only counts](Meter::only_counts).
+    /// Returns the usage of several objects of a kind that [only counts](Meter::only_counts).
     pub fn usage_of_many(&self, meter: &Meter, number: usize) -> Amounts {
         let mut usage = self.usage(meter, &Value::Null);
         let names: Vec<String> = usage.iter().map(|(name, _)| name.to_owned()).collect();
@@ -62,7 +62,7 @@ impl Quota {
         usage
     }
 
-    /// What a kind cannot be counted without, if an object lacks it.
+    /// Returns which required resources an object does not specify, if any.
     pub fn missing(&self, meter: &Meter, object: &Value) -> Option<String> {
         let required = self.hard.iter().map(|(name, _)| name);
         meter.missing(required.filter(|name| meter.covers(name)), object)

@@ -1,20 +1,20 @@
-//! Short ways to reach into values: what tables read, defaults fill and strategies compare.
+//! Shorthands for reading and filling values in columns, defaults and strategies.
 
 use bareboat_api::{Map, Value};
 
-/// Reading along a path of members.
+/// Reads values at a path of members.
 pub(crate) trait Reach {
-    /// The text there, or nothing.
+    /// Returns the text at a path, empty if missing.
     fn text(&self, path: &[&str]) -> &str;
-    /// The integer there, if there is one.
+    /// Returns the integer at a path, if any.
     fn int(&self, path: &[&str]) -> Option<i64>;
-    /// The list there, or an empty one.
+    /// Returns the list at a path, empty if missing.
     fn list(&self, path: &[&str]) -> &[Value];
-    /// The map there, if there is one.
+    /// Returns the map at a path, if any.
     fn members(&self, path: &[&str]) -> Option<&Map>;
-    /// Whether `true` stands there.
+    /// Returns whether the value at a path is `true`.
     fn flag(&self, path: &[&str]) -> bool;
-    /// Whether anything but `null` stands there.
+    /// Returns whether a path has a value other than `null`.
     fn has(&self, path: &[&str]) -> bool;
 }
 
@@ -39,13 +39,13 @@ impl Reach for Value {
     }
 }
 
-/// Filling in members that are missing.
+/// Sets missing members.
 pub(crate) trait Fill {
-    /// Sets a member unless it is there.
+    /// Sets a member unless it exists.
     fn fill(&mut self, key: &str, value: impl Into<Value>);
-    /// The object under a key, if there is one.
+    /// Returns the object under a key, if any.
     fn sub(&mut self, key: &str) -> Option<&mut Map>;
-    /// The objects of a list under a key.
+    /// Returns the objects of a list under a key.
     fn each(&mut self, key: &str) -> impl Iterator<Item = &mut Map>;
 }
 
@@ -68,7 +68,7 @@ impl Fill for Map {
     }
 }
 
-/// Takes over a member from another map, or drops it when that has none.
+/// Copies a member from another map, or removes it if the other map lacks it.
 pub(crate) fn copy_member(to: &mut Map, from: &Map, key: &str) {
     match from.get(key) {
         Some(value) => {

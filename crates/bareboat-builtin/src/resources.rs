@@ -1,6 +1,6 @@
-//! Amounts of resources by name, and what a pod asks for altogether.
+//! Resource amounts by name, and the total requests and limits of a pod.
 //!
-//! Who may have how much is decided in `quota` and in `admission`.
+//! `quota` and `admission` decide about limits.
 
 use crate::reach::Reach;
 use bareboat_api::quantity::{Format, Quantity};
@@ -8,12 +8,12 @@ use bareboat_api::{Map, Str, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-/// Amounts by the name of the resource.
+/// Amounts by resource name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts(BTreeMap<Str, Quantity>);
 
 impl Amounts {
-    /// Reads what an object says; what is no quantity is left out.
+    /// Parses amounts; values that are not quantities are left out.
     pub fn read(map: Option<&Map>) -> Amounts {
         let members = map.into_iter().flat_map(|map| map.iter());
         let read = |value: &Value| match value {
@@ -28,7 +28,7 @@ impl Amounts {
         )
     }
 
-    /// The amount of a resource.
+    /// Returns the amount of a resource.
     pub fn get(&self, name: &str) -> Option<Quantity> {
         self.0.get(name).copied()
     }
@@ -38,22 +38,22 @@ impl Amounts {
         self.0.insert(name.into(), amount);
     }
 
-    /// Names and amounts, by name.
+    /// Iterates over names and amounts, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// Whether no resource is named.
+    /// Returns whether there are no amounts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keeps what is wanted.
+    /// Keeps the amounts for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, Quantity) -> bool) {
         self.0.retain(|name, amount| keep(name, *amount));
     }
 
-    /// Adds to the amount of a resource. Sums nobody could count any more stay as they are.
+    /// Adds to the amount of a resource. A sum that overflows is not added.
     pub fn add(&mut self, name: &str, amount: Quantity) {
         match self.0.get_mut(name) {
             Some(known) => *known = known.checked_add(amount).unwrap_or(*known),
@@ -63,27 +63,27 @@ impl Amounts {
         }
     }
 
-    /// Adds all amounts of another.
+    /// Adds all other amounts.
     pub fn add_all(&mut self, other: &Amounts) {
         for (name, amount) in other.iter() {
             self.add(name, amount);
         }
     }
 
-    /// The amounts of those resources that another names, too.
+    /// Returns the amounts whose resources the other amounts also name.
     fn of_same_names(&self, other: &Amounts) -> Amounts {
         let known = |name: &Str| Some((name.clone(), *self.0.get(name)?));
         Amounts(other.0.keys().filter_map(known).collect())
     }
 
-    /// Takes away all amounts of another.
+    /// Subtracts all other amounts.
     pub fn subtract_all(&mut self, other: &Amounts) {
         for (name, amount) in other.iter() {
             self.add(name, amount.negated());
         }
     }
 
-    /// Takes over what is more in another.
+    /// Raises each amount to the other one if that is larger.
     pub fn raise_to(&mut self, other: &Amounts) {
         for (name, amount) in other.iter() {
             if self.get(name).is_none_or(|known| amount > known) {
@@ -92,7 +92,7 @@ impl Amounts {
         }
     }
 
-    /// As objects say it.
+    /// Returns the amounts as JSON.
     pub fn to_value(&self) -> Value {
         let members = self.0.iter();
         let members = members.map(|(name, amount)| (name.clone(), Value::from(amount.to_string())));
@@ -100,7 +100,7 @@ impl Amounts {
     }
 }
 
-/// `cpu=1,memory=2Gi`, as messages say it.
+/// Formats amounts as `cpu=1,memory=2Gi`.
 impl fmt::Display for Amounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, amount)) in self.0.iter().enumerate() {
@@ -111,12 +111,12 @@ impl fmt::Display for Amounts {
     }
 }
 
-/// What of a pod is looked at.
+/// Requests or limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// What it is promised.
+    /// The requests.
     Requests,
-    /// What it may take at most.
+    /// The limits.
     Limits,
 }
 
@@ -129,7 +129,7 @@ impl Side {
     }
 }
 
-/// What a pod takes as it runs: its specification, what it was resized to, and what running it costs.
+/// Returns the total of a running pod: its specification, its resized containers and its overhead.
 // Upstream: component-helpers/resource/helpers.go, PodRequests and PodLimits.
 pub(crate) fn taken(pod: &Value, side: Side) -> Amounts {
     let resized = Resized::of(pod);
@@ -147,7 +147,7 @@ pub(crate) fn taken(pod: &Value, side: Side) -> Amounts {
     sum
 }
 
-/// What the specification of a pod asks for, and nothing else.
+/// Returns the total of a pod's specification only.
 // Upstream: plugin/pkg/admission/limitranger, podRequests and podLimits.
 pub(crate) fn specified(pod: &Value, side: Side) -> Amounts {
     let mut sum = of_containers(pod, side, |container| of_container(container, side));
@@ -155,12 +155,12 @@ pub(crate) fn specified(pod: &Value, side: Side) -> Amounts {
     sum
 }
 
-/// What one container asks for.
+/// Returns the amounts of one container.
 pub(crate) fn of_container(container: &Value, side: Side) -> Amounts {
     Amounts::read(container.members(&["resources", side.member()]))
 }
 
-/// Whether a pod asks for something as a whole.
+/// Returns whether a pod has pod-level resources.
 pub(crate) fn asks_as_a_whole(pod: &Value) -> bool {
     [Side::Requests, Side::Limits].into_iter().any(|side| {
         let amounts = Amounts::read(pod.members(&["spec", "resources", side.member()]));
@@ -179,7 +179,7 @@ fn override_by_pod(pod: &Value, side: Side, sum: &mut Amounts, counts: impl Fn(&
     }
 }
 
-/// Containers run together; init containers before them, one by one, beside those that keep running.
+/// Containers run at the same time. Init containers run before them, one by one, next to sidecars.
 fn of_containers(pod: &Value, side: Side, of: impl Fn(&Value) -> Amounts) -> Amounts {
     let mut sum = Amounts::default();
     for container in pod.list(&["spec", "containers"]) {
@@ -195,7 +195,7 @@ fn of_containers(pod: &Value, side: Side, of: impl Fn(&Value) -> Amounts) -> Amo
         } else {
             let mut own = of_container(container, side);
             own.add_all(&running.of_same_names(&own));
-            // What else runs was counted when it began.
+            // Sidecars were counted when they started.
             peak.raise_to(&own);
         }
     }
@@ -207,9 +207,9 @@ fn keeps_running(container: &Value) -> bool {
     container.text(&["restartPolicy"]) == "Always"
 }
 
-/// What the status of a pod says its containers were resized to.
+/// Resources in the status of a pod's containers, which differ from the spec during a resize.
 struct Resized<'a> {
-    /// The statuses of containers, by name, and of those that keep running beside them.
+    /// The statuses of containers and of init containers, by name.
     statuses: [HashMap<&'a str, &'a Value>; 2],
     infeasible: bool,
 }
@@ -217,7 +217,7 @@ struct Resized<'a> {
 impl<'a> Resized<'a> {
     fn of(pod: &'a Value) -> Resized<'a> {
         let statuses = ["containerStatuses", "initContainerStatuses"].map(|list| {
-            // Of two with one name the first counts.
+            // Of two statuses with the same name the first counts.
             let statuses = pod.list(&["status", list]).iter().rev();
             statuses
                 .map(|status| (status.text(&["name"]), status))
@@ -233,7 +233,7 @@ impl<'a> Resized<'a> {
         }
     }
 
-    /// What a container takes, given what it was resized to.
+    /// Returns the amounts of a container during a resize.
     fn effective(&self, container: &Value, side: Side) -> Amounts {
         let wanted = of_container(container, side);
         let statuses = &self.statuses[usize::from(keeps_running(container))];
@@ -258,7 +258,7 @@ mod tests {
     use bareboat_api::value;
 
     #[test]
-    fn a_pod_takes_the_most_it_needs_at_any_time() {
+    fn a_pod_uses_its_peak_amounts() {
         let pod = value!({"spec": {
             "containers": [
                 {"name": "a", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}},
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_that_keep_running_count_beside_all_that_come_after_them() {
+    fn sidecars_count_next_to_all_later_containers() {
         let asks = |name: &str, policy: &str, requests: Value| value!({"name": name, "restartPolicy": policy, "resources": {"requests": requests}});
         let pod = value!({"spec": {
             "containers": [(asks("a", "", value!({"cpu": "1"})))],
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_asks_for_as_a_whole_counts_instead_of_its_containers() {
+    fn pod_level_resources_replace_those_of_the_containers() {
         let pod = value!({"spec": {
             "containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
             "resources": {"requests": {"cpu": "3"}},
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_shrinks_counts_until_it_has_shrunk() {
+    fn a_container_that_shrinks_counts_in_full_until_it_has_shrunk() {
         let pod = value!({
             "spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]},
             "status": {"containerStatuses": [

@@ -1,11 +1,13 @@
-//! What services must not share: cluster IPs and node ports, and who has which.
+//! Allocation of cluster IPs and node ports, which services must not share.
 //!
-//! Services themselves are the record: [`Claims`] is an index of them, kept up to date inside every commit, with what writes under
-//! way hold beside it. An IPAddress tells of each address a service has: it is stored and goes in the same commit as the service
-//! (`told`). A controller puts right what others do to it. As long as one tells of somebody else, no service gets the address.
+//! Stored services are the record. [`Claims`] is an index of them, updated inside every commit, plus the reservations
+//! of writes in progress. An IPAddress object exists for each address of a service; it is stored and deleted in the
+//! same commit as the service (`told`). A controller repairs IPAddress objects that clients change. While an IPAddress
+//! names another owner, no service gets its address.
 
 mod allocate;
 mod claims;
+mod endpoints;
 mod families;
 mod ranges;
 mod strategy;
@@ -14,6 +16,7 @@ mod tests;
 mod told;
 
 pub use claims::Claims;
+pub use endpoints::ServiceEndpoints;
 pub(crate) use families::check as check_addresses;
 pub use ranges::{RangeError, ServiceRanges};
 pub use strategy::allocating;

@@ -3,9 +3,9 @@
 use crate::typed::{Empties, conform};
 use bareboat_api::Value;
 use bareboat_api::facts::MessageRef;
-use bareboat_api::kind::{Definition, Findings, Shape, Typing, Validated};
+use bareboat_api::kind::{Findings, PublishedSchema, Shape, Typing, Validated};
 
-/// Fills in the defaults of an object that conforms to its type.
+/// A function that sets the defaults of an object that conforms to its type.
 pub type Defaults = fn(&mut Value);
 
 /// The form of a built-in kind's objects in one version.
@@ -17,7 +17,7 @@ pub struct BuiltinShape {
 }
 
 impl BuiltinShape {
-    /// A form with a message and defaults.
+    /// Creates a shape from a message and defaults.
     pub fn new(message: MessageRef, defaults: Defaults, empties: Empties) -> BuiltinShape {
         BuiltinShape {
             message,
@@ -37,12 +37,12 @@ impl Shape for BuiltinShape {
         Ok(())
     }
 
-    /// Conversion between built-in versions leaves defaults to be filled in.
+    /// Conversion between built-in versions leaves defaults to be set again.
     fn trim(&self, object: &mut Value) {
         let _ = self.reshape(object);
     }
 
-    /// Built-in kinds have no schema beside their type; their strategies validate.
+    /// Built-in kinds have no schema beside their type; strategies validate them.
     fn validate(&self, _new: &Value, _old: Option<&Value>) -> Validated {
         Validated::default()
     }
@@ -61,12 +61,12 @@ impl Shape for BuiltinShape {
         Some(self.message)
     }
 
-    fn definition(&self) -> Definition {
-        Definition::Message(self.message)
+    fn published_schema(&self) -> PublishedSchema {
+        PublishedSchema::Message(self.message)
     }
 
     fn definition_name(&self) -> bareboat_api::Str {
-        // OpenAPI spells the domain of Go packages backwards: io.k8s.api.core.v1.Pod.
+        // OpenAPI reverses the domain of Go packages: io.k8s.api.core.v1.Pod.
         let name = self.message.name.as_str();
         match name.strip_prefix("k8s.io.") {
             Some(rest) => bareboat_api::Str::new(format!("io.k8s.{}", rest.replace('_', "-"))),

@@ -1,7 +1,7 @@
-//! What built-in kinds do beyond their data: prepare and validate objects on the way in.
+//! Strategies of built-in kinds: prepare and validate objects.
 //!
-//! One file per family of kinds. Most kinds need a few functions only and say so with `Rules`;
-//! error texts are upstream's, because tests of operators match on them.
+//! One file per family of kinds. Most kinds need a few functions only, combined by `Rules`. Error texts are upstream's,
+//! because tests of operators match on them.
 
 mod affinity;
 mod amounts;

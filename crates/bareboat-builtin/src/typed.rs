@@ -1,9 +1,8 @@
-//! Brings a decoded JSON body into the form its built-in type gives it, in place.
+//! Normalizes a decoded JSON body to its built-in type, in place.
 //!
-//! What a round trip through a Go struct would do: members the type does not declare are reported
-//! and dropped, `null` and empty members vanish unless the type prints them, missing members that
-//! are always printed appear, and quantities, times and durations get their canonical text.
-//! Defaults and validation are not its business.
+//! It has the effect of a round trip through a Go struct. Undeclared members are reported and dropped. `null` and empty
+//! members are removed unless the type prints them. Missing members that are always printed are added. Quantities,
+//! times and durations get their canonical text. Defaults and validation are elsewhere.
 
 mod scalar;
 mod zero;
@@ -12,14 +11,14 @@ use bareboat_api::facts::{Cardinality, Field, Message, MessageRef, SchemaUnion, 
 use bareboat_api::{Map, Value};
 use std::fmt;
 
-/// Why a body does not fit its type: which field, and what was expected there.
+/// A type mismatch: the field, and the expected type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     /// The field, such as `spec.containers[0].image`; empty for the object itself.
     pub path: String,
-    /// What was expected, such as `a string`.
+    /// The expected type, such as `a string`.
     pub expected: &'static str,
-    /// What was found instead.
+    /// The value found.
     pub found: String,
 }
 
@@ -34,17 +33,16 @@ impl fmt::Display for TypeError {
 
 impl std::error::Error for TypeError {}
 
-/// What to do with empty lists and maps that the type prints.
+/// How to treat empty lists and maps that the type prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empties {
-    /// They become `null`, as for kinds that upstream stores as protobuf.
+    /// Changes them to `null`, as for kinds that upstream stores as protobuf.
     Null,
-    /// They stay, as for kinds that upstream stores as JSON (CRDs, APIServices).
+    /// Keeps them, as for kinds that upstream stores as JSON (CRDs, APIServices).
     Keep,
 }
 
-/// Brings `object` into the form of `message`; texts such as `unknown field "spec.foo"` go to
-/// `findings`.
+/// Normalizes `object` to the type `message`; texts such as `unknown field "spec.foo"` are added to `findings`.
 pub fn conform(
     message: &Message,
     object: &mut Value,
@@ -56,57 +54,57 @@ pub fn conform(
         findings,
         room: MAX_FINDINGS,
     };
-    walk.message(message, object, &Place::Root)
+    walk.message(message, object, &MemberPath::Root)
 }
 
-/// Where in the object the walk is; printed only when there is something to say.
-enum Place<'a> {
+/// The current path in the object; formatted only for a finding.
+enum MemberPath<'a> {
     Root,
-    Member(&'a Place<'a>, &'a str),
-    Element(&'a Place<'a>, usize),
+    Member(&'a MemberPath<'a>, &'a str),
+    Element(&'a MemberPath<'a>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for MemberPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Root => Ok(()),
-            Place::Member(Place::Root, name) => f.write_str(name),
-            Place::Member(parent, name) => write!(f, "{parent}.{name}"),
-            Place::Element(parent, index) => write!(f, "{parent}[{index}]"),
+            MemberPath::Root => Ok(()),
+            MemberPath::Member(MemberPath::Root, name) => f.write_str(name),
+            MemberPath::Member(parent, name) => write!(f, "{parent}.{name}"),
+            MemberPath::Element(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
 }
 
-/// How many bytes of findings one body may cause; the rest would not help anybody.
+/// Maximum size of all findings of one body, in bytes.
 const MAX_FINDINGS: usize = 64 * 1024;
 
 struct Walk<'a> {
     empties: Empties,
     findings: &'a mut Vec<String>,
-    /// How many bytes of findings may still come.
+    /// Remaining size for findings, in bytes.
     room: usize,
 }
 
 impl Walk<'_> {
-    /// A struct: checks its members and completes those that are always printed.
+    /// Normalizes the members of a struct and adds those that are always printed.
     fn message(
         &mut self,
         message: &Message,
         value: &mut Value,
-        place: &Place<'_>,
+        path: &MemberPath<'_>,
     ) -> Result<(), TypeError> {
         if value.is_null() {
             *value = Value::object();
         }
         let Value::Object(map) = value else {
-            return Err(mismatch(place, "an object", value));
+            return Err(mismatch(path, "an object", value));
         };
         let mut failed = None;
         map.retain(|name, value| {
             if failed.is_some() {
                 return true;
             }
-            let here = Place::Member(place, name);
+            let here = MemberPath::Member(path, name);
             let Some(field) = message.field(name).filter(|_| !name.is_empty()) else {
                 self.unknown(&here);
                 return false;
@@ -128,21 +126,21 @@ impl Walk<'_> {
         }
     }
 
-    fn unknown(&mut self, place: &Place<'_>) {
+    fn unknown(&mut self, path: &MemberPath<'_>) {
         if self.room == 0 {
             return;
         }
-        let text = format!("unknown field \"{place}\"");
+        let text = format!("unknown field \"{path}\"");
         self.room = self.room.saturating_sub(text.len());
         self.findings.push(text);
     }
 
-    /// One member; says whether it stays.
+    /// Normalizes one member; returns whether to keep it.
     fn field(
         &mut self,
         field: &Field,
         value: &mut Value,
-        place: &Place<'_>,
+        path: &MemberPath<'_>,
     ) -> Result<bool, TypeError> {
         match field.cardinality {
             Cardinality::One if value.is_null() => {
@@ -150,15 +148,15 @@ impl Walk<'_> {
                 Ok(!field.omit_empty)
             }
             Cardinality::One => {
-                self.one(field.ty, value, place)?;
+                self.one(field.ty, value, path)?;
                 Ok(!field.omit_empty || field.optional || !zero::is_empty(value))
             }
             Cardinality::List => {
-                self.list(field.ty, value, place)?;
+                self.list(field.ty, value, path)?;
                 Ok(self.keep_collection(field, value))
             }
             Cardinality::Map => {
-                self.map(field.ty, value, place)?;
+                self.map(field.ty, value, path)?;
                 Ok(self.keep_collection(field, value))
             }
         }
@@ -172,52 +170,62 @@ impl Walk<'_> {
         !empty || !field.omit_empty
     }
 
-    fn list(&mut self, ty: Type, value: &mut Value, place: &Place<'_>) -> Result<(), TypeError> {
+    fn list(
+        &mut self,
+        ty: Type,
+        value: &mut Value,
+        path: &MemberPath<'_>,
+    ) -> Result<(), TypeError> {
         if value.is_null() {
             return Ok(());
         }
         let Value::Array(items) = value else {
-            return Err(mismatch(place, "a list", value));
+            return Err(mismatch(path, "a list", value));
         };
         for (index, item) in items.iter_mut().enumerate() {
-            self.element(ty, item, &Place::Element(place, index))?;
+            self.element(ty, item, &MemberPath::Element(path, index))?;
         }
         Ok(())
     }
 
-    fn map(&mut self, ty: Type, value: &mut Value, place: &Place<'_>) -> Result<(), TypeError> {
+    fn map(&mut self, ty: Type, value: &mut Value, path: &MemberPath<'_>) -> Result<(), TypeError> {
         if value.is_null() {
             return Ok(());
         }
         let Value::Object(members) = value else {
-            return Err(mismatch(place, "an object", value));
+            return Err(mismatch(path, "an object", value));
         };
         for (name, member) in members.iter_mut() {
-            self.element(ty, member, &Place::Member(place, name))?;
+            self.element(ty, member, &MemberPath::Member(path, name))?;
         }
         Ok(())
     }
 
-    /// An element of a list or map, where `null` is the zero value.
-    fn element(&mut self, ty: Type, value: &mut Value, place: &Place<'_>) -> Result<(), TypeError> {
+    /// Normalizes an element of a list or map, where `null` is the zero value.
+    fn element(
+        &mut self,
+        ty: Type,
+        value: &mut Value,
+        path: &MemberPath<'_>,
+    ) -> Result<(), TypeError> {
         if value.is_null() {
             *value = zero::element(ty);
             return Ok(());
         }
-        self.one(ty, value, place)
+        self.one(ty, value, path)
     }
 
-    fn one(&mut self, ty: Type, value: &mut Value, place: &Place<'_>) -> Result<(), TypeError> {
+    fn one(&mut self, ty: Type, value: &mut Value, path: &MemberPath<'_>) -> Result<(), TypeError> {
         match ty {
-            Type::Message(message) => self.message(message.get(), value, place),
-            Type::SchemaUnion(union, schema) => self.union(union, schema, value, place),
-            Type::Strings => self.list(Type::String, value, place),
+            Type::Message(message) => self.message(message.get(), value, path),
+            Type::SchemaUnion(union, schema) => self.union(union, schema, value, path),
+            Type::Strings => self.list(Type::String, value, path),
             Type::Json | Type::RawExtension => Ok(()),
             Type::FieldsV1 => match value {
                 Value::Object(_) => Ok(()),
-                other => Err(mismatch(place, "an object", other)),
+                other => Err(mismatch(path, "an object", other)),
             },
-            _ => scalar::conform(ty, value).map_err(|expected| mismatch(place, expected, value)),
+            _ => scalar::conform(ty, value).map_err(|expected| mismatch(path, expected, value)),
         }
     }
 
@@ -226,26 +234,26 @@ impl Walk<'_> {
         union: SchemaUnion,
         schema: MessageRef,
         value: &mut Value,
-        place: &Place<'_>,
+        path: &MemberPath<'_>,
     ) -> Result<(), TypeError> {
-        // Upstream reads what is below by itself and not strictly: unknown members go without a word.
+        // Upstream decodes schemas separately and not strictly: unknown members are dropped silently.
         let room = std::mem::take(&mut self.room);
         let read = match (union, &mut *value) {
-            (_, Value::Object(_)) => self.message(schema.get(), value, place),
+            (_, Value::Object(_)) => self.message(schema.get(), value, path),
             (SchemaUnion::OrArray, Value::Array(_)) => {
-                self.list(Type::Message(schema), value, place)
+                self.list(Type::Message(schema), value, path)
             }
-            (SchemaUnion::OrStringArray, Value::Array(_)) => self.list(Type::String, value, place),
+            (SchemaUnion::OrStringArray, Value::Array(_)) => self.list(Type::String, value, path),
             (SchemaUnion::OrBool, Value::Bool(_)) => Ok(()),
-            (SchemaUnion::OrBool, other) => Err(mismatch(place, "a schema or a boolean", other)),
-            (_, other) => Err(mismatch(place, "a schema or a list", other)),
+            (SchemaUnion::OrBool, other) => Err(mismatch(path, "a schema or a boolean", other)),
+            (_, other) => Err(mismatch(path, "a schema or a list", other)),
         };
         self.room = room;
         read
     }
 }
 
-fn mismatch(place: &Place<'_>, expected: &'static str, found: &Value) -> TypeError {
+fn mismatch(path: &MemberPath<'_>, expected: &'static str, found: &Value) -> TypeError {
     let found = match found {
         Value::String(text) if text.len() <= 64 => format!("the string {text:?}"),
         Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
@@ -257,13 +265,13 @@ fn mismatch(place: &Place<'_>, expected: &'static str, found: &Value) -> TypeErr
         Value::String(_) => "a long string".to_owned(),
     };
     TypeError {
-        path: place.to_string(),
+        path: path.to_string(),
         expected,
         found,
     }
 }
 
-/// A struct of that message in which nothing is set.
+/// Returns an empty struct of a message.
 pub fn empty(message: &Message) -> Map {
     let mut map = Map::new();
     zero::complete(message, &mut map);

@@ -1,36 +1,36 @@
-//! The environments of admission: which variables the expressions of policies and webhooks may use,
-//! and what each of them must give.
+//! CEL environments of admission: the variables that expressions of policies and webhooks may use,
+//! and the result type of each expression.
 //!
-//! The same expressions are compiled when a policy is written, to refuse what makes no sense, and
-//! when it is put to work. Values are bound by whoever runs them.
+//! The same expressions are compiled twice: when a policy is written, to reject invalid ones, and
+//! when it is used. The caller binds the values.
 //!
 //! Upstream: apiserver pkg/admission/plugin/cel/compile.go and composition.go.
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::decl::{DeclType, Field, ObjectType};
 use crate::env::{Composed, Env};
+use crate::issue::Issues;
 use crate::library::authorizer::{AUTHORIZER, RESOURCE_CHECK};
 use crate::program::Program;
 use crate::types::Type;
 
-/// What an expression of admission is for.
+/// The purpose of an admission expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Whether a policy or a webhook is asked at all.
+    /// Decides whether a policy or a webhook applies to a request.
     MatchCondition,
-    /// Whether a request passes.
+    /// Decides whether a request passes.
     Validation,
-    /// What is said to whom a validation refuses; it may not ask the authorizer.
+    /// The message of a failed validation; it may not use the authorizer.
     Message,
-    /// What is written into the audit log.
+    /// The value of an audit annotation.
     AuditAnnotation,
-    /// A value that others use as `variables.name`.
+    /// A value that other expressions use as `variables.name`.
     Variable,
-    /// What is applied to an object.
+    /// The configuration that is applied to an object.
     ApplyConfiguration,
-    /// A patch of an object.
+    /// A JSON patch of an object.
     JsonPatch,
 }
 
@@ -43,12 +43,13 @@ impl Purpose {
         matches!(self, Purpose::ApplyConfiguration | Purpose::JsonPatch)
     }
 
-    /// Match conditions stand before a policy, and before its variables.
+    /// Returns whether expressions may use `variables`. Match conditions run before the variables
+    /// of a policy.
     fn sees_variables(self) -> bool {
         self != Purpose::MatchCondition
     }
 
-    /// The types the result may have; none means any.
+    /// Returns the allowed types of the result; an empty list allows any type.
     fn results(self) -> Vec<Type> {
         match self {
             Purpose::MatchCondition | Purpose::Validation => vec![Type::Bool],
@@ -61,51 +62,80 @@ impl Purpose {
     }
 }
 
-/// Why an expression is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why an expression is rejected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The expression makes no sense, or gives something else than it must.
+    /// The expression does not compile, or has the wrong result type.
+    #[error("{0}")]
     Invalid(String),
-    /// The expression makes sense, but can only fail.
+    /// The expression compiles but always fails.
+    #[error("{0}")]
     Hopeless(String),
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Invalid(detail) | Refused::Hopeless(detail) => f.write_str(detail),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// What the expressions of one policy, or of one webhook, may use.
+/// The environment of the expressions of one policy or webhook.
 #[derive(Clone)]
 pub struct AdmissionEnv {
     params: bool,
-    /// The variables defined so far with their types, where a policy has variables.
+    /// The types of objects and params, where they are known.
+    types: Types,
+    /// The variables defined so far with their types, if the policy has variables.
     variables: Option<Arc<Composed>>,
 }
 
+bareboat_api::opaque_debug!(AdmissionEnv);
+
+/// Known types of variables; variables of unknown types are `dyn`.
+#[derive(Clone, Debug, Default)]
+struct Types {
+    object: Option<Arc<DeclType>>,
+    params: Option<Arc<DeclType>>,
+}
+
 impl AdmissionEnv {
-    /// For expressions that see `params` only if something has parameters.
+    /// Returns an environment; `params` adds the variable `params`.
     pub fn new(params: bool) -> AdmissionEnv {
         AdmissionEnv {
             params,
+            types: Types::default(),
             variables: None,
         }
     }
 
-    /// The same with `variables`, of which there are none yet.
+    /// Sets the types of `object` and `oldObject`, and of `params`, for [`AdmissionEnv::check`].
+    #[must_use]
+    pub fn with_types(
+        mut self,
+        object: Option<Arc<DeclType>>,
+        params: Option<Arc<DeclType>>,
+    ) -> AdmissionEnv {
+        self.types = Types { object, params };
+        self
+    }
+
+    /// Checks the types of a variable; expressions checked afterwards may use it. A variable with
+    /// errors is `dyn`.
+    pub fn define_checked(&mut self, name: &str, expression: &str) {
+        let checked = self.env(Purpose::Variable).compile(expression);
+        let ty = checked.map_or(Type::Dyn, |checked| plain(checked.result_type()));
+        let known = self.variables.get_or_insert_default();
+        Arc::make_mut(known).insert(name.into(), ty);
+    }
+
+    /// Checks the types of an expression, whatever its result.
+    pub fn check(&self, expression: &str) -> Result<(), Issues> {
+        self.env(Purpose::Validation).compile(expression).map(drop)
+    }
+
+    /// Adds `variables`, empty at first.
     pub fn composed(mut self) -> AdmissionEnv {
         self.variables = Some(Arc::default());
         self
     }
 
-    /// Compiles a variable; expressions that are compiled from now on may use it.
+    /// Compiles a variable; expressions compiled afterwards may use it.
     ///
-    /// One that does not compile is known, too, so that its mistake is told once.
+    /// A variable that does not compile is defined too, so that its error is reported once.
     pub fn define(&mut self, name: &str, expression: &str) -> Result<Program, Refused> {
         let compiled = self.checked(expression, Purpose::Variable);
         let ty = compiled.as_ref().map_or(Type::Dyn, |(_, ty)| plain(ty));
@@ -144,19 +174,23 @@ impl AdmissionEnv {
         Ok((program, given))
     }
 
-    /// The environment of an expression.
+    /// Returns the environment of an expression.
     ///
-    /// `variables` is an object with a field for each variable, and each of them is a variable of
-    /// its own by its dotted name, which is what programs ask for when they read one; `variables`
-    /// itself is asked for only by `has(variables.x)`.
+    /// `variables` is an object with one field per variable. Each field is also a variable by its
+    /// dotted name, which programs resolve when they read it; they resolve `variables` itself only
+    /// for `has(variables.x)`.
     fn env(&self, purpose: Purpose) -> Env {
         let mut env = if purpose.builds_objects() {
             MUTATING.clone()
         } else {
             PLAIN.clone()
         };
+        if let Some(object) = &self.types.object {
+            env = env.declare("object", object).declare("oldObject", object);
+        }
         if self.params {
-            env = env.variable("params", Type::Dyn);
+            let params = self.types.params.as_ref();
+            env = env.variable("params", params.map_or(Type::Dyn, |decl| decl.ty().clone()));
         }
         if purpose.sees_authorizer() {
             env = env
@@ -170,11 +204,24 @@ impl AdmissionEnv {
     }
 }
 
-/// The type a variable has for others: what is made inside an expression is `dyn` outside of it.
+/// The maximum depth of a variable's type for other expressions.
+const MAX_TYPE_DEPTH: usize = 16;
+
+/// Returns the type of a variable for other expressions: objects built inside an expression are
+/// `dyn` outside of it. So are types that nest deeply: variables may refer to each other in a long
+/// chain, and code that walks types recurses.
 fn plain(ty: &Type) -> Type {
+    plain_within(ty, MAX_TYPE_DEPTH)
+}
+
+fn plain_within(ty: &Type, depth: usize) -> Type {
     match ty {
-        Type::List(items) => Type::list(plain(items)),
-        Type::Map(entry) => Type::map(plain(&entry.0), plain(&entry.1)),
+        _ if depth == 0 => Type::Dyn,
+        Type::List(items) => Type::list(plain_within(items, depth - 1)),
+        Type::Map(entry) => Type::map(
+            plain_within(&entry.0, depth - 1),
+            plain_within(&entry.1, depth - 1),
+        ),
         Type::Null
         | Type::Bool
         | Type::Int
@@ -219,7 +266,7 @@ fn object(name: &str, fields: &[(&str, &Arc<DeclType>)]) -> Arc<DeclType> {
     DeclType::object(ObjectType::new(name, fields.collect()))
 }
 
-/// The type of `request`.
+/// Returns the type of `request`.
 fn request() -> Arc<DeclType> {
     let text = DeclType::string();
     let texts = DeclType::list(text.clone(), 0);
@@ -259,7 +306,7 @@ fn request() -> Arc<DeclType> {
     )
 }
 
-/// The type of `namespaceObject`.
+/// Returns the type of `namespaceObject`.
 fn namespace() -> Arc<DeclType> {
     let text = DeclType::string();
     let texts = DeclType::list(text.clone(), 0);

@@ -1,16 +1,17 @@
-//! What evaluations may cost and have cost.
+//! Limits and counts the cost of evaluations.
 
 use crate::error::EvalError;
 use crate::library::go_regex::{Steps, TooManySteps};
 use crate::value::Val;
 
-/// The cost that evaluations may still run up, and what they have.
+/// The cost that evaluations have used, and may still use.
 ///
-/// Each evaluation is limited by itself as well: by default to what Kubernetes allows per call.
+/// Each evaluation also has its own limit: by default Kubernetes' limit per call.
 ///
-/// The cost is the one of Kubernetes, which does not see everything: text that is replaced by longer text,
-/// or lists that hold one another many times. Two further limits therefore hold: on the memory that an
-/// evaluation takes for what it makes, and on its work. An evaluation that passes one of them fails.
+/// The cost model is that of Kubernetes, which misses some work: text that is replaced by longer
+/// text, or lists that contain each other many times. Two more limits therefore apply: on the
+/// memory that an evaluation allocates for its values, and on its work. An evaluation that exceeds
+/// one of them fails.
 #[derive(Clone, Debug)]
 pub struct Budget {
     per_call: u64,
@@ -18,33 +19,33 @@ pub struct Budget {
     pub(crate) spent: u64,
     pub(crate) limit: u64,
     last: u64,
-    /// The bytes this evaluation may still take, and all evaluations together.
+    /// The bytes that this evaluation, and all evaluations together, may still allocate.
     memory: u64,
     total_memory: u64,
     work: u64,
     total_work: u64,
 }
 
-/// What one evaluation may cost in Kubernetes.
+/// Kubernetes' cost limit of one evaluation.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
 
-/// The bytes that one evaluation may take for strings, lists and maps it makes.
+/// The bytes that one evaluation may allocate for strings, lists and maps.
 const MEMORY: u64 = 16 << 20;
-/// The bytes that all evaluations of a budget may take, one after the other.
+/// The bytes that all evaluations of a budget may allocate in total.
 const TOTAL_MEMORY: u64 = 256 << 20;
-/// The work that all evaluations of a budget may do beyond what their cost tells. A unit is a value that
-/// is looked at, a step of a regular expression, or some bytes that are read.
+/// The work that all evaluations of a budget may do in addition to their cost. One unit is a value
+/// visited, a step of a regular expression, or [`BYTES_READ`] bytes read.
 const TOTAL_WORK: u64 = 1 << 26;
-/// How many bytes are read for one unit of work.
+/// The bytes read per unit of work.
 const BYTES_READ: usize = 64;
 
 impl Budget {
-    /// A budget for several evaluations, each of which may cost [`PER_CALL_LIMIT`] at most.
+    /// Returns a budget for several evaluations, each limited to [`PER_CALL_LIMIT`].
     pub fn new(total: u64) -> Budget {
         Budget::with_per_call(total, PER_CALL_LIMIT)
     }
 
-    /// A budget with its own limit per evaluation.
+    /// Returns a budget with its own limit per evaluation.
     pub fn with_per_call(total: u64, per_call: u64) -> Budget {
         Budget {
             per_call,
@@ -59,7 +60,7 @@ impl Budget {
         }
     }
 
-    /// The same budget with another limit on work.
+    /// Sets another limit on work.
     #[must_use]
     pub fn with_work(mut self, units: u64) -> Budget {
         self.work = units;
@@ -67,29 +68,51 @@ impl Budget {
         self
     }
 
-    /// What is left for further evaluations.
+    /// Splits off a budget for one evaluation, which may run inside another one: a full cost limit
+    /// per call, and half of the memory and work that are left. [`Budget::rejoin`] takes back what
+    /// the evaluation did not use.
+    #[must_use]
+    pub fn split(&mut self) -> Budget {
+        let (memory, work) = (self.total_memory / 2, self.work / 2);
+        self.total_memory -= memory;
+        self.work -= work;
+        Budget {
+            per_call: self.per_call,
+            remaining: self.per_call,
+            spent: 0,
+            limit: self.per_call,
+            last: 0,
+            memory: MEMORY,
+            total_memory: memory,
+            work,
+            total_work: work,
+        }
+    }
+
+    /// Takes back the memory and work that a split budget did not use.
+    pub fn rejoin(&mut self, part: Budget) {
+        self.total_memory += part.total_memory;
+        self.work += part.work;
+    }
+
+    /// Returns the cost left for further evaluations.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// What the last evaluation cost.
+    /// Returns the cost of the last evaluation.
     pub fn last_cost(&self) -> u64 {
         self.last
     }
 
-    /// The bytes that all evaluations so far have taken for what they made.
+    /// Returns the bytes that all evaluations so far have allocated.
     pub fn allocated(&self) -> u64 {
         TOTAL_MEMORY - self.total_memory
     }
 
-    /// The work that all evaluations so far have done.
+    /// Returns the work that all evaluations so far have done.
     pub fn worked(&self) -> u64 {
         self.total_work - self.work
-    }
-
-    /// Takes a cost off that was run up elsewhere.
-    pub fn deduct(&mut self, cost: u64) {
-        self.remaining = self.remaining.saturating_sub(cost);
     }
 
     pub(crate) fn start(&mut self) {
@@ -103,7 +126,7 @@ impl Budget {
         self.remaining = self.remaining.saturating_sub(self.spent);
     }
 
-    /// Adds a cost; fails once the limit is passed.
+    /// Adds a cost; fails when the limit is exceeded.
     #[inline]
     pub(crate) fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
         self.spent = self.spent.saturating_add(cost);
@@ -113,14 +136,14 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes back a cost that upstream does not count where something stands.
+    /// Takes back a cost that upstream does not count in this place.
     #[inline]
     pub(crate) fn refund(&mut self, cost: u64) {
         self.spent = self.spent.saturating_sub(cost);
     }
 
-    /// Takes memory; fails when this evaluation or all of them have taken too much. Asked before the
-    /// memory is really taken wherever a result can be much larger than what it is made of.
+    /// Counts an allocation; fails when this evaluation or all of them exceed their limit. Called
+    /// before the allocation wherever a result can be much larger than its inputs.
     #[inline]
     pub(crate) fn allocate(&mut self, bytes: usize) -> Result<(), EvalError> {
         let bytes = bytes as u64;
@@ -137,12 +160,12 @@ impl Budget {
         }
     }
 
-    /// Takes the memory of a list of so many elements.
+    /// Counts the allocation of a list with this many elements.
     pub(crate) fn allocate_list(&mut self, elements: usize) -> Result<(), EvalError> {
         self.allocate(elements.saturating_mul(size_of::<Val<'_>>()))
     }
 
-    /// Does work; fails when there was too much of it.
+    /// Counts work; fails when the limit is exceeded.
     #[inline]
     pub(crate) fn work(&mut self, units: u64) -> Result<(), EvalError> {
         match self.work.checked_sub(units) {
@@ -154,7 +177,7 @@ impl Budget {
         }
     }
 
-    /// The work of looking at a value, without what is in a list or map.
+    /// Counts the work of visiting a value, without the elements of a list or map.
     #[inline]
     pub(crate) fn look_at(&mut self, value: &Val<'_>) -> Result<(), EvalError> {
         let bytes = match value {
@@ -165,7 +188,8 @@ impl Budget {
         self.work(1 + (bytes / BYTES_READ) as u64)
     }
 
-    /// The same for the argument of a function, which may look at every element of a list.
+    /// Counts the work of visiting the argument of a function, which may visit every element of a
+    /// list.
     pub(crate) fn look_through(&mut self, value: &Val<'_>) -> Result<(), EvalError> {
         if let Val::List(list) = value {
             self.work(list.len() as u64 / 8)?;
@@ -184,8 +208,8 @@ impl Budget {
         found.map_err(|TooManySteps| EvalError::OutOfBudget)
     }
 
-    /// Fails if a cost that is about to arise would pass the limit: asked before memory is taken
-    /// for a result whose cost is charged afterwards.
+    /// Fails if a future cost would exceed the limit. Called before the allocation of a result
+    /// whose cost is charged afterwards.
     pub(crate) fn foresee(&self, cost: u64) -> Result<(), EvalError> {
         if self.spent.saturating_add(cost) > self.limit {
             return Err(EvalError::OutOfBudget);

@@ -1,4 +1,4 @@
-//! Types: whether an expression makes sense, what each part of it is, and which functions it calls.
+//! The type checker: finds the type of every node and the function overloads it calls.
 //!
 //! Upstream: cel-go checker/checker.go.
 
@@ -10,10 +10,10 @@ use bareboat_api::Str;
 
 use crate::env::Env;
 use crate::issue::{Issue, Issues};
-use crate::syntax::ast::{Ast, Expr, Id};
+use crate::syntax::ast::{Ast, Expr, Id, Literal, operator};
 use crate::types::Type;
 
-/// What a node refers to.
+/// The target of a node's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Reference {
     #[default]
@@ -22,11 +22,11 @@ pub(crate) enum Reference {
     Variable(Str),
     /// A type used as a value.
     Type(Type),
-    /// The overloads of a function that a call may mean, by their place among all of them.
+    /// The overloads that a call may use, as indexes into the list of all overloads.
     Overloads(Vec<u16>),
 }
 
-/// An expression that makes sense.
+/// A type-checked expression.
 #[derive(Debug)]
 pub struct Checked {
     pub(crate) ast: Ast,
@@ -35,19 +35,19 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The type of the result.
+    /// Returns the type of the result.
     pub fn result_type(&self) -> &Type {
         self.type_of(self.ast.root)
     }
 
-    /// Whether the expression reads the variable.
+    /// Returns whether the expression reads the variable.
     pub fn uses(&self, variable: &str) -> bool {
         self.references
             .iter()
             .any(|reference| matches!(reference, Reference::Variable(name) if name == variable))
     }
 
-    /// The variables the expression reads, each once.
+    /// Returns the variables that the expression reads, each once.
     pub fn variables(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .references
@@ -60,6 +60,22 @@ impl Checked {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Whether the expression names a member of a variable: `claims.email`, `claims.?email` or `claims["email"]`.
+    pub fn selects(&self, variable: &str, member: &str) -> bool {
+        let is_variable =
+            |id: &Id| matches!(self.ast.expr(*id), Expr::Ident(name) if name == variable);
+        let is_member = |id: &Id| matches!(self.ast.expr(*id), Expr::Literal(Literal::String(text)) if text == member);
+        self.ast.nodes.iter().any(|node| match &node.expr {
+            Expr::Select { operand, field, .. } => field == member && is_variable(operand),
+            Expr::Call { function, args, .. } => {
+                let reads = [operator::OPT_SELECT, operator::INDEX, operator::OPT_INDEX];
+                reads.contains(&function.as_str())
+                    && matches!(args.as_slice(), [of, key] if is_variable(of) && is_member(key))
+            }
+            _ => false,
+        })
     }
 
     pub(crate) fn type_of(&self, id: Id) -> &Type {
@@ -128,7 +144,8 @@ impl Checker<'_> {
             .iter()
             .map(|ty| match ty {
                 Some(ty) => self.substitutions.resolve(ty, true),
-                // Nodes only messages would have been about, such as the names of loop variables.
+                // Nodes without a type, such as the names of loop variables, only matter in
+                // messages.
                 None => Type::Dyn,
             })
             .collect();
@@ -138,6 +155,7 @@ impl Checker<'_> {
                 Ast {
                     nodes: Vec::new(),
                     root: 0,
+                    depth: 0,
                 },
             ),
             types,
@@ -158,7 +176,7 @@ impl Checker<'_> {
         self.types[id as usize].clone().unwrap_or(Type::Error)
     }
 
-    /// The dotted name a chain of selections spells, if it is one.
+    /// Returns the dotted name of a chain of selections, if it is one.
     fn qualified(&self, id: Id) -> Option<Str> {
         match self.ast.expr(id) {
             Expr::Ident(name) => Some(name.clone()),

@@ -1,4 +1,4 @@
-//! Costs: what a call costs while running, and what an expression may cost at most.
+//! Costs: the actual cost of a call, and the maximum cost of an expression.
 //!
 //! Upstream: cel-go interpreter/runtimecost.go and checker/cost.go, apiserver
 //! pkg/cel/library/cost.go. The numbers are part of the API: they decide which rules are accepted.
@@ -12,15 +12,15 @@ pub(crate) use actual::Rule;
 pub use estimate::{NoHints, SizeHints, estimate_cost};
 pub use size::CostEstimate;
 
-/// What making a list costs.
+/// The cost of creating a list.
 pub(crate) const LIST: u64 = 10;
-/// What making a map costs.
+/// The cost of creating a map.
 pub(crate) const MAP: u64 = 30;
-/// What making an object costs.
+/// The cost of creating an object.
 pub(crate) const STRUCT: u64 = 40;
-/// What reading one character costs.
+/// The cost of reading one character.
 pub(crate) const PER_CHARACTER: f64 = 0.1;
-/// What one character of a regular expression multiplies the cost of matching by.
+/// The factor of one pattern character in the cost of matching.
 pub(crate) const PER_PATTERN_CHARACTER: f64 = 0.25;
-/// What asking the authorizer costs: two questions fit into an evaluation.
+/// The cost of one authorizer check: two checks fit into an evaluation.
 pub(crate) const AUTHORIZATION: u64 = 350_000;

@@ -1,7 +1,7 @@
-//! Declared types: what the caller knows about the data an expression reads.
+//! Declared types: the types, sizes and formats of the data that an expression reads.
 //!
-//! A [`DeclType`] is a type plus what evaluating (formats, list types) and estimating (sizes) need
-//! to know. [`DeclType::from_schema`] builds one from anything that looks like a structural schema.
+//! A [`DeclType`] is a type plus the facts that evaluation (formats, list types) and estimation
+//! (sizes) need. [`DeclType::from_schema`] builds one from a structural schema.
 
 mod schema;
 
@@ -16,18 +16,18 @@ use crate::types::Type;
 /// A type with the sizes and formats of its values.
 #[derive(Debug)]
 pub struct DeclType {
-    pub(crate) shape: Shape,
+    pub(crate) json_type: JsonType,
     pub(crate) ty: Type,
-    /// The greatest `size()` a value can have; 0 where size means nothing.
+    /// The maximum `size()` of a value; 0 for types without a size.
     pub(crate) max_elements: u64,
-    /// The fewest bytes a value takes as JSON.
+    /// The minimum size of a value as JSON, in bytes.
     pub(crate) min_size: u64,
     pub(crate) nullable: bool,
 }
 
-/// How JSON becomes values of the type.
+/// How JSON is converted to values of the type.
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub(crate) enum JsonType {
     /// As the JSON says.
     Dyn,
     IntOrString,
@@ -52,7 +52,7 @@ pub(crate) enum Shape {
     Host,
 }
 
-/// What makes two lists equal and how they are joined: `x-kubernetes-list-type`.
+/// How lists are compared and joined: `x-kubernetes-list-type`.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ListOrder {
     Atomic,
@@ -73,15 +73,16 @@ pub struct ObjectType {
 /// A field of an object.
 #[derive(Debug)]
 pub struct Field {
-    /// As expressions write it.
+    /// The name in expressions.
     pub(crate) name: Str,
-    /// As JSON writes it, where that differs.
+    /// The name in JSON, where it differs.
     property: Option<Str>,
     pub(crate) decl: Arc<DeclType>,
 }
 
 impl Field {
-    /// A field under the name its property has in expressions; nothing if it cannot have one.
+    /// Returns a field named by the escaped name of its property; `None` if the property has no
+    /// such name.
     pub fn new(property: &str, decl: Arc<DeclType>) -> Option<Field> {
         let name = crate::escape(property)?;
         let property = (name != property).then(|| property.into());
@@ -92,7 +93,7 @@ impl Field {
         })
     }
 
-    /// A field that has the same name in expressions and in data, whatever it is.
+    /// Returns a field with the same name in expressions and in data, without escaping.
     pub fn exact(name: &str, decl: Arc<DeclType>) -> Field {
         Field {
             name: name.into(),
@@ -101,24 +102,24 @@ impl Field {
         }
     }
 
-    /// The name of the JSON property.
+    /// Returns the name of the JSON property.
     pub fn property(&self) -> &str {
         self.property.as_ref().unwrap_or(&self.name)
     }
 
-    /// The type of the field.
+    /// Returns the type of the field.
     pub fn decl(&self) -> &DeclType {
         &self.decl
     }
 }
 
 impl ObjectType {
-    /// An object type with those fields.
+    /// Returns an object type with these fields.
     pub fn new(name: &str, fields: Vec<Field>) -> ObjectType {
         ObjectType::with(name, fields, false)
     }
 
-    /// An object type whose values may have any field.
+    /// Returns an object type whose values may have any field.
     pub fn open(name: &str, fields: Vec<Field>) -> ObjectType {
         ObjectType::with(name, fields, true)
     }
@@ -133,17 +134,17 @@ impl ObjectType {
         }
     }
 
-    /// The full name of the type.
+    /// Returns the full name of the type.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether values may have fields that are not declared.
+    /// Returns whether values may have fields that are not declared.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// The field that expressions know by that name.
+    /// Returns the field with that name in expressions.
     pub fn field(&self, name: &str) -> Option<&Field> {
         let found = self
             .fields
@@ -151,7 +152,7 @@ impl ObjectType {
         found.ok().map(|index| &self.fields[index])
     }
 
-    /// The field with that JSON name.
+    /// Returns the field with that JSON name.
     pub(crate) fn property(&self, property: &str) -> Option<&Field> {
         self.field(property)
             .filter(|field| field.property.is_none())
@@ -165,13 +166,14 @@ impl ObjectType {
 
 static KEYS: LazyLock<Arc<DeclType>> = LazyLock::new(DeclType::string);
 
-/// The largest request the server reads; sizes nobody bounded are bounded by it.
+/// The size of a request that cost estimates assume as the maximum; it bounds strings, lists and
+/// maps whose schema sets no limit.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
 impl DeclType {
-    fn simple(shape: Shape, ty: Type, max_elements: u64, min_size: u64) -> Arc<DeclType> {
+    fn simple(json_type: JsonType, ty: Type, max_elements: u64, min_size: u64) -> Arc<DeclType> {
         Arc::new(DeclType {
-            shape,
+            json_type,
             ty,
             max_elements,
             min_size,
@@ -179,72 +181,72 @@ impl DeclType {
         })
     }
 
-    /// Anything, read as the JSON says.
+    /// Returns the type of any value, converted by its JSON type.
     pub fn dynamic() -> Arc<DeclType> {
-        DeclType::simple(Shape::Dyn, Type::Dyn, 0, 1)
+        DeclType::simple(JsonType::Dyn, Type::Dyn, 0, 1)
     }
 
-    /// Anything of at most that `size()`, as `google.protobuf.Any`.
+    /// Returns the type of any value with at most that `size()`, as `google.protobuf.Any`.
     pub fn any_up_to(max_elements: u64) -> Arc<DeclType> {
-        DeclType::simple(Shape::Dyn, Type::Any, max_elements, 1)
+        DeclType::simple(JsonType::Dyn, Type::Any, max_elements, 1)
     }
 
-    /// `bool`.
+    /// Returns `bool`.
     pub fn bool() -> Arc<DeclType> {
-        DeclType::simple(Shape::Bool, Type::Bool, 0, 4)
+        DeclType::simple(JsonType::Bool, Type::Bool, 0, 4)
     }
 
-    /// `int`.
+    /// Returns `int`.
     pub fn int() -> Arc<DeclType> {
-        DeclType::simple(Shape::Int, Type::Int, 0, 1)
+        DeclType::simple(JsonType::Int, Type::Int, 0, 1)
     }
 
-    /// `uint`.
+    /// Returns `uint`.
     pub fn uint() -> Arc<DeclType> {
-        DeclType::simple(Shape::Uint, Type::Uint, 0, 1)
+        DeclType::simple(JsonType::Uint, Type::Uint, 0, 1)
     }
 
-    /// `double`.
+    /// Returns `double`.
     pub fn double() -> Arc<DeclType> {
-        DeclType::simple(Shape::Double, Type::Double, 0, 1)
+        DeclType::simple(JsonType::Double, Type::Double, 0, 1)
     }
 
-    /// `string` of any length.
+    /// Returns `string` of any length.
     pub fn string() -> Arc<DeclType> {
         DeclType::string_up_to(0)
     }
 
-    /// `string` of at most so many bytes.
+    /// Returns `string` with at most this many bytes.
     pub fn string_up_to(max_elements: u64) -> Arc<DeclType> {
-        DeclType::simple(Shape::String, Type::String, max_elements, 2)
+        DeclType::simple(JsonType::String, Type::String, max_elements, 2)
     }
 
-    /// `bytes`, base64 in JSON.
+    /// Returns `bytes`, base64 in JSON.
     pub fn bytes(max_elements: u64) -> Arc<DeclType> {
-        DeclType::simple(Shape::Bytes, Type::Bytes, max_elements, 2)
+        DeclType::simple(JsonType::Bytes, Type::Bytes, max_elements, 2)
     }
 
-    /// A duration.
+    /// Returns the type of durations.
     pub fn duration() -> Arc<DeclType> {
-        DeclType::simple(Shape::Duration, Type::Duration, 32, 3)
+        DeclType::simple(JsonType::Duration, Type::Duration, 32, 3)
     }
 
-    /// A point in time, written as a date.
+    /// Returns the type of timestamps that are written as dates.
     pub fn date() -> Arc<DeclType> {
-        DeclType::simple(Shape::Date, Type::Timestamp, 12, 12)
+        DeclType::simple(JsonType::Date, Type::Timestamp, 12, 12)
     }
 
-    /// A point in time.
+    /// Returns the type of timestamps.
     pub fn timestamp() -> Arc<DeclType> {
-        DeclType::simple(Shape::Timestamp, Type::Timestamp, 32, 21)
+        DeclType::simple(JsonType::Timestamp, Type::Timestamp, 32, 21)
     }
 
-    /// An integer or a string.
+    /// Returns the type of integers or strings.
     pub fn int_or_string(max_elements: u64) -> Arc<DeclType> {
-        DeclType::simple(Shape::IntOrString, Type::Dyn, max_elements, 1)
+        DeclType::simple(JsonType::IntOrString, Type::Dyn, max_elements, 1)
     }
 
-    /// A list of at most so many items, in an order that matters.
+    /// Returns an ordered list with at most this many items.
     pub fn list(items: Arc<DeclType>, max_elements: u64) -> Arc<DeclType> {
         DeclType::list_in(items, max_elements, ListOrder::Atomic)
     }
@@ -255,16 +257,16 @@ impl DeclType {
         order: ListOrder,
     ) -> Arc<DeclType> {
         let ty = Type::list(items.ty.clone());
-        DeclType::simple(Shape::List { items, order }, ty, max_elements, 2)
+        DeclType::simple(JsonType::List { items, order }, ty, max_elements, 2)
     }
 
-    /// A map from strings of at most so many entries.
+    /// Returns a map with string keys and at most this many entries.
     pub fn map(values: Arc<DeclType>, max_elements: u64) -> Arc<DeclType> {
         let ty = Type::map(Type::String, values.ty.clone());
-        DeclType::simple(Shape::Map { values }, ty, max_elements, 2)
+        DeclType::simple(JsonType::Map { values }, ty, max_elements, 2)
     }
 
-    /// An object.
+    /// Returns an object type.
     pub fn object(object: ObjectType) -> Arc<DeclType> {
         DeclType::object_of_size(object, 2)
     }
@@ -272,47 +274,42 @@ impl DeclType {
     fn object_of_size(object: ObjectType, min_size: u64) -> Arc<DeclType> {
         let object = Arc::new(object);
         let ty = Type::Object(object.clone());
-        DeclType::simple(Shape::Object(object), ty, 0, min_size)
+        DeclType::simple(JsonType::Object(object), ty, 0, min_size)
     }
 
-    /// A type whose values the host makes itself.
+    /// Returns a type whose values only the host creates.
     pub fn host(ty: Type) -> Arc<DeclType> {
-        DeclType::simple(Shape::Host, ty, 0, 1)
+        DeclType::simple(JsonType::Host, ty, 0, 1)
     }
 
-    /// The type as the checker sees it.
+    /// Returns the type for the checker.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The greatest `size()` a value can have.
+    /// Returns the maximum `size()` of a value.
     pub(crate) fn max_elements(&self) -> u64 {
         self.max_elements
     }
 
-    /// The fewest bytes a value takes as JSON.
-    pub fn min_serialized_size(&self) -> u64 {
-        self.min_size
-    }
-
-    /// How many values of this type fit into the largest request: the worst-case cardinality of a
-    /// rule on it.
+    /// Returns how many values of this type fit into the largest request: the worst-case
+    /// cardinality of a rule on it.
     pub fn max_cardinality(&self) -> u64 {
         MAX_REQUEST_BYTES / (self.min_size + 1)
     }
 
-    /// What is found by following a path of fields, `@items`, `@keys` and `@values`.
+    /// Returns the type at a path of fields, `@items`, `@keys` and `@values`.
     pub fn at(&self, path: &[Str]) -> Option<&DeclType> {
         let mut node = self;
         for step in path {
-            node = match (step.as_str(), &node.shape) {
-                ("@items" | "@values", Shape::List { items, .. }) => items,
-                ("@items" | "@values", Shape::Map { values }) => values,
+            node = match (step.as_str(), &node.json_type) {
+                ("@items" | "@values", JsonType::List { items, .. }) => items,
+                ("@items" | "@values", JsonType::Map { values }) => values,
                 ("@items" | "@values", _) => return None,
                 // Nobody can bound keys; like upstream, estimates take them as empty.
-                ("@keys", Shape::Map { .. }) => &KEYS,
+                ("@keys", JsonType::Map { .. }) => &KEYS,
                 ("@keys" | "@indices", _) => return None,
-                (name, Shape::Object(object)) => &object.field(name)?.decl,
+                (name, JsonType::Object(object)) => &object.field(name)?.decl,
                 _ => return None,
             };
         }

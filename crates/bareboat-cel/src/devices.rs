@@ -1,4 +1,4 @@
-//! The environment of selectors of devices: the variable `device`, and what a selector may cost.
+//! The environment of device selectors: the variable `device`, and the cost limit of a selector.
 //!
 //! Upstream: dynamic-resource-allocation cel/compile.go.
 
@@ -13,32 +13,34 @@ use crate::env::Env;
 use crate::program::Program;
 use crate::types::Type;
 
-/// What evaluating a selector may cost.
+/// The cost limit of evaluating a selector.
 pub const SELECTOR_COST: u64 = 1_000_000;
 
 const DOMAIN_LENGTH: u64 = 63;
 const ID_LENGTH: u64 = 32;
 const DRIVER_LENGTH: u64 = 63;
 const VALUE_LENGTH: u64 = 64;
-/// Of attributes and capacities together.
+/// The maximum number of attributes and capacities together.
 const ENTRIES: u64 = 32;
 
-/// A selector that was compiled.
+/// A compiled device selector.
 pub struct DeviceSelector {
-    /// The selector itself; its result is a boolean or an attribute.
+    /// The program; its result is a boolean or an attribute.
     pub program: Program,
-    /// What it costs at most, as far as can be told before it runs.
+    /// The estimated maximum cost.
     pub max_cost: u64,
 }
 
-/// Compiles a selector of devices.
+bareboat_api::opaque_debug!(DeviceSelector);
+
+/// Compiles a device selector.
 pub fn compile_device_selector(expression: &str) -> Result<DeviceSelector, Refused> {
     let (env, device) = (&ENV.0, &ENV.1);
     let checked = env
         .compile(expression)
         .map_err(|issues| Refused::Invalid(format!("compilation failed: {issues}")))?;
     let given = checked.result_type();
-    // An attribute may be a boolean; what has lost its type on the way is refused.
+    // An attribute may be a boolean, so its unknown type is accepted; `dyn` is rejected.
     if !matches!(given, Type::Bool | Type::Any) {
         return Err(Refused::Invalid(format!(
             "must evaluate to bool or the unknown type, not {}",
@@ -52,7 +54,7 @@ pub fn compile_device_selector(expression: &str) -> Result<DeviceSelector, Refus
     Ok(DeviceSelector { program, max_cost })
 }
 
-/// How big a device may be.
+/// The size limits of a device.
 struct Hints<'a>(&'a DeclType);
 
 impl SizeHints for Hints<'_> {
@@ -61,8 +63,8 @@ impl SizeHints for Hints<'_> {
         if root != "device" {
             return None;
         }
-        // Keys are texts, of domains outside and of identifiers inside. Selecting an attribute by its
-        // name is as good as asking the map for it.
+        // Keys are strings: domains in the outer map, identifiers in the inner one. Selecting an
+        // attribute by name counts like indexing the map.
         match below {
             [map, keys] if is_map(map) && keys == "@keys" => return Some(DOMAIN_LENGTH),
             [map, _, keys] if is_map(map) && keys == "@keys" => return Some(ID_LENGTH),

@@ -1,7 +1,7 @@
-//! Environments: which functions, variables and types an expression may use.
+//! Environments: the functions, variables and types that an expression may use.
 //!
-//! The functions are shared by all environments of a kind, so that an environment with variables of
-//! its own costs next to nothing.
+//! All environments of a kind share their functions, so an environment with its own variables is
+//! cheap.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -18,18 +18,21 @@ use crate::program::{self, Program};
 use crate::syntax::{Macros, Options, parse};
 use crate::types::Type;
 
-/// What expressions may use.
+/// The environment of an expression.
 #[derive(Clone)]
 pub struct Env {
     base: Arc<Base>,
     variables: Vec<(Str, Type)>,
     types: Vec<Arc<ObjectType>>,
     container: Str,
-    /// Whether expressions may build objects nobody declared: `Object{}`, `Object.spec{}`, `JSONPatch{}`.
+    /// Whether expressions may build undeclared objects: `Object{}`, `Object.spec{}`,
+    /// `JSONPatch{}`.
     open_objects: bool,
-    /// Variables that are also fields of `variables`; shared, because there may be many of them.
+    /// Variables that are also fields of `variables`; shared, because there may be many.
     composed: Option<Arc<Composed>>,
 }
+
+bareboat_api::opaque_debug!(Env);
 
 /// The variables a policy defines, by name.
 pub(crate) type Composed = HashMap<Str, Type>;
@@ -40,13 +43,13 @@ const COMPOSED: &str = "kubernetes.variables";
 struct Base {
     functions: Functions,
     syntax: Options,
-    /// Whether literals are checked for sense: regular expressions, durations, lists of one type.
+    /// Whether literals are validated: regular expressions, durations, lists of one type.
     validates_literals: bool,
-    /// Whether a map literal that gives a key twice is an error.
+    /// Whether a map literal with a duplicate key is an error.
     unique_keys: bool,
 }
 
-/// What a name stands for.
+/// The target of a name.
 pub(crate) enum Named {
     Variable(Type),
     Type(Type),
@@ -155,22 +158,23 @@ fn functions(libraries: &[Library]) -> Functions {
 }
 
 impl Env {
-    /// The language as Kubernetes 1.36 has it, without variables.
+    /// Returns the language of Kubernetes 1.36, without variables.
     pub fn kubernetes() -> Env {
         Env::of(&KUBERNETES_BASE)
     }
 
-    /// The language as mutating policies have it: with `jsonpatch.escapeKey` besides.
+    /// Returns the language of mutating policies, which adds `jsonpatch.escapeKey`.
     pub fn mutating() -> Env {
         Env::of(&MUTATING_BASE)
     }
 
-    /// The language as selectors of devices have it: with `cel.bind` besides.
+    /// Returns the language of device selectors, which adds `cel.bind`.
     pub fn devices() -> Env {
         Env::of(&DEVICES_BASE)
     }
 
-    /// The language as its own conformance tests want it: all extensions, nothing of Kubernetes.
+    /// Returns the language of CEL's conformance tests: all extensions, without Kubernetes'
+    /// libraries.
     pub fn permissive() -> Env {
         Env::of(&PERMISSIVE_BASE)
     }
@@ -186,7 +190,7 @@ impl Env {
         }
     }
 
-    /// Declares a variable. A dotted name such as `variables.x` is a variable of its own.
+    /// Declares a variable. A dotted name such as `variables.x` is a separate variable.
     pub fn variable(mut self, name: &str, ty: Type) -> Env {
         self.variables.retain(|(known, _)| known != name);
         self.variables.push((name.into(), ty));
@@ -204,20 +208,20 @@ impl Env {
         self
     }
 
-    /// Lets expressions build objects without knowing their types: `Object{}`, `Object.spec{}` and
-    /// whatever is below, and `JSONPatch{}`.
+    /// Lets expressions build objects of undeclared types: `Object{}`, `Object.spec{}` and all
+    /// types below it, and `JSONPatch{}`.
     pub fn open_objects(mut self) -> Env {
         self.open_objects = true;
         self
     }
 
-    /// Declares `variables` with those fields; each of them is a variable by its dotted name, too.
+    /// Declares `variables` with those fields; each of them is also a variable by its dotted name.
     pub(crate) fn compose(mut self, variables: Arc<Composed>) -> Env {
         self.composed = Some(variables);
         self
     }
 
-    /// The type of a field that an object type does not know itself.
+    /// Returns the type of a field that the object type does not declare itself.
     pub(crate) fn composed_field(&self, object: &ObjectType, field: &str) -> Option<Type> {
         let variables = self.composed.as_ref()?;
         let found = variables.get(field)?;
@@ -232,7 +236,7 @@ impl Env {
         }
     }
 
-    /// Sets the namespace in which names are looked up first.
+    /// Sets the container in which names are looked up first.
     pub fn container(mut self, container: &str) -> Env {
         self.container = container.into();
         self
@@ -244,13 +248,13 @@ impl Env {
         check::check(expression, ast, self)
     }
 
-    /// Makes a checked expression executable. Literals are converted here, so that a conversion
-    /// that can only fail fails now.
+    /// Compiles a checked expression to a program. Literals are converted here, so that a
+    /// conversion that always fails is reported now.
     pub fn program(&self, checked: &Checked) -> Result<Program, EvalError> {
         program::build(self, &checked.ast, Some(checked))
     }
 
-    /// Makes an expression executable without checking its types.
+    /// Compiles an expression to a program without checking its types.
     pub fn program_unchecked(&self, expression: &str) -> Result<Program, Issues> {
         let ast = parse(expression, self.base.syntax).map_err(Issues)?;
         program::build(self, &ast, None).map_err(|error| {
@@ -271,7 +275,7 @@ impl Env {
         self.base.unique_keys
     }
 
-    /// The full names a name may mean, the most specific first.
+    /// Returns the full names that a name may refer to, the most specific first.
     pub(crate) fn candidates(&self, name: &str) -> Vec<Str> {
         if let Some(absolute) = name.strip_prefix('.') {
             return vec![absolute.into()];

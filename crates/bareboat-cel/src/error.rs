@@ -1,21 +1,23 @@
-//! Why an evaluation gave no value.
+//! The errors of an evaluation.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why an evaluation gave no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
     /// The expression failed on this data.
+    #[error("{0}")]
     Failed(Cow<'static, str>),
-    /// The evaluation cost more than was allowed.
+    /// The evaluation exceeded its budget.
+    #[error("operation cancelled: actual cost limit exceeded")]
     OutOfBudget,
 }
 
 const NO_SUCH_OVERLOAD: &str = "no such overload";
 
 impl EvalError {
-    /// A failure with that message.
+    /// Returns a failure with that message.
     pub fn new(message: impl Into<Cow<'static, str>>) -> EvalError {
         EvalError::Failed(message.into())
     }
@@ -32,16 +34,3 @@ impl EvalError {
         EvalError::new(format!("no such key: {key}"))
     }
 }
-
-impl fmt::Display for EvalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EvalError::Failed(message) => f.write_str(message),
-            EvalError::OutOfBudget => {
-                f.write_str("operation cancelled: actual cost limit exceeded")
-            }
-        }
-    }
-}
-
-impl std::error::Error for EvalError {}

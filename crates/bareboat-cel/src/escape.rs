@@ -1,8 +1,8 @@
-//! How property names that are no identifiers are spelled in expressions, and back.
+//! Escapes property names that are not identifiers.
 
 use bareboat_api::Str;
 
-/// Words an expression cannot use as identifiers; `namespace` is the one people meet.
+/// CEL reserved words; `namespace` is the most common one.
 pub(crate) const RESERVED: [&str; 21] = [
     "as",
     "break",
@@ -27,7 +27,7 @@ pub(crate) const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Whether an expression can use a text as an identifier.
+/// Returns whether a text is a valid identifier.
 ///
 /// ```
 /// assert!(bareboat_cel::is_identifier("replicas_2"));
@@ -41,7 +41,7 @@ pub fn is_identifier(text: &str) -> bool {
         && !RESERVED.contains(&text)
 }
 
-/// The identifier by which an expression names a property, or nothing when it cannot be named.
+/// Returns the identifier of a property in expressions; `None` if it has none.
 ///
 /// ```
 /// assert_eq!(bareboat_cel::escape("cluster-name").as_deref(), Some("cluster__dash__name"));
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn property_names_become_identifiers() {
+    fn property_names_are_escaped_to_identifiers() {
         for (property, identifier) in [
             ("a", Some("a")),
             ("in", Some("__in__")),

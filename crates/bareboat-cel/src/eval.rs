@@ -1,7 +1,7 @@
-//! Evaluation: walking a program's operations, counting the cost.
+//! Evaluation: runs the operations of a program and counts the cost.
 //!
-//! Upstream: cel-go interpreter. Errors are values until they matter: `&&`, `||` and the loops built
-//! on them absorb an error when the other side decides.
+//! Upstream: cel-go interpreter. An error is a value at first: `&&`, `||` and the loops built on
+//! them absorb it when the other operand decides.
 
 mod access;
 mod activation;
@@ -49,7 +49,7 @@ pub(crate) fn constant(code: &Code) -> Result<Val<'static>, EvalError> {
     detached(&value).ok_or_else(EvalError::no_such_overload)
 }
 
-/// A constant that borrows nothing.
+/// Returns a constant that borrows nothing.
 fn detached(value: &Val<'_>) -> Option<Val<'static>> {
     Some(match value {
         Val::Null => Val::Null,
@@ -86,9 +86,9 @@ fn detached(value: &Val<'_>) -> Option<Val<'static>> {
 enum Slot<'a> {
     Empty,
     Value(Val<'a>),
-    /// An error a loop carries along in case it is absorbed after all.
+    /// An error that a loop carries along, because a later operand may absorb it.
     Failed(EvalError),
-    /// Computed when first read.
+    /// A value that is computed at its first read.
     Pending(OpId),
 }
 
@@ -100,7 +100,8 @@ struct Machine<'m, 'a> {
 }
 
 impl<'a> Machine<'_, 'a> {
-    /// Each operation is a method of its own: this is what recurses, and its frame must stay small.
+    /// Evaluates an operation. Each operation is a separate method, because this one recurses and
+    /// its frame must stay small.
     fn eval(&mut self, id: OpId) -> Result<Val<'a>, EvalError> {
         let code = self.code;
         match &code.ops[id as usize] {
@@ -255,7 +256,7 @@ impl<'a> Machine<'_, 'a> {
         value
     }
 
-    /// Looking for something optional costs only if it is there.
+    /// Selects from an optional; it costs only if the value is present.
     fn optional(
         &mut self,
         value: Result<Val<'a>, EvalError>,
@@ -336,7 +337,7 @@ impl<'a> Machine<'_, 'a> {
     }
 }
 
-/// A constant for the time of an evaluation: text is borrowed rather than counted.
+/// Returns a constant for the time of an evaluation: text is borrowed instead of reference-counted.
 fn borrowed<'a>(constant: &'a Val<'static>) -> Val<'a> {
     match constant {
         Val::String(text) => Val::str(text.as_str()),
@@ -344,7 +345,8 @@ fn borrowed<'a>(constant: &'a Val<'static>) -> Val<'a> {
     }
 }
 
-/// Whether a value may be an argument of that type, as far as a glance tells.
+/// Returns whether a value may be an argument of that type; elements of collections are not
+/// checked.
 fn may_be(value: &Val<'_>, ty: &Type) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Any | Type::Param(_), _) => true,

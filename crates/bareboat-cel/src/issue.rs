@@ -1,11 +1,11 @@
-//! What is wrong with an expression, and where, in the form cel-go made familiar.
+//! Compile errors and their positions, printed in cel-go's format.
 
 use std::fmt;
 
-/// A mistake found in an expression before it ran.
+/// A compile error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// What is wrong.
+    /// The message, without the position.
     pub message: String,
     /// The line, counted from one.
     pub line: usize,
@@ -32,7 +32,7 @@ impl Issue {
         }
     }
 
-    /// An issue with the expression as a whole.
+    /// Returns an issue about the expression as a whole.
     pub(crate) fn nowhere(message: impl Into<String>) -> Issue {
         Issue {
             message: message.into(),
@@ -43,7 +43,7 @@ impl Issue {
     }
 }
 
-/// Longer lines are not repeated in messages.
+/// The maximum length of a source line that messages repeat.
 const MAX_SNIPPET: usize = 16384;
 
 impl fmt::Display for Issue {
@@ -56,7 +56,7 @@ impl fmt::Display for Issue {
             return Ok(());
         };
         write!(f, "\n | {snippet}\n | ")?;
-        // Wide characters get wide marks so that the caret stands under what it means.
+        // Wide characters get wide marks so that the caret is under the right character.
         let mut characters = snippet.chars();
         for character in characters.by_ref().take(self.column) {
             f.write_str(if character.is_ascii() { "." } else { "．" })?;
@@ -68,12 +68,12 @@ impl fmt::Display for Issue {
     }
 }
 
-/// Why an expression did not compile: never empty.
+/// The compile errors of an expression; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issues(pub(crate) Vec<Issue>);
 
 impl Issues {
-    /// The issues in the order of their places.
+    /// Returns the issues in the order of their positions.
     pub fn iter(&self) -> impl Iterator<Item = &Issue> {
         self.0.iter()
     }

@@ -1,7 +1,7 @@
-//! CEL, the Common Expression Language, as Kubernetes speaks it: types, libraries, cost.
+//! CEL, the Common Expression Language, in Kubernetes' dialect: types, libraries, cost.
 //!
-//! Expressions are compiled against an [`Env`] and evaluated directly over JSON values, without
-//! converting them. No I/O, no clock; who may do what is asked through [`Authorizer`].
+//! Expressions are compiled against an [`Env`] and evaluated directly on JSON values, without
+//! converting them. No I/O, no clock; authorization checks go through [`Authorizer`].
 //!
 //! ```
 //! use bareboat_api::value;

@@ -1,7 +1,7 @@
-//! The functions: what each library declares, and the table an environment makes of them.
+//! The functions: their declarations by library, and the function table of an environment.
 //!
-//! The operators that are evaluated in place are declared in [`standard`] for the checker, but
-//! live in `eval`.
+//! Operators that are evaluated in place are declared in [`standard`] for the checker, but
+//! implemented in `eval`.
 
 pub(crate) mod authorizer;
 pub(crate) mod cidr;
@@ -33,10 +33,10 @@ use crate::error::EvalError;
 use crate::types::{Param, Type};
 use crate::value::Val;
 
-/// How a function is called; a receiver is the first argument.
+/// The implementation of a function; a receiver is the first argument.
 pub(crate) type Func = for<'a> fn(&mut Budget, &[Val<'a>]) -> Result<Val<'a>, EvalError>;
 
-/// What a library says about one of its functions.
+/// The declaration of a function by a library.
 pub(crate) struct Decl {
     pub(crate) name: &'static str,
     pub(crate) call: Func,
@@ -44,22 +44,22 @@ pub(crate) struct Decl {
     pub(crate) overloads: &'static [(&'static str, &'static str)],
 }
 
-/// A function with all its overloads, of whatever library.
+/// A function with all its overloads from all libraries.
 #[derive(Default)]
 pub(crate) struct Function {
     pub(crate) overloads: Vec<Overload>,
 }
 
-/// One way to call a function.
+/// One overload of a function.
 pub(crate) struct Overload {
     pub(crate) id: &'static str,
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// The parameters the types mention.
+    /// The type parameters of the signature.
     pub(crate) params: Vec<Param>,
     pub(crate) call: Func,
-    /// Which declaration it comes from: overloads of one share their code.
+    /// The index of the declaration it comes from: overloads of one declaration share their code.
     pub(crate) family: u16,
 }
 
@@ -95,7 +95,7 @@ impl Functions {
     }
 }
 
-/// A set of functions that environments have or have not.
+/// A library of functions that an environment may include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Operators, conversions, strings and time of the core.
@@ -106,17 +106,17 @@ pub enum Library {
     Strings,
     /// `format` as version 2 has it.
     StringFormat,
-    /// What later versions of the string functions have: another `format`, and `reverse`.
+    /// Additions of later versions of the string functions: another `format`, and `reverse`.
     StringsLatest,
     /// cel-go's list functions, version 3.
     Lists,
-    /// cel-go's set functions.
+    /// cel-go's set functions: `sets.contains`, `sets.equivalent` and `sets.intersects`.
     Sets,
-    /// What two-variable comprehensions need.
+    /// Functions for two-variable comprehensions.
     Comprehensions,
-    /// cel-go's mathematics.
+    /// cel-go's `math` functions.
     Math,
-    /// cel-go's base64.
+    /// cel-go's `base64.encode` and `base64.decode`.
     Encoders,
     /// Kubernetes' list functions.
     KubernetesLists,
@@ -169,7 +169,7 @@ impl Library {
     }
 }
 
-/// Shorthand for what every function ends with when no overload fits.
+/// Returns the error of a call without a matching overload.
 pub(crate) fn no_such_overload<'a>() -> Result<Val<'a>, EvalError> {
     Err(EvalError::no_such_overload())
 }

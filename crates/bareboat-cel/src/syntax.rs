@@ -1,4 +1,4 @@
-//! From text to a tree: scanning, parsing, macros.
+//! Parsing: scanner, parser, macros.
 
 pub(crate) mod ast;
 mod literal;

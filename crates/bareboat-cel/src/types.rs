@@ -1,7 +1,7 @@
-//! The types expressions have while they are checked.
+//! The types of expressions in the checker.
 //!
-//! How types are compared and joined is the checker's business (`check::assign`); what a type
-//! weighs is told by [`crate::DeclType`].
+//! The checker compares and joins types (`check::assign`); [`crate::DeclType`] has the sizes of
+//! types.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::decl::ObjectType;
 /// A type of the language.
 #[derive(Clone, Debug)]
 pub enum Type {
-    /// Anything; decided while evaluating.
+    /// Any type; decided during evaluation.
     Dyn,
-    /// `google.protobuf.Any`: whatever somebody else declared as such. Anything may be done with it, as with `dyn`, but
-    /// messages tell it from `dyn`, and so do those who take one and not the other.
+    /// `google.protobuf.Any`: a type declared as such. Every operation is allowed on it, as on
+    /// `dyn`, but messages and some result checks distinguish the two.
     Any,
-    /// The type of an expression that did not check; assignable to everything so that one mistake
-    /// is reported once.
+    /// The type of an expression with an error; assignable to everything so that one error is
+    /// reported once.
     Error,
     /// The type of `null`.
     Null,
@@ -43,9 +43,9 @@ pub enum Type {
     List(Arc<Type>),
     /// `map(K, V)`.
     Map(Arc<(Type, Type)>),
-    /// `type(T)`, the type of a type; without parameter when nothing is known about it.
+    /// `type(T)`, the type of a type; without parameter when it is unknown.
     Type(Option<Arc<Type>>),
-    /// A parameter of a function's signature, or a variable the checker made.
+    /// A parameter of a function's signature, or a type variable of the checker.
     Param(Param),
     /// An object with declared fields.
     Object(Arc<ObjectType>),
@@ -54,15 +54,15 @@ pub enum Type {
     Opaque(Arc<Opaque>),
 }
 
-/// A type that is only a name and parameters.
+/// A type that consists of a name and parameters.
 #[derive(Debug)]
 pub struct Opaque {
     /// The full name.
     pub name: Str,
-    /// Its parameters, mostly none.
+    /// The type parameters, usually none.
     pub params: Vec<Type>,
     /// Whether the type counts as a message: Kubernetes declares some of its types as objects
-    /// without fields and others as opaque, which shows in costs and messages.
+    /// without fields and others as opaque, which affects costs and messages.
     pub message: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Opaque {
 pub enum Param {
     /// A letter of a declared signature.
     Named(u8),
-    /// The nth variable the checker made.
+    /// The nth type variable of the checker.
     Fresh(u32),
 }
 
@@ -79,17 +79,17 @@ pub enum Param {
 pub(crate) const OPTIONAL: &str = "optional_type";
 
 impl Type {
-    /// A list of that element type.
+    /// Returns the CEL type `list(element)`.
     pub fn list(element: Type) -> Type {
         Type::List(Arc::new(element))
     }
 
-    /// A map of those types.
+    /// Returns the CEL type `map(key, value)`.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new((key, value)))
     }
 
-    /// A value that may be absent.
+    /// Returns the CEL type `optional_type(of)`: a value that may be absent.
     pub fn optional(of: Type) -> Type {
         Type::Opaque(Arc::new(Opaque {
             name: OPTIONAL.into(),
@@ -98,7 +98,7 @@ impl Type {
         }))
     }
 
-    /// A named type without parameters and fields.
+    /// Returns a named type without parameters and fields.
     pub fn opaque(name: &str) -> Type {
         Type::Opaque(Arc::new(Opaque {
             name: name.into(),
@@ -107,7 +107,7 @@ impl Type {
         }))
     }
 
-    /// A named type without fields that counts as a message.
+    /// Returns a named type without fields that counts as a message.
     pub fn message(name: &str) -> Type {
         Type::Opaque(Arc::new(Opaque {
             name: name.into(),
@@ -116,12 +116,12 @@ impl Type {
         }))
     }
 
-    /// The type of a type.
+    /// Returns the CEL type `type(of)`: the type of a type.
     pub(crate) fn type_of(of: Type) -> Type {
         Type::Type(Some(Arc::new(of)))
     }
 
-    /// Whether this is `dyn`, or as good as that.
+    /// Returns whether this is `dyn`, or treated like it.
     pub fn is_dyn(&self) -> bool {
         matches!(self, Type::Dyn | Type::Any)
     }
@@ -130,7 +130,7 @@ impl Type {
         self.is_dyn() || matches!(self, Type::Error)
     }
 
-    /// What an optional type holds, if this is one.
+    /// Returns the value type of an optional type, if this is one.
     pub fn as_optional(&self) -> Option<&Type> {
         match self {
             Type::Opaque(opaque) if opaque.name == OPTIONAL => opaque.params.first(),
@@ -138,7 +138,7 @@ impl Type {
         }
     }
 
-    /// The name that `type()` shows for values of this type.
+    /// Returns the name that `type()` shows for values of this type.
     pub fn name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
@@ -162,7 +162,8 @@ impl Type {
         }
     }
 
-    /// The type with its parameters by the names that `type()` shows: `list(google.protobuf.Duration)`.
+    /// Returns the type with its parameters, named as `type()` names them:
+    /// `list(google.protobuf.Duration)`.
     pub(crate) fn full_name(&self) -> String {
         let with = |name: &str, params: &[&Type]| {
             let params: Vec<String> = params.iter().map(|param| param.full_name()).collect();
@@ -179,7 +180,7 @@ impl Type {
         }
     }
 
-    /// Whether both are the same type, parameters included.
+    /// Returns whether both are the same type, including parameters.
     pub(crate) fn is_exactly(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::List(a), Type::List(b)) => a.is_exactly(b),
@@ -201,7 +202,7 @@ impl Type {
     }
 }
 
-/// As messages print types.
+/// Prints a type as in messages.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
-//! The values expressions work on.
+//! The values of expressions.
 //!
-//! Data stays where it is: lists, maps, objects and strings that come from JSON are references into
-//! it, converted one element at a time as the declared type says (`value::json`).
+//! Data is not copied: lists, maps, objects and strings from JSON are references, converted one
+//! element at a time by the declared type (`value::json`).
 
 mod compare;
 mod json;
@@ -26,7 +26,7 @@ use crate::decl::{DeclType, ObjectType};
 use crate::error::EvalError;
 use crate::types::Type;
 
-/// A value of the language, borrowing from the data and the program where it can.
+/// A value of the language, borrowed from the data and the program where possible.
 #[derive(Clone)]
 pub enum Val<'a> {
     /// `null`.
@@ -65,17 +65,21 @@ pub enum Val<'a> {
 #[derive(Clone)]
 pub struct SpecialVal(pub(crate) Arc<Special>);
 
+bareboat_api::opaque_debug!(SpecialVal);
+
 /// A string, borrowed or shared.
 #[derive(Clone)]
 pub enum Text<'a> {
-    /// Out of the data or the program.
+    /// Borrowed from the data or the program.
     Ref(&'a str),
-    /// Made while evaluating.
+    /// Created during evaluation.
     Own(Arc<str>),
 }
 
+bareboat_api::opaque_debug!(Text<'_>);
+
 impl Text<'_> {
-    /// The text itself.
+    /// Returns the text itself.
     pub fn as_str(&self) -> &str {
         match self {
             Text::Ref(text) => text,
@@ -84,62 +88,82 @@ impl Text<'_> {
     }
 }
 
-/// A list: a JSON array as it lies there, or values made while evaluating.
+/// A list: a borrowed JSON array, or values created during evaluation.
 #[derive(Clone)]
 pub enum List<'a> {
     /// A JSON array.
     Json {
-        /// Its elements.
+        /// The elements of the array.
         items: &'a [Value],
         /// The type of the list, if declared.
         decl: Option<&'a DeclType>,
     },
-    /// Values.
+    /// Values created during evaluation.
     Values {
         /// The elements.
         items: Arc<Vec<Val<'a>>>,
-        /// The type of the list whose order it follows, if it is not atomic.
+        /// The declared type of the list, if it is not atomic; it decides about order.
         decl: Option<&'a DeclType>,
     },
 }
+
+bareboat_api::opaque_debug!(List<'_>);
 
 /// An object of a declared type.
 #[derive(Clone)]
 pub enum Object<'a> {
     /// A JSON object.
     Json {
-        /// Its members.
+        /// The members of the object.
         map: &'a Map,
-        /// Its declared fields.
+        /// The declared type of the object.
         ty: &'a Arc<ObjectType>,
     },
-    /// An object the expression built.
+    /// An object built by the expression.
     Built(Arc<Built<'a>>),
 }
 
-/// An object that an expression built.
+bareboat_api::opaque_debug!(Object<'_>);
+
+/// An object built by an expression.
 pub struct Built<'a> {
     pub(crate) ty: Arc<ObjectType>,
     pub(crate) fields: Vec<(bareboat_api::Str, Val<'a>)>,
 }
 
+bareboat_api::opaque_debug!(Built<'_>);
+
+impl<'a> Built<'a> {
+    /// Returns the name of the type, such as `Object.spec`.
+    pub fn type_name(&self) -> &str {
+        self.ty.name()
+    }
+
+    /// Returns the fields that the expression set.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Val<'a>)> {
+        self.fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+    }
+}
+
 impl<'a> Val<'a> {
-    /// A string.
+    /// Returns a string value.
     pub fn text(text: impl Into<Arc<str>>) -> Val<'a> {
         Val::String(Text::Own(text.into()))
     }
 
-    /// A string that is borrowed.
+    /// Returns a borrowed string.
     pub fn str(text: &'a str) -> Val<'a> {
         Val::String(Text::Ref(text))
     }
 
-    /// Bytes.
+    /// Returns a value of type `bytes`.
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Val<'a> {
         Val::Bytes(bytes.into())
     }
 
-    /// A list of values.
+    /// Returns a list of values.
     pub fn list(items: Vec<Val<'a>>) -> Val<'a> {
         Val::List(List::Values {
             items: Arc::new(items),
@@ -147,7 +171,7 @@ impl<'a> Val<'a> {
         })
     }
 
-    /// A map of entries; fails if a key is of a type no key has, or comes twice.
+    /// Returns a map; fails for a duplicate key or a key of an invalid type.
     pub fn map(
         entries: impl IntoIterator<Item = (Val<'a>, Val<'a>)>,
     ) -> Result<Val<'a>, EvalError> {
@@ -161,17 +185,17 @@ impl<'a> Val<'a> {
         Ok(Val::Map(MapVal::Values(Arc::new(map))))
     }
 
-    /// A list of strings.
+    /// Returns a list of strings.
     pub(crate) fn strings<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>) -> Val<'a> {
         Val::list(items.into_iter().map(Val::text).collect())
     }
 
-    /// A present optional.
+    /// Returns a present optional.
     pub fn some(value: Val<'a>) -> Val<'a> {
         Val::Optional(Some(Arc::new(value)))
     }
 
-    /// The boolean, if this is one.
+    /// Returns the boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Val::Bool(value) => Some(*value),
@@ -179,18 +203,10 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The string, if this is one.
+    /// Returns the string, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Val::String(text) => Some(text.as_str()),
-            _ => None,
-        }
-    }
-
-    /// The integer, if this is one.
-    pub fn as_int(&self) -> Option<i64> {
-        match self {
-            Val::Int(value) => Some(*value),
             _ => None,
         }
     }
@@ -213,7 +229,7 @@ impl<'a> Val<'a> {
         Val::Special(SpecialVal(Arc::new(special)))
     }
 
-    /// The type, as `type()` tells it: without parameters, objects as maps.
+    /// Returns the type as `type()` shows it: without parameters, objects as maps.
     pub fn type_of(&self) -> Type {
         match self {
             Val::Null => Type::Null,
@@ -234,7 +250,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The `size()` that costs are reckoned with: one for whatever has none.
+    /// Returns the `size()` for cost calculations: one for values without a size.
     pub(crate) fn cost_size(&self) -> u64 {
         match self {
             Val::Optional(Some(inner)) => inner.cost_size(),
@@ -242,7 +258,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// `size()`, for what has one.
+    /// Returns `size()`, for values that have one.
     pub(crate) fn size(&self) -> Option<usize> {
         Some(match self {
             Val::String(text) => characters(text.as_str()),
@@ -256,7 +272,7 @@ impl<'a> Val<'a> {
     }
 }
 
-/// How many characters a string has; quick for ASCII, which most strings are.
+/// Returns the number of characters; fast for ASCII strings.
 pub(crate) fn characters(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -266,7 +282,7 @@ pub(crate) fn characters(text: &str) -> usize {
 }
 
 impl<'a> List<'a> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             List::Json { items, .. } => items.len(),
@@ -274,12 +290,12 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The element at a place, converted as its type says.
+    /// Returns the element at an index, converted by its type.
     pub fn get(&self, index: usize) -> Option<Result<Val<'a>, EvalError>> {
         match self {
             List::Json { items, decl } => {
@@ -290,7 +306,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The elements, converted as their type says.
+    /// Returns the elements, converted by their type.
     pub fn iter(&self) -> impl Iterator<Item = Result<Val<'a>, EvalError>> + '_ {
         (0..self.len()).map_while(|index| self.get(index))
     }
@@ -314,7 +330,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The value of a field by the name it has in expressions; null counts as absent.
+    /// Returns the value of a field by its name in expressions; null counts as absent.
     pub(crate) fn field(&self, name: &str) -> Option<Result<Val<'a>, EvalError>> {
         match self {
             Object::Json { map, ty } => {
@@ -336,7 +352,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The names of the fields that are there, as expressions write them.
+    /// Returns the names of the present fields, as in expressions.
     pub(crate) fn names(&self) -> Vec<bareboat_api::Str> {
         match self {
             Object::Json { map, ty } => map
@@ -355,7 +371,7 @@ impl fmt::Debug for Val<'_> {
     }
 }
 
-/// As messages show values.
+/// Prints a value as in messages.
 impl fmt::Display for Val<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(self))

@@ -1,4 +1,4 @@
-//! What an evaluation may take beyond its cost: memory for what it makes, and work.
+//! Tests of the limits on an evaluation's memory and work, in addition to its cost.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use bareboat_cel::{Budget, DeclType, Env, EvalError, Val, Variables};
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Evaluates an expression on `self`; gives what came of it and the budget afterwards.
+/// Evaluates an expression on `self`; returns the result and the budget afterwards.
 fn run(expr: &str, data: &Value) -> (Result<String, EvalError>, Budget) {
     run_within(Budget::new(10_000_000), expr, data)
 }
@@ -21,7 +21,7 @@ fn run_within(mut budget: Budget, expr: &str, data: &Value) -> (Result<String, E
     (result.map(|value| value.to_string()), budget)
 }
 
-/// The expression runs out of budget before it takes much.
+/// Checks that the expression exceeds its budget before it allocates much.
 fn bounded(expr: &str, data: &Value) {
     let (result, budget) = run(expr, data);
     assert_eq!(result, Err(EvalError::OutOfBudget), "{expr}");
@@ -33,7 +33,7 @@ fn bounded(expr: &str, data: &Value) {
 }
 
 #[test]
-fn text_that_multiplies_is_refused_before_it_is_made() {
+fn text_that_multiplies_is_refused_before_its_allocation() {
     let text = Value::from("a".repeat(1024));
     let list = Value::Array(vec![text.clone(); 1024]);
     let data = value!({"a": text, "l": list});
@@ -62,7 +62,7 @@ fn text_that_multiplies_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn what_is_within_the_budget_is_made() {
+fn results_within_the_budget_are_built() {
     let text = Value::from("a".repeat(1024));
     let data = value!({"a": text});
     let (result, budget) = run("self.a.replace('a', self.a).size()", &data);
@@ -74,13 +74,13 @@ fn what_is_within_the_budget_is_made() {
     );
 }
 
-/// A list that holds a list twice, which holds one twice, and so on.
+/// Returns a list that contains a list twice, which contains one twice, and so on.
 fn doubled(levels: usize) -> String {
     format!("[['x', 'y']]{}", ".map(a, [a, a])".repeat(levels))
 }
 
 #[test]
-fn lists_that_hold_one_another_many_times_are_not_walked_to_their_end() {
+fn lists_that_contain_each_other_many_times_are_not_walked_completely() {
     let data = value!({});
     let deep = doubled(48);
     for expr in [
@@ -103,7 +103,7 @@ fn lists_that_hold_one_another_many_times_are_not_walked_to_their_end() {
 }
 
 #[test]
-fn a_value_is_shown_in_part_when_it_holds_too_much() {
+fn a_value_with_too_much_content_is_printed_in_part() {
     let (result, _) = run(&format!("{{'a': 1}}[dyn({})]", doubled(48)), &value!({}));
     let error = result.unwrap_err().to_string();
     assert!(error.starts_with("no such key: [[["), "{error}");
@@ -111,7 +111,7 @@ fn a_value_is_shown_in_part_when_it_holds_too_much() {
 }
 
 #[test]
-fn patterns_from_data_cost_what_they_take() {
+fn compiling_patterns_from_data_is_charged() {
     let patterns = |count: usize| {
         let list: Vec<Value> = (0..count)
             .map(|n| Value::from(format!("{n}\\pL{{200}}$")))
@@ -132,7 +132,7 @@ fn patterns_from_data_cost_what_they_take() {
 }
 
 #[test]
-fn searches_that_take_the_square_of_a_text_are_counted() {
+fn quadratic_searches_are_counted() {
     let budget = || Budget::new(10_000_000).with_work(1 << 20);
     let data = Value::from("a".repeat(10_000));
     let (result, _) = run_within(budget(), "self.findAll('a.*b|a').size() == 1", &data);

@@ -1,5 +1,5 @@
-//! What a host needs: declared types over data, optional old values, authorizers, objects that
-//! expressions build, variables computed when read, budgets.
+//! Tests of the host interface: declared types over data, optional old values, authorizers, objects
+//! that expressions build, variables computed when read, budgets.
 
 #![allow(clippy::unwrap_used)]
 
@@ -119,7 +119,7 @@ fn lists_of_sets_and_maps_are_equal_in_any_order() {
     }
 }
 
-/// Allows whatever is done to pods by others than the service account `ns/robot`.
+/// Allows every action on pods, except for the service account `ns/robot`.
 struct Pods;
 
 impl Authorizer for Pods {
@@ -135,7 +135,7 @@ impl Authorizer for Pods {
 }
 
 #[test]
-fn expressions_ask_the_authorizer() {
+fn expressions_use_the_authorizer() {
     let env = Env::kubernetes().variable(
         "authorizer",
         Type::message("kubernetes.authorization.Authorizer"),
@@ -279,7 +279,7 @@ fn evaluation_stops_when_the_budget_is_spent() {
     );
 }
 
-/// Sizes by the name of the variable.
+/// Size limits by the name of the variable.
 struct Named;
 
 impl SizeHints for Named {
@@ -292,7 +292,7 @@ impl SizeHints for Named {
 }
 
 #[test]
-fn estimates_follow_the_sizes_the_host_knows() {
+fn estimates_follow_the_size_limits_of_the_host() {
     let list = Type::list(Type::Int);
     let env = Env::kubernetes()
         .variable("small", list.clone())

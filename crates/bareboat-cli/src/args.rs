@@ -1,9 +1,13 @@
-//! What can be said on the command line. Every flag is also a key of the configuration file and
-//! an environment variable.
+//! The command line: subcommands and their flags. The flags of `bareboat serve` are in `settings`.
 
+use crate::certificates::Part;
+use crate::kubeconfig::{CreateFlags, CredentialFlags};
+use crate::output::Format;
+use crate::settings::Settings;
+use crate::who_can::WhoCanFlags;
 use clap::{Parser, Subcommand};
-use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The Kubernetes API without Kubernetes.
 #[derive(Parser, Debug)]
@@ -21,18 +25,35 @@ Examples:
   bareboat serve --config bareboat.yaml       settings from a file (flags override it)
   bareboat migrate --dry-run                  which stored objects are in old versions
   bareboat restore backup.db                  put a backup in place of ./bareboat-data/state.db
+  bareboat kubeconfig create alice --group dev
+                                              a kubeconfig for a user, good for a day
+  bareboat certificates list                  when which certificate ends
+  bareboat who-can delete pods -n default     who has that right
   bareboat completions bash > /etc/bash_completion.d/bareboat";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the API server
-    Serve(Box<ServeFlags>),
-    /// Rewrite stored objects in the storage version of their definition
+    Serve(Box<Settings>),
+    /// Rewrite stored objects in the storage version of their definition, or with other encryption keys
     #[command(long_about = MIGRATE, after_help = MIGRATE_AFTER)]
     Migrate(MigrateFlags),
     /// Put a backup in place of the state of a stopped server
     #[command(long_about = RESTORE, after_help = RESTORE_AFTER)]
     Restore(RestoreFlags),
+    /// Make kubeconfigs for users and service accounts
+    Kubeconfig {
+        #[command(subcommand)]
+        command: KubeconfigCommand,
+    },
+    /// List and rotate the certificates and keys of a data directory
+    Certificates {
+        #[command(subcommand)]
+        command: CertificatesCommand,
+    },
+    /// List the users, groups and service accounts that may do something
+    #[command(after_help = WHO_CAN_AFTER)]
+    WhoCan(WhoCanFlags),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -41,6 +62,78 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+/// Subcommands of `bareboat kubeconfig`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum KubeconfigCommand {
+    /// Make a kubeconfig for a user or a service account
+    #[command(after_help = CREATE_AFTER)]
+    Create(CreateFlags),
+    /// Print a credential for a client that runs this program (see create --exec)
+    Credential(CredentialFlags),
+}
+
+/// Subcommands of `bareboat certificates`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum CertificatesCommand {
+    /// List all certificates and keys, what they are for and when they expire
+    List {
+        /// The data directory of the server
+        #[arg(
+            long,
+            value_name = "DIR",
+            env = "BAREBOAT_DATA_DIR",
+            default_value = "./bareboat-data"
+        )]
+        data_dir: PathBuf,
+        /// How to print it
+        #[arg(long, short, value_enum, default_value = "text", value_name = "FORMAT")]
+        output: Format,
+    },
+    /// Make new keys and certificates; a running server uses them within seconds, and open connections go on
+    Rotate {
+        /// What to rotate [default: everything]
+        #[arg(value_enum, value_name = "PART")]
+        parts: Vec<Part>,
+        /// How long the old key of service accounts still checks tokens: the longest life of a token
+        #[arg(
+            long,
+            value_name = "DURATION",
+            default_value = "8760h",
+            value_parser = crate::settings::duration
+        )]
+        keep: Duration,
+        /// The data directory of the server
+        #[arg(
+            long,
+            value_name = "DIR",
+            env = "BAREBOAT_DATA_DIR",
+            default_value = "./bareboat-data"
+        )]
+        data_dir: PathBuf,
+        /// How to print it
+        #[arg(long, short, value_enum, default_value = "text", value_name = "FORMAT")]
+        output: Format,
+    },
+}
+
+const CREATE_AFTER: &str = "\
+Examples:
+  bareboat kubeconfig create alice --group dev --group ops --save alice.kubeconfig
+  bareboat kubeconfig create alice --expires 1h --exec       clients fetch a new certificate every hour
+  bareboat kubeconfig create --service-account default/robot
+
+A certificate cannot be taken back before it expires: keep --expires short. Anyone who can read the data directory can create a \
+kubeconfig for any user.";
+
+const WHO_CAN_AFTER: &str = "\
+Examples:
+  bareboat who-can get secrets                     in all namespaces
+  bareboat who-can delete deployments.apps -n shop
+  bareboat who-can get pods/log web-0 -n shop
+  bareboat who-can get /metrics
+
+Only roles and bindings are looked at. Members of a group are not known to the server: groups are listed as they are.";
 
 const MIGRATE: &str = "\
 A definition (CustomResourceDefinition) may change the version its objects are stored in. Objects \
@@ -56,7 +149,17 @@ To retire a version v1 in favour of v2:
   1. add v2 to spec.versions, with a conversion if it has another form
   2. set storage: true for v2, false for v1, and apply the definition
   3. bareboat migrate foos.example.com
-  4. set served: false for v1 when nobody asks for it any more, then remove it";
+  4. set served: false for v1 when nobody asks for it any more, then remove it
+
+With --encryption every stored value that is not encrypted with the first provider of its resource is written again, history \
+included, and the file is built anew, so that nothing of the old values is left in it. Writes wait meanwhile. Afterwards keys \
+that are no longer first can be removed from the configuration. With --encryption-provider-config the same is done in the data \
+directory of a stopped server.
+
+To replace an encryption key:
+  1. put the new key first and leave the old one behind it; a running server takes the file within seconds
+  2. bareboat migrate --encryption
+  3. remove the old key from the file; backups made before still need it";
 
 const RESTORE: &str = "\
 Clients may have seen versions that a backup lacks. If the server went on counting from the backup, they would take the \
@@ -105,6 +208,8 @@ Examples:
   bareboat migrate foos.example.com           one definition
   bareboat migrate --dry-run                  try everything, write nothing
   bareboat migrate --kubeconfig ~/.kube/config --context prod
+  bareboat migrate --encryption               encrypt everything with the first keys
+  bareboat migrate --encryption-provider-config encryption.yaml --data-dir /var/lib/bareboat
 
 Exit codes:
   0  all objects are in the storage version of their definition
@@ -134,177 +239,24 @@ pub(crate) struct MigrateFlags {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Let the server encrypt everything that is stored with the first providers of its EncryptionConfiguration
+    #[arg(long, conflicts_with_all = ["definitions", "dry_run"])]
+    pub(crate) encryption: bool,
+
+    /// The same in the data directory of a stopped server, with this EncryptionConfiguration
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["definitions", "context", "server", "encryption"])]
+    pub(crate) encryption_provider_config: Option<PathBuf>,
+
+    /// The data directory, for --encryption-provider-config
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "BAREBOAT_DATA_DIR",
+        default_value = "./bareboat-data"
+    )]
+    pub(crate) data_dir: PathBuf,
+
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-/// Flags of `bareboat serve`.
-///
-/// A setting is looked for on the command line, then in the environment, then in the
-/// configuration file; what is nowhere has a default.
-#[derive(clap::Args, Debug, Default)]
-pub(crate) struct ServeFlags {
-    /// Read settings from this YAML file (key: the flag's name in camelCase, e.g. dataDir)
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Keep data, certificates and the admin kubeconfig here [default: ./bareboat-data]
-    #[arg(long, value_name = "DIR", env = "BAREBOAT_DATA_DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
-
-    /// Listen on this address; port 0 takes any free one [default: 127.0.0.1:6443]
-    #[arg(long, value_name = "ADDR", env = "BAREBOAT_BIND")]
-    pub(crate) bind: Option<SocketAddr>,
-
-    /// Names and addresses the serving certificate is also good for (repeatable)
-    #[arg(
-        long = "san",
-        value_name = "NAME",
-        env = "BAREBOAT_SAN",
-        value_delimiter = ','
-    )]
-    pub(crate) san: Vec<String>,
-
-    /// Keep objects in memory only: everything is gone when the server stops
-    #[arg(long, env = "BAREBOAT_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
-    pub(crate) in_memory: Option<bool>,
-
-    /// Serve all built-in kinds (full), or only what a control plane for your own kinds needs (bare) [default: full]
-    #[arg(long, value_name = "PROFILE", env = "BAREBOAT_PROFILE")]
-    pub(crate) profile: Option<String>,
-
-    /// Leave this to somebody else (repeatable): namespaces, garbage, definitions, expiry, pods, residents, quotas,
-    /// roles, addresses, api-services, default-roles or bootstrap
-    #[arg(
-        long = "disable-controller",
-        value_name = "NAME",
-        env = "BAREBOAT_DISABLE_CONTROLLER",
-        value_delimiter = ','
-    )]
-    pub(crate) disable_controller: Vec<String>,
-
-    /// Accept bearer tokens of this CSV file: token,user,uid,"group1,group2"
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_TOKEN_FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-
-    /// Name this issuer in tokens of service accounts; further ones are accepted (repeatable)
-    /// [default: the URL of the service kubernetes in a cluster]
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "BAREBOAT_SERVICE_ACCOUNT_ISSUER",
-        value_delimiter = ','
-    )]
-    pub(crate) service_account_issuer: Vec<String>,
-
-    /// Sign tokens of service accounts with this private key (PEM) instead of one made here
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "BAREBOAT_SERVICE_ACCOUNT_SIGNING_KEY_FILE"
-    )]
-    pub(crate) service_account_signing_key_file: Option<PathBuf>,
-
-    /// Also accept tokens that the keys in this file signed (PEM, public or private; repeatable)
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "BAREBOAT_SERVICE_ACCOUNT_KEY_FILE",
-        value_delimiter = ','
-    )]
-    pub(crate) service_account_key_file: Vec<PathBuf>,
-
-    /// Let tokens of service accounts live at most this long [default: 8760h]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "BAREBOAT_SERVICE_ACCOUNT_MAX_TOKEN_EXPIRATION"
-    )]
-    pub(crate) service_account_max_token_expiration: Option<String>,
-
-    /// Audiences that mean this server in tokens (repeatable) [default: the issuers]
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "BAREBOAT_API_AUDIENCES",
-        value_delimiter = ','
-    )]
-    pub(crate) api_audiences: Vec<String>,
-
-    /// Serve with this certificate (PEM) instead of one made here; needs --tls-key
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_TLS_CERT")]
-    pub(crate) tls_cert: Option<PathBuf>,
-
-    /// The private key (PEM) of --tls-cert
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_TLS_KEY")]
-    pub(crate) tls_key: Option<PathBuf>,
-
-    /// Trust client certificates of this CA (PEM) instead of the one made here
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_CLIENT_CA")]
-    pub(crate) client_ca: Option<PathBuf>,
-
-    /// Give services addresses of this network, or of one of IPv4 and one of IPv6 [default: 10.0.0.0/24]
-    #[arg(
-        long,
-        value_name = "CIDR[,CIDR]",
-        env = "BAREBOAT_SERVICE_CLUSTER_IP_RANGE"
-    )]
-    pub(crate) service_cluster_ip_range: Option<String>,
-
-    /// Give services node ports of this range [default: 30000-32767]
-    #[arg(long, value_name = "FROM-TO", env = "BAREBOAT_SERVICE_NODE_PORT_RANGE")]
-    pub(crate) service_node_port_range: Option<String>,
-
-    /// Keep history for this long, so that watches can resume [default: 10m]
-    #[arg(long, value_name = "DURATION", env = "BAREBOAT_RETAIN_FOR")]
-    pub(crate) retain_for: Option<String>,
-
-    /// Keep at most this many revisions of history [default: 1000000]
-    #[arg(long, value_name = "N", env = "BAREBOAT_RETAIN_REVISIONS")]
-    pub(crate) retain_revisions: Option<u64>,
-
-    /// Keep at most this many bytes of history, such as 512Mi [default: 1Gi]
-    #[arg(long, value_name = "BYTES", env = "BAREBOAT_RETAIN_BYTES")]
-    pub(crate) retain_bytes: Option<String>,
-
-    /// Answer at most this many reads at once [default: 400]
-    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_READS_IN_FLIGHT")]
-    pub(crate) max_reads_in_flight: Option<usize>,
-
-    /// Carry out at most this many writes at once [default: 200]
-    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_WRITES_IN_FLIGHT")]
-    pub(crate) max_writes_in_flight: Option<usize>,
-
-    /// Keep at most this many connections open [default: as many as the limit of open files allows]
-    #[arg(long, value_name = "N", env = "BAREBOAT_MAX_CONNECTIONS")]
-    pub(crate) max_connections: Option<usize>,
-
-    /// Of them, at most this many without credentials [default: a quarter, at most 1024]
-    #[arg(
-        long,
-        value_name = "N",
-        env = "BAREBOAT_MAX_UNAUTHENTICATED_CONNECTIONS"
-    )]
-    pub(crate) max_unauthenticated_connections: Option<usize>,
-
-    /// At most this many connections without credentials from one address [default: 256]
-    #[arg(
-        long,
-        value_name = "N",
-        env = "BAREBOAT_MAX_UNAUTHENTICATED_CONNECTIONS_PER_ADDRESS"
-    )]
-    pub(crate) max_unauthenticated_connections_per_address: Option<usize>,
-
-    /// Cut off clients that read nothing of what they are sent for this long [default: 1m]
-    #[arg(long, value_name = "DURATION", env = "BAREBOAT_STALLED_CLIENT_TIMEOUT")]
-    pub(crate) stalled_client_timeout: Option<String>,
-
-    /// What to log: error, warn, info, debug, or per module [default: warn]
-    #[arg(long, value_name = "FILTER", env = "BAREBOAT_LOG")]
-    pub(crate) log: Option<String>,
-
-    /// Print nothing but errors
-    #[arg(long, short, env = "BAREBOAT_QUIET", num_args = 0..=1, default_missing_value = "true")]
-    pub(crate) quiet: Option<bool>,
 }

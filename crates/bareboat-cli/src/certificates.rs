@@ -1,84 +1,70 @@
-//! The certificates a server makes for itself: a CA, its own, and the administrator's; and apart from them those by which
-//! others know it when it asks on behalf of somebody.
+//! The certificates of a data directory: a CA, the certificate the server serves with, the administrator's, and the client
+//! certificate presented to upstream servers, which has a CA of its own.
 
 mod authority;
+mod list;
+mod rotate;
 
-use crate::keys;
+pub(crate) use authority::Authority;
+pub(crate) use list::list;
+pub(crate) use rotate::{Part, rotate};
+
 use anyhow::{Context, Result};
-use authority::Authority;
-use rcgen::{
-    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair,
-    KeyUsagePurpose, SanType,
-};
-use rustls::pki_types::CertificateDer;
+use bareboat_certificates::{AlternativeName, ExtendedUsage, KeyPair, Subject, pem};
 use std::fs;
 use std::io::Write as _;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
-/// Made anew when less than this is left of it.
+/// A certificate with less time left is replaced.
 const RENEW_BEFORE_DAYS: i64 = 30;
 const LEAF_DAYS: i64 = 365;
 
-/// Everything a server needs to be known and to know its administrator, in PEM.
+/// The certificates and keys of a server, in PEM.
 pub(crate) struct Certificates {
     pub(crate) ca: String,
     pub(crate) server: (String, String),
     pub(crate) admin: (String, String),
-    /// Signs nothing but the next one, so that nobody else can say who is asking.
+    /// Signs nothing but the next one, so that no other certificate allows its holder to name users.
     pub(crate) front_proxy_ca: String,
     pub(crate) front_proxy: (String, String),
 }
 
-/// The name under which the server asks on behalf of others.
+/// The common name of the client certificate presented to upstream servers.
 pub(crate) const FRONT_PROXY: &str = "front-proxy-client";
 
-/// Reads the certificates of a data directory. Those that are missing, expire soon or do not cover all names are made.
-/// A CA that is damaged is an error.
-pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certificates> {
-    let dir = dir.join("certificates");
+/// The folder of a data directory that certificates are in.
+pub(crate) fn folder(data: &Path) -> PathBuf {
+    data.join("certificates")
+}
+
+/// Reads the certificates of a data directory. Makes those that are missing, expire soon or do not cover all names. A
+/// damaged CA is an error.
+pub(crate) fn ensure(data: &Path, names: &[String], bind: IpAddr) -> Result<Certificates> {
+    let dir = folder(data);
     fs::create_dir_all(&dir)
         .with_context(|| format!("the directory {} cannot be made", dir.display()))?;
     let ca = Authority::ensure(&dir, "ca", "bareboat-ca")?;
-    let mut wanted = vec![
-        "localhost".to_owned(),
-        "kubernetes".to_owned(),
-        "kubernetes.default".to_owned(),
-        "kubernetes.default.svc".to_owned(),
-        "127.0.0.1".to_owned(),
-        "::1".to_owned(),
-    ];
+    let mut wanted: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "127.0.0.1",
+        "::1",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     if !bind.is_unspecified() && !bind.is_loopback() {
         wanted.push(bind.to_string());
     }
     wanted.extend(names.iter().cloned());
-    let server = Leaf {
-        file: "server",
-        common_name: "bareboat",
-        organization: None,
-        names: &wanted,
-        usage: ExtendedKeyUsagePurpose::ServerAuth,
-    };
-    let admin = Leaf {
-        file: "admin",
-        common_name: "bareboat-admin",
-        organization: Some("system:masters"),
-        names: &[],
-        usage: ExtendedKeyUsagePurpose::ClientAuth,
-    };
-    let front_proxy = Leaf {
-        file: FRONT_PROXY,
-        common_name: FRONT_PROXY,
-        organization: None,
-        names: &[],
-        usage: ExtendedKeyUsagePurpose::ClientAuth,
-    };
     let front_proxy_ca = Authority::ensure(&dir, "front-proxy-ca", "bareboat-front-proxy-ca")?;
-    let server = server.ensure(&dir, &ca)?;
-    let admin = admin.ensure(&dir, &ca)?;
-    let front_proxy = front_proxy.ensure(&dir, &front_proxy_ca)?;
+    let server = Leaf::server(&wanted).ensure(&dir, &ca)?;
+    let admin = Leaf::admin().ensure(&dir, &ca)?;
+    let front_proxy = Leaf::front_proxy().ensure(&dir, &front_proxy_ca)?;
     Ok(Certificates {
         ca: ca.pem,
         server,
@@ -89,19 +75,54 @@ pub(crate) fn ensure(dir: &Path, names: &[String], bind: IpAddr) -> Result<Certi
 }
 
 /// A certificate to be signed by a CA.
-struct Leaf<'a> {
+pub(crate) struct Leaf<'a> {
     file: &'a str,
-    common_name: &'a str,
-    organization: Option<&'a str>,
+    subject: Subject,
     names: &'a [String],
-    usage: ExtendedKeyUsagePurpose,
+    usage: ExtendedUsage,
+    seconds: i64,
 }
 
-impl Leaf<'_> {
-    /// The certificate and its key: those in the directory while they are good, else new ones.
+impl<'a> Leaf<'a> {
+    fn server(names: &'a [String]) -> Leaf<'a> {
+        Leaf {
+            file: "server",
+            subject: Subject::new("bareboat"),
+            names,
+            usage: ExtendedUsage::ServerAuth,
+            seconds: LEAF_DAYS * 86_400,
+        }
+    }
+
+    fn admin() -> Leaf<'static> {
+        let mut subject = Subject::new("bareboat-admin");
+        subject.organizations.push("system:masters".to_owned());
+        Leaf {
+            subject,
+            ..Leaf::client("admin", LEAF_DAYS * 86_400)
+        }
+    }
+
+    fn front_proxy() -> Leaf<'static> {
+        Leaf {
+            subject: Subject::new(FRONT_PROXY),
+            ..Leaf::client(FRONT_PROXY, LEAF_DAYS * 86_400)
+        }
+    }
+
+    fn client(file: &'static str, seconds: i64) -> Leaf<'static> {
+        Leaf {
+            file,
+            subject: Subject::default(),
+            names: &[],
+            usage: ExtendedUsage::ClientAuth,
+            seconds,
+        }
+    }
+
+    /// Returns the certificate and its key: those in the directory if they are valid, otherwise new ones.
     fn ensure(&self, dir: &Path, ca: &Authority) -> Result<(String, String)> {
-        let cert_path = dir.join(format!("{}.crt", self.file));
-        let key_path = dir.join(format!("{}.key", self.file));
+        let [cert_path, key_path] = self.paths(dir);
         if let (Ok(cert), Ok(key)) = (
             fs::read_to_string(&cert_path),
             fs::read_to_string(&key_path),
@@ -110,98 +131,94 @@ impl Leaf<'_> {
             return Ok((cert, key));
         }
         let (cert, key) = ca.sign(self)?;
-        let kept = write_private(&key_path, &key).and_then(|()| write_private(&cert_path, &cert));
-        if let Err(error) = kept {
-            // It serves as well from memory; the next start makes another one.
+        if let Err(error) = self.save(dir, &cert, &key) {
+            // The server uses it from memory; the next start makes another one.
             tracing::warn!(error = %format!("{error:#}"), "a certificate was made and could not be saved");
         }
         Ok((cert, key))
     }
 
-    fn params(&self) -> Result<CertificateParams> {
-        let mut subject = DistinguishedName::new();
-        subject.push(DnType::CommonName, self.common_name);
-        if let Some(organization) = self.organization {
-            subject.push(DnType::OrganizationName, organization);
-        }
-        let mut params = CertificateParams::default();
-        params.distinguished_name = subject;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![self.usage.clone()];
-        params.use_authority_key_identifier_extension = true;
-        params.subject_alt_names = (self.names.iter())
+    fn paths(&self, dir: &Path) -> [PathBuf; 2] {
+        ["crt", "key"].map(|end| dir.join(format!("{}.{end}", self.file)))
+    }
+
+    fn save(&self, dir: &Path, cert: &str, key: &str) -> Result<()> {
+        let [cert_path, key_path] = self.paths(dir);
+        write_private(&key_path, key).and_then(|()| write_private(&cert_path, cert))
+    }
+
+    fn alternative_names(&self) -> Result<Vec<AlternativeName>> {
+        self.names
+            .iter()
             .map(|name| alternative_name(name))
-            .collect::<Result<_>>()?;
-        set_validity(&mut params, LEAF_DAYS);
-        Ok(params)
+            .collect()
     }
 }
 
-fn alternative_name(name: &str) -> Result<SanType> {
+/// A certificate of the data directory's CA for a user, with its key, in PEM.
+pub(crate) fn user(data: &Path, subject: Subject, seconds: i64) -> Result<(String, String)> {
+    let leaf = Leaf {
+        subject,
+        ..Leaf::client("user", seconds)
+    };
+    Authority::read(&folder(data), "ca")?.sign(&leaf)
+}
+
+fn alternative_name(name: &str) -> Result<AlternativeName> {
     if let Ok(address) = IpAddr::from_str(name) {
-        return Ok(SanType::IpAddress(address));
+        return Ok(AlternativeName::Address(address));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '*');
-    let dns = match name.is_empty() || !name.chars().all(plain) {
-        true => None,
-        false => name.try_into().ok(),
-    };
-    let dns = dns.with_context(|| format!("{name} is neither a DNS name nor an IP address"))?;
-    Ok(SanType::DnsName(dns))
+    match name.is_empty() || !name.chars().all(plain) {
+        true => anyhow::bail!("{name} is neither a DNS name nor an IP address"),
+        false => Ok(AlternativeName::Dns(name.to_owned())),
+    }
 }
 
-fn set_validity(params: &mut CertificateParams, days: i64) {
-    let now = jiff::Timestamp::now().as_second();
-    let date = |seconds: i64| {
-        let time = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        let date = time.to_zoned(jiff::tz::TimeZone::UTC).date();
-        rcgen::date_time_ymd(date.year().into(), date.month() as u8, date.day() as u8)
-    };
-    // A day back, for clients whose clocks are late.
-    params.not_before = date(now - 86_400);
-    params.not_after = date(now + days * 86_400);
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
 }
 
-/// Whether a certificate still lasts a while, covers all names, comes from the CA and belongs to its key.
-fn is_good(pem: &str, key: &str, names: &[String], ca: &Authority) -> bool {
-    let Some(der) = der(pem) else {
+/// Returns whether a certificate lasts long enough, covers all names, is signed by the CA and matches its key.
+fn is_good(text: &str, key: &str, names: &[String], ca: &Authority) -> bool {
+    let Some(der) = first(text) else {
         return false;
     };
     let Ok((_, cert)) = X509Certificate::from_der(&der) else {
         return false;
     };
-    let now = jiff::Timestamp::now().as_second();
-    if cert.validity().not_after.timestamp() < now + RENEW_BEFORE_DAYS * 86_400 {
+    if cert.validity().not_after.timestamp() < now() + RENEW_BEFORE_DAYS * 86_400 {
         return false;
     }
     let covered = alternative_names(&cert);
-    let fits = |key: KeyPair| key.public_key_raw() == &*cert.public_key().subject_public_key.data;
+    let fits = |key: KeyPair| key.public_key() == &*cert.public_key().subject_public_key.data;
     names.iter().all(|name| covered.contains(name))
         && ca.signed(&cert)
-        && keys::parse(key).is_ok_and(fits)
+        && KeyPair::from_pem(key).is_ok_and(fits)
 }
 
-/// The first certificate of a chain in PEM.
-fn der(pem: &str) -> Option<CertificateDer<'static>> {
-    rustls_pemfile::certs(&mut pem.as_bytes()).next()?.ok()
+/// Returns the first certificate of a PEM chain.
+fn first(text: &str) -> Option<Vec<u8>> {
+    pem::certificates(text).into_iter().next()
 }
 
-/// The public key of the first certificate of a chain in PEM.
-fn public_key(pem: &str) -> Option<Vec<u8>> {
-    let der = der(pem)?;
-    let (_, cert) = X509Certificate::from_der(&der).ok()?;
-    Some(cert.public_key().subject_public_key.data.to_vec())
-}
-
-/// The names and addresses the first certificate of a chain is good for.
+/// Returns the names and addresses that the first certificate of a chain covers.
 pub(crate) fn names(pem: &str) -> Vec<String> {
-    let Some(der) = der(pem) else {
+    let Some(der) = first(pem) else {
         return Vec::new();
     };
     match X509Certificate::from_der(&der) {
         Ok((_, cert)) => alternative_names(&cert),
         Err(_) => Vec::new(),
     }
+}
+
+/// The last second the first certificate of a chain is valid, since 1970.
+pub(crate) fn ends(pem: &str) -> Option<i64> {
+    let der = first(pem)?;
+    let (_, cert) = X509Certificate::from_der(&der).ok()?;
+    Some(cert.validity().not_after.timestamp())
 }
 
 fn alternative_names(cert: &X509Certificate<'_>) -> Vec<String> {
@@ -228,10 +245,12 @@ fn alternative_names(cert: &X509Certificate<'_>) -> Vec<String> {
     }
 }
 
-/// Writes a file that only its owner may read, in one step.
+/// Writes a file atomically that only its owner may read.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let partial = path.with_extension("partial");
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
     let write = || -> std::io::Result<()> {
         let mut file = fs::OpenOptions::new()
             .write(true)
@@ -245,7 +264,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // Half a file is of no use, and on a full disk it takes space.
+        // A partial file is useless, and takes space on a full disk.
         let _ = fs::remove_file(&partial);
     }
     written.with_context(|| format!("{} cannot be written", path.display()))

@@ -13,16 +13,17 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{ConfigBuilderExt as _, FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest answer that is read.
+/// Maximum size of an answer.
 const MAX_ANSWER: usize = 256 << 20;
-/// How long an answer may take.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client of a server.
@@ -33,7 +34,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client with the credentials of a context of a kubeconfig, at its server or another.
+    /// A client with the credentials of a kubeconfig context, for its server or another one.
     pub(crate) fn new(path: &Path, context: Option<&str>, server: Option<&str>) -> Result<Client> {
         let kubeconfig = Kubeconfig::read(path)?;
         let context = kubeconfig.context(context)?;
@@ -54,7 +55,7 @@ impl Client {
         let connector = match cluster.get("tls-server-name").and_then(Value::as_str) {
             Some(name) => {
                 let name = ServerName::try_from(name.to_owned())
-                    .with_context(|| format!("tls-server-name {name} is no name"))?;
+                    .with_context(|| format!("tls-server-name {name} is not a valid name"))?;
                 connector.with_server_name_resolver(FixedServerNameResolver::new(name))
             }
             None => connector,
@@ -70,25 +71,37 @@ impl Client {
         })
     }
 
+    /// Reads a document.
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Result<Value, Status> {
+        self.exchange(Method::GET, path, accept, None).await
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(&self, path: &str, object: &Value) -> Result<Value, Status> {
+        let body = Some(("application/json", object));
+        self.exchange(Method::POST, path, "application/json", body)
+            .await
+    }
+
     async fn exchange(
         &self,
         method: Method,
         path: &str,
         accept: &str,
-        body: Option<&Value>,
+        body: Option<(&'static str, &Value)>,
     ) -> Result<Value, Status> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.server))
             .header(header::ACCEPT, accept)
-            .header(header::USER_AGENT, "bareboat-migrate");
-        if body.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
+            .header(header::USER_AGENT, "bareboat");
+        if let Some((content_type, _)) = body {
+            request = request.header(header::CONTENT_TYPE, content_type);
         }
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }
-        let body = body.map(|value| Bytes::from(value.to_json()));
+        let body = body.map(|(_, value)| Bytes::from(value.to_json()));
         let request = request
             .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| unreachable(&error))?;
@@ -120,13 +133,37 @@ impl Api for Client {
         accept: &'static str,
         body: Option<&'a Value>,
     ) -> BoxFuture<'a, Result<Value, Status>> {
+        let body = body.map(|body| ("application/merge-patch+json", body));
         Box::pin(self.exchange(method, path, accept, body))
     }
 }
 
-/// A failure on the way, with all its causes: the first alone says little.
+/// Waits for one exchange on a runtime of its own.
+pub(crate) fn block_on<F: Future>(work: F) -> Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
+    Ok(runtime.block_on(work))
+}
+
+/// The kubeconfig that was named, or the first that is there.
+pub(crate) fn find_kubeconfig(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let own = PathBuf::from("bareboat-data/admin.kubeconfig");
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let found = [Some(own), home].into_iter().flatten();
+    match found.into_iter().find(|path| path.is_file()) {
+        Some(path) => Ok(path),
+        None => bail!("there is no kubeconfig; name one with --kubeconfig"),
+    }
+}
+
+/// Describes a failed request with all its causes, because the outermost one says little.
 fn unreachable(error: &dyn std::error::Error) -> Status {
-    let mut text = format!("the server could not be asked: {error}");
+    let mut text = format!("the server cannot be reached: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {
         text.push_str(": ");
@@ -136,25 +173,25 @@ fn unreachable(error: &dyn std::error::Error) -> Status {
     Status::new(0, "", text)
 }
 
-/// A kubeconfig and where it was found, which relative paths in it start from.
-struct Kubeconfig {
+/// A kubeconfig and its path, which relative paths in it are resolved against.
+pub(crate) struct Kubeconfig {
     value: Value,
     path: PathBuf,
 }
 
 impl Kubeconfig {
-    fn read(path: &Path) -> Result<Kubeconfig> {
+    pub(crate) fn read(path: &Path) -> Result<Kubeconfig> {
         let text = fs::read(path)
             .with_context(|| format!("the kubeconfig {} cannot be read", path.display()))?;
         let parsed = bareboat_wire::yaml::parse(&text)
-            .with_context(|| format!("{} is no kubeconfig", path.display()))?;
+            .with_context(|| format!("{} is not a kubeconfig", path.display()))?;
         Ok(Kubeconfig {
             value: parsed.value,
             path: path.to_owned(),
         })
     }
 
-    fn context(&self, name: Option<&str>) -> Result<Value> {
+    pub(crate) fn context(&self, name: Option<&str>) -> Result<Value> {
         let current = self.value.get("current-context").and_then(Value::as_str);
         let name = name.or(current).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
@@ -166,8 +203,8 @@ impl Kubeconfig {
         self.entry("contexts", "context", name)
     }
 
-    /// An entry of one of the lists.
-    fn entry(&self, list: &str, key: &str, name: &str) -> Result<Value> {
+    /// Returns an entry of one of the lists.
+    pub(crate) fn entry(&self, list: &str, key: &str, name: &str) -> Result<Value> {
         let entries = self
             .value
             .get(list)
@@ -182,12 +219,12 @@ impl Kubeconfig {
             .ok_or_else(|| anyhow!("{} has no {key} {name:?}", self.path.display()))
     }
 
-    /// What stands in a field, or in the file that another field names.
+    /// Returns the data of a field, or of the file that another field names.
     fn data(&self, from: &Value, data: &str, file: &str) -> Result<Option<Vec<u8>>> {
         if let Some(text) = from.get(data).and_then(Value::as_str) {
             let bytes = STANDARD
                 .decode(text.trim())
-                .with_context(|| format!("{data} in {} is no base64", self.path.display()))?;
+                .with_context(|| format!("{data} in {} is not base64", self.path.display()))?;
             return Ok(Some(bytes));
         }
         let Some(file) = from.get(file).and_then(Value::as_str) else {
@@ -217,28 +254,26 @@ impl Kubeconfig {
         let builder = match ca {
             Some(pem) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in rustls_pemfile::certs(&mut &*pem) {
-                    let certificate = certificate.context("the CA in the kubeconfig is no PEM")?;
+                for certificate in CertificateDer::pem_slice_iter(&pem) {
+                    let certificate = certificate.context("the CA in the kubeconfig is not PEM")?;
                     roots
                         .add(certificate)
-                        .context("the CA in the kubeconfig is no certificate")?;
+                        .context("the CA in the kubeconfig is not a certificate")?;
                 }
                 builder.with_root_certificates(roots)
             }
             None => builder
                 .with_native_roots()
-                .context("the system trusts no certificates")?,
+                .context("the system has no trusted certificates")?,
         };
         let certificate = self.data(user, "client-certificate-data", "client-certificate")?;
         let key = self.data(user, "client-key-data", "client-key")?;
         let (Some(certificate), Some(key)) = (certificate, key) else {
             return Ok(builder.with_no_client_auth());
         };
-        let chain: Result<Vec<_>, _> = rustls_pemfile::certs(&mut &*certificate).collect();
-        let chain = chain.context("the client certificate is no PEM")?;
-        let key = rustls_pemfile::private_key(&mut &*key)
-            .context("the client key is no PEM")?
-            .context("the client key is missing")?;
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificate).collect();
+        let chain = chain.context("the client certificate is not PEM")?;
+        let key = PrivateKeyDer::from_pem_slice(&key).context("there is no client key in PEM")?;
         builder
             .with_client_auth_cert(chain, key)
             .context("client certificate and key do not belong together")

@@ -1,19 +1,29 @@
-//! The binary: arguments in, a server out. All logic is in the library.
+//! The binary: parses arguments and runs a command. All logic is in the library.
+
+// Doc comments of settings are their help texts, which print URLs without brackets.
+#![allow(rustdoc::bare_urls)]
 
 mod account_keys;
+mod aggregation;
 mod args;
+mod audit;
 mod certificates;
 mod client;
-mod config;
-mod keys;
+mod encryption;
+mod identity;
 mod kubeconfig;
+mod log;
 mod migrate;
+mod output;
+mod reloads;
 mod restore;
 mod serve;
+mod settings;
+mod who_can;
 
 use anyhow::Context as _;
-use args::{Args, Command};
-use clap::{CommandFactory, Parser};
+use args::{Args, CertificatesCommand, Command, KubeconfigCommand};
+use clap::CommandFactory as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -22,10 +32,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
-    let outcome = match Args::parse().command {
-        Command::Serve(flags) => serve::run(*flags, started),
+    let arguments = match settings::parse(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        // Help and command line errors: clap prints them and chooses the exit code.
+        Err(error) => match error.downcast::<clap::Error>() {
+            Ok(error) => error.exit(),
+            Err(error) => return failure(&error),
+        },
+    };
+    let outcome = match arguments.command {
+        Command::Serve(settings) => serve::run(&settings, started),
         Command::Migrate(flags) => migrate::run(&flags),
         Command::Restore(flags) => restore::run(&flags),
+        Command::Kubeconfig { command } => match command {
+            KubeconfigCommand::Create(flags) => kubeconfig::create(&flags),
+            KubeconfigCommand::Credential(flags) => kubeconfig::credential(&flags),
+        },
+        Command::Certificates { command } => run_certificates(&command),
+        Command::WhoCan(flags) => who_can::run(&flags),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(format!("bareboat {version} (serves the API of Kubernetes v1.36)\n").as_bytes())
@@ -38,17 +62,48 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            for cause in error.chain().skip(1) {
-                eprintln!("  because: {cause}");
+        Err(error) => failure(&error),
+    }
+}
+
+fn run_certificates(command: &CertificatesCommand) -> anyhow::Result<()> {
+    match command {
+        CertificatesCommand::List { data_dir, output } => certificates::list(data_dir, *output),
+        CertificatesCommand::Rotate {
+            parts,
+            keep,
+            data_dir,
+            output,
+        } => {
+            let parts = match parts.is_empty() {
+                true => &certificates::Part::ALL[..],
+                false => parts,
+            };
+            for part in parts {
+                certificates::rotate(data_dir, *part, *keep)
+                    .with_context(|| format!("{} cannot be rotated", part.name()))?;
+                if *output == output::Format::Text {
+                    print(format!("{}: rotated\n", part.name()).as_bytes())?;
+                }
             }
-            ExitCode::FAILURE
+            match output {
+                output::Format::Text => Ok(()),
+                output::Format::Json => certificates::list(data_dir, *output),
+            }
         }
     }
 }
 
-/// Writes to standard output; a reader who has seen enough and left is no error.
+/// Prints an error and its causes.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  because: {cause}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Writes to standard output; a closed pipe is not an error.
 fn print(text: &[u8]) -> anyhow::Result<()> {
     match std::io::stdout().write_all(text) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,36 +1,24 @@
-//! `bareboat migrate`: storage migration over a socket, with words about it.
+//! `bareboat migrate`: storage migration over a socket, with progress messages.
 
 use crate::args::MigrateFlags;
-use crate::client::Client;
-use anyhow::{Context as _, Result, bail};
+use crate::client::{Client, block_on, find_kubeconfig};
+use crate::encryption;
+use anyhow::{Result, bail};
 use bareboat::controllers::migration::{self, MigrateError, Options, Outcome, Progress};
-use std::path::PathBuf;
 
-/// Migrates what was asked for; an error if anything is left.
+/// Migrates the requested definitions; returns an error if any objects are left.
 pub(crate) fn run(flags: &MigrateFlags) -> Result<()> {
+    if let Some(config) = &flags.encryption_provider_config {
+        return encryption::migrate(config, flags);
+    }
     let client = Client::new(
-        &kubeconfig(flags)?,
+        &find_kubeconfig(flags.kubeconfig.as_deref())?,
         flags.context.as_deref(),
         flags.server.as_deref(),
     )?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("the runtime cannot be started")?;
-    runtime.block_on(migrate(&client, flags))
-}
-
-/// The kubeconfig that was named, or the first that is there.
-fn kubeconfig(flags: &MigrateFlags) -> Result<PathBuf> {
-    if let Some(path) = &flags.kubeconfig {
-        return Ok(path.clone());
-    }
-    let own = PathBuf::from("bareboat-data/admin.kubeconfig");
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
-    let found = [Some(own), home].into_iter().flatten();
-    match found.into_iter().find(|path| path.is_file()) {
-        Some(path) => Ok(path),
-        None => bail!("there is no kubeconfig; name one with --kubeconfig"),
+    match flags.encryption {
+        true => block_on(encryption::migrate_running(&client, flags.quiet))?,
+        false => block_on(migrate(&client, flags))?,
     }
 }
 
@@ -78,7 +66,7 @@ async fn migrate(client: &Client, flags: &MigrateFlags) -> Result<()> {
                 eprintln!("{name}: {failed} objects could not be rewritten, storedVersions stays");
                 left.push(name.as_str());
             }
-            // Nobody asked for this one in particular, and it has no objects to speak of.
+            // With no definitions named, one without objects is not an error.
             Err(MigrateError::NotInUse) if all => {
                 say(format!("{name}: left out, {}", MigrateError::NotInUse));
             }

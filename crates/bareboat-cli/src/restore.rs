@@ -1,8 +1,8 @@
-//! `bareboat restore`: puts a backup in place, and makes sure that clients notice.
+//! `bareboat restore`: restores a backup, and makes clients list again.
 //!
-//! A client may have seen versions that the backup lacks. If the counter went on from the backup, such a client would
-//! take the new history for the one it knew. So counter and floor are raised above everything it can have seen, and it
-//! must list again.
+//! A client may have seen revisions that the backup lacks. If the counter continued from the backup, such a client
+//! would take the new history for the one it knows. So the counter and the floor (the compacted revision) are raised above every
+//! revision that was returned, and such a client must list again.
 
 use crate::args::RestoreFlags;
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Restores and says what it did.
+/// Restores a backup and prints the result.
 pub(crate) fn run(flags: &RestoreFlags) -> Result<()> {
     let dir = &flags.data_dir;
     let _alone = crate::serve::lock(dir)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &RestoreFlags) -> Result<()> {
         say(&state, restored);
         return Ok(());
     };
-    // The state that is replaced may know versions that the backup does not.
+    // The replaced state may know revisions that the backup does not.
     let replaced = match state.exists() {
         true => sqlite::last_revision(&state).ok(),
         false => None,
@@ -58,10 +58,10 @@ pub(crate) fn run(flags: &RestoreFlags) -> Result<()> {
     Ok(())
 }
 
-/// Copies the backup to where it is going to be used.
+/// Copies the backup into the data directory.
 fn fetch(backup: &Path, incoming: &Path) -> Result<()> {
     remove(incoming);
-    // Of a database that is in use, a part is elsewhere.
+    // A database in use has a part of its data in another file.
     if beside(backup, "-wal")
         .metadata()
         .is_ok_and(|data| data.len() > 0)
@@ -78,14 +78,14 @@ fn fetch(backup: &Path, incoming: &Path) -> Result<()> {
     private(incoming)
 }
 
-/// Secrets are in it: only its owner may read it, whatever the backup allowed.
+/// Makes the file readable by its owner only, because it contains secrets.
 fn private(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .with_context(|| format!("{} cannot be made private", path.display()))
 }
 
-/// Moves a database and what belongs to it out of the way. What was there from an earlier restore goes.
+/// Moves a database and its additional files to another name. Overwrites files of an earlier restore.
 fn set_aside(from: &Path, to: &Path) -> Result<()> {
     remove(to);
     for end in ["-wal", "-shm", ""] {
@@ -99,7 +99,7 @@ fn set_aside(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a database and what belongs to it; what is not there need not be removed.
+/// Removes a database and its additional files, if they exist.
 fn remove(path: &Path) {
     for end in ["", "-wal", "-shm", ".lock"] {
         let _ = fs::remove_file(beside(path, end));

@@ -1,16 +1,26 @@
-//! `bareboat serve`: the builder with every battery, on a socket, until somebody says stop.
+//! `bareboat serve`: builds a server with all features and serves on a socket until a signal.
 
-use crate::account_keys;
-use crate::args::ServeFlags;
+use crate::account_keys::KeyFiles;
+use crate::aggregation;
+use crate::audit;
 use crate::certificates::{self, Certificates};
-use crate::config::Config;
+use crate::encryption;
+use crate::identity::Identity;
 use crate::kubeconfig;
+use crate::log;
+use crate::reloads::{self, DirectoryAuthority, Reloads};
+use crate::settings::Settings;
 use anyhow::{Context, Result, bail};
+use bareboat::admission::Webhooks;
+use bareboat::control_plane::Settings as ControlPlaneSettings;
+use bareboat::encryption::EncryptedBackend;
 use bareboat::prelude::*;
+use bareboat::server::AdmissionConfiguration;
+use bareboat::server::reload::ReloadMetrics;
 use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
-use bareboat::storage::StoreOptions;
+use bareboat::sqlite::Sqlite;
+use bareboat::storage::{Backend, StoreOptions};
 use std::fs;
-use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,21 +29,20 @@ use std::time::Instant;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs until the server ends.
-pub(crate) fn run(flags: ServeFlags, started: Instant) -> Result<()> {
-    let config = Config::assemble(flags)?;
-    start_log(&config)?;
+pub(crate) fn run(settings: &Settings, started: Instant) -> Result<()> {
+    log::start(settings)?;
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("the runtime cannot be started")?;
-    let outcome = runtime.block_on(serve(&config, started));
-    // Whatever still hangs has had its time.
+    let outcome = runtime.block_on(serve(settings, started));
+    // Tasks that still run are dropped.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     outcome
 }
 
-/// Raises the limit of open files as far as the process may; every connection is one.
+/// Raises the limit of open files as far as the process may; every connection takes one.
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -49,65 +58,102 @@ fn allow_many_files() {
     }
 }
 
-fn start_log(config: &Config) -> Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&config.log).with_context(|| {
-        format!(
-            "log: {} is no filter like info or bareboat_server=debug",
-            config.log
-        )
-    })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
-    Ok(())
-}
-
-async fn serve(config: &Config, started: Instant) -> Result<()> {
-    // From the first moment on: a signal during the start ends the server as well as any other.
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
-    private_directory(&config.data_dir).with_context(|| {
+async fn serve(settings: &Settings, started: Instant) -> Result<()> {
+    // Installed first, so that a signal during the start also ends the server.
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be handled")?;
+    private_directory(&settings.data_dir).with_context(|| {
         format!(
             "the data directory {} cannot be made",
-            config.data_dir.display()
+            settings.data_dir.display()
         )
     })?;
-    let _alone = lock(&config.data_dir)?;
-    let store = open_store(config)?;
-    let certificates = certificates::ensure(&config.data_dir, &config.san, config.bind.ip())?;
-    let (chain, client_ca, tls) = tls(config, &certificates)?;
-    let settings = Settings::default()
-        .profile(config.profile)
-        .services(config.services.clone());
+    let _alone = lock(&settings.data_dir)?;
+    let (store, encrypted) = open_store(settings)?;
+    let certificates = certificates::ensure(
+        &settings.data_dir,
+        &settings.connections.san,
+        settings.bind.ip(),
+    )?;
+    let (chain, client_ca, tls) = tls(settings, &certificates)?;
+    let kubelets = settings.kubelets.settings()?;
+    let kubelet_identity = kubelets.identity.clone();
+    let admission = match &settings.admission_control_config_file {
+        Some(path) => AdmissionConfiguration::read(path)?,
+        None => AdmissionConfiguration::default(),
+    };
+    let control_plane = ControlPlaneSettings::default()
+        .profile(settings.profile)
+        .webhooks(Webhooks::of(&admission)?)
+        .pod_security(bareboat::admission::pod_security(&admission)?)
+        .kubelets(kubelets)
+        .services(settings.services.ranges()?)
+        .endpoints_only(settings.aggregation.enable_aggregator_routing)
+        .without_admission(
+            settings
+                .disable_admission_plugins
+                .iter()
+                .map(String::as_str),
+        )?;
+    let (front_proxy, published) = aggregation::front_proxy(settings, &certificates, &client_ca)?;
+    let authority = Arc::new(DirectoryAuthority::read(&settings.data_dir)?);
+    let files = ReloadMetrics::files();
+    let mut reloads = Reloads::new(&files);
     let mut builder = Server::builder()
         .storage(store.clone())
-        .control_plane_with(&settings)
-        .client_identity(ClientIdentity::from_pem(
-            &certificates.front_proxy.0,
-            &certificates.front_proxy.1,
-        )?)
-        .max_in_flight(config.max_in_flight.0, config.max_in_flight.1);
-    let connections = &config.connections;
-    if let Some(total) = connections.total {
+        .control_plane_with(&control_plane)
+        .client_identity(front_proxy.clone())
+        .collector(files)
+        .slow_request_threshold(settings.logging.slow())
+        .max_in_flight(
+            settings.connections.max_reads_in_flight,
+            settings.connections.max_writes_in_flight,
+        );
+    builder = settings.outbound.install(builder);
+    let connections = &settings.connections;
+    if !connections.enable_priority_and_fairness {
+        builder = builder.without_flow_control();
+    }
+    if let Some(total) = connections.max_connections {
         builder = builder.max_connections(total);
     }
-    if let Some(total) = connections.unauthenticated {
+    if let Some(total) = connections.max_unauthenticated_connections {
         builder = builder.max_unauthenticated_connections(total);
     }
-    if let Some(each) = connections.unauthenticated_per_address {
+    if let Some(each) = connections.max_unauthenticated_connections_per_address {
         builder = builder.max_unauthenticated_connections_per_address(each);
     }
     if let Some(limit) = connections.stalled_client_timeout {
         builder = builder.stalled_client_timeout(limit);
     }
-    if let Some(clients) = tls.client_certificates() {
-        builder = builder.authenticator(clients);
+    let keys = KeyFiles::new(
+        &settings.data_dir,
+        settings
+            .accounts
+            .service_account_signing_key_file
+            .as_deref(),
+        &settings.accounts.service_account_key_file,
+    );
+    let accounts = service_accounts(settings, &keys)?;
+    let mut identity = Identity::default();
+    builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
+    if settings.storage.encryption_provider_config.is_some() {
+        let backend = encrypted.clone();
+        builder = builder.ready_check("kms-providers", move || encryption::health(&backend));
     }
-    builder = service_accounts(config)?.install(builder);
-    if let Some(path) = &config.token_file {
-        builder = builder.authenticator(tokens(path)?);
+    let encryption_metrics = ReloadMetrics::controller("encryption");
+    if let Some(path) = &settings.storage.encryption_provider_config {
+        let rewrites = encryption::Rewrites::new(&encrypted);
+        builder = builder
+            .collector(encryption_metrics.clone())
+            .page(encryption::PATH, rewrites.page());
+        reloads.encryption(&encrypted, path, &encryption_metrics);
+    }
+    let mut _policy = None;
+    if let Some(auditing) = audit::prepare(&settings.audit)? {
+        builder = builder.audit(auditing.audit.clone());
+        builder = builder.collector(auditing.metrics.clone());
+        _policy = Some(auditing.follow());
     }
     let written = Arc::new(AtomicBool::new(false));
     let check = written.clone();
@@ -119,41 +165,65 @@ async fn serve(config: &Config, started: Instant) -> Result<()> {
         .build()?;
     let mut options = bareboat::controllers::Options {
         root_ca: Some(certificates.ca.clone()),
-        kubernetes: Some(settings.kubernetes(config.bind.port())),
-        front_proxy: Some(bareboat::controllers::FrontProxy {
-            client_ca,
-            ca: certificates.front_proxy_ca.clone(),
-            names: vec![certificates::FRONT_PROXY.to_owned()],
+        kubernetes: Some(control_plane.kubernetes(settings.bind.port())),
+        front_proxy: Some(published),
+        hostname: Some(aggregation::hostname()),
+        certificate_signing: Some(bareboat::controllers::CertificateSigning {
+            authority: authority.clone(),
+            longest: settings.accounts.cluster_signing_duration,
         }),
         ..Default::default()
     };
-    for name in &config.disabled {
+    for name in &settings.disable_controller {
         options.switch_off(name)?;
     }
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
+    reloads.serving(&tls, settings);
+    reloads.client_ca(&tls, settings);
+    reloads.front_proxy(&front_proxy, settings);
+    reloads.kubelet_client(kubelet_identity.as_ref(), settings);
+    reloads.account_keys(&accounts, keys);
+    reloads.authority(&authority, settings);
     let open = async {
-        let listening = server.listen(config.bind, Some(tls)).await;
+        let listening = server.listen(settings.bind, Some(tls.clone())).await;
         let address =
-            listening.context("nobody could reach the server; name another address with --bind")?;
+            listening.context("the server cannot listen; choose another address with --bind")?;
         controllers.listens(advertised(address));
-        let kubeconfig = config.data_dir.join("admin.kubeconfig");
+        let kubeconfig = settings.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         kubeconfig::save(&kubeconfig, &text);
+        let (path, given) = (kubeconfig.clone(), settings.connections.tls_cert.is_some());
+        reloads.renew(settings, move |certificates| {
+            // Its own certificate also counts if it could not be saved.
+            let served = match given {
+                true => chain.as_str(),
+                false => {
+                    let (chain, key) = &certificates.server;
+                    if let Err(error) = tls.replace_certificate(chain, key) {
+                        tracing::error!(%error, "the renewed certificate cannot be used");
+                    }
+                    chain
+                }
+            };
+            let text = kubeconfig::admin(reachable(address), served, certificates);
+            kubeconfig::save(&path, &text);
+        });
         written.store(true, Ordering::Relaxed);
-        if !config.quiet {
-            greet(config, address, &kubeconfig, started);
+        if !settings.quiet {
+            greet(settings, address, &kubeconfig, started);
         }
         wait(&store, &mut terminate, &mut interrupt).await
     };
-    // Whatever ended it, the controllers are not left in the middle of a write.
+    // Lets the controllers finish their writes, whatever ended the server.
     let ended = open.await;
+    drop(identity);
     controllers.stop().await;
     server.shut_down().await;
     ended
 }
 
-/// Keeps other servers out of the directory: they would write certificates and a kubeconfig of their own there, even those
-/// that keep no objects in it. The kernel gives it back however the process ends.
+/// Keeps other servers out of the directory: they would write their own certificates and kubeconfig there, even with
+/// `--in-memory`. The kernel releases the lock however the process ends.
 pub(crate) fn lock(directory: &Path) -> Result<fs::File> {
     let path = directory.join("lock");
     let unusable = || format!("{} cannot be taken", path.display());
@@ -168,23 +238,38 @@ pub(crate) fn lock(directory: &Path) -> Result<fs::File> {
     }
 }
 
-fn open_store(config: &Config) -> Result<Store> {
+/// Opens the store, and what encrypts it.
+fn open_store(settings: &Settings) -> Result<(Store, Arc<EncryptedBackend>)> {
     let options = StoreOptions {
-        retain_for: config.retain_for,
-        retain_revisions: config.retain_revisions,
-        retain_bytes: config.retain_bytes,
+        retain_for: settings.storage.retain_for,
+        retain_revisions: settings.storage.retain_revisions,
+        retain_bytes: settings.storage.retain_bytes,
         ..StoreOptions::default()
     };
-    if config.in_memory {
-        return Ok(Store::open(Arc::new(MemoryBackend::new()), options)?);
-    }
-    let path = config.data_dir.join("state.db");
-    private_file(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-    open_sqlite(&path, options)
-        .with_context(|| format!("the data in {} cannot be used", config.data_dir.display()))
+    let rules = encryption::rules(settings.storage.encryption_provider_config.as_deref())?;
+    let unusable = || match &settings.storage.storage {
+        Some(_) => "the store at --storage cannot be used".to_owned(),
+        None => format!("the data in {} cannot be used", settings.data_dir.display()),
+    };
+    let engine: Arc<dyn Backend> = if let Some(address) = &settings.storage.storage {
+        if settings.storage.in_memory {
+            bail!("--storage and --in-memory exclude each other");
+        }
+        bareboat::open_backend(address).with_context(unusable)?
+    } else if settings.storage.in_memory {
+        Arc::new(MemoryBackend::new())
+    } else {
+        let path = settings.data_dir.join("state.db");
+        private_file(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        Arc::new(Sqlite::open(&path).with_context(unusable)?)
+    };
+    // Without rules it only notices values that are encrypted.
+    let backend = Arc::new(EncryptedBackend::new(engine, rules));
+    let store = Store::open(backend.clone(), options).with_context(unusable)?;
+    Ok((store, backend))
 }
 
-/// Makes a directory that is its owner's alone; one that is there keeps its permissions.
+/// Creates a directory that only its owner may access; an existing one keeps its permissions.
 fn private_directory(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
@@ -193,8 +278,8 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
         .create(path)
 }
 
-/// Makes an empty file that is its owner's alone. SQLite gives the files beside the one the store grows in the same
-/// permissions, and secrets are in all of them.
+/// Creates an empty file that only its owner may access. SQLite gives its additional files the same permissions, and
+/// all of them contain secrets.
 fn private_file(path: &Path) -> std::io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     fs::OpenOptions::new()
@@ -204,53 +289,40 @@ fn private_file(path: &Path) -> std::io::Result<fs::File> {
         .open(path)
 }
 
-/// The chain to serve with, the CAs of clients, and all that goes with them.
-fn tls(config: &Config, certificates: &Certificates) -> Result<(String, String, Tls)> {
+/// Returns the serving certificate chain and the TLS configuration with the client CAs.
+fn tls(settings: &Settings, certificates: &Certificates) -> Result<(String, String, Tls)> {
     let read = |path: &Path| {
         fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
     };
-    let (chain, key) = match &config.tls {
-        Some((chain, key)) => (read(chain)?, read(key)?),
+    let (chain, key) = match settings.connections.tls_cert {
+        Some(_) => {
+            let [chain, key] = reloads::serving_files(settings);
+            (read(&chain)?, read(&key)?)
+        }
         None => certificates.server.clone(),
     };
-    let client_ca = match &config.client_ca {
-        // Our own CA stays trusted: the admin kubeconfig is signed by it.
-        Some(path) => format!("{}\n{}", read(path)?, certificates.ca),
-        None => certificates.ca.clone(),
-    };
+    let client_cas = reloads::client_ca_files(settings);
+    let client_cas: Result<Vec<String>> = client_cas.iter().map(|path| read(path)).collect();
+    let client_ca = client_cas?.join("\n");
     let tls = Tls::from_pem(&chain, &key, Some(&client_ca))?;
     Ok((chain, client_ca, tls))
 }
 
-/// Tokens of service accounts, as the settings want them.
-fn service_accounts(config: &Config) -> Result<ServiceAccounts> {
-    let wanted = &config.accounts;
-    let keys = account_keys::ensure(
-        &config.data_dir,
-        wanted.signing_key.as_deref(),
-        &wanted.keys,
-    )?;
-    let mut settings = TokenSettings::default();
-    if !wanted.issuers.is_empty() {
-        settings.issuers = wanted.issuers.clone();
+/// Returns the configuration of service account tokens.
+fn service_accounts(settings: &Settings, keys: &KeyFiles) -> Result<ServiceAccounts> {
+    let wanted = &settings.accounts;
+    let keys = keys.read()?;
+    let mut tokens = TokenSettings::default();
+    if !wanted.service_account_issuer.is_empty() {
+        tokens.issuers = wanted.service_account_issuer.clone();
     }
-    settings.audiences = wanted.audiences.clone();
-    settings.longest = wanted.longest;
-    ServiceAccounts::new(&keys.signing, &keys.others, settings)
+    tokens.audiences = wanted.api_audiences.clone();
+    tokens.longest = wanted.service_account_max_token_expiration;
+    ServiceAccounts::new(&keys.signing, &keys.others, tokens)
         .context("the keys of service account tokens cannot be used")
 }
 
-fn tokens(path: &Path) -> Result<StaticTokens> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("the token file {} cannot be read", path.display()))?;
-    let tokens = StaticTokens::parse(&text)?;
-    if tokens.is_empty() {
-        tracing::warn!(file = %path.display(), "the token file holds no token");
-    }
-    Ok(tokens)
-}
-
-/// The address others reach: this machine's own where the server listens on all of them.
+/// Returns the address for other machines: if the server listens on all addresses, this machine's own.
 fn advertised(address: SocketAddr) -> SocketAddr {
     if !address.ip().is_unspecified() {
         return address;
@@ -259,7 +331,7 @@ fn advertised(address: SocketAddr) -> SocketAddr {
         IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
         IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),
     };
-    // A datagram socket that is connected knows which address it would send from, and sends nothing.
+    // A connected datagram socket knows its source address without sending anything.
     let own = UdpSocket::bind(any).and_then(|socket| {
         socket.connect(somewhere)?;
         socket.local_addr()
@@ -267,7 +339,7 @@ fn advertised(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(own.map_or(address.ip(), |own| own.ip()), address.port())
 }
 
-/// The address a client on this machine reaches.
+/// Returns the address for clients on this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
@@ -277,12 +349,20 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn greet(config: &Config, address: SocketAddr, kubeconfig: &Path, started: Instant) {
+fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: Instant) {
     let kubeconfig = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
-    let data = if config.in_memory {
+    let data = if let Some(address) = &settings.storage.storage {
+        // Without what may be a password.
+        let rest = address.rsplit_once('@').map(|(_, rest)| rest);
+        let scheme = address.split(':').next().unwrap_or_default();
+        match rest {
+            Some(rest) => format!("{scheme}://{}", rest.split('?').next().unwrap_or(rest)),
+            None => address.clone(),
+        }
+    } else if settings.storage.in_memory {
         "in memory".to_owned()
     } else {
-        config.data_dir.display().to_string()
+        settings.data_dir.display().to_string()
     };
     println!(
         "Bareboat {} serves on https://{} after {} ms",
@@ -298,7 +378,7 @@ fn greet(config: &Config, address: SocketAddr, kubeconfig: &Path, started: Insta
     println!("  kubectl get namespaces");
 }
 
-/// Waits for a signal, or for the store to give up.
+/// Waits for a signal, or for a failure of the store.
 async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> Result<()> {
     tokio::select! {
         _ = terminate.recv() => Ok(()),

@@ -1,42 +1,40 @@
-//! What tells of the addresses of services: an IPAddress for each, and the state of the networks they come from.
+//! Keeps an IPAddress for every address of a service.
 //!
-//! Services are the record, and who gets which address is decided where services are written. An IPAddress is stored and goes in
-//! the same commit as its service. What is left here is to put right what others do to it, and what is found at the start.
-
-mod networks;
-
-pub(crate) use networks::FINALIZER;
+//! Services decide who has which address: an IPAddress is stored and deleted in the same commit as its service. This
+//! controller repairs what clients do to IPAddresses, and what it finds at the start.
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{is_deleting, read};
+use crate::options::Options;
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use bareboat_api::{Object, Status, value};
 use bareboat_builtin::services::{self, is_managed, parent, told_of};
 use bareboat_server::Server;
+use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
-use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-const SERVICES: &str = "core/services";
-const ADDRESSES: &str = "networking.k8s.io/ipaddresses";
-const NETWORKS: &str = "networking.k8s.io/servicecidrs";
+pub(crate) const SERVICES: &str = "core/services";
+pub(crate) const ADDRESSES: &str = "networking.k8s.io/ipaddresses";
+pub(crate) const NETWORKS: &str = "networking.k8s.io/servicecidrs";
 const PATH: &str = "/apis/networking.k8s.io/v1/ipaddresses";
 
-/// Something to look at.
+/// A check of the controller; the string is the key of the object in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Look {
-    /// A service: whether each of its addresses is told.
+pub(crate) enum Job {
+    /// Whether each address of a service has an IPAddress.
     Service(Arc<str>),
-    /// An address that is told: whether its service still has it.
+    /// Whether the service of an IPAddress still has this address.
     Address(Arc<str>),
-    /// A network: whether it may be used, or go.
-    Network(Arc<str>),
 }
 
-/// Whether all of it is served.
-pub(crate) fn has_work(server: &Server) -> bool {
+/// Whether services, IPAddresses and ServiceCIDRs are served.
+pub(crate) fn serves_addresses(server: &Server) -> bool {
     let table = server.catalog().table();
     [
         ("", "services"),
@@ -47,119 +45,92 @@ pub(crate) fn has_work(server: &Server) -> bool {
     .all(|(group, plural)| table.find(group, plural).is_some())
 }
 
-/// Notes what may be out of step.
-pub(crate) struct Ear {
-    queue: Arc<Queue<Look>>,
-    /// Networks that wait for their last address to go.
-    going: HashSet<Arc<str>>,
-}
-
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Look>>) -> Ear {
-        Ear {
-            queue,
-            going: HashSet::new(),
-        }
-    }
-
-    fn address(&self, event: &Event) {
-        if event.kind == EventKind::Deleted {
-            // Perhaps by somebody who does not know that a service has it.
-            if let Ok(Some(service)) = read(&event.entry).map(|object| parent(object.value())) {
-                self.queue.add(Look::Service(service.into()));
-            }
-            self.look_at_going();
-        } else {
-            self.queue.add(Look::Address(event.key().into()));
-        }
-    }
-
-    fn network(&mut self, event: &Event) {
-        let name: Arc<str> = event.key().into();
-        if event.kind == EventKind::Deleted {
-            self.going.remove(&name);
-            return;
-        }
-        if is_deleting(&event.entry) {
-            self.going.insert(name.clone());
-        }
-        self.queue.add(Look::Network(name));
-        // One network that comes may be what another waits for.
-        self.look_at_going();
-    }
-
-    fn look_at_going(&self) {
-        for name in &self.going {
-            self.queue.add(Look::Network(name.clone()));
-        }
-    }
-}
-
-impl Listener for Ear {
-    fn reset(&mut self, store: &Store) {
-        self.going.clear();
-        for entry in store.resource(SERVICES).snapshot().range("", None) {
-            self.queue.add(Look::Service(entry.key().into()));
-        }
-        for entry in store.resource(ADDRESSES).snapshot().range("", None) {
-            self.queue.add(Look::Address(entry.key().into()));
-        }
-        for entry in store.resource(NETWORKS).snapshot().range("", None) {
-            let name: Arc<str> = entry.key().into();
-            if is_deleting(entry) {
-                self.going.insert(name.clone());
-            }
-            self.queue.add(Look::Network(name));
-        }
-    }
-
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
-        match resource.name() {
-            ADDRESSES => self.address(event),
-            NETWORKS => self.network(event),
-            _ => {}
-        }
-    }
-}
-
 /// The addresses of a stored service.
-fn addresses(entry: &Arc<Entry>) -> Vec<IpAddr> {
+pub(crate) fn addresses_of(entry: &Arc<Entry>) -> Vec<IpAddr> {
     read(entry)
         .map(|service| services::addresses(service.value()))
         .unwrap_or_default()
 }
 
-/// Writes what follows from services.
-pub(crate) struct Worker {
-    client: Client,
-    queue: Arc<Queue<Look>>,
+/// Notices services and IPAddresses that may not match.
+pub(crate) struct AddressListener {
+    queue: Arc<Queue<Job>>,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client, queue: Arc<Queue<Look>>) -> Worker {
-        Worker {
-            client: client.named("kube-apiserver"),
-            queue,
+impl Listener for AddressListener {
+    fn reset(&mut self, store: &Store) {
+        for entry in store.resource(SERVICES).snapshot().range("", None) {
+            self.queue.add(Job::Service(entry.key().into()));
+        }
+        for entry in store.resource(ADDRESSES).snapshot().range("", None) {
+            self.queue.add(Job::Address(entry.key().into()));
         }
     }
 
-    pub(crate) async fn look(&self, look: Look) -> Verdict {
-        let done = match &look {
-            Look::Service(key) => self.service(key).await,
-            Look::Address(name) => self.address(name).await,
-            Look::Network(name) => networks::look(&self.client, name).await,
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
+        if resource.name() != ADDRESSES {
+            return;
+        }
+        if event.kind != EventKind::Deleted {
+            self.queue.add(Job::Address(event.key().into()));
+        } else if let Ok(Some(service)) = read(&event.entry).map(|object| parent(object.value())) {
+            // A client may have deleted it although the service has the address.
+            self.queue.add(Job::Service(service.into()));
+        }
+    }
+}
+
+/// Creates and deletes IPAddresses.
+pub(crate) struct AddressRepairer {
+    client: Client,
+    queue: Arc<Queue<Job>>,
+}
+
+impl Controller for AddressRepairer {
+    const NAME: &'static str = "addresses";
+    const MANAGER: &'static str = "kube-apiserver";
+    const PARALLEL: usize = 16;
+    type Key = Job;
+    type Listener = AddressListener;
+
+    fn identity(_: &Table) -> Identity {
+        let rules = ["create delete | networking.k8s.io | ipaddresses"];
+        Identity::own("bareboat-addresses", &rules)
+    }
+
+    fn has_work(server: &Server, _: &Options) -> bool {
+        serves_addresses(server)
+    }
+
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Job>>,
+    ) -> (AddressRepairer, AddressListener) {
+        let repairer = AddressRepairer {
+            client: context.client.clone(),
+            queue: queue.clone(),
+        };
+        (repairer, AddressListener { queue })
+    }
+
+    async fn reconcile(&self, job: Job) -> Verdict {
+        let done = match &job {
+            Job::Service(key) => self.check_service(key).await,
+            Job::Address(name) => self.check_address(name).await,
         };
         match done {
             Ok(verdict) => verdict,
-            // Gone or changed meanwhile: that will be heard of.
+            // It was deleted or changed meanwhile, and an event follows.
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Done,
             Err(status) => {
-                tracing::warn!(?look, %status, "addresses of services could not be told");
+                tracing::warn!(?job, %status, "cannot repair an IPAddress");
                 Verdict::Retry
             }
         }
     }
+}
 
+impl AddressRepairer {
     fn store(&self) -> &Store {
         self.client.server().store()
     }
@@ -167,53 +138,51 @@ impl Worker {
     /// Whether a service has an address now.
     fn has(&self, key: &str, address: IpAddr) -> bool {
         let entry = self.store().resource(SERVICES).get(key);
-        entry.is_some_and(|entry| addresses(&entry).contains(&address))
+        entry.is_some_and(|entry| addresses_of(&entry).contains(&address))
     }
 
-    /// Tells each address of a service.
-    async fn service(&self, key: &Arc<str>) -> Result<Verdict, Status> {
+    /// Creates the IPAddresses that a service lacks.
+    async fn check_service(&self, key: &Arc<str>) -> Result<Verdict, Status> {
         let Some(entry) = self.store().resource(SERVICES).get(key) else {
             return Ok(Verdict::Done);
         };
-        for address in addresses(&entry) {
+        for address in addresses_of(&entry) {
             let name = address.to_string();
-            if let Some(told) = self.store().resource(ADDRESSES).get(&name) {
-                let object = read(&told)?;
+            if let Some(stored) = self.store().resource(ADDRESSES).get(&name) {
+                let object = read(&stored)?;
                 if parent(object.value()).as_deref() == Some(&**key) {
                     continue;
                 }
-                // Whoever says that it is somebody else's is wrong, for the service has it.
+                // It names another parent, but this service has the address.
                 tracing::warn!(
                     address = name,
                     service = &**key,
-                    "an IPAddress named another parent"
+                    "an IPAddress names another parent than the service that has the address"
                 );
                 match self.remove(&name, &object).await {
-                    // Somebody else was at it, too: its end is told to its parent, which is not this service.
+                    // Another client changed it at the same time. Its deletion makes an event for its parent, which is not
+                    // this service, so this service must be tried again.
                     Err(status) if status.code == 409 => return Ok(Verdict::Retry),
                     done => done?,
                 }
             }
-            self.tell(key, address).await?;
+            self.create(key, address).await?;
             if !self.has(key, address) {
-                // The service went while this was written.
-                self.queue.add(Look::Address(name.into()));
+                // The service lost the address meanwhile.
+                self.queue.add(Job::Address(name.into()));
             }
         }
         Ok(Verdict::Done)
     }
 
-    async fn tell(&self, key: &str, address: IpAddr) -> Result<(), Status> {
+    async fn create(&self, key: &str, address: IpAddr) -> Result<(), Status> {
         let (namespace, service) = key.split_once('/').unwrap_or(("", key));
         let object = told_of(namespace, service, address);
-        match self.client.create(PATH, &object).await {
-            Err(status) if status.reason != "AlreadyExists" => Err(status),
-            _ => Ok(()),
-        }
+        self.client.ensure(PATH, &object).await
     }
 
-    /// Takes an address away that no service has any more.
-    async fn address(&self, name: &str) -> Result<Verdict, Status> {
+    /// Deletes an IPAddress whose address no service has.
+    async fn check_address(&self, name: &str) -> Result<Verdict, Status> {
         let Some(entry) = self.store().resource(ADDRESSES).get(name) else {
             return Ok(Verdict::Done);
         };

@@ -1,14 +1,18 @@
-//! One APIService for every version of a group that is served here: those of built-in kinds from the start on, those of
-//! custom kinds as they come and go. What users registered themselves is theirs.
+//! Keeps an APIService for every group version that this server serves: those of built-in kinds from the start, those of
+//! custom kinds as definitions come and go. APIServices of users are left alone.
 //!
-//! Whether remote ones can be reached is not looked at here.
+//! Whether remote API servers can be reached is checked in `availability`.
 
 mod priorities;
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{DEFINITIONS, join, read};
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
+use bareboat_api::kind::Origin;
 use bareboat_api::{Object, Status, Value, value};
 use bareboat_server::Server;
 use bareboat_server::kinds::catalog::Table;
@@ -16,31 +20,23 @@ use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Where they are stored.
+/// The store resource of APIServices.
 const SERVICES: &str = "apiregistration.k8s.io/apiservices";
 const PATH: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// Served by the aggregator itself, which nobody asks for itself.
+/// The group of APIServices. It has no APIService.
 const OWN_GROUP: &str = "apiregistration.k8s.io";
 
-/// Notes which versions of groups came or went.
-pub(crate) struct Ear {
+/// Notices group versions that come or go.
+pub(crate) struct ApiServiceListener {
     queue: Arc<Queue<Arc<str>>>,
     server: Server,
-    /// Versions of custom kinds that were noted; another kind in one of them changes nothing.
-    noted: HashSet<Arc<str>>,
+    /// Group versions that were added to the queue. A further kind in one of them changes nothing.
+    known: HashSet<Arc<str>>,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Arc<str>>>, server: Server) -> Ear {
-        Ear {
-            queue,
-            server,
-            noted: HashSet::new(),
-        }
-    }
-
-    fn definition(&mut self, event: &Event) {
+impl ApiServiceListener {
+    fn on_definition(&mut self, event: &Event) {
         let Some((plural, group)) = event.key().split_once('.') else {
             return;
         };
@@ -51,65 +47,69 @@ impl Ear {
             !gone && prev.facets().generation != event.entry.facets().generation
         });
         if gone || respecified {
-            // A version may have lost its last kind.
+            // A group version may have lost its last kind.
             let lost = |name: &Arc<str>| {
                 let (version, of) = name.split_once('.').unwrap_or_default();
                 of == group && table.any_of(group, version).is_none()
             };
             let lost: Vec<Arc<str>> = self
-                .noted
+                .known
                 .iter()
                 .filter(|name| lost(name))
                 .cloned()
                 .collect();
             for name in lost {
-                self.noted.remove(&name);
+                self.known.remove(&name);
                 self.queue.add(name);
             }
         }
-        let Some(serving) = table.find(group, plural).filter(|_| !gone) else {
+        let Some(backing) = table.find(group, plural).filter(|_| !gone) else {
             return;
         };
-        let versions = serving.kind().versions.iter();
+        let versions = backing.kind().versions.iter();
         for version in versions.filter(|version| version.served) {
             let name = format!("{}.{group}", version.name);
-            if !self.noted.contains(name.as_str()) {
+            if !self.known.contains(name.as_str()) {
                 let name: Arc<str> = name.into();
-                self.noted.insert(name.clone());
+                self.known.insert(name.clone());
                 self.queue.add(name);
             }
         }
     }
 }
 
-impl Listener for Ear {
+impl Listener for ApiServiceListener {
     fn reset(&mut self, store: &Store) {
-        self.noted.clear();
+        self.known.clear();
         let table = self.server.catalog().table();
-        for serving in table.iter() {
-            let kind = serving.kind();
+        for backing in table.iter() {
+            let kind = backing.kind();
             for version in kind.versions.iter().filter(|version| version.served) {
                 let name: Arc<str> = format!("{}.{}", version.name, kind.group).into();
-                if self.noted.insert(name.clone()) {
+                if self.known.insert(name.clone()) {
                     self.queue.add(name);
                 }
             }
         }
-        // Those of versions that went while nobody looked.
+        // APIServices of group versions that went while no controller ran.
         for entry in store.resource(SERVICES).snapshot().range("", None) {
-            if !self.noted.contains(entry.key()) && managed(entry).is_some() {
+            if !self.known.contains(entry.key()) && managed(entry).is_some() {
                 self.queue.add(entry.key().into());
             }
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         match resource.name() {
-            DEFINITIONS => self.definition(event),
-            // Built-in ones are set right at the next start.
+            DEFINITIONS => self.on_definition(event),
+            // Those of built-in kinds are repaired at the next start.
             SERVICES if event.kind != EventKind::Added => {
                 let before = event.prev.as_deref().and_then(managed);
-                if before == Some("true") || managed(&event.entry) == Some("true") {
+                // A user's APIService is gone, and this server serves the version again.
+                let given_back = event.kind == EventKind::Deleted
+                    && before.is_none()
+                    && self.known.contains(event.key());
+                if given_back || before == Some("true") || managed(&event.entry) == Some("true") {
                     self.queue.add(event.key().into());
                 }
             }
@@ -118,36 +118,56 @@ impl Listener for Ear {
     }
 }
 
-/// How an APIService is looked after, if it is.
+/// The value of the label of an APIService that a controller manages.
 fn managed(entry: &Entry) -> Option<&str> {
     let facets = entry.facets();
     let value = facets.label(LABEL)?;
     matches!(value, "true" | "onstart").then_some(value)
 }
 
-/// Registers and takes back.
-pub(crate) struct Worker {
+/// Creates, repairs and deletes APIServices. Keys are their names.
+pub(crate) struct ApiServiceRegistrar {
     client: Client,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
-        Worker {
-            client: client.named("kube-apiserver"),
-        }
+impl Controller for ApiServiceRegistrar {
+    const NAME: &'static str = "api-services";
+    const MANAGER: &'static str = "kube-apiserver";
+    const PARALLEL: usize = 64;
+    type Key = Arc<str>;
+    type Listener = ApiServiceListener;
+
+    fn identity(_: &Table) -> Identity {
+        let rules = ["create delete update | apiregistration.k8s.io | apiservices"];
+        Identity::own("bareboat-api-services", &rules)
     }
 
-    pub(crate) async fn look(&self, name: Arc<str>) -> Verdict {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Arc<str>>>,
+    ) -> (ApiServiceRegistrar, ApiServiceListener) {
+        let client = context.client.clone();
+        let listener = ApiServiceListener {
+            queue,
+            server: context.server.clone(),
+            known: HashSet::new(),
+        };
+        (ApiServiceRegistrar { client }, listener)
+    }
+
+    async fn reconcile(&self, name: Arc<str>) -> Verdict {
         match self.register(&name).await {
             Ok(()) => Verdict::Done,
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
             Err(status) => {
-                tracing::warn!(%name, %status, "an APIService could not be kept");
+                tracing::warn!(%name, %status, "cannot write an APIService");
                 Verdict::Retry
             }
         }
     }
+}
 
+impl ApiServiceRegistrar {
     async fn register(&self, name: &str) -> Result<(), Status> {
         let server = self.client.server();
         let wanted = {
@@ -160,22 +180,19 @@ impl Worker {
         let live = server.store().resource(SERVICES).get(name);
         match (wanted, live) {
             (None, None) => Ok(()),
-            (Some(wanted), None) => match self.client.create(PATH, &wanted).await {
-                Err(status) if status.reason != "AlreadyExists" => Err(status),
-                _ => Ok(()),
-            },
-            // Somebody else's.
+            (Some(wanted), None) => self.client.ensure(PATH, &wanted).await,
+            // It belongs to a user.
             (_, Some(live)) if managed(&live).is_none() => Ok(()),
             (None, Some(live)) => {
                 let uid = &*live.facets().uid;
                 let options = value!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}});
                 self.client.remove(&join(PATH, name), &options).await
             }
-            (Some(wanted), Some(live)) => self.set_right(name, wanted, read(&live)?).await,
+            (Some(wanted), Some(live)) => self.repair(name, wanted, read(&live)?).await,
         }
     }
 
-    async fn set_right(&self, name: &str, wanted: Value, mut live: Object) -> Result<(), Status> {
+    async fn repair(&self, name: &str, wanted: Value, mut live: Object) -> Result<(), Status> {
         let label = wanted.at(&["metadata", "labels", LABEL]);
         let spec = wanted.get("spec");
         if live.label(LABEL) == label.and_then(Value::as_str) && live.get("spec") == spec {
@@ -191,16 +208,16 @@ impl Worker {
     }
 }
 
-/// The APIService of a version of a group, if that is served here.
+/// The APIService that a group version should have, if this server serves it.
 fn wanted(table: &Table, name: &str) -> Option<Value> {
     let (version, group) = name.split_once('.')?;
     if group == OWN_GROUP {
         return None;
     }
     let kind = table.any_of(group, version)?;
-    let (label, of_version) = match kind.custom {
-        false => ("onstart", priorities::built_in(group, version)),
-        true => ("true", priorities::CUSTOM),
+    let (label, of_version) = match kind.origin {
+        Origin::BuiltIn => ("onstart", priorities::built_in(group, version)),
+        Origin::Custom => ("true", priorities::CUSTOM),
     };
     let of_group = i64::from(kind.group_priority);
     let mut spec = value!({

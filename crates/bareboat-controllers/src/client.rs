@@ -1,7 +1,10 @@
-//! The front door of the server, from inside the process.
+//! A client of the server in the same process. Its requests take the same way as those from a socket.
+//!
+//! The code that makes a client chooses its user.
 
+use crate::identity::Identity;
 use crate::migration::Api;
-use bareboat_api::kind::{BoxFuture, Kind, User};
+use bareboat_api::kind::{BoxFuture, Kind, Origin, User};
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_server::Server;
 use bareboat_server::authn;
@@ -10,28 +13,46 @@ use bytes::Bytes;
 use http::{Method, StatusCode, header};
 use http_body_util::BodyExt as _;
 
-/// A client of the server it lives in.
+/// Maximum size of an answer of another server.
+const MOST_REMOTE: usize = 32 << 20;
+
+/// A client of the server in the same process.
 #[derive(Clone)]
 pub struct Client {
     server: Server,
     user: User,
     agent: &'static str,
-    /// Whether objects are addressed in the version they are stored in.
-    as_stored: bool,
+    /// Whether requests name the version that objects are stored in.
+    raw: bool,
 }
 
+bareboat_api::opaque_debug!(Client);
+
 impl Client {
-    /// A client that acts as the server itself.
+    /// A client that acts as the server itself: the user `system:apiserver` in the group `system:masters`.
     pub fn new(server: Server) -> Client {
         Client {
             server,
             user: authn::in_process(),
             agent: "bareboat-controllers",
-            as_stored: false,
+            raw: false,
         }
     }
 
-    /// The same client under another name in managed fields and logs.
+    /// A client that acts as the user of a controller. If roles do not decide on this server, this user would have no
+    /// rights, so the client then acts as the server itself.
+    pub(crate) fn of_controller(server: &Server, identity: &Identity) -> Client {
+        let client = Client::new(server.clone());
+        match server.uses_roles() {
+            true => Client {
+                user: identity.user(),
+                ..client
+            },
+            false => client,
+        }
+    }
+
+    /// The same client with another name in managed fields and in the user agent.
     #[must_use]
     pub fn named(&self, agent: &'static str) -> Client {
         Client {
@@ -40,21 +61,21 @@ impl Client {
         }
     }
 
-    /// The same client where objects of a kind are kept in order: custom kinds are addressed as they are stored, so that
-    /// no converter is needed and the version need not be served.
+    /// The same client for metadata and deletion of objects of a kind. Objects of custom kinds are addressed in the version
+    /// they are stored in, so that no converter is needed and the version need not be served.
     pub(crate) fn keeping(&self, kind: &Kind) -> Client {
         Client {
-            as_stored: kind.custom,
+            raw: kind.origin == Origin::Custom,
             ..self.clone()
         }
     }
 
-    /// The server.
+    /// Returns the server that the client calls.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Sends a request and reads the answer; failures come back as the Status the server gave.
+    /// Sends a request and reads the response. A failure is the Status that the server sent.
     pub async fn request(
         &self,
         method: Method,
@@ -76,6 +97,20 @@ impl Client {
         content_type: &'static str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Bytes), Status> {
+        let any = usize::MAX;
+        self.exchange_within(method, path, accept, content_type, body, any)
+            .await
+    }
+
+    async fn exchange_within(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &'static str,
+        content_type: &'static str,
+        body: Option<&Value>,
+        most: usize,
+    ) -> Result<(StatusCode, Bytes), Status> {
         let bytes = body
             .map(|value| Bytes::from(value.to_json()))
             .unwrap_or_default();
@@ -88,18 +123,32 @@ impl Client {
             .body(RequestBody::Memory(bytes))
             .map_err(Status::internal)?;
         let user = self.user.clone();
-        let response = match self.as_stored {
-            true => self.server.call_stored(user, request).await,
+        let response = match self.raw {
+            true => self.server.call_raw(user, request).await,
             false => self.server.call(user, request).await,
         };
         let code = response.status();
-        let bytes = response
-            .into_body()
+        let bytes = http_body_util::Limited::new(response.into_body(), most)
             .collect()
             .await
             .map_err(Status::internal)?
             .to_bytes();
         Ok((code, bytes))
+    }
+
+    /// Sends a request that another server answers. Its answer has a maximum size.
+    pub(crate) async fn remote(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Status> {
+        let json = "application/json";
+        let most = MOST_REMOTE;
+        let (code, bytes) = self
+            .exchange_within(method, path, json, json, body, most)
+            .await?;
+        read_answer(code, &bytes)
     }
 
     /// Creates an object under the path of its collection.
@@ -108,12 +157,33 @@ impl Client {
             .await
     }
 
+    /// Creates an object unless one of that name exists.
+    pub(crate) async fn ensure(&self, path: &str, object: &Value) -> Result<(), Status> {
+        match self.create(path, object).await {
+            Err(status) if status.reason != "AlreadyExists" => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies a configuration by server-side apply, taking over fields of other managers.
+    pub(crate) async fn apply(
+        &self,
+        path: &str,
+        manager: &str,
+        object: &Value,
+    ) -> Result<(), Status> {
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        let media = "application/apply-patch+yaml";
+        let applied = self.request(Method::PATCH, &path, media, Some(object));
+        applied.await.map(|_| ())
+    }
+
     /// Reads an object.
     pub async fn get(&self, path: &str) -> Result<Object, Status> {
         let value = self
             .request(Method::GET, path, "application/json", None)
             .await?;
-        Object::try_from(value).map_err(|_| Status::internal("the answer is no object"))
+        Object::try_from(value).map_err(|_| Status::internal("the response is not an object"))
     }
 
     /// Replaces an object.
@@ -122,7 +192,7 @@ impl Client {
             .await
     }
 
-    /// Changes part of an object.
+    /// Changes an object by a merge patch.
     pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Status> {
         self.request(
             Method::PATCH,
@@ -133,7 +203,7 @@ impl Client {
         .await
     }
 
-    /// Deletes an object without looking at the answer; one that is gone already is as good as deleted.
+    /// Deletes an object and ignores the response. An object that does not exist counts as deleted.
     pub(crate) async fn remove(&self, path: &str, options: &Value) -> Result<(), Status> {
         let (code, bytes) = self
             .exchange(
@@ -173,7 +243,7 @@ impl Api for Client {
     }
 }
 
-/// What an answer says, or the Status of a failure.
+/// The body of a response, or the Status of a failure.
 pub fn read_answer(code: StatusCode, bytes: &[u8]) -> Result<Value, Status> {
     if !code.is_success() {
         return Err(failure(code, bytes));
@@ -184,7 +254,7 @@ pub fn read_answer(code: StatusCode, bytes: &[u8]) -> Result<Value, Status> {
     }
 }
 
-/// The Status in an answer, as far as controllers look at it.
+/// The Status in a response, with those members that controllers look at.
 fn failure(code: StatusCode, bytes: &[u8]) -> Status {
     let value = bareboat_wire::json::parse(bytes)
         .map(|parsed| parsed.value)
@@ -206,7 +276,7 @@ fn failure(code: StatusCode, bytes: &[u8]) -> Status {
     };
     let mut message = text("message");
     if message.is_empty() {
-        // Not every refusal is a Status: unknown paths are told in plain text.
+        // Not every failure has a Status as its body: that of an unknown path is plain text.
         let start = &bytes[..bytes.len().min(200)];
         message = Str::new(String::from_utf8_lossy(start).trim());
     }

@@ -1,12 +1,13 @@
-//! Conditions in a status: what holds, why, and since when.
+//! Conditions in the status of an object.
 
 use bareboat_api::Value;
 
-/// A condition to be set.
+/// A condition, without its transition time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) kind: &'static str,
-    pub(crate) holds: bool,
+    /// `True`, `False` or `Unknown`.
+    status: &'static str,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
@@ -20,13 +21,31 @@ impl Condition {
     ) -> Condition {
         Condition {
             kind,
-            holds,
+            status: if holds { "True" } else { "False" },
             reason,
             message: message.into(),
         }
     }
 
-    /// Sets it in a list of conditions; its transition time moves only with its truth. Tells whether anything changed.
+    /// A condition that could not be checked.
+    pub(crate) fn unknown(
+        kind: &'static str,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Condition {
+        Condition {
+            status: "Unknown",
+            ..Condition::new(kind, false, reason, message)
+        }
+    }
+
+    /// Whether its status is `True`.
+    pub(crate) fn holds(&self) -> bool {
+        self.status == "True"
+    }
+
+    /// Sets the condition in a list. The transition time changes only if the status changes. Returns whether anything
+    /// changed.
     pub(crate) fn set(&self, conditions: &mut Vec<Value>, now: &str) -> bool {
         let found = conditions
             .iter()
@@ -35,10 +54,10 @@ impl Condition {
             conditions.push(Value::object());
             conditions.len() - 1
         });
-        let status = if self.holds { "True" } else { "False" };
+        let status = self.status;
         let map = conditions[index].make_object();
-        let turned = map.get_str("status") != Some(status);
-        let mut changed = turned;
+        let flipped = map.get_str("status") != Some(status);
+        let mut changed = flipped;
         for (key, text) in [
             ("type", self.kind),
             ("status", status),
@@ -50,14 +69,14 @@ impl Condition {
                 changed = true;
             }
         }
-        if turned {
+        if flipped {
             map.insert("lastTransitionTime", Value::string(now));
         }
         changed
     }
 }
 
-/// The time as objects carry it.
+/// The current time in the format of object timestamps.
 pub(crate) fn now() -> String {
     let now = jiff::Timestamp::now();
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -68,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_transition_time_moves_only_with_the_truth() {
+    fn the_transition_time_changes_only_with_the_status() {
         let mut list = Vec::new();
         assert!(Condition::new("A", true, "R", "m").set(&mut list, "1"));
         assert!(!Condition::new("A", true, "R", "m").set(&mut list, "2"));

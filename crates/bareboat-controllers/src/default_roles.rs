@@ -1,80 +1,123 @@
-//! The default roles and bindings: created at the start, and repaired when something of them is missing.
+//! Creates the default roles and bindings at the start, and repairs those that miss something. The roles that controllers
+//! need are among them.
 //!
-//! Runs before the server listens. An object that has all it should have costs a comparison and no write.
+//! This runs as the server itself, in the group `system:masters`: it must not depend on the roles that it repairs. It runs
+//! before the server listens. An object that misses nothing costs a comparison and no write.
 
 use crate::Client;
+use crate::controller;
+use crate::options::DefaultRoles;
+use crate::startup::Startup;
+use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Value, value};
 use bareboat_rbac::defaults::{self, Repair, Set};
 use futures_util::StreamExt as _;
+use std::collections::HashSet;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-/// How many objects are written at once. They share commits.
-const AT_ONCE: usize = 64;
+/// How many objects are written at the same time. They share commits.
+const PARALLEL: usize = 64;
 
 /// Creates and repairs the default roles and bindings, if the server serves roles.
-pub(crate) async fn run(client: &Client) {
-    let table = client.server().catalog().table();
-    let serves = |group: &str, plural: &str| table.find(group, plural).is_some();
-    if !serves(GROUP, "clusterroles") {
-        return;
-    }
-    // A server without pods has no nodes, and none of the controllers that Kubernetes has roles for.
-    let set = if serves("", "pods") {
-        Set::Full
-    } else {
-        Set::Bare
-    };
-    let objects = defaults::objects(set, &serves);
-    futures_util::stream::iter(&objects)
-        .for_each_concurrent(AT_ONCE, |object| async move {
-            if let Err(status) = bring_up_to_date(client, object).await {
-                let name = text(object, &["metadata", "name"]);
-                tracing::error!(name, %status, "a default role or binding could not be written");
-            }
-        })
-        .await;
+pub(crate) fn run(startup: &mut Startup) -> BoxFuture<'_, ()> {
+    Box::pin(async move {
+        let objects = wanted(startup);
+        let client = Client::new(startup.server.clone()).named("kube-apiserver");
+        let client = &client;
+        futures_util::stream::iter(&objects)
+            .for_each_concurrent(PARALLEL, |object| async move {
+                if let Err(status) = create_or_repair(client, object).await {
+                    let name = text(object, &["metadata", "name"]);
+                    tracing::error!(name, %status, "cannot write a default role or binding");
+                }
+            })
+            .await;
+    })
 }
 
-async fn bring_up_to_date(client: &Client, default: &Value) -> Result<(), Status> {
-    let plural = match text(default, &["kind"]) {
-        "ClusterRole" => "clusterroles",
-        "Role" => "roles",
-        "ClusterRoleBinding" => "clusterrolebindings",
-        _ => "rolebindings",
+/// The roles and bindings that a server should have.
+fn wanted(startup: &Startup) -> Vec<Value> {
+    let (server, options) = (&startup.server, &startup.options);
+    let table = server.catalog().table();
+    let serves = |group: &str, plural: &str| table.find(group, plural).is_some();
+    if !serves(GROUP, "clusterroles") {
+        return Vec::new();
+    }
+    // A server without pods has no nodes, and none of the controllers that manage workloads.
+    let set = match serves("", "pods") {
+        true => Set::Full,
+        false => Set::Bare,
     };
-    let (namespace, name) = (
-        text(default, &["metadata", "namespace"]),
-        text(default, &["metadata", "name"]),
-    );
-    let (key, collection) = match namespace {
-        "" => (name.to_owned(), format!("/apis/{GROUP}/v1/{plural}")),
-        _ => (
-            format!("{namespace}/{name}"),
-            format!("/apis/{GROUP}/v1/namespaces/{namespace}/{plural}"),
-        ),
+    let mut objects = match options.default_roles {
+        DefaultRoles::All => defaults::objects(set, &serves),
+        DefaultRoles::ControllersOnly => Vec::new(),
     };
-    let path = crate::kinds::join(&collection, name);
+    if server.uses_roles() {
+        let mut known: HashSet<String> = objects.iter().map(path).collect();
+        let on = controller::ALL
+            .iter()
+            .filter(|entry| entry.is_on(server, options));
+        let identities = on.filter_map(|entry| entry.identity(&table));
+        for role in identities.flat_map(|identity| identity.roles()) {
+            if known.insert(path(&role)) {
+                objects.push(role);
+            }
+        }
+    }
+    objects
+}
+
+async fn create_or_repair(client: &Client, default: &Value) -> Result<(), Status> {
+    let collection = collection(default);
+    let path = path(default);
+    let (namespace, name) = place(default);
+    let key = match namespace {
+        "" => name.to_owned(),
+        _ => format!("{namespace}/{name}"),
+    };
     let store = client.server().store();
-    let Some(entry) = store.resource(&format!("{GROUP}/{plural}")).get(&key) else {
-        return create(client, &collection, default).await;
+    let resource = store.resource(&format!("{GROUP}/{}", plural(default)));
+    let Some(entry) = resource.get(&key) else {
+        return client.ensure(&collection, default).await;
     };
-    let stored = bareboat_wire::json::parse(entry.json()).map_err(Status::internal)?;
-    match defaults::repair(&stored.value, default) {
+    let stored = crate::kinds::read(&entry)?;
+    match defaults::repair(stored.value(), default) {
         Repair::Nothing => Ok(()),
         Repair::Update(wanted) => client.update(&path, &wanted).await.map(|_| ()),
         Repair::Recreate => {
             let options = value!({"preconditions": {"uid": (&*entry.facets().uid)}});
             client.remove(&path, &options).await?;
-            create(client, &collection, default).await
+            client.ensure(&collection, default).await
         }
     }
 }
 
-async fn create(client: &Client, collection: &str, object: &Value) -> Result<(), Status> {
-    match client.create(collection, object).await {
-        Err(status) if status.reason != "AlreadyExists" => Err(status),
-        _ => Ok(()),
+fn plural(object: &Value) -> &'static str {
+    match text(object, &["kind"]) {
+        "ClusterRole" => "clusterroles",
+        "Role" => "roles",
+        "ClusterRoleBinding" => "clusterrolebindings",
+        _ => "rolebindings",
     }
+}
+
+fn place(object: &Value) -> (&str, &str) {
+    (
+        text(object, &["metadata", "namespace"]),
+        text(object, &["metadata", "name"]),
+    )
+}
+
+fn collection(object: &Value) -> String {
+    let plural = plural(object);
+    match place(object).0 {
+        "" => format!("/apis/{GROUP}/v1/{plural}"),
+        namespace => format!("/apis/{GROUP}/v1/namespaces/{namespace}/{plural}"),
+    }
+}
+
+fn path(object: &Value) -> String {
+    crate::kinds::join(&collection(object), place(object).1)
 }
 
 fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {

@@ -1,13 +1,18 @@
-//! Deletion of custom kinds: the instances of a deleted definition go before it does; and names that become free are
-//! given to definitions that wait for them.
+//! Deletes the instances of a deleted CustomResourceDefinition, then the definition. Gives names that become free to
+//! definitions that wait for them.
 
 use crate::Client;
 use crate::conditions::{Condition, now};
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{DEFINITIONS, is_deleting, of_store, read};
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use crate::sweep::sweep;
+use bareboat_api::kind::Origin;
 use bareboat_api::{Object, Status, Str, Value};
+use bareboat_server::kinds::catalog::Table;
 use bareboat_server::kinds::custom::CLEANUP_FINALIZER;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use http::Method;
@@ -16,34 +21,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// How long a shared store may take to prove that it is up to date.
+/// How long to wait until a shared store is up to date.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Something to look at.
+/// Work of the controller for one definition (`Clean`) or one group (`AssignNames`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Job {
-    /// A definition that is being deleted.
+    /// Delete the instances of a definition under deletion.
     Clean(Arc<str>),
-    /// The names of a group, of which some became free.
-    Settle(Arc<str>),
+    /// Give names of a group that became free to definitions that wait for them.
+    AssignNames(Arc<str>),
 }
 
-/// Notes which definitions are to be looked at.
-pub(crate) struct Ear {
+/// Notices definitions under deletion, and names that become free.
+pub(crate) struct DefinitionListener {
     queue: Arc<Queue<Job>>,
-    /// Definitions under deletion, by where their instances are stored.
+    /// Definitions under deletion, by the stored resource of their instances.
     terminating: HashMap<String, Arc<str>>,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Job>>) -> Ear {
-        Ear {
-            queue,
-            terminating: HashMap::new(),
-        }
-    }
-
-    fn begin(&mut self, entry: &Entry) {
+impl DefinitionListener {
+    fn add_if_deleting(&mut self, entry: &Entry) {
         if is_deleting(entry)
             && let Some(store) = instances_of(entry.key())
         {
@@ -53,7 +51,7 @@ impl Ear {
         }
     }
 
-    fn definition(&mut self, event: &Event) {
+    fn on_definition(&mut self, event: &Event) {
         let name = event.key();
         let gone = event.kind == EventKind::Deleted;
         if gone {
@@ -61,33 +59,33 @@ impl Ear {
                 self.terminating.remove(&store);
             }
         } else {
-            self.begin(&event.entry);
+            self.add_if_deleting(&event.entry);
         }
         let renamed = event.kind == EventKind::Modified
             && event.prev.as_ref().is_some_and(|prev| {
-                // Definitions are large: their names are compared only when their spec changed.
+                // Definitions are large, so they are parsed only if the spec changed.
                 prev.facets().generation != event.entry.facets().generation
                     && accepted(prev) != accepted(&event.entry)
             });
         if (gone || renamed)
             && let Some((_, group)) = name.split_once('.')
         {
-            self.queue.add(Job::Settle(group.into()));
+            self.queue.add(Job::AssignNames(group.into()));
         }
     }
 }
 
-impl Listener for Ear {
+impl Listener for DefinitionListener {
     fn reset(&mut self, store: &Store) {
         self.terminating.clear();
         for entry in store.resource(DEFINITIONS).snapshot().range("", None) {
-            self.begin(entry);
+            self.add_if_deleting(entry);
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if resource.name() == DEFINITIONS {
-            self.definition(event);
+            self.on_definition(event);
         } else if !self.terminating.is_empty()
             && let Some(name) = self.terminating.get(resource.name())
         {
@@ -96,33 +94,57 @@ impl Listener for Ear {
     }
 }
 
-/// Cleans up after definitions.
-pub(crate) struct Worker {
+/// Deletes instances and finishes definitions.
+pub(crate) struct DefinitionCleaner {
     client: Client,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
-        Worker {
-            client: client.named("customresource-cleanup"),
-        }
+impl Controller for DefinitionCleaner {
+    const NAME: &'static str = "definitions";
+    const MANAGER: &'static str = "customresource-cleanup";
+    const PARALLEL: usize = 8;
+    type Key = Job;
+    type Listener = DefinitionListener;
+
+    fn identity(_: &Table) -> Identity {
+        let rules = [
+            // Instances may be of any group.
+            "delete | * | *",
+            "patch | apiextensions.k8s.io | customresourcedefinitions",
+            "update | apiextensions.k8s.io | customresourcedefinitions/status",
+        ];
+        Identity::own("bareboat-definitions", &rules)
     }
 
-    pub(crate) async fn look(&self, job: Job) -> Verdict {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Job>>,
+    ) -> (DefinitionCleaner, DefinitionListener) {
+        let client = context.client.clone();
+        let listener = DefinitionListener {
+            queue,
+            terminating: HashMap::new(),
+        };
+        (DefinitionCleaner { client }, listener)
+    }
+
+    async fn reconcile(&self, job: Job) -> Verdict {
         let result = match &job {
             Job::Clean(name) => self.clean(name).await,
-            Job::Settle(group) => self.settle(group).await,
+            Job::AssignNames(group) => self.assign_names(group).await,
         };
         match result {
             Ok(verdict) => verdict,
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
             Err(status) => {
-                tracing::warn!(?job, %status, "a definition could not be cleaned up");
+                tracing::warn!(?job, %status, "cannot clean up after a definition");
                 Verdict::Retry
             }
         }
     }
+}
 
+impl DefinitionCleaner {
     async fn clean(&self, name: &str) -> Result<Verdict, Status> {
         let store = self.client.server().store().clone();
         if !matches!(store.freshen(FRESH).await, Ok(true)) {
@@ -148,14 +170,14 @@ impl Worker {
             .await
     }
 
-    /// Why there are no instances of this definition, if that is certain.
+    /// The condition of a definition that cannot have instances.
     fn nothing_to_delete(&self, definition: &Object, place: &str) -> Option<Condition> {
         let table = self.client.server().catalog().table();
-        if of_store(&table, place).is_some_and(|kind| !kind.custom) {
+        if of_store(&table, place).is_some_and(|kind| kind.origin == Origin::BuiltIn) {
             let text = "instances overlap with built-in resources in storage";
             return Some(terminating(false, "OverlappingBuiltInResource", text));
         }
-        if condition_of(definition, "Established", "status") != Some("True") {
+        if member_of_condition(definition, "Established", "status") != Some("True") {
             let text = "resource was never established";
             return Some(terminating(false, "NeverEstablished", text));
         }
@@ -195,7 +217,7 @@ impl Worker {
             self.write(definition, &condition, true).await?;
             return Ok(Verdict::Done);
         }
-        // One that came in while the definition was being deleted has not been asked to go yet.
+        // An instance that was created during the deletion is deleted next time.
         let untouched = |entry: &Arc<Entry>| entry.facets().deletion_timestamp.is_none();
         Ok(match left.range("", None).any(untouched) {
             true => Verdict::Retry,
@@ -203,7 +225,7 @@ impl Worker {
         })
     }
 
-    /// Writes the condition, and gives the definition free if it is to go.
+    /// Writes the condition, and with `finish` removes the finalizer.
     async fn write(
         &self,
         mut definition: Object,
@@ -231,11 +253,11 @@ impl Worker {
             .client
             .request(Method::PUT, &path, "application/json", Some(body))
             .await?;
-        Object::try_from(written).map_err(|_| Status::internal("the answer is no object"))
+        Object::try_from(written).map_err(|_| Status::internal("the response is not an object"))
     }
 
-    /// Lets every definition of a group that lacks a name try again: a write, even of nothing, settles its names.
-    async fn settle(&self, group: &str) -> Result<Verdict, Status> {
+    /// Writes every definition of a group that lacks a name. A write, even one that changes nothing, assigns names.
+    async fn assign_names(&self, group: &str) -> Result<Verdict, Status> {
         let definitions = self.client.server().store().resource(DEFINITIONS);
         let mut before = usize::MAX;
         loop {
@@ -245,7 +267,7 @@ impl Worker {
                 .filter(|entry| is_sibling(entry, group) && lacks_names(entry))
                 .cloned()
                 .collect();
-            // One that took a name may have given up another, for which somebody else waits.
+            // A definition that got a name may have released another one that a third definition waits for.
             if waiting.is_empty() || waiting.len() >= before {
                 return Ok(Verdict::Done);
             }
@@ -266,7 +288,7 @@ fn is_sibling(entry: &Entry, group: &str) -> bool {
     own.is_some_and(|(_, own)| own == group)
 }
 
-/// Whether a definition waits for names, found without reading all of it: members are stored in order.
+/// Whether a definition waits for names. It is not parsed: members are stored in a fixed order.
 fn lacks_names(entry: &Entry) -> bool {
     const CONDITION: &[u8] = br#""status":"False","type":"NamesAccepted""#;
     memchr::memmem::find(entry.json(), CONDITION).is_some()
@@ -276,7 +298,7 @@ fn terminating(holds: bool, reason: &'static str, message: impl Into<String>) ->
     Condition::new("Terminating", holds, reason, message)
 }
 
-/// Where the instances of a definition are stored; its name is plural and group.
+/// The stored resource of the instances of a definition. The name of a definition is plural and group.
 fn instances_of(name: &str) -> Option<String> {
     let (plural, group) = name.split_once('.')?;
     Some(format!("{group}/{plural}"))
@@ -287,7 +309,7 @@ fn accepted(entry: &Entry) -> Option<Value> {
     definition.at(&["status", "acceptedNames"]).cloned()
 }
 
-fn condition_of<'a>(object: &'a Object, kind: &str, member: &str) -> Option<&'a str> {
+fn member_of_condition<'a>(object: &'a Object, kind: &str, member: &str) -> Option<&'a str> {
     object
         .at(&["status", "conditions"])?
         .as_array()?

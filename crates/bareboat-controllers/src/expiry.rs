@@ -1,105 +1,118 @@
-//! Objects of kinds that do not last: each is deleted when its time is over, counted from its last change.
+//! Deletes objects of kinds with a time to live, such as events. The time counts from the last change.
 //!
-//! All objects of a kind last equally long, so they end in the order in which they were last changed: there is a line of
-//! them for each kind (`line`). A change puts an object at the end once more; where it stood before, it is passed over.
+//! All objects of a kind live equally long, so they expire in the order of their last change. For each kind there is a list
+//! of deadlines (`deadlines`). A change adds a new deadline at the end, and the old deadline of the object is ignored.
 
-mod line;
+mod deadlines;
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{entry_path, of_store};
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use bareboat_api::kind::Kind;
 use bareboat_api::{Status, value};
 use bareboat_server::Server;
-use bareboat_server::kinds::catalog::{Serving, Table};
+use bareboat_server::kinds::catalog::{Backing, Table};
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
-use line::{Line, age};
+use deadlines::{Deadlines, age};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How many are deleted at once: enough for the sequencer to commit them in groups.
-const AT_ONCE: usize = 64;
+/// How many objects are deleted at the same time: enough for the sequencer to commit them in groups.
+const BATCH: usize = 64;
 
-/// The lines, by where their objects are stored.
-#[derive(Default)]
-pub(crate) struct Lines(Mutex<HashMap<Arc<str>, Line>>);
+/// The deadlines of all kinds with a time to live, by the name of the stored resource.
+type AllDeadlines = Mutex<HashMap<Arc<str>, Deadlines>>;
 
-/// Notes when objects end.
-pub(crate) struct Ear {
+/// Notices when objects change, and keeps their deadlines.
+pub(crate) struct ExpiryListener {
     queue: Arc<Queue<Arc<str>>>,
-    lines: Arc<Lines>,
+    deadlines: Arc<AllDeadlines>,
     server: Server,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Arc<str>>>, lines: Arc<Lines>, server: Server) -> Ear {
-        Ear {
-            queue,
-            lines,
-            server,
-        }
-    }
-}
-
-impl Listener for Ear {
+impl Listener for ExpiryListener {
     fn reset(&mut self, store: &Store) {
-        // Kinds that come later are custom kinds, whose objects stay.
-        let lasting = lasting(&self.server.catalog().table());
-        let mut lines = self.lines.0.lock();
-        lines.clear();
-        for (name, lasts) in lasting {
+        // Kinds that are added later are custom kinds, which have no time to live.
+        let kinds = times_to_live(&self.server.catalog().table());
+        let mut deadlines = self.deadlines.lock();
+        deadlines.clear();
+        for (name, ttl) in kinds {
             let resource = store.resource(&name);
-            lines.insert(name.clone(), Line::of_all(resource, lasts, age));
+            deadlines.insert(name.clone(), Deadlines::of_all(resource, ttl, age));
             self.queue.add(name);
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if event.kind == EventKind::Deleted {
             return;
         }
-        let mut lines = self.lines.0.lock();
-        if let Some(line) = lines.get_mut(resource.name())
-            && let Some(due) = line.join(&event.entry, Instant::now())
+        let mut deadlines = self.deadlines.lock();
+        if let Some(deadlines) = deadlines.get_mut(resource.name())
+            && let Some(due) = deadlines.push(&event.entry, Instant::now())
         {
             self.queue.add_at(resource.name().into(), due);
         }
     }
 }
 
-fn lasting(table: &Table) -> HashMap<Arc<str>, Duration> {
+fn times_to_live(table: &Table) -> HashMap<Arc<str>, Duration> {
     let stored = table
         .iter()
-        .filter(|serving| matches!(serving, Serving::Stored(_)));
+        .filter(|backing| matches!(backing, Backing::Stored(_)));
     stored
-        .filter_map(|serving| {
-            let kind = serving.kind();
-            let lasts = Duration::from_secs(kind.policy.ttl_seconds?);
-            Some((Arc::from(kind.store.as_str()), lasts))
+        .filter_map(|backing| {
+            let kind = backing.kind();
+            let ttl = Duration::from_secs(kind.policy.ttl_seconds?);
+            Some((Arc::from(kind.store.as_str()), ttl))
         })
         .collect()
 }
 
-/// Deletes what is over.
-pub(crate) struct Worker {
+/// Deletes objects that have expired. Keys are names of stored resources.
+pub(crate) struct ExpiryController {
     client: Client,
-    lines: Arc<Lines>,
+    deadlines: Arc<AllDeadlines>,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client, lines: Arc<Lines>) -> Worker {
-        Worker {
-            client: client.named("expiry-controller"),
-            lines,
-        }
+impl Controller for ExpiryController {
+    const NAME: &'static str = "expiry";
+    const MANAGER: &'static str = "expiry-controller";
+    const PARALLEL: usize = 4;
+    type Key = Arc<str>;
+    type Listener = ExpiryListener;
+
+    fn identity(table: &Table) -> Identity {
+        Identity::deleting("bareboat-expiry", table, |kind| {
+            kind.policy.ttl_seconds.is_some()
+        })
     }
 
-    /// Deletes the objects of a kind whose time is over.
-    pub(crate) async fn look(&self, store: Arc<str>) -> Verdict {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Arc<str>>>,
+    ) -> (ExpiryController, ExpiryListener) {
+        let deadlines = Arc::new(AllDeadlines::default());
+        let controller = ExpiryController {
+            client: context.client.clone(),
+            deadlines: deadlines.clone(),
+        };
+        let listener = ExpiryListener {
+            queue,
+            deadlines,
+            server: context.server.clone(),
+        };
+        (controller, listener)
+    }
+
+    async fn reconcile(&self, store: Arc<str>) -> Verdict {
         let kind = {
             let table = self.client.server().catalog().table();
             of_store(&table, &store).cloned()
@@ -108,22 +121,22 @@ impl Worker {
             return Verdict::Done;
         };
         loop {
-            let over = {
-                let mut lines = self.lines.0.lock();
-                let Some(line) = lines.get_mut(&store) else {
+            let expired = {
+                let mut deadlines = self.deadlines.lock();
+                let Some(deadlines) = deadlines.get_mut(&store) else {
                     return Verdict::Done;
                 };
-                let over = line.leave(Instant::now(), AT_ONCE);
-                if over.is_empty() {
-                    return match line.next() {
+                let expired = deadlines.pop_due(Instant::now(), BATCH);
+                if expired.is_empty() {
+                    return match deadlines.next() {
                         Some(due) => Verdict::After(due.saturating_duration_since(Instant::now())),
                         None => Verdict::Done,
                     };
                 }
-                over
+                expired
             };
             let mut running = JoinSet::new();
-            for entry in over {
+            for entry in expired {
                 let (client, kind) = (self.client.clone(), kind.clone());
                 running.spawn(async move {
                     let outcome = delete(&client, &kind, &entry).await;
@@ -132,10 +145,10 @@ impl Worker {
             }
             while let Some(ended) = running.join_next().await {
                 if let Ok((entry, Err(status))) = ended {
-                    tracing::debug!(key = entry.key(), %status, "an object could not be expired");
-                    // Once more when everybody else had a turn.
-                    if let Some(line) = self.lines.0.lock().get_mut(&store) {
-                        line.join(&entry, Instant::now());
+                    tracing::debug!(key = entry.key(), %status, "cannot delete an expired object");
+                    // It is tried again after one more lifetime.
+                    if let Some(deadlines) = self.deadlines.lock().get_mut(&store) {
+                        deadlines.push(&entry, Instant::now());
                     }
                 }
             }
@@ -143,7 +156,7 @@ impl Worker {
     }
 }
 
-/// Deletes an object in the state it is known to have; one that changed has new time.
+/// Deletes an object unless it has changed. A changed object has a new deadline.
 async fn delete(client: &Client, kind: &Kind, entry: &Entry) -> Result<(), Status> {
     let Some(path) = entry_path(kind, entry) else {
         return Ok(());

@@ -1,31 +1,31 @@
-//! One reader of the store's feed for all controllers: who listens is told of every change and notes what to look at.
+//! One reader of the store's feed for all controllers. It passes every event to every listener.
 //!
-//! Listeners do no work themselves; they put keys into queues.
+//! Listeners do not work themselves. They put keys into queues.
 
 use bareboat_storage::{Event, FeedError, Resource, Store};
 use std::sync::Arc;
 
-/// How many events are taken at once.
+/// How many events are read at once.
 const BATCH: usize = 256;
 
-/// Somebody who wants to know what changes.
+/// Reads the feed for one controller.
 pub(crate) trait Listener: Send {
-    /// Looks at everything there is: at the start, and when events were missed.
+    /// Looks at all objects: at the start, and after events were lost.
     ///
-    /// Changes that happened during the look may be told once more afterwards.
+    /// Changes that happen during this look may arrive as events afterwards.
     fn reset(&mut self, store: &Store);
 
-    /// One change. Be quick.
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event);
+    /// Looks at one event. All controllers wait for this, so it must be quick.
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event);
 }
 
-/// Tells listeners of every change until the store is closed.
+/// Passes events to listeners until the store is closed.
 pub(crate) async fn run(store: Store, mut listeners: Vec<Box<dyn Listener>>) {
-    // Started before the look at everything, so that nothing falls in between.
+    // The feed begins before the look at all objects, so that no change is lost in between.
     let mut feed = match store.feed(None) {
         Ok(feed) => feed,
         Err(error) => {
-            tracing::error!(%error, "controllers have no feed");
+            tracing::error!(%error, "controllers cannot read the feed of the store");
             return;
         }
     };
@@ -37,19 +37,19 @@ pub(crate) async fn run(store: Store, mut listeners: Vec<Box<dyn Listener>>) {
             Ok(batch) => {
                 for (resource, event) in &batch {
                     for listener in &mut listeners {
-                        listener.heard(resource, event);
+                        listener.on_event(resource, event);
                     }
                 }
             }
             Err(FeedError::Lagged) => {
-                tracing::warn!("controllers fell behind and look at everything again");
+                tracing::warn!("controllers lost events and look at all objects again");
                 for listener in &mut listeners {
                     listener.reset(&store);
                 }
             }
             Err(_) => return,
         }
-        // A feed that always has more would keep this thread to itself.
+        // A feed that always has more events must not keep this thread to itself.
         tokio::task::yield_now().await;
     }
 }

@@ -1,77 +1,65 @@
-//! Garbage collection: what becomes of objects when their owners go.
+//! Garbage collection: deletes objects whose owners are gone.
 //!
-//! The graph knows who depends on whom, and nothing about objects without owners; whether an owner still exists is
-//! looked up where it would be stored. What to do is decided in `judge`, done in `act`.
+//! The graph holds references to owners, and nothing about objects without owners. Whether an owner exists is looked up in
+//! the store. `decide` decides what happens to an object, and `collector` does it.
 
-mod act;
+mod collector;
+mod decide;
 mod graph;
-mod judge;
+mod remote;
 mod report;
 
-pub(crate) use act::Worker;
+pub(crate) use collector::GarbageCollector;
 pub(crate) use graph::{Graph, Node};
 
 use crate::feed::Listener;
 use crate::kinds::{DEFINITIONS, is_deleting, may_have_owners, of_store};
 use crate::queue::Queue;
-use bareboat_server::Server;
+use bareboat_server::{Server, aggregation};
 use bareboat_storage::{Entry, Event, EventKind, Owner, Resource, Store};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The finalizer of an owner whose dependents are to stay.
+/// The finalizer of an owner that is deleted with orphan propagation: its dependents stay.
 const ORPHAN: &str = "orphan";
-/// The finalizer of an owner whose dependents go first.
+/// The finalizer of an owner that is deleted with foreground propagation: its dependents go first.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Something to look at.
+/// Work of the garbage collector for one object of the graph.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Job {
-    /// An object with owners: are they still there?
-    Judge(Node),
-    /// An owner that waits until its dependents have forgotten it.
+    /// Check whether the owners of an object exist.
+    Check(Node),
+    /// Remove an owner from its dependents, then finish its deletion.
     Orphan(Node),
-    /// An owner that waits until its dependents are gone.
+    /// Finish the deletion of an owner if its dependents are gone.
     Foreground(Node),
 }
 
-/// What listener and workers share.
+/// The graph of owners and the queue of jobs, shared by listener and collector.
 pub(crate) struct Shared {
     pub(crate) graph: Mutex<Graph>,
     pub(crate) queue: Arc<Queue<Job>>,
 }
 
-impl Shared {
-    pub(crate) fn new() -> Arc<Shared> {
-        Arc::new(Shared {
-            graph: Mutex::default(),
-            queue: Queue::new(),
-        })
-    }
-}
-
-/// Keeps the graph.
-pub(crate) struct Ear {
+/// Keeps the graph up to date.
+pub(crate) struct GarbageListener {
     shared: Arc<Shared>,
     server: Server,
 }
 
-impl Ear {
-    pub(crate) fn new(shared: Arc<Shared>, server: Server) -> Ear {
-        Ear { shared, server }
-    }
-
-    /// Objects that end by themselves are not collected.
+impl GarbageListener {
+    /// Objects with a time to live are not collected.
     fn is_ignored(&self, resource: &Resource) -> bool {
         let table = self.server.catalog().table();
         of_store(&table, resource.name()).is_some_and(|kind| kind.policy.ttl_seconds.is_some())
     }
 
-    /// Looks at an object that is there.
-    fn present(&self, graph: &mut Graph, node: &Node, entry: &Entry, judged: bool) {
-        if judged {
-            self.shared.queue.add(Job::Judge(node.clone()));
+    /// Adds jobs for an object that exists.
+    fn on_present(&self, graph: &mut Graph, node: &Node, entry: &Entry, check_owners: bool) {
+        if check_owners {
+            self.shared.queue.add(Job::Check(node.clone()));
         }
         if !is_deleting(entry) {
             return;
@@ -83,14 +71,14 @@ impl Ear {
         if facets.has_finalizer(FOREGROUND) {
             graph.wait(&facets.uid, node.clone());
             for dependent in graph.dependents(&facets.uid) {
-                self.shared.queue.add(Job::Judge(dependent));
+                self.shared.queue.add(Job::Check(dependent));
             }
             self.shared.queue.add(Job::Foreground(node.clone()));
         }
     }
 
-    /// Owners that waited for a dependent learn that it is gone or names others now.
-    fn tell_waiting(&self, graph: &Graph, owners: &[Owner]) {
+    /// Adds jobs for owners that waited for a dependent which is gone or has other owners now.
+    fn wake_waiting(&self, graph: &Graph, owners: &[Owner]) {
         for owner in owners.iter().filter(|owner| owner.block_owner_deletion) {
             if let Some(node) = graph.waiting(&owner.uid) {
                 self.shared.queue.add(Job::Foreground(node.clone()));
@@ -98,18 +86,18 @@ impl Ear {
         }
     }
 
-    /// Kinds came or went: what could not be resolved may be resolved now.
+    /// Checks objects again that could not be checked because a kind was unknown.
     fn kinds_changed(&self) {
         let mut graph = self.shared.graph.lock();
         for node in graph.take_unresolved() {
             if let Some(entry) = node.entry() {
-                self.present(&mut graph, &node, &entry, may_have_owners(&entry));
+                self.on_present(&mut graph, &node, &entry, may_have_owners(&entry));
             }
         }
     }
 }
 
-/// The owners of an object, without reading the metadata of one that has none.
+/// The owners of an object. Metadata is not parsed if there are none.
 fn owners(entry: &Entry) -> Cow<'_, [Owner]> {
     if !may_have_owners(entry) {
         return Cow::Borrowed(&[]);
@@ -120,7 +108,7 @@ fn owners(entry: &Entry) -> Cow<'_, [Owner]> {
     }
 }
 
-impl Listener for Ear {
+impl Listener for GarbageListener {
     fn reset(&mut self, store: &Store) {
         let shared = self.shared.clone();
         let mut graph = shared.graph.lock();
@@ -142,14 +130,14 @@ impl Listener for Ear {
                 found.push((node, entry.clone(), owned));
             }
         }
-        // Not before everybody is known who depends on somebody.
+        // Only after all references are in the graph.
         for (node, entry, owned) in found {
-            self.present(&mut graph, &node, &entry, owned);
+            self.on_present(&mut graph, &node, &entry, owned);
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
-        if resource.name() == DEFINITIONS {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
+        if matches!(resource.name(), DEFINITIONS | aggregation::STORE) {
             self.kinds_changed();
         }
         let entry = &event.entry;
@@ -175,19 +163,19 @@ impl Listener for Ear {
             graph.unlink(&node, &before);
             graph.link(&node, &after);
         }
-        // An incarnation under the same key is another object.
+        // An object that was created again under the same key is another object.
         let fresh = changed || event.kind == EventKind::Added;
         if gone {
             graph.gone(entry, &node);
             for dependent in graph.dependents(&entry.facets().uid) {
-                self.shared.queue.add(Job::Judge(dependent));
+                self.shared.queue.add(Job::Check(dependent));
             }
         } else {
-            let judged = fresh && !after.is_empty();
-            self.present(&mut graph, &node, entry, judged);
+            let check_owners = fresh && !after.is_empty();
+            self.on_present(&mut graph, &node, entry, check_owners);
         }
         if changed {
-            self.tell_waiting(&graph, &before);
+            self.wake_waiting(&graph, &before);
         }
     }
 }

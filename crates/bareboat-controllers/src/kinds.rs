@@ -1,17 +1,17 @@
-//! What the catalog and an object's bytes tell controllers: the kind of a stored resource, the URL of an object, and a
-//! cheap look at its metadata.
+//! The kind of a stored resource, the URL of an object, and cheap checks of an object's metadata.
 
-use bareboat_api::kind::{Kind, Version};
+use bareboat_api::kind::{Kind, Origin, Version};
 use bareboat_api::{Object, Status};
-use bareboat_server::kinds::catalog::{Serving, Table};
+use bareboat_server::Server;
+use bareboat_server::kinds::catalog::{Backing, Table};
 use bareboat_storage::Entry;
 use memchr::memmem::Finder;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
-/// Where namespaces are stored.
+/// The store resource of namespaces.
 pub(crate) const NAMESPACES: &str = "core/namespaces";
-/// Where definitions of custom kinds are stored.
+/// The store resource of CustomResourceDefinitions.
 pub(crate) const DEFINITIONS: &str = bareboat_server::kinds::custom::STORE;
 
 /// The kind whose objects are stored under a name.
@@ -28,14 +28,14 @@ pub(crate) fn of_store<'a>(table: &'a Table, store: &str) -> Option<&'a Arc<Kind
         .find(|kind| kind.store == store)
 }
 
-fn stored(serving: &Serving) -> Option<&Arc<Kind>> {
-    match serving {
-        Serving::Stored(served) => Some(&served.kind),
-        Serving::Computed(_) => None,
+fn stored(backing: &Backing) -> Option<&Arc<Kind>> {
+    match backing {
+        Backing::Stored(served) => Some(&served.kind),
+        Backing::Computed(_) => None,
     }
 }
 
-/// The URL of an object, in the first version that is served; nothing when none is.
+/// The URL of an object in the first version that is served, if there is one.
 pub(crate) fn path(kind: &Kind, namespace: Option<&str>, name: &str) -> Option<String> {
     let version = kind.versions.iter().find(|version| version.served)?;
     Some(path_in(kind, &version.name, namespace, name))
@@ -67,21 +67,21 @@ fn collection(kind: &Kind, version: &str, namespace: Option<&str>) -> String {
     path
 }
 
-/// The URL under which a stored object is kept in order. That of a custom object names the version it is stored in,
-/// served or not, for [`Client::keeping`]: a controller must not depend on a converter.
+/// The URL of a stored object for [`Client::keeping`]. That of a custom object names the version it is stored in, even if
+/// that version is not served: a controller must not depend on a converter.
 ///
 /// [`Client::keeping`]: crate::Client::keeping
 pub(crate) fn entry_path(kind: &Kind, entry: &Entry) -> Option<String> {
     let (namespace, name) = (entry.namespace(), entry.name());
     let own = stored_version(entry)?;
     let served = |version: &Version| version.served && version.name == own;
-    match kind.custom || kind.versions.iter().any(served) {
+    match kind.origin == Origin::Custom || kind.versions.iter().any(served) {
         true => Some(path_in(kind, own, namespace, name)),
         false => path(kind, namespace, name),
     }
 }
 
-/// The version an object is stored in, which is what its bytes begin with.
+/// The version an object is stored in. Stored bytes begin with it.
 fn stored_version(entry: &Entry) -> Option<&str> {
     let rest = entry.json().strip_prefix(br#"{"apiVersion":""#)?;
     let end = memchr::memchr(b'"', rest)?;
@@ -89,14 +89,14 @@ fn stored_version(entry: &Entry) -> Option<&str> {
     Some(api_version.rsplit('/').next().unwrap_or(api_version))
 }
 
-/// The object an entry holds, in its stored version.
+/// The object of an entry, in the version it is stored in.
 pub(crate) fn read(entry: &Entry) -> Result<Object, Status> {
     let parsed = bareboat_wire::json::parse(entry.json()).map_err(Status::internal)?;
     Object::try_from(parsed.value)
-        .map_err(|_| Status::internal("a stored object is no JSON object"))
+        .map_err(|_| Status::internal("a stored value is not a JSON object"))
 }
 
-/// Names of some kinds may hold nearly anything.
+/// Adds a segment to a path, escaped: names of some kinds may contain nearly any character.
 pub(crate) fn push_segment(path: &mut String, segment: &str) {
     for byte in segment.bytes() {
         match byte {
@@ -112,16 +112,22 @@ static OWNERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""own
 static DELETION: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new(br#""deletionTimestamp":""#));
 
-/// Whether an object may have owners: certain when false, without reading its metadata.
+/// Whether an object may have owners, without parsing its metadata. `false` is certain; `true` may be wrong.
 ///
-/// Quotes inside texts are escaped, so only a member of that name is found, if perhaps one elsewhere in the object.
+/// Quotes inside strings are escaped, so this finds only a member of that name, perhaps in another part of the object.
 pub(crate) fn may_have_owners(entry: &Entry) -> bool {
     OWNERS.find(entry.json()).is_some()
 }
 
-/// Whether an object is being deleted, reading its metadata only when it may be.
+/// Whether an object is being deleted. Metadata is parsed only if it may be.
 pub(crate) fn is_deleting(entry: &Entry) -> bool {
     DELETION.find(entry.json()).is_some() && entry.facets().deletion_timestamp.is_some()
+}
+
+/// Whether a namespace exists and is not being deleted.
+pub(crate) fn is_active(server: &Server, namespace: &str) -> bool {
+    let live = server.store().resource(NAMESPACES).get(namespace);
+    live.is_some_and(|entry| !is_deleting(&entry))
 }
 
 #[cfg(test)]
@@ -130,15 +136,15 @@ mod tests {
     use bareboat_api::kind::{Names, Scope};
 
     #[test]
-    fn the_version_an_object_is_stored_in_is_seen_in_its_bytes() {
+    fn the_stored_version_is_read_from_the_first_bytes() {
         let bytes =
             br#"{"apiVersion":"g.io/v1","kind":"T","metadata":{"name":"x","namespace":"ns"}}"#;
         let entry = Entry::new("ns/x".into(), 1, bytes, 0).expect("an object");
         assert_eq!(stored_version(&entry), Some("v1"));
-        // The kind serves no version at all: a custom object is reached nevertheless.
+        // The kind serves no version. A custom object has a URL all the same.
         let mut kind = Kind::new("g.io", Names::new("things", "Thing"), Scope::Namespaced);
         assert_eq!(entry_path(&kind, &entry), None);
-        kind.custom = true;
+        kind = kind.into_custom();
         assert_eq!(
             entry_path(&kind, &entry).as_deref(),
             Some("/apis/g.io/v1/namespaces/ns/things/x")
@@ -146,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_escape_what_a_path_cannot_hold() {
+    fn names_are_escaped_in_urls() {
         let kind = Kind::new("g.io", Names::new("things", "Thing"), Scope::Namespaced);
         assert_eq!(path(&kind, Some("ns"), "x"), None, "no version is served");
         let mut out = String::new();

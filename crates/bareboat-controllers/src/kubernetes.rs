@@ -1,17 +1,24 @@
-//! How clients inside find the server: the service `default/kubernetes`, its endpoints, and the networks of services.
+//! Keeps the service `default/kubernetes`, its endpoints, and the ServiceCIDR `kubernetes`. Clients inside a cluster find
+//! the server by this service.
 //!
-//! Which addresses there are is decided by whoever serves services; here they are only told.
+//! Which addresses services may have is a setting of the kind Service, not of this controller.
 
 use crate::Client;
-use crate::addresses;
 use crate::conditions::now;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
+use crate::options::Options;
 use crate::queue::{Queue, Verdict};
+use crate::service_cidrs;
+use crate::startup::Context;
 use bareboat_api::{Object, Status, Value, value};
+use bareboat_server::Server;
+use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Event, EventKind, Resource, Store};
 use http::Method;
 use parking_lot::Mutex;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 const SERVICES: &str = "core/services";
@@ -21,59 +28,100 @@ const SERVICE: &str = "/api/v1/namespaces/default/services";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
 
-/// How clients inside find the server.
+/// The service `default/kubernetes` and the networks of services.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesService {
     /// The networks of services, the preferred one first.
     pub networks: Vec<String>,
     /// The address of the service.
     pub address: IpAddr,
-    /// The port the server listens on; 0 as long as it is not known.
+    /// The port the server listens on; 0 while it is not known.
     pub port: u16,
-    /// Where others reach the server; one that only its own machine reaches has no endpoints.
+    /// The address at which other machines reach the server. Without one the service has no endpoints.
     pub endpoint: Option<IpAddr>,
 }
 
-/// Keeps the service as it should be.
-pub(crate) struct Keeper {
-    client: Client,
-    wanted: Mutex<KubernetesService>,
-    pub(crate) queue: Arc<Queue<()>>,
-}
-
-impl Keeper {
-    pub(crate) fn new(client: &Client, wanted: KubernetesService) -> Keeper {
-        Keeper {
-            client: client.named("kube-apiserver"),
-            wanted: Mutex::new(wanted),
-            queue: Queue::new(),
+impl Default for KubernetesService {
+    fn default() -> KubernetesService {
+        KubernetesService {
+            networks: Vec::new(),
+            address: Ipv4Addr::UNSPECIFIED.into(),
+            port: 0,
+            endpoint: None,
         }
     }
+}
 
-    /// Tells where the server listens.
-    pub(crate) fn listens(&self, address: SocketAddr) {
-        let ip = address.ip();
-        let mut wanted = self.wanted.lock();
-        wanted.port = address.port();
-        wanted.endpoint = (!ip.is_loopback() && !ip.is_unspecified()).then_some(ip);
-        self.queue.add(());
+/// Keeps the service as it should be.
+pub(crate) struct ServiceKeeper {
+    client: Client,
+    wanted: Arc<Mutex<KubernetesService>>,
+}
+
+impl Controller for ServiceKeeper {
+    const NAME: &'static str = "kubernetes-service";
+    const MANAGER: &'static str = "kube-apiserver";
+    const PARALLEL: usize = 1;
+    type Key = ();
+    type Listener = ServiceListener;
+
+    fn identity(_: &Table) -> Identity {
+        let cluster = [
+            "create get update | networking.k8s.io | servicecidrs",
+            "patch | networking.k8s.io | servicecidrs/status",
+        ];
+        let namespace = [
+            "create get patch | core | endpoints services",
+            "create get patch | discovery.k8s.io | endpointslices",
+        ];
+        Identity::own("bareboat-kubernetes-service", &cluster).and_in("default", &namespace)
     }
 
-    pub(crate) async fn look(&self) -> Verdict {
+    fn has_work(_: &Server, options: &Options) -> bool {
+        options.kubernetes.is_some()
+    }
+
+    fn new(context: &mut Context<'_>, queue: Arc<Queue<()>>) -> (ServiceKeeper, ServiceListener) {
+        let wanted = context.options.kubernetes.clone().unwrap_or_default();
+        let wanted = Arc::new(Mutex::new(wanted));
+        let keeper = ServiceKeeper {
+            client: context.client.clone(),
+            wanted: wanted.clone(),
+        };
+        let listener = ServiceListener {
+            queue: queue.clone(),
+        };
+        context.on_listening(move |address| {
+            let ip = address.ip();
+            let mut wanted = wanted.lock();
+            wanted.port = address.port();
+            wanted.endpoint = (!ip.is_loopback() && !ip.is_unspecified()).then_some(ip);
+            queue.add(());
+        });
+        (keeper, listener)
+    }
+
+    async fn before_start(&self) {
+        self.reconcile(()).await;
+    }
+
+    async fn reconcile(&self, (): ()) -> Verdict {
         let wanted = self.wanted.lock().clone();
         if wanted.port == 0 {
-            // Any free port will do, and which one it is will be told.
+            // The port is known as soon as the server listens.
             return Verdict::Done;
         }
         match self.ensure(&wanted).await {
             Ok(()) => Verdict::Done,
             Err(status) => {
-                tracing::warn!(%status, "the service default/kubernetes could not be kept");
+                tracing::warn!(%status, "cannot write the service default/kubernetes");
                 Verdict::Retry
             }
         }
     }
+}
 
+impl ServiceKeeper {
     async fn ensure(&self, wanted: &KubernetesService) -> Result<(), Status> {
         if self.serves("networking.k8s.io", "servicecidrs") {
             self.ensure_networks(wanted).await?;
@@ -121,7 +169,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The object that tells the networks of services.
+    /// Creates the ServiceCIDR, or adds a second network to it.
     async fn ensure_networks(&self, wanted: &KubernetesService) -> Result<(), Status> {
         let networks: Value = wanted.networks.iter().map(String::as_str).collect();
         let path = format!("{NETWORKS}/kubernetes");
@@ -130,20 +178,20 @@ impl Keeper {
             let object = value!({
                 "apiVersion": "networking.k8s.io/v1",
                 "kind": "ServiceCIDR",
-                "metadata": {"name": "kubernetes", "finalizers": [(addresses::FINALIZER)]},
+                "metadata": {"name": "kubernetes", "finalizers": [(service_cidrs::FINALIZER)]},
                 "spec": {"cidrs": (networks.clone())},
             });
-            create(&self.client, NETWORKS, &object).await?;
+            self.client.ensure(NETWORKS, &object).await?;
             live = self.find(&path).await?;
         }
         let Some(mut live) = live else {
             return Ok(());
         };
-        let told = live.at(&["spec", "cidrs"]).cloned().unwrap_or_default();
-        if told != networks {
-            let before = told.as_array().unwrap_or(&[]);
+        let stored = live.at(&["spec", "cidrs"]).cloned().unwrap_or_default();
+        if stored != networks {
+            let before = stored.as_array().unwrap_or(&[]);
             if !(before.len() == 1 && networks.as_array().unwrap_or(&[]).starts_with(before)) {
-                tracing::warn!(%told, wanted = %networks, "the ServiceCIDR kubernetes tells of other networks than services get");
+                tracing::warn!(%stored, wanted = %networks, "the ServiceCIDR kubernetes has other networks than the settings");
                 return Ok(());
             }
             live.map_mut().object_mut("spec").insert("cidrs", networks);
@@ -164,13 +212,9 @@ impl Keeper {
                 "lastTransitionTime": (now()),
             }]},
         });
-        let path =
-            format!("{path}/status?fieldManager=kubernetes-service-cidr-controller&force=true");
-        let media = "application/apply-patch+yaml";
-        let applied = self
-            .client
-            .request(Method::PATCH, &path, media, Some(&ready));
-        applied.await.map(|_| ())
+        let manager = "kubernetes-service-cidr-controller";
+        let path = format!("{path}/status");
+        self.client.apply(&path, manager, &ready).await
     }
 
     async fn ensure_service(&self, wanted: &KubernetesService) -> Result<(), Status> {
@@ -193,7 +237,7 @@ impl Keeper {
                     "type": "ClusterIP",
                 },
             });
-            return create(&self.client, SERVICE, &object).await;
+            return self.client.ensure(SERVICE, &object).await;
         };
         let ports = live.at(&["spec", "ports"]).and_then(Value::as_array);
         let https = ports.and_then(|ports| {
@@ -211,7 +255,7 @@ impl Keeper {
         patched.await.map(|_| ())
     }
 
-    /// Creates an object, or sets some members of the one that is there.
+    /// Creates an object, or sets some members of the object that exists.
     async fn ensure_same(
         &self,
         collection: &str,
@@ -220,7 +264,7 @@ impl Keeper {
     ) -> Result<(), Status> {
         let path = format!("{collection}/kubernetes");
         let Some(live) = self.find(&path).await? else {
-            return create(&self.client, collection, &object).await;
+            return self.client.ensure(collection, &object).await;
         };
         let mut patch = Value::object();
         for member in members {
@@ -249,26 +293,21 @@ impl Keeper {
     }
 }
 
-async fn create(client: &Client, path: &str, object: &Value) -> Result<(), Status> {
-    match client.create(path, object).await {
-        Err(status) if status.reason != "AlreadyExists" => Err(status),
-        _ => Ok(()),
-    }
+/// Notices when the service is deleted.
+pub(crate) struct ServiceListener {
+    queue: Arc<Queue<()>>,
 }
 
-/// Notes when the service was deleted.
-pub(crate) struct Ear(pub(crate) Arc<Queue<()>>);
-
-impl Listener for Ear {
+impl Listener for ServiceListener {
     fn reset(&mut self, store: &Store) {
         if store.resource(SERVICES).get(KEY).is_none() {
-            self.0.add(());
+            self.queue.add(());
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if resource.name() == SERVICES && event.kind == EventKind::Deleted && event.key() == KEY {
-            self.0.add(());
+            self.queue.add(());
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Storage migration: rewrites the objects of a custom kind in the version that is stored today, then says so in the
+//! Storage migration: rewrites the objects of a custom kind in the storage version, then updates `storedVersions` of the
 //! definition.
 //!
-//! It is a client like any other: whoever can send requests ([`Api`]) can migrate, in this process or over a socket. An
-//! empty patch is all it takes, because a write that changes nothing is left out only if the bytes in the store would stay
-//! the same. Objects are rewritten one by one while others read and write them; a migration can be interrupted
-//! and run again at any time.
+//! A migration is a client ([`Api`]) in this process or over a socket. It sends an empty patch for every object: the server
+//! skips a write only if the stored bytes would stay the same. Objects are rewritten one by one while clients read and write
+//! them. A migration can be interrupted and run again at any time.
 
 mod objects;
 mod trim;
@@ -13,16 +12,15 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Str, Value};
 use http::Method;
 use objects::Objects;
-use std::fmt;
 
-/// Where definitions are.
+/// The URL of definitions.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Sends requests to a server.
 pub trait Api: Send + Sync {
-    /// Sends a request and reads the answer; failures come back as the Status the server gave.
+    /// Sends a request and reads the response. A failure is the Status that the server sent.
     ///
-    /// `accept` is the media type wanted; a body is sent as a merge patch.
+    /// `accept` is the media type of the response. A body is sent as a merge patch.
     fn send<'a>(
         &'a self,
         method: Method,
@@ -32,14 +30,14 @@ pub trait Api: Send + Sync {
     ) -> BoxFuture<'a, Result<Value, Status>>;
 }
 
-/// How to migrate.
+/// Options of a migration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Everything is tried, nothing is written.
+    /// Send every request as a dry run, and write nothing.
     pub dry_run: bool,
 }
 
-/// What happens, for those who watch.
+/// The progress of a migration.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -47,89 +45,74 @@ pub enum Progress<'a> {
     Started {
         /// The versions they may be stored in.
         stored: &'a [Str],
-        /// The version they are stored in from now on.
+        /// The storage version.
         storage: &'a str,
     },
-    /// So many objects were looked at.
+    /// Some objects were patched.
     Looked {
-        /// The objects so far.
+        /// How many objects were patched so far.
         objects: usize,
-        /// Those that were rewritten.
+        /// How many of them were rewritten.
         rewritten: usize,
     },
     /// An object could not be rewritten.
     Failed {
-        /// Its namespace and name, or its name.
+        /// The object: `namespace/name`, or `name` if it is cluster-scoped.
         object: &'a str,
-        /// Why.
+        /// The error message.
         why: &'a str,
     },
 }
 
-/// What became of a definition.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// All objects are in the storage version already, says the definition.
+    /// According to the definition, all objects are stored in the storage version.
     UpToDate,
-    /// All objects are in the storage version now.
+    /// All objects are stored in the storage version now.
     Migrated {
         /// How many objects there are.
         objects: usize,
-        /// How many were rewritten; with a dry run this is not known.
+        /// How many were rewritten. A dry run does not know this.
         rewritten: usize,
     },
-    /// Some objects could not be rewritten; the definition was left as it was.
+    /// Some objects could not be rewritten. The definition was not changed.
     Incomplete {
         /// How many objects there are.
         objects: usize,
         /// How many were rewritten.
         rewritten: usize,
-        /// How many could not be.
+        /// How many could not be rewritten.
         failed: usize,
     },
 }
 
 /// Why a definition could not be migrated.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrateError {
     /// A request failed.
+    #[error("{what}: {} (code {})", status.message, status.code)]
     Request {
-        /// What was tried.
+        /// The failed request in words.
         what: &'static str,
-        /// What the server said.
+        /// The Status that the server answered with.
         status: Status,
     },
-    /// The definition is not established, or being deleted.
+    /// The definition is not established, or is being deleted.
+    #[error("the definition is not established, or is being deleted")]
     NotInUse,
-    /// No version of the definition is served, so that objects cannot be reached.
+    /// No version of the definition is served, so its objects have no URLs.
+    #[error(
+        "no version of the kind is served, so its objects have no URLs; set served: true for one of \
+         spec.versions"
+    )]
     NotServed,
     /// The definition was changed while its objects were being rewritten.
+    #[error("the versions of the definition changed during the migration; run it again")]
     Changed,
 }
-
-impl fmt::Display for MigrateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MigrateError::Request { what, status } => {
-                write!(f, "{what}: {} (code {})", status.message, status.code)
-            }
-            MigrateError::NotInUse => {
-                f.write_str("the definition is not established, or is being deleted")
-            }
-            MigrateError::NotServed => f.write_str(
-                "no version of the kind is served, so that its objects cannot be reached; set \
-                 served: true for one in spec.versions",
-            ),
-            MigrateError::Changed => f.write_str(
-                "the versions of the definition were changed meanwhile; run the migration again",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MigrateError {}
 
 fn request(what: &'static str) -> impl FnOnce(Status) -> MigrateError {
     move |status| MigrateError::Request { what, status }
@@ -143,7 +126,7 @@ pub async fn definitions(api: &dyn Api) -> Result<Vec<String>, MigrateError> {
     let list = api
         .send(Method::GET, DEFINITIONS, accept, None)
         .await
-        .map_err(request("definitions cannot be listed"))?;
+        .map_err(request("cannot list definitions"))?;
     let items = list.get("items").and_then(Value::as_array).unwrap_or(&[]);
     let names = items
         .iter()
@@ -158,7 +141,7 @@ pub async fn migrate(
     options: Options,
     tell: &(dyn Fn(Progress<'_>) + Send + Sync),
 ) -> Result<Outcome, MigrateError> {
-    let definition = Definition::read(api, definition).await?;
+    let definition = MigrationTarget::read(api, definition).await?;
     if !definition.in_use {
         return Err(MigrateError::NotInUse);
     }
@@ -188,8 +171,8 @@ pub async fn migrate(
     })
 }
 
-/// A definition, as far as a migration looks at it.
-struct Definition {
+/// The parts of a definition that a migration needs.
+struct MigrationTarget {
     path: String,
     uid: Str,
     resource_version: Str,
@@ -197,22 +180,22 @@ struct Definition {
     plural: Str,
     storage: Str,
     stored: Vec<Str>,
-    /// The version to reach objects in: the storage version, which needs the least conversion, or another.
+    /// The version in URLs: the storage version if it is served, since that needs no conversion, or another one.
     reached: Option<Str>,
     in_use: bool,
 }
 
-impl Definition {
-    async fn read(api: &dyn Api, name: &str) -> Result<Definition, MigrateError> {
+impl MigrationTarget {
+    async fn read(api: &dyn Api, name: &str) -> Result<MigrationTarget, MigrateError> {
         let path = format!("{DEFINITIONS}/{name}");
         let crd = api
             .send(Method::GET, &path, JSON, None)
             .await
-            .map_err(request("the definition cannot be read"))?;
-        Ok(Definition::of(&crd, path))
+            .map_err(request("cannot read the definition"))?;
+        Ok(MigrationTarget::of(&crd, path))
     }
 
-    fn of(crd: &Value, path: String) -> Definition {
+    fn of(crd: &Value, path: String) -> MigrationTarget {
         let text = |path: &[&str]| Str::new(crd.at(path).and_then(Value::as_str).unwrap_or(""));
         let list = |path: &[&str]| crd.at(path).and_then(Value::as_array).unwrap_or(&[]);
         let versions = list(&["spec", "versions"]);
@@ -229,7 +212,7 @@ impl Definition {
                     && condition.get("status").and_then(Value::as_str) == Some("True")
             })
         };
-        Definition {
+        MigrationTarget {
             path,
             uid: text(&["metadata", "uid"]),
             resource_version: text(&["metadata", "resourceVersion"]),

@@ -1,16 +1,21 @@
-//! Deletion of namespaces: their content goes first, then the finalizer that held them.
+//! Deletes the content of a deleted namespace, then removes the namespace's finalizer.
 //!
-//! Nothing is polled: whatever changes in a namespace under deletion makes the controller look at it again.
+//! Nothing is polled: every change in a namespace under deletion adds it to the queue.
 
 mod conditions;
+mod remote;
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{NAMESPACES, is_deleting, of_store, read};
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use crate::sweep::sweep;
 use bareboat_api::kind::{Kind, Verb};
-use bareboat_api::{Object, Status, Value, value};
+use bareboat_api::{Object, Status, Value};
+use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use conditions::{Findings, conditions};
 use http::Method;
@@ -19,51 +24,45 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The finalizer this controller takes away.
+/// The finalizer that this controller removes.
 const FINALIZER: &str = "kubernetes";
-/// Where pods are stored: they go before everything else.
+/// The stored resource of pods, which are deleted before everything else.
 const PODS: &str = "core/pods";
-/// How long a create that was admitted before its namespace ended may take to land.
+/// How long after the end of a namespace objects may appear that were admitted before it.
 const LATE: Duration = Duration::from_secs(120);
-/// How long conditions that only count down are left as they are.
-const CALM: Duration = Duration::from_millis(500);
+/// How often conditions are written while only the number of remaining objects changes.
+const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+/// How often other servers are asked again whether their objects are gone. They report no events.
+const REMOTE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Notes which namespaces are to be looked at.
-pub(crate) struct Ear {
+/// Notices namespaces under deletion and changes in them.
+pub(crate) struct NamespaceListener {
     queue: Arc<Queue<Arc<str>>>,
     terminating: HashSet<Arc<str>>,
-    /// Namespaces that vanished a short while ago.
-    departed: HashMap<Arc<str>, Instant>,
+    /// Namespaces that were removed a short time ago.
+    removed: HashMap<Arc<str>, Instant>,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Arc<str>>>) -> Ear {
-        Ear {
-            queue,
-            terminating: HashSet::new(),
-            departed: HashMap::new(),
-        }
-    }
-
-    fn namespace(&mut self, event: &Event) {
+impl NamespaceListener {
+    fn on_namespace(&mut self, event: &Event) {
         let name = event.key();
         if event.kind == EventKind::Deleted {
-            // Whether or not it was emptied: somebody may have taken the finalizer away.
+            // It may not be empty: a client may have removed the finalizer.
             let name = self.terminating.take(name).unwrap_or(name.into());
-            self.departed.retain(|_, since| since.elapsed() < LATE);
-            self.departed.insert(name.clone(), Instant::now());
+            self.removed.retain(|_, since| since.elapsed() < LATE);
+            self.removed.insert(name.clone(), Instant::now());
             self.queue.add(name);
         } else if is_deleting(&event.entry) {
             let name: Arc<str> = name.into();
             self.terminating.insert(name.clone());
             self.queue.add(name);
         } else if event.kind == EventKind::Added {
-            self.departed.remove(name);
+            self.removed.remove(name);
         }
     }
 }
 
-impl Listener for Ear {
+impl Listener for NamespaceListener {
     fn reset(&mut self, store: &Store) {
         self.terminating.clear();
         for entry in store.resource(NAMESPACES).snapshot().range("", None) {
@@ -75,11 +74,17 @@ impl Listener for Ear {
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if resource.name() == NAMESPACES {
-            return self.namespace(event);
+            return self.on_namespace(event);
         }
-        if self.terminating.is_empty() && self.departed.is_empty() {
+        if resource.name() == bareboat_server::aggregation::STORE {
+            // A server may be available now, or not matter any more.
+            for name in &self.terminating {
+                self.queue.add(name.clone());
+            }
+        }
+        if self.terminating.is_empty() && self.removed.is_empty() {
             return;
         }
         let Some(namespace) = event.entry.namespace() else {
@@ -88,43 +93,61 @@ impl Listener for Ear {
         if let Some(name) = self.terminating.get(namespace) {
             self.queue.add(name.clone());
         } else if event.kind == EventKind::Added
-            && let Some((name, _)) = self.departed.get_key_value(namespace)
+            && let Some((name, _)) = self.removed.get_key_value(namespace)
         {
             self.queue.add(name.clone());
         }
     }
 }
 
-/// Empties namespaces.
-pub(crate) struct Worker {
+/// Deletes the content of namespaces. Keys are names of namespaces.
+pub(crate) struct NamespaceCleaner {
     client: Client,
-    /// When conditions were last written.
+    /// When the conditions of a namespace were last written.
     written: Mutex<HashMap<Arc<str>, Instant>>,
 }
 
-/// What is in a namespace of one kind.
+/// The objects of one kind in a namespace.
 struct Content {
     kind: Arc<Kind>,
     entries: Vec<Arc<Entry>>,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
-        Worker {
-            client: client.named("namespace-controller"),
-            written: Mutex::default(),
-        }
+impl Controller for NamespaceCleaner {
+    const NAME: &'static str = "namespaces";
+    const MANAGER: &'static str = "namespace-controller";
+    const PARALLEL: usize = 8;
+    type Key = Arc<str>;
+    type Listener = NamespaceListener;
+
+    fn identity(_: &Table) -> Identity {
+        Identity::kubernetes("namespace-controller")
     }
 
-    /// Brings one namespace nearer to its end.
-    pub(crate) async fn look(&self, name: Arc<str>) -> Verdict {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Arc<str>>>,
+    ) -> (NamespaceCleaner, NamespaceListener) {
+        let cleaner = NamespaceCleaner {
+            client: context.client.clone(),
+            written: Mutex::default(),
+        };
+        let listener = NamespaceListener {
+            queue,
+            terminating: HashSet::new(),
+            removed: HashMap::new(),
+        };
+        (cleaner, listener)
+    }
+
+    async fn reconcile(&self, name: Arc<str>) -> Verdict {
         let store = self.client.server().store().clone();
         if !matches!(store.freshen(LATE).await, Ok(true)) {
             return Verdict::Retry;
         }
         let Some(entry) = store.resource(NAMESPACES).get(&name) else {
             self.written.lock().remove(&name);
-            // Landed after the end: nobody else would ever look for it.
+            // Objects that were stored after the end of the namespace: nothing else would delete them.
             let findings = self.empty(&store, &name, None).await;
             return match findings.failures.is_empty() && findings.untouched == 0 {
                 true => Verdict::Done,
@@ -145,17 +168,19 @@ impl Worker {
             Ok(verdict) => verdict,
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
             Err(status) => {
-                tracing::warn!(%name, %status, "a namespace could not be finished");
+                tracing::warn!(%name, %status, "cannot finish the deletion of a namespace");
                 Verdict::Retry
             }
         }
     }
+}
 
-    /// Deletes the content of a namespace, or of one that is gone, and tells what is left.
+impl NamespaceCleaner {
+    /// Deletes the content of a namespace, which may be gone itself, and returns what is left.
     async fn empty(&self, store: &Store, name: &str, uid: Option<&str>) -> Findings {
         let mut findings = Findings::default();
         let content = self.content(store, name);
-        // Looked at after the content was listed: nothing in the list belongs to a successor of the same name.
+        // Read after the content was listed, so that nothing in the list belongs to a new namespace of the same name.
         let now = store.resource(NAMESPACES).get(name);
         if now.as_ref().map(|entry| &*entry.facets().uid) != uid {
             findings.untouched = 1;
@@ -170,6 +195,7 @@ impl Worker {
             return findings;
         }
         self.sweep_all(others, &mut findings).await;
+        remote::empty(&self.client, name, &mut findings).await;
         for content in self.content(store, name) {
             findings.count(&content.kind, &content.entries);
         }
@@ -178,14 +204,14 @@ impl Worker {
 
     async fn sweep_all(&self, contents: Vec<Content>, findings: &mut Findings) {
         for content in contents {
-            let todo = content.entries.into_iter().filter(|entry| is_due(entry));
-            let failures = sweep(&self.client, &content.kind, todo.collect()).await;
+            let pending = content.entries.into_iter().filter(|entry| is_due(entry));
+            let failures = sweep(&self.client, &content.kind, pending.collect()).await;
             let texts = failures.into_iter().map(|status| status.message);
             findings.failures.extend(texts);
         }
     }
 
-    /// Everything in a namespace that can be deleted.
+    /// All objects of a namespace that can be deleted.
     fn content(&self, store: &Store, name: &str) -> Vec<Content> {
         let prefix = format!("{name}/");
         let table = self.client.server().catalog().table();
@@ -209,7 +235,7 @@ impl Worker {
         found
     }
 
-    /// Writes down what was found, and lets the namespace go when nothing was.
+    /// Writes the conditions, and removes the finalizer if nothing is left.
     async fn conclude(
         &self,
         name: &Arc<str>,
@@ -217,7 +243,10 @@ impl Worker {
         findings: Findings,
     ) -> Result<Verdict, Status> {
         let path = format!("/api/v1/namespaces/{name}");
-        let failed = !findings.failures.is_empty() || findings.untouched > 0;
+        let failed = !findings.failures.is_empty()
+            || !findings.undiscovered.is_empty()
+            || findings.untouched > 0;
+        let waits_for_remote = findings.remote_left > 0;
         let finished = findings.is_empty();
         let mut list = match namespace.at(&["status", "conditions"]) {
             Some(Value::Array(list)) => list.clone(),
@@ -230,23 +259,25 @@ impl Worker {
         }
         if changed {
             let recent = self.written.lock().get(name).map(Instant::elapsed);
-            if let Some(calm) = recent.and_then(|ago| CALM.checked_sub(ago))
+            if let Some(wait) = recent.and_then(|ago| WRITE_INTERVAL.checked_sub(ago))
                 && !finished
                 && !failed
             {
-                return Ok(Verdict::After(calm));
+                return Ok(Verdict::After(wait));
             }
-            let patch = value!({
-                "metadata": {"uid": (namespace.uid()), "resourceVersion": (namespace.resource_version())},
-                "status": {"conditions": list},
-            });
-            let written = self.client.merge(&format!("{path}/status"), &patch).await?;
+            let status = namespace.map_mut().object_mut("status");
+            status.insert("conditions", Value::Array(list));
+            let body = namespace.value();
+            let written = self.client.update(&format!("{path}/status"), body).await?;
             self.written.lock().insert(name.clone(), Instant::now());
             namespace = Object::try_from(written)
-                .map_err(|_| Status::internal("the answer is no object"))?;
+                .map_err(|_| Status::internal("the response is not an object"))?;
         }
         if failed {
             return Ok(Verdict::Retry);
+        }
+        if waits_for_remote {
+            return Ok(Verdict::After(REMOTE_INTERVAL));
         }
         if !finished {
             return Ok(Verdict::Done);
@@ -270,7 +301,8 @@ impl Worker {
     }
 }
 
-/// Whether an object has not been asked to go, or would wait for the garbage collector, which does not matter any more.
+/// Whether an object is to be deleted: it is not being deleted yet, or it waits for the garbage collector, which is not
+/// necessary in a namespace under deletion.
 fn is_due(entry: &Entry) -> bool {
     let facets = entry.facets();
     facets.deletion_timestamp.is_none()

@@ -1,126 +1,85 @@
-//! Which controllers run, and what they need to know.
+//! Which controllers run, and the settings they need.
 
-use crate::KubernetesService;
+use crate::controller::ALL;
+use crate::{CertificateSigning, KubernetesService};
+use std::collections::BTreeSet;
 
-/// Which controllers run, and what they need to know; all of them unless said otherwise.
-#[derive(Clone, Debug)]
+/// Which controllers run, and the settings they need. By default all of them run.
+#[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Creates the namespaces every cluster has.
-    pub bootstrap: bool,
-    /// Creates the default roles and bindings, and adds to them what is missing.
-    pub default_roles: bool,
-    /// Empties namespaces that are being deleted.
-    pub namespaces: bool,
-    /// Deletes objects whose owners are gone.
-    pub garbage: bool,
-    /// Deletes the instances of custom kinds that are being deleted.
-    pub definitions: bool,
-    /// Deletes events when their time is over.
-    pub expiry: bool,
-    /// Ends deleted pods when their grace period is over; not for servers with kubelets.
-    pub pods: bool,
-    /// Keeps the service account `default` and the config map `kube-root-ca.crt` in every namespace, and the service
-    /// `default/kubernetes`.
-    pub residents: bool,
-    /// Enforces resource quotas and tells what is used of them.
-    pub quotas: bool,
-    /// Gives cluster roles the rules of the roles they aggregate.
-    pub roles: bool,
-    /// Keeps an IPAddress for every address of a service, and the state of the networks services get addresses from.
-    pub addresses: bool,
-    /// Registers an APIService for every version of a group that is served.
-    pub api_services: bool,
-    /// The certificates (PEM) by which clients know the server; without them there is no `kube-root-ca.crt`.
+    /// The names of controllers that do not run. [`Options::switch_off`] adds a name if there is such a controller.
+    pub disabled: BTreeSet<&'static str>,
+    /// Which roles and bindings the step `default-roles` writes.
+    pub default_roles: DefaultRoles,
+    /// The CA certificates (PEM) that verify the server's certificate. Without them there is no `kube-root-ca.crt`.
     pub root_ca: Option<String>,
-    /// The service `default/kubernetes` and what goes with it; nothing without.
+    /// The service `default/kubernetes` and its endpoints. Without it there is no such service.
     pub kubernetes: Option<KubernetesService>,
-    /// What servers behind this one must know to believe whom it names; without it there is no config map
-    /// `extension-apiserver-authentication`.
+    /// What extension API servers need to authenticate requests that this server passes on. Without it there is no config
+    /// map `extension-apiserver-authentication`.
     pub front_proxy: Option<FrontProxy>,
+    /// The name of this host, for the Lease of the server's identity. Without it there is no such Lease.
+    pub hostname: Option<String>,
+    /// How approved CertificateSigningRequests for client certificates are signed. If `None`, they are not signed.
+    pub certificate_signing: Option<CertificateSigning>,
 }
 
-/// How servers behind this one recognize it, and whom they may believe: certificates in PEM.
+/// Which roles and bindings exist from the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultRoles {
+    /// Kubernetes' default roles, and the roles of the controllers that run.
+    #[default]
+    All,
+    /// Only the roles of the controllers that run.
+    ControllersOnly,
+}
+
+/// What extension API servers need to authenticate requests that this server passes on. Certificates are in PEM.
 #[derive(Clone, Debug)]
 pub struct FrontProxy {
-    /// Signs the certificates of clients.
+    /// The CA of client certificates.
     pub client_ca: String,
-    /// Signs the certificate this server shows when it asks on behalf of somebody.
+    /// The CA of the certificate that this server presents to extension API servers.
     pub ca: String,
-    /// The common names such a certificate may have.
+    /// The common names that this certificate may have.
     pub names: Vec<String>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            bootstrap: true,
-            default_roles: true,
-            namespaces: true,
-            garbage: true,
-            definitions: true,
-            expiry: true,
-            pods: true,
-            residents: true,
-            quotas: true,
-            roles: true,
-            addresses: true,
-            api_services: true,
-            root_ca: None,
-            kubernetes: None,
-            front_proxy: None,
-        }
-    }
-}
-
-/// There is no controller of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error for an unknown name of a controller; holds the name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no controller {0}; there are {known}", known = Options::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownController(pub String);
 
-impl std::fmt::Display for UnknownController {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = Options::NAMES.join(", ");
-        write!(f, "there is no controller {}; there are {known}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownController {}
-
 impl Options {
-    /// What controllers are called in settings.
-    pub const NAMES: [&'static str; 12] = [
-        "bootstrap",
-        "default-roles",
-        "namespaces",
-        "garbage",
-        "definitions",
-        "expiry",
-        "pods",
-        "residents",
-        "quotas",
-        "roles",
-        "addresses",
-        "api-services",
-    ];
+    /// The names of all controllers, as settings use them.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|entry| entry.name)
+    }
 
-    /// Switches a controller off.
+    /// Returns options in which all controllers run, except those with these names.
+    pub fn without<'a>(
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Options, UnknownController> {
+        let mut options = Options::default();
+        for name in names {
+            options.switch_off(name)?;
+        }
+        Ok(options)
+    }
+
+    /// Adds a controller to those that do not run.
     pub fn switch_off(&mut self, name: &str) -> Result<(), UnknownController> {
-        let switch = match name {
-            "bootstrap" => &mut self.bootstrap,
-            "default-roles" => &mut self.default_roles,
-            "namespaces" => &mut self.namespaces,
-            "garbage" => &mut self.garbage,
-            "definitions" => &mut self.definitions,
-            "expiry" => &mut self.expiry,
-            "pods" => &mut self.pods,
-            "residents" => &mut self.residents,
-            "quotas" => &mut self.quotas,
-            "roles" => &mut self.roles,
-            "addresses" => &mut self.addresses,
-            "api-services" => &mut self.api_services,
-            _ => return Err(UnknownController(name.to_owned())),
-        };
-        *switch = false;
-        Ok(())
+        match Options::names().find(|known| *known == name) {
+            Some(name) => {
+                self.disabled.insert(name);
+                Ok(())
+            }
+            None => Err(UnknownController(name.to_owned())),
+        }
+    }
+
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        !self.disabled.contains(name)
     }
 }
 
@@ -129,12 +88,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_that_of_a_switch() {
-        for name in Options::NAMES {
-            let mut options = Options::default();
-            assert_eq!(options.switch_off(name), Ok(()), "{name}");
-            let off = format!("{options:?}").matches("false").count();
-            assert_eq!(off, 1, "{name}");
+    fn every_name_switches_one_controller_off() {
+        let names: BTreeSet<&str> = Options::names().collect();
+        assert_eq!(names.len(), ALL.len(), "a name is used twice");
+        for name in names {
+            let options = Options::without([name]).expect("the name is known");
+            let off: Vec<&str> = Options::names()
+                .filter(|name| !options.is_on(name))
+                .collect();
+            assert_eq!(off, [name]);
         }
         let unknown = Options::default().switch_off("gc");
         assert_eq!(unknown, Err(UnknownController("gc".to_owned())));

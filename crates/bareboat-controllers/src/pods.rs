@@ -1,70 +1,63 @@
-//! The end of pods nobody runs: those that were deleted with a grace period go when it is over.
+//! Deletes pods whose grace period is over, on servers without kubelets.
 //!
-//! A kubelet would tell when the containers have ended; here the clock does.
+//! A kubelet would delete a pod when its containers have ended. Here the grace period decides alone.
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::{entry_path, is_deleting, of_store};
+use crate::options::Options;
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use bareboat_api::value;
 use bareboat_server::Server;
+use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// An object whose grace period runs.
+/// An object in its grace period.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Ending {
+pub(crate) struct GracefulDeletion {
     store: Arc<str>,
     key: Arc<str>,
 }
 
-/// Whether any kind has grace periods.
-pub(crate) fn has_work(server: &Server) -> bool {
-    let table = server.catalog().table();
-    table
-        .iter()
-        .any(|serving| serving.kind().policy.graceful_deletion)
-}
-
-/// Notes when grace periods end.
-pub(crate) struct Ear {
-    queue: Arc<Queue<Ending>>,
+/// Schedules pods for the end of their grace period.
+pub(crate) struct PodListener {
+    queue: Arc<Queue<GracefulDeletion>>,
     server: Server,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Ending>>, server: Server) -> Ear {
-        Ear { queue, server }
-    }
-
-    fn note(&self, store: &str, entry: &Entry) {
-        let ending = Ending {
+impl PodListener {
+    fn schedule(&self, store: &str, entry: &Entry) {
+        let deletion = GracefulDeletion {
             store: store.into(),
             key: entry.key().into(),
         };
-        self.queue.add_at(ending, Instant::now() + left(entry));
+        self.queue.add_at(deletion, Instant::now() + left(entry));
     }
 }
 
-impl Listener for Ear {
+impl Listener for PodListener {
     fn reset(&mut self, store: &Store) {
         let table = self.server.catalog().table();
         let graceful = table
             .iter()
-            .filter(|serving| serving.kind().policy.graceful_deletion);
-        for serving in graceful {
-            let name = &serving.kind().store;
+            .filter(|backing| backing.kind().policy.graceful_deletion);
+        for backing in graceful {
+            let name = &backing.kind().store;
             for entry in store.resource(name).snapshot().range("", None) {
-                // Also what was about to go at once when the server ended.
+                // Without a grace period, too: the server may have ended in the middle of a deletion.
                 if is_ending(entry) {
-                    self.note(name, entry);
+                    self.schedule(name, entry);
                 }
             }
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if event.kind != EventKind::Deleted && has_grace(&event.entry) {
             let graceful = {
                 let table = self.server.catalog().table();
@@ -72,13 +65,13 @@ impl Listener for Ear {
                 kind.is_some_and(|kind| kind.policy.graceful_deletion)
             };
             if graceful {
-                self.note(resource.name(), &event.entry);
+                self.schedule(resource.name(), &event.entry);
             }
         }
     }
 }
 
-/// Whether the deletion of an object has begun, with a grace period or without.
+/// Whether an object is being deleted, with a grace period or without.
 fn is_ending(entry: &Entry) -> bool {
     is_deleting(entry) && entry.facets().deletion_grace_period_seconds.is_some()
 }
@@ -99,21 +92,43 @@ fn left(entry: &Entry) -> Duration {
     }
 }
 
-/// Ends what is due.
-pub(crate) struct Worker {
+/// Deletes pods at the end of their grace period.
+pub(crate) struct PodReaper {
     client: Client,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
-        Worker {
-            client: client.named("pod-reaper"),
-        }
+impl Controller for PodReaper {
+    const NAME: &'static str = "pods";
+    const MANAGER: &'static str = "pod-reaper";
+    const PARALLEL: usize = 16;
+    type Key = GracefulDeletion;
+    type Listener = PodListener;
+
+    fn identity(table: &Table) -> Identity {
+        Identity::deleting("bareboat-pod-reaper", table, |kind| {
+            kind.policy.graceful_deletion
+        })
     }
 
-    pub(crate) async fn look(&self, ending: Ending) -> Verdict {
+    fn has_work(server: &Server, _: &Options) -> bool {
+        let table = server.catalog().table();
+        table
+            .iter()
+            .any(|backing| backing.kind().policy.graceful_deletion)
+    }
+
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<GracefulDeletion>>,
+    ) -> (PodReaper, PodListener) {
+        let client = context.client.clone();
+        let server = context.server.clone();
+        (PodReaper { client }, PodListener { queue, server })
+    }
+
+    async fn reconcile(&self, deletion: GracefulDeletion) -> Verdict {
         let server = self.client.server();
-        let Some(entry) = server.store().resource(&ending.store).get(&ending.key) else {
+        let Some(entry) = server.store().resource(&deletion.store).get(&deletion.key) else {
             return Verdict::Done;
         };
         if !is_ending(&entry) {
@@ -125,7 +140,7 @@ impl Worker {
         }
         let path = {
             let table = server.catalog().table();
-            of_store(&table, &ending.store).and_then(|kind| entry_path(kind, &entry))
+            of_store(&table, &deletion.store).and_then(|kind| entry_path(kind, &entry))
         };
         let Some(path) = path else {
             return Verdict::Done;
@@ -140,7 +155,7 @@ impl Worker {
             Ok(()) => Verdict::Done,
             Err(status) if status.code == 409 => Verdict::Done,
             Err(status) => {
-                tracing::debug!(%path, %status, "a pod could not be ended");
+                tracing::debug!(%path, %status, "cannot delete a pod at the end of its grace period");
                 Verdict::Retry
             }
         }

@@ -1,7 +1,7 @@
-//! A queue of things to look at: each at most once at a time, again when something happened meanwhile, later when
-//! it failed.
+//! The work queue of a controller. A key is worked on by one task at a time, again if it was added meanwhile, and later
+//! if the work failed.
 //!
-//! What is done about them is the business of whoever works on the queue.
+//! What the work is, the controller decides.
 
 mod meter;
 
@@ -18,44 +18,44 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
-/// The first wait after a failure; it doubles with each that follows.
+/// The wait after the first failure. It doubles with each failure that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
-/// The longest wait after a failure: what can never succeed costs next to nothing.
+/// The longest wait after a failure. Work that never succeeds then costs next to nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
 
-/// How long to wait after so many failures in a row.
+/// How long to wait after a number of failures in a row.
 fn wait_after(failures: u32) -> Duration {
     let wait = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16));
     wait.min(LONGEST_WAIT)
 }
 
-/// What became of one turn.
+/// The result of working on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is left to do until something happens.
+    /// There is nothing more to do until the key is added again.
     Done,
-    /// It failed: try again, each time a little later.
+    /// It failed. The key is tried again, after a wait that grows with each failure.
     Retry,
-    /// Look again after this time.
+    /// Work on the key again after this time.
     After(Duration),
 }
 
-/// A queue without duplicates.
+/// A queue of keys without duplicates.
 pub(crate) struct Queue<K> {
     inner: Mutex<Inner<K>>,
     ready: Notify,
 }
 
 struct Inner<K> {
-    /// What waits, and since when.
+    /// The keys that wait, and since when.
     waiting: VecDeque<(K, Instant)>,
-    /// Everything in `waiting`, and what was added while it was being worked on.
+    /// The keys in `waiting`, and those that were added while they were being worked on.
     dirty: HashSet<K>,
     running: HashSet<K>,
     failures: HashMap<K, u32>,
     later: BinaryHeap<Reverse<Later<K>>>,
-    /// Which of the entries in `later` counts for a key: each is looked at at the earliest time that was named, and once.
-    appointed: HashMap<K, (Instant, u64)>,
+    /// Which entry of `later` is valid for a key: the earliest time that was asked for, and only once.
+    scheduled: HashMap<K, (Instant, u64)>,
     count: u64,
     meter: Option<Meter>,
 }
@@ -95,7 +95,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 running: HashSet::new(),
                 failures: HashMap::new(),
                 later: BinaryHeap::new(),
-                appointed: HashMap::new(),
+                scheduled: HashMap::new(),
                 count: 0,
                 meter: None,
             }),
@@ -103,27 +103,27 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         })
     }
 
-    /// Measures the queue from now on.
+    /// Starts to measure the queue.
     pub(crate) fn measure(&self, meter: Meter) {
         let mut inner = self.inner.lock();
         meter.begin(inner.waiting.len());
         inner.meter = Some(meter);
     }
 
-    /// Something happened to this: look at it soon.
+    /// Adds a key, to be worked on soon.
     pub(crate) fn add(&self, key: K) {
         if self.inner.lock().add(key) {
             self.ready.notify_one();
         }
     }
 
-    /// Look at this at some time.
+    /// Adds a key, to be worked on at some time.
     pub(crate) fn add_at(&self, key: K, due: Instant) {
         self.inner.lock().add_at(key, due);
         self.ready.notify_one();
     }
 
-    /// The next one; it is not given out again before [`Queue::done`].
+    /// Waits for a key. The same key is not returned again before [`Queue::done`].
     async fn next(&self) -> K {
         loop {
             let earliest = {
@@ -141,7 +141,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             };
             match earliest {
                 Some(due) => {
-                    // An error means that the time is over, which is as good as a notice.
+                    // A timeout means that a key is due, which ends the wait like a notification.
                     let _ = tokio::time::timeout_at(due.into(), self.ready.notified()).await;
                 }
                 None => self.ready.notified().await,
@@ -179,7 +179,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Inner<K> {
-    /// Whether it can be taken right away.
+    /// Adds a key. Returns whether it can be taken at once.
     fn add(&mut self, key: K) -> bool {
         if !self.dirty.insert(key.clone()) || self.running.contains(&key) {
             return false;
@@ -196,13 +196,13 @@ impl<K: Clone + Eq + Hash> Inner<K> {
     }
 
     fn add_at(&mut self, key: K, due: Instant) {
-        let known = self.appointed.get(&key);
+        let known = self.scheduled.get(&key);
         if known.is_some_and(|(earlier, _)| *earlier <= due) {
             return;
         }
         let number = self.count;
         self.count += 1;
-        self.appointed.insert(key.clone(), (due, number));
+        self.scheduled.insert(key.clone(), (due, number));
         self.later.push(Reverse(Later { due, number, key }));
     }
 
@@ -215,17 +215,17 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             let Some(Reverse(later)) = self.later.pop() else {
                 return;
             };
-            // An earlier time may have been named since.
-            let appointed = self.appointed.get(&later.key).map(|(_, number)| *number);
-            if appointed == Some(later.number) {
-                self.appointed.remove(&later.key);
+            // The key may have been scheduled for an earlier time since.
+            let scheduled = self.scheduled.get(&later.key).map(|(_, number)| *number);
+            if scheduled == Some(later.number) {
+                self.scheduled.remove(&later.key);
                 self.add(later.key);
             }
         }
     }
 }
 
-/// One turn; a job that panics has failed.
+/// Work on one key. If it panics, it has failed.
 struct Turn<K: Clone + Eq + Hash> {
     queue: Arc<Queue<K>>,
     key: Option<K>,
@@ -246,10 +246,10 @@ impl<K: Clone + Eq + Hash> Drop for Turn<K> {
     }
 }
 
-/// Works on a queue for ever, on so many things at once.
+/// Works on the keys of a queue until it is cancelled, on several of them at the same time.
 pub(crate) async fn work<K, F, Fut>(
     queue: Arc<Queue<K>>,
-    at_once: usize,
+    parallel: usize,
     turns: TaskTracker,
     job: F,
 ) where
@@ -260,20 +260,20 @@ pub(crate) async fn work<K, F, Fut>(
     let mut running = JoinSet::new();
     loop {
         while running.try_join_next().is_some() {}
-        if running.len() >= at_once.max(1) {
-            // How it ended was told to the queue.
+        if running.len() >= parallel.max(1) {
+            // The queue already knows the result.
             let _ = running.join_next().await;
             continue;
         }
         let key = queue.next().await;
-        let todo = job(key.clone());
+        let work = job(key.clone());
         let turn = Turn {
             queue: queue.clone(),
             key: Some(key),
             verdict: Verdict::Retry,
         };
         running.spawn(turns.track_future(async move {
-            turn.end_with(todo.await);
+            turn.end_with(work.await);
         }));
     }
 }

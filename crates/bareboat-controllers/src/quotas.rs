@@ -1,111 +1,111 @@
-//! Resource quotas: what a namespace may hold, refused where it would become more, and told in the status of the quota.
+//! Resource quotas: writes that would exceed a quota are refused, and the status of a quota shows what is used.
 //!
-//! Usage is kept in `books`, one account a namespace that has quotas: the sum over what is stored, kept up to date by
-//! the feed, and shares held by writes on their way. A write takes its share before it is stored and gives it back if it
-//! is not, so that no number of writers at once gets past a quota. Namespaces without quotas cost nothing.
+//! `usage` holds the usage of each namespace that has quotas: the sum over stored objects, updated by the feed, and
+//! reservations of writes that are not finished. A write reserves what it needs before it is stored and releases it if it
+//! fails, so that concurrent writes cannot exceed a quota. Namespaces without quotas cost nothing.
 //!
-//! What objects take is told by `bareboat_builtin::quota`.
+//! How much of a quota an object uses is decided in `bareboat_builtin::quota`.
 
-mod books;
 mod gate;
 mod status;
+mod usage;
 
-pub(crate) use status::Worker;
+pub(crate) use status::QuotaController;
 
 use crate::feed::Listener;
 use crate::queue::Queue;
 use bareboat_server::Server;
 use bareboat_storage::{Event, Observer, Resource, Snapshot, Store};
-use books::Account;
-use gate::Gate;
+use gate::QuotaGate;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use usage::NamespaceUsage;
 
-/// Where quotas are stored.
+/// The store resource of ResourceQuotas.
 const QUOTAS: &str = "core/resourcequotas";
 
-/// The accounts of namespaces that have quotas.
+/// The namespaces that have quotas, with their usage.
 #[derive(Default)]
-pub(crate) struct Accounts {
-    /// Whether there is any: asked by every write.
+pub(crate) struct QuotaNamespaces {
+    /// Whether any quota exists. Every write reads this.
     any: AtomicBool,
-    by_namespace: RwLock<HashMap<Arc<str>, Arc<Account>>>,
+    by_namespace: RwLock<HashMap<Arc<str>, Arc<NamespaceUsage>>>,
 }
 
-impl Accounts {
-    /// The account of a namespace, if it has quotas.
-    fn of(&self, namespace: &str) -> Option<Arc<Account>> {
+impl QuotaNamespaces {
+    /// The usage of a namespace, if it has quotas.
+    fn of(&self, namespace: &str) -> Option<Arc<NamespaceUsage>> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
         self.by_namespace.read().get(namespace).cloned()
     }
 
-    /// The quotas of a namespace changed: whoever looks next reads them again.
-    fn doubt(&self, namespace: &str) {
-        let mut accounts = self.by_namespace.write();
-        let account = match accounts.get(namespace) {
-            Some(account) => account,
-            None => accounts.entry(namespace.into()).or_default(),
+    /// Notes that the quotas of a namespace changed. The next user of its usage reads them again.
+    fn mark_stale(&self, namespace: &str) {
+        let mut namespaces = self.by_namespace.write();
+        let usage = match namespaces.get(namespace) {
+            Some(usage) => usage,
+            None => namespaces.entry(namespace.into()).or_default(),
         };
-        account.doubt();
+        usage.mark_stale();
         self.any.store(true, Ordering::Release);
     }
 
-    /// Forgets a namespace that has no quotas any more.
-    fn close(&self, namespace: &str) {
-        let mut accounts = self.by_namespace.write();
-        // A quota may have come this very moment.
-        if accounts
+    /// Removes a namespace that has no quotas any more.
+    fn remove(&self, namespace: &str) {
+        let mut namespaces = self.by_namespace.write();
+        // A quota may have been created at the same time.
+        if namespaces
             .get(namespace)
-            .is_some_and(|account| !account.is_doubtful())
+            .is_some_and(|usage| !usage.is_stale())
         {
-            accounts.remove(namespace);
+            namespaces.remove(namespace);
         }
-        self.any.store(!accounts.is_empty(), Ordering::Release);
+        self.any.store(!namespaces.is_empty(), Ordering::Release);
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Arc<Account>)> {
-        let accounts = self.by_namespace.read();
-        let all = accounts.iter();
-        all.map(|(name, account)| (name.clone(), account.clone()))
+    fn all(&self) -> Vec<(Arc<str>, Arc<NamespaceUsage>)> {
+        let namespaces = self.by_namespace.read();
+        let all = namespaces.iter();
+        all.map(|(name, usage)| (name.clone(), usage.clone()))
             .collect()
     }
 }
 
-/// Told inside the commit, so that a quota is in force when its creator learns that it was stored.
-impl Observer for Accounts {
+/// Called inside the commit, so that a quota is enforced before its creator gets the response.
+impl Observer for QuotaNamespaces {
     fn reset(&self, snapshot: &Snapshot) {
         for entry in snapshot.range("", None) {
-            self.doubt(entry.namespace().unwrap_or_default());
+            self.mark_stale(entry.namespace().unwrap_or_default());
         }
     }
 
     fn changed(&self, event: &Arc<Event>) {
-        self.doubt(event.entry.namespace().unwrap_or_default());
+        self.mark_stale(event.entry.namespace().unwrap_or_default());
     }
 }
 
-/// Quotas are in force as long as this lives.
+/// Quotas are enforced as long as this exists.
 pub(crate) struct Enforcement {
-    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) namespaces: Arc<QuotaNamespaces>,
     store: Store,
-    // The server only knows it as long as somebody holds it.
-    _gate: Arc<Gate>,
+    // The server has only a weak reference.
+    _gate: Arc<QuotaGate>,
 }
 
 impl Enforcement {
-    /// Puts the quotas of a server into force.
+    /// Begins to enforce the quotas of a server.
     pub(crate) fn begin(server: &Server) -> Enforcement {
-        let accounts = Arc::new(Accounts::default());
+        let namespaces = Arc::new(QuotaNamespaces::default());
         let store = server.store().clone();
-        let gate = Arc::new(Gate::new(accounts.clone(), store.clone()));
-        store.observe(QUOTAS, accounts.clone());
+        let gate = Arc::new(QuotaGate::new(namespaces.clone(), store.clone()));
+        store.observe(QUOTAS, namespaces.clone());
         server.validate_with(&(gate.clone() as _));
         Enforcement {
-            accounts,
+            namespaces,
             store,
             _gate: gate,
         }
@@ -114,49 +114,39 @@ impl Enforcement {
 
 impl Drop for Enforcement {
     fn drop(&mut self) {
-        let observer: Arc<dyn Observer> = self.accounts.clone();
+        let observer: Arc<dyn Observer> = self.namespaces.clone();
         self.store.resource(QUOTAS).unobserve(&observer);
     }
 }
 
-/// Keeps the books.
-pub(crate) struct Ear {
-    accounts: Arc<Accounts>,
+/// Keeps usage up to date.
+pub(crate) struct QuotaListener {
+    namespaces: Arc<QuotaNamespaces>,
     queue: Arc<Queue<Arc<str>>>,
     store: Store,
 }
 
-impl Ear {
-    pub(crate) fn new(accounts: Arc<Accounts>, queue: Arc<Queue<Arc<str>>>, store: Store) -> Ear {
-        Ear {
-            accounts,
-            queue,
-            store,
-        }
-    }
-}
-
-impl Listener for Ear {
+impl Listener for QuotaListener {
     fn reset(&mut self, _: &Store) {
-        for (namespace, account) in self.accounts.all() {
-            account.distrust();
+        for (namespace, usage) in self.namespaces.all() {
+            usage.require_recount();
             self.queue.add(namespace);
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         let Some(namespace) = event.entry.namespace() else {
             return;
         };
         let is_quota = resource.name() == QUOTAS;
-        let Some(account) = self.accounts.of(namespace) else {
+        let Some(usage) = self.namespaces.of(namespace) else {
             return;
         };
-        let moved = account
-            .open(&self.store, namespace)
-            .heard(resource.name(), event);
-        // A quota itself is looked at as well: nobody else may set its status.
-        if moved || is_quota {
+        let changed = usage
+            .current(&self.store, namespace)
+            .apply_event(resource.name(), event);
+        // A change of a quota may be one of its status, which only this controller writes.
+        if changed || is_quota {
             self.queue.add(namespace.into());
         }
     }

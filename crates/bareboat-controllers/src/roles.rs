@@ -1,40 +1,36 @@
-//! Roles made of other roles: the rules of a ClusterRole with an aggregation rule are those of all roles it selects.
+//! Aggregated cluster roles: the rules of a ClusterRole with an aggregation rule are those of all roles it selects.
 
 use crate::Client;
+use crate::controller::Controller;
 use crate::feed::Listener;
+use crate::identity::Identity;
 use crate::kinds::read;
 use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use bareboat_api::labels::Selector;
 use bareboat_api::value::Seen;
 use bareboat_api::{Object, Status, Value, value};
+use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
-use http::Method;
 use memchr::memmem;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Where cluster roles are stored.
+/// The store resource of ClusterRoles.
 const ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
 const PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-/// Under this name upstream writes the rules.
+/// The field manager and the account that Kubernetes' controller uses.
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Notes which roles may lack rules, or have too many.
-pub(crate) struct Ear {
+/// Notices aggregated roles whose rules may have changed.
+pub(crate) struct RoleListener {
     queue: Arc<Queue<Arc<str>>>,
-    /// What roles with an aggregation rule select.
+    /// The selectors of roles with an aggregation rule.
     aggregated: HashMap<Arc<str>, Vec<Selector>>,
 }
 
-impl Ear {
-    pub(crate) fn new(queue: Arc<Queue<Arc<str>>>) -> Ear {
-        Ear {
-            queue,
-            aggregated: HashMap::new(),
-        }
-    }
-
-    fn learn(&mut self, entry: &Entry) {
+impl RoleListener {
+    fn update(&mut self, entry: &Entry) {
         if !may_aggregate(entry) {
             self.aggregated.remove(entry.key());
             return;
@@ -48,37 +44,37 @@ impl Ear {
     }
 }
 
-impl Listener for Ear {
+impl Listener for RoleListener {
     fn reset(&mut self, store: &Store) {
         self.aggregated.clear();
         for entry in store.resource(ROLES).snapshot().range("", None) {
-            self.learn(entry);
+            self.update(entry);
         }
     }
 
-    fn heard(&mut self, resource: &Arc<Resource>, event: &Event) {
+    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
         if resource.name() != ROLES {
             return;
         }
         if event.kind == EventKind::Deleted {
             self.aggregated.remove(event.key());
         } else {
-            self.learn(&event.entry);
+            self.update(&event.entry);
         }
         let changed = [Some(&event.entry), event.prev.as_ref()];
         for (name, selectors) in &self.aggregated {
-            let concerned = changed
+            let selected = changed
                 .iter()
                 .flatten()
                 .any(|entry| selectors.iter().any(|selector| selects(selector, entry)));
-            if concerned {
+            if selected {
                 self.queue.add(name.clone());
             }
         }
     }
 }
 
-/// Whether a role may be made of others: certain when false, without reading it.
+/// Whether a role may have an aggregation rule, without parsing it. `false` is certain.
 fn may_aggregate(entry: &Entry) -> bool {
     memmem::find(entry.json(), br#""aggregationRule":{"#).is_some()
 }
@@ -94,30 +90,48 @@ fn selects(selector: &Selector, entry: &Entry) -> bool {
     selector.matches(|key| entry.facets().label(key))
 }
 
-/// Writes rules.
-pub(crate) struct Worker {
+/// Writes the rules of aggregated roles. Keys are names of cluster roles.
+pub(crate) struct RoleAggregator {
     client: Client,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client) -> Worker {
-        Worker {
-            client: client.named(MANAGER),
-        }
+impl Controller for RoleAggregator {
+    const NAME: &'static str = "roles";
+    const MANAGER: &'static str = MANAGER;
+    const PARALLEL: usize = 4;
+    type Key = Arc<str>;
+    type Listener = RoleListener;
+
+    fn identity(_: &Table) -> Identity {
+        Identity::kubernetes(MANAGER)
     }
 
-    pub(crate) async fn look(&self, name: Arc<str>) -> Verdict {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Arc<str>>>,
+    ) -> (RoleAggregator, RoleListener) {
+        let client = context.client.clone();
+        let listener = RoleListener {
+            queue,
+            aggregated: HashMap::new(),
+        };
+        (RoleAggregator { client }, listener)
+    }
+
+    async fn reconcile(&self, name: Arc<str>) -> Verdict {
         match self.aggregate(&name).await {
             Ok(()) => Verdict::Done,
-            // Gone or changed meanwhile: that will be heard of.
+            // It was deleted or changed meanwhile, and an event follows.
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Done,
             Err(status) => {
-                tracing::warn!(role = %name, %status, "a role could not be aggregated");
+                tracing::warn!(role = %name, %status, "cannot aggregate a role");
                 Verdict::Retry
             }
         }
     }
+}
 
+impl RoleAggregator {
     async fn aggregate(&self, name: &str) -> Result<(), Status> {
         let snapshot = self.client.server().store().resource(ROLES).snapshot();
         let Some(entry) = snapshot.get(name).filter(|entry| may_aggregate(entry)) else {
@@ -128,7 +142,7 @@ impl Worker {
             return Ok(());
         }
         let mut others = Vec::new();
-        // Selected twice, a role adds nothing more.
+        // Several selectors may select the same role.
         let mut chosen = HashSet::new();
         for selector in selectors(&role) {
             for other in snapshot.range("", None) {
@@ -156,18 +170,7 @@ impl Worker {
         if !rules.is_empty() {
             wanted.make_object().insert("rules", Value::Array(rules));
         }
-        let path = format!(
-            "{}?fieldManager={MANAGER}&force=true",
-            crate::kinds::join(PATH, name)
-        );
-        self.client
-            .request(
-                Method::PATCH,
-                &path,
-                "application/apply-patch+yaml",
-                Some(&wanted),
-            )
-            .await
-            .map(|_| ())
+        let path = crate::kinds::join(PATH, name);
+        self.client.apply(&path, MANAGER, &wanted).await
     }
 }

@@ -1,4 +1,4 @@
-//! Deleting many objects at once through the front door.
+//! Deletes many objects of a kind at once.
 
 use crate::Client;
 use crate::kinds::entry_path;
@@ -8,14 +8,14 @@ use bareboat_storage::Entry;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// How many deletions are under way at once: enough for the sequencer to commit them in groups.
+/// How many requests run at the same time: enough for the sequencer to commit them in groups.
 const AT_ONCE: usize = 64;
-/// How many failures are told.
-const TOLD: usize = 5;
+/// How many failures are returned.
+const MAX_FAILURES: usize = 5;
 
-/// Deletes objects of a kind in the background; what is gone already counts as deleted.
+/// Deletes objects of a kind with background propagation. Objects that do not exist count as deleted.
 ///
-/// Gives the first few failures.
+/// Returns the first few failures.
 pub(crate) async fn sweep(client: &Client, kind: &Kind, entries: Vec<Arc<Entry>>) -> Vec<Status> {
     let client = client.keeping(kind);
     let mut failures = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) async fn sweep(client: &Client, kind: &Kind, entries: Vec<Arc<Entry>>
             let uid = &*entry.facets().uid;
             let options = background(uid);
             match client.remove(&path, &options).await {
-                // The name belongs to another object now.
+                // Another object has this name now.
                 Err(status) if status.code == 409 => Ok(()),
                 other => other,
             }
@@ -63,7 +63,7 @@ fn note(
         Some(Err(error)) => Status::internal(error),
         None | Some(Ok(Ok(()))) => return,
     };
-    if failures.len() < TOLD {
+    if failures.len() < MAX_FAILURES {
         failures.push(failure);
     }
 }

@@ -1,8 +1,8 @@
-//! Server-side apply, and the bookkeeping of managed fields on every other write.
+//! Server-side apply, and the update of managed fields on every other write.
 //!
-//! [`FieldManager`] is made for one request from what the caller knows of the kind: its types per
-//! version, what its endpoint resets, and a [`Converter`] between versions. Defaulting, validation
-//! and storing come after and are left to the caller.
+//! A [`FieldManager`] is created for one request from the caller's knowledge of the kind: its types
+//! per version, the fields its endpoint resets, and a [`Converter`] between versions. The caller
+//! does defaulting, validation and storing afterwards.
 
 mod conflict;
 mod convert;
@@ -21,43 +21,44 @@ use crate::{
 };
 use bareboat_api::{Str, Value, typing::TypeNode};
 
-/// What managing fields must know of the versions of a kind.
+/// The types and fields of a kind per version.
 pub trait Versions {
-    /// The type of the kind in a version; nothing for versions that are no longer known.
+    /// Returns the type of the kind in a version; `None` for versions that no longer exist.
     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode>;
 
-    /// The fields that writes through this endpoint don't touch, such as `status` of the main one.
+    /// Returns the fields that writes through this endpoint do not change, such as `status` of the
+    /// main one.
     fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
         None
     }
 
-    /// The only fields that writes through this endpoint touch, such as `spec.ephemeralContainers`; all if nothing
-    /// is said.
+    /// Returns the only fields that writes through this endpoint change, such as
+    /// `spec.ephemeralContainers`; `None` for all fields.
     fn kept_fields(&self, _api_version: &str) -> Option<&FieldSet> {
         None
     }
 }
 
-/// Who writes, in which way.
+/// The manager, endpoint and time of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The name of the field manager; an empty one counts as `unknown`.
     pub manager: &'a str,
-    /// The subresource that is written, or nothing for the object itself.
+    /// The subresource that is written; empty for the object itself.
     pub subresource: &'a str,
-    /// The time of the write, as the API writes times.
+    /// The time of the write, in the API's format.
     pub now: &'a str,
 }
 
-/// Keeps `managedFields` true while objects are written.
+/// Updates `managedFields` when objects are written.
 ///
 /// ```
-/// use bareboat_api::{typing::{Form, TypeNode}, value};
+/// use bareboat_api::{typing::{NodeType, TypeNode}, value};
 /// use bareboat_merge::apply::{FieldManager, NoConversion, Versions, Writer};
 ///
 /// struct Anything;
 /// impl TypeNode for Anything {
-///     fn form(&self) -> Form { Form::Untyped }
+///     fn node_type(&self) -> NodeType { NodeType::Untyped }
 ///     fn field(&self, _: &str) -> Option<&dyn TypeNode> { Some(&Anything) }
 ///     fn items(&self) -> Option<&dyn TypeNode> { Some(&Anything) }
 /// }
@@ -95,22 +96,24 @@ pub struct FieldManager<'a> {
     pub kind: &'a str,
     /// The types of the kind.
     pub versions: &'a dyn Versions,
-    /// Conversion between versions, for entries of managers that used another one.
+    /// Conversion between versions, for entries of managers that used another version.
     pub converter: &'a dyn Converter,
-    /// What an object of the kind holds before anything is set: the structs a typed object always
-    /// has, such as `{"spec": {"strategy": {}}, "status": {}}`. They are not owned by whoever creates
-    /// the object. `None` for kinds without any, as custom ones.
+    /// An object of the kind with nothing set: the structs a typed object always has, such as
+    /// `{"spec": {"strategy": {}}, "status": {}}`. The creator of an object does not own them.
+    /// `None` for kinds without such structs, like custom ones.
     pub empty: Option<&'a Value>,
 }
 
-/// Why a configuration could not be applied.
+bareboat_api::opaque_debug!(FieldManager<'_>);
+
+/// The error of a configuration that cannot be applied.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The configuration is of another kind or version: a bad request.
+    /// The configuration has another kind or version: a bad request.
     #[error("invalid object type: {0}")]
     WrongType(String),
-    /// The configuration brings managed fields: a bad request.
+    /// The configuration has managed fields: a bad request.
     #[error("metadata.managedFields must be nil")]
     HasManagedFields,
     /// The configuration does not fit the type; Kubernetes answers 500.
@@ -118,32 +121,32 @@ pub enum ApplyError {
     Untyped {
         /// Namespace, name and type of the configuration.
         object: String,
-        /// What does not fit.
+        /// Where and why the configuration does not fit.
         error: TypeError,
     },
-    /// The type of the requested version is not known.
+    /// The type of the requested version is unknown.
     #[error("no corresponding type for {0}")]
     NoType(String),
-    /// Others own fields the configuration changes.
+    /// Other managers own fields that the configuration changes.
     #[error("{0}")]
     Conflicts(Conflicts),
-    /// An object could not be converted to a version some manager used.
+    /// An object could not be converted to the version of some manager.
     #[error("failed to convert object to {version}: {text}")]
     Conversion {
-        /// The version.
+        /// The version of the manager's fields.
         version: Str,
-        /// Why.
+        /// The error of the converter.
         text: String,
     },
-    /// The converter has to be fed first; see [`Conversions`].
+    /// The converter needs another result first; see [`Conversions`].
     #[error("an object has to be converted first")]
     NeedsConversion,
 }
 
 impl FieldManager<'_> {
-    /// Merges a configuration into the live object and records who owns what.
+    /// Merges a configuration into the live object and records the owners of its fields.
     ///
-    /// Gives the object to default, validate and store. Without a live object the result is to be
+    /// Returns the object to default, validate and store. Without a live object the result is to be
     /// created.
     // Upstream: structured-merge-diff, merge/update.go, Apply; apimachinery managedfields/internal.
     pub fn apply(
@@ -183,7 +186,7 @@ impl FieldManager<'_> {
         Ok(object)
     }
 
-    /// Merges a configuration that fits its type.
+    /// Merges a valid configuration.
     fn merge_config(
         &self,
         live: Option<&Value>,
@@ -235,7 +238,8 @@ impl FieldManager<'_> {
         Ok(object)
     }
 
-    /// Attributes what an object holds to whoever wrote it before anyone was tracked.
+    /// Assigns the fields of an object without managed fields to the manager
+    /// `before-first-apply`.
     fn before_first_apply(&self, live: &Value, writer: Writer<'_>) -> Option<Entry> {
         let manager = "before-first-apply";
         let writer = Writer { manager, ..writer };
@@ -246,7 +250,7 @@ impl FieldManager<'_> {
         Some(entry).filter(|entry| !entry.fields.is_empty())
     }
 
-    /// Fits every set to what its type is now; entries of versions that are gone are dropped.
+    /// Fits every set to its current type; drops entries of versions that no longer exist.
     fn settle_all(&self, managed: &mut Managed) {
         managed
             .0
@@ -291,7 +295,7 @@ impl FieldManager<'_> {
     }
 }
 
-/// Namespace, name and type of a configuration, as Kubernetes prints them in errors.
+/// Returns namespace, name and type of a configuration, as in Kubernetes' errors.
 pub fn describe(api_version: &str, kind: &str, config: &Value) -> String {
     let text = |name| {
         config
@@ -310,7 +314,8 @@ fn put_own(object: &mut Value, mut managed: Managed, own: Entry) {
     managed::put(object, managed);
 }
 
-/// A type as Kubernetes prints it: `apps/v1, Kind=Deployment`, with a leading slash for the core group.
+/// Prints a type like Kubernetes: `apps/v1, Kind=Deployment`, with a leading slash for the core
+/// group.
 fn type_name(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")

@@ -1,14 +1,14 @@
-//! Changing many members of a map at once.
+//! Changes many members of a map at once.
 //!
-//! Maps are sorted vectors: one insertion or removal moves what follows, so many of them, one by
-//! one, would let a large patch on a large object cost quadratic time.
+//! Maps are sorted vectors: one insertion or removal moves all later members, so a large patch on a
+//! large object would take quadratic time if it changed them one by one.
 
 use bareboat_api::{Map, Str, Value};
 
-/// Up to so many members are changed one by one, which is cheaper than a pass over the map.
+/// Up to this many members are changed one by one, which is cheaper than a pass over the map.
 pub(crate) const FEW: usize = 4;
 
-/// Inserts members that are not there yet.
+/// Inserts members that are not present yet.
 pub(crate) fn insert_all(map: &mut Map, fresh: Vec<(Str, Value)>) {
     if fresh.len() <= FEW {
         for (key, value) in fresh {
@@ -16,7 +16,7 @@ pub(crate) fn insert_all(map: &mut Map, fresh: Vec<(Str, Value)>) {
         }
         return;
     }
-    // Two sorted runs, which sorting recognises.
+    // Two sorted runs, which the sort detects.
     let members = std::mem::take(map).into_iter().chain(fresh);
     *map = Map::from_unsorted(members.collect());
 }

@@ -1,10 +1,10 @@
-//! Sets of fields, as managedFields records them (`fieldsV1`).
+//! Sets of fields, in the format of managedFields (`fieldsV1`).
 //!
-//! A set is kept in the very form in which it is stored: a trie of objects whose keys name a member
-//! (`f:`), an element of a map list (`k:`), of a set (`v:`) or by index (`i:`). An empty object says
-//! that the place itself belongs to the set, as `"."` does beside children. So reading and writing a
-//! set costs nothing, and the operations are merges of sorted maps. Which fields an object has is
-//! computed in [`crate::typed`].
+//! A set is kept in its stored form: a trie of objects whose keys name a member (`f:`), an element
+//! of a map list (`k:`), of a set (`v:`) or by index (`i:`). An empty object means that the place
+//! itself belongs to the set, as `"."` does beside children. So reading and writing a set costs
+//! nothing, and the operations are merges of sorted maps. [`crate::typed`] computes the fields of
+//! an object.
 
 mod element;
 mod operations;
@@ -16,7 +16,7 @@ pub(crate) use operations::{children, owns};
 
 use bareboat_api::{Map, Str, Value};
 
-/// The key that says of a place with children that it belongs to the set itself.
+/// The key that marks a place with children as a member of the set.
 pub(crate) const ITSELF: &str = ".";
 
 /// A set of fields.
@@ -27,24 +27,24 @@ pub(crate) const ITSELF: &str = ".";
 pub struct FieldSet(pub(crate) Map);
 
 impl FieldSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub const fn new() -> FieldSet {
         FieldSet(Map::new())
     }
 
-    /// Whether no field belongs to the set.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A set of one field that is reached through named members.
+    /// Returns a set of one field, given by a path of named members.
     pub fn of_names(path: &[&str]) -> FieldSet {
         let mut set = FieldSet::new();
         set.insert_names(path);
         set
     }
 
-    /// Adds a field that is reached through named members; the empty path adds nothing.
+    /// Adds a field, given by a path of named members; the empty path adds nothing.
     pub fn insert_names(&mut self, path: &[&str]) {
         let Some((last, above)) = path.split_last() else {
             return;
@@ -65,7 +65,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether the field reached through named members belongs to the set.
+    /// Returns whether the field at a path of named members belongs to the set.
     pub fn has_names(&self, path: &[&str]) -> bool {
         let node = path.iter().try_fold(&self.0, |level, name| {
             level.get(&field_key(name))?.as_object()
@@ -73,7 +73,8 @@ impl FieldSet {
         !path.is_empty() && node.is_some_and(owns)
     }
 
-    /// Reads `fieldsV1`, bringing keys into their canonical form; keys of unknown type are dropped.
+    /// Parses `fieldsV1` and brings keys into their canonical form; keys of unknown type are
+    /// dropped.
     pub fn parse(fields: &Value) -> Result<FieldSet, FieldsError> {
         match fields {
             Value::Null => Ok(FieldSet::new()),
@@ -82,7 +83,7 @@ impl FieldSet {
         }
     }
 
-    /// Takes `fieldsV1` as this crate has written it before.
+    /// Takes `fieldsV1` that this crate has written.
     pub(crate) fn trusted(fields: Value) -> FieldSet {
         match fields {
             Value::Object(members) => FieldSet(members),
@@ -90,13 +91,13 @@ impl FieldSet {
         }
     }
 
-    /// The `fieldsV1` of this set.
+    /// Returns the `fieldsV1` of this set.
     pub fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 }
 
-/// Reads the children of a node; `"."` is left out.
+/// Parses the children of a node, without `"."`.
 fn parse_children(members: &Map) -> Result<Map, FieldsError> {
     let mut children: Vec<(Str, Value)> = Vec::with_capacity(members.len());
     for (key, child) in members.iter() {

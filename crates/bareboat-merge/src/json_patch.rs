@@ -1,9 +1,9 @@
-//! JSON patch: a list of operations on places of a document (RFC 6902).
+//! JSON patch: a list of operations on paths of a document (RFC 6902).
 //!
-//! Follows the dialect Kubernetes clients rely on: negative indices count from the end, replacing a
-//! missing member sets it, a missing member is copied and tested as `null`, and so is a value that is left out.
-//! The document itself can be replaced and tested, but neither added nor copied. Turning bytes into
-//! a [`Value`] and errors into HTTP answers is left to the caller.
+//! Follows the dialect that Kubernetes clients rely on: negative indices count from the end;
+//! replacing a missing member sets it; a missing member is copied and tested as `null`; an omitted
+//! value counts as `null`. The whole document can be replaced and tested, but neither added nor
+//! copied. The caller parses bytes and turns errors into HTTP answers.
 
 mod pointer;
 
@@ -13,56 +13,57 @@ use bareboat_api::{
 };
 use pointer::{Pointer, Token};
 
-/// How many operations one patch may have.
+/// The maximum number of operations of one patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// How many bytes of JSON the copy operations of one patch may add.
+/// The maximum bytes of JSON that the copy operations of one patch may add.
 pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
 
-/// How many values one patch may walk over or shift, so that a small patch can't buy seconds of CPU.
+/// The maximum number of values that one patch may visit or shift, so that a small patch cannot use
+/// seconds of CPU time.
 const MAX_WORK: usize = 200_000_000;
 
-/// A patch that could not be read.
+/// The error of a patch that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The document is no list of objects.
+    /// The document is not a list of objects.
     #[error("a JSON patch must be a list of operations, not {0}")]
     NotAList(&'static str),
     /// An element of the list is not an object.
     #[error("operation {index} must be an object, not {found}")]
     NotAnObject {
-        /// Where in the list.
+        /// The index of the element in the list.
         index: usize,
-        /// What stands there.
+        /// The JSON type found.
         found: &'static str,
     },
     /// A member of an operation has the wrong type.
     #[error("{member} of operation {index} must be a string, not {found}")]
     NotAString {
-        /// Where in the list.
+        /// The index of the operation.
         index: usize,
-        /// The member's name.
+        /// The name of the member.
         member: &'static str,
-        /// What stands there.
+        /// The JSON type found.
         found: &'static str,
     },
-    /// There are more operations than allowed.
+    /// The patch has this number of operations, which is more than allowed.
     #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
     TooManyOperations(usize),
 }
 
-/// A patch that was understood and does not fit the document.
+/// The error of a valid patch that does not fit the document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The operation's name is none of the six.
+    /// The operation has this unknown name.
     #[error("unexpected kind: {0}")]
     UnknownOperation(String),
-    /// The operation lacks a member it needs.
+    /// The operation lacks a required member.
     #[error("{operation} operation needs a {member}")]
     Incomplete {
-        /// The operation.
+        /// The name of the operation, such as `add`.
         operation: &'static str,
         /// The missing member.
         member: &'static str,
@@ -70,15 +71,15 @@ pub enum ApplyError {
     /// A path is not a JSON pointer.
     #[error("{operation} operation has an invalid path: {path}")]
     BadPointer {
-        /// The operation.
+        /// The name of the operation, such as `add`.
         operation: &'static str,
         /// The path as given.
         path: String,
     },
-    /// The place does not exist.
+    /// The path does not exist.
     #[error("{operation} operation does not apply: doc is missing path: {path}")]
     Missing {
-        /// The operation.
+        /// The name of the operation, such as `add`.
         operation: &'static str,
         /// The path as given.
         path: String,
@@ -89,7 +90,7 @@ pub enum ApplyError {
         /// The path as given.
         path: String,
     },
-    /// The copies add more than allowed.
+    /// The copies would add this number of bytes, which is more than allowed.
     #[error(
         "unable to complete the copy, the accumulated size increase of copy is {0}, exceeding the limit {MAX_COPY_BYTES}"
     )]
@@ -97,21 +98,21 @@ pub enum ApplyError {
     /// The result would be nested too deeply.
     #[error("{operation} operation nests deeper than {MAX_DEPTH} levels: {path}")]
     TooDeep {
-        /// The operation.
+        /// The name of the operation, such as `add`.
         operation: &'static str,
         /// The path as given.
         path: String,
     },
-    /// The patch asks for an unreasonable amount of work.
+    /// The patch needs too much work.
     #[error("the patch takes too many steps to apply")]
     TooMuchWork,
 }
 
-/// A patch that was read and can be applied any number of times.
+/// A parsed patch, which can be applied any number of times.
 #[derive(Debug, Clone)]
 pub struct JsonPatch {
     operations: Vec<Operation>,
-    /// Members of operations that mean nothing, as strict clients want to be told of them.
+    /// Unknown members of operations, for strict clients.
     unknown: Vec<String>,
 }
 
@@ -128,7 +129,7 @@ struct Operation {
 enum Text {
     Absent,
     Given(String),
-    /// It is of another type.
+    /// A value of this other JSON type.
     Mistyped(&'static str),
 }
 
@@ -150,11 +151,11 @@ impl Text {
 }
 
 impl JsonPatch {
-    /// Reads a patch. Operations that cannot be carried out are found out when they are.
+    /// Parses a patch. Invalid operations are reported when they are applied.
     pub fn parse(patch: Value) -> Result<JsonPatch, DecodeError> {
         let items = match patch {
             Value::Array(items) => items,
-            // Nothing at all changes nothing.
+            // A null patch changes nothing.
             Value::Null => Vec::new(),
             other => return Err(DecodeError::NotAList(other.type_name())),
         };
@@ -187,7 +188,7 @@ impl JsonPatch {
         })
     }
 
-    /// Refuses members of another type than they should have; who does not ask finds out when the operation fails.
+    /// Rejects members of the wrong type. Without this check the operation fails later.
     pub fn check_types(&self) -> Result<(), DecodeError> {
         for (index, operation) in self.operations.iter().enumerate() {
             let members = [
@@ -208,7 +209,7 @@ impl JsonPatch {
         Ok(())
     }
 
-    /// Members of operations that mean nothing.
+    /// Returns the unknown members of operations.
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }
@@ -261,7 +262,8 @@ impl Operation {
                 let from = Step::new("move", "from", &self.from)?;
                 let to = Step::new("move", "path", &self.path)?;
                 let value = from.remove(document, budget)?;
-                // What was shallow enough at its old place is so at any place that is not deeper.
+                // A value that was shallow enough at its old path is so at any path that is not
+                // deeper.
                 if to.pointer.len() > from.pointer.len() {
                     to.check_depth(&value, budget)?;
                 }
@@ -275,7 +277,7 @@ impl Operation {
         let from = Step::new("copy", "from", &self.from)?;
         let to = Step::new("copy", "path", &self.path)?;
         let source = from.source(document)?.unwrap_or(&Value::Null);
-        // The size is counted before the copy is made, so that memory stays within the limit.
+        // The size is counted before copying, so that memory stays within the limit.
         budget.copied = budget.copied.saturating_add(json_size(source));
         if budget.copied > MAX_COPY_BYTES {
             return Err(ApplyError::CopiesTooMuch(budget.copied));
@@ -362,7 +364,7 @@ impl<'a> Step<'a> {
 
     fn remove(&self, document: &mut Value, budget: &mut Budget) -> Result<Value, ApplyError> {
         let Some((parent, last)) = self.pointer.parent(document) else {
-            // Nothing remains of a document that was removed whole.
+            // A document that was removed as a whole has no members.
             return Err(self.missing());
         };
         match parent {
@@ -408,7 +410,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What stands at this place of a container that is there: in a list something must, in an object nothing may.
+    /// Returns the value at a place of an existing container: required in a list, optional in an
+    /// object.
     fn source<'d>(&self, document: &'d Value) -> Result<Option<&'d Value>, ApplyError> {
         let Some((parent, last)) = self.pointer.container(document) else {
             return Err(self.missing());
@@ -435,7 +438,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Whether the value nests no deeper than `room`; counts what it walked over.
+/// Returns whether the value nests no deeper than `room`; counts the visited values.
 fn fits(value: &Value, room: usize, walked: &mut usize) -> bool {
     *walked += 1;
     match value {
@@ -447,7 +450,7 @@ fn fits(value: &Value, room: usize, walked: &mut usize) -> bool {
     }
 }
 
-/// About how many bytes the value takes as JSON.
+/// Returns the approximate size of the value as JSON.
 fn json_size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
@@ -465,17 +468,17 @@ fn json_size(value: &Value) -> usize {
 }
 
 impl Token {
-    /// The index this token names in a list of so many elements.
+    /// Returns the index of this token in a list of `len` elements.
     fn place(&self, len: usize) -> Option<usize> {
         self.index(len).filter(|place| *place < len)
     }
 
-    /// Where this token inserts into a list of so many elements.
+    /// Returns the insertion index of this token in a list of `len` elements.
     fn place_to_insert(&self, len: usize) -> Option<usize> {
         if self.name() == "-" {
             return Some(len);
         }
-        // Counted from the end of the list as it will be, so that -1 appends.
+        // Counted from the end of the list after the insertion, so that -1 appends.
         self.index(len + 1).filter(|place| *place <= len)
     }
 }

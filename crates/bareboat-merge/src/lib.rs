@@ -1,8 +1,8 @@
-//! Changing objects: JSON, merge and strategic patch; server-side apply and managed fields.
+//! Changes of objects: JSON, merge and strategic patch; server-side apply and managed fields.
 //!
-//! Pure functions over [`Value`](bareboat_api::Value) and the types of
-//! [`bareboat_api::typing`]: no HTTP, no clock, no storage. What the caller does around them
-//! (decoding, defaulting, validation, the compare-and-swap loop) stays with the caller.
+//! Pure functions over [`Value`](bareboat_api::Value) and the types of [`bareboat_api::typing`]: no
+//! HTTP, no clock, no storage. The caller does the rest: decoding, defaulting, validation and the
+//! compare-and-swap loop.
 //!
 //! | a request brings | call | and on failure answer |
 //! |---|---|---|
@@ -44,16 +44,3 @@ mod tests;
 
 pub use merge_patch::merge_patch;
 pub use strategic::{StrategicError, strategic_merge};
-
-/// The folder of published test vectors of that name, if it is there.
-#[cfg(test)]
-fn test_vectors(name: &str) -> Option<std::path::PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/vectors");
-    let root = std::env::var("BAREBOAT_VECTORS").unwrap_or_else(|_| default.into());
-    let folder = std::path::Path::new(&root).join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("no test vectors at {}: skipped", folder.display());
-    None
-}

@@ -1,7 +1,7 @@
-//! The list in `metadata.managedFields`: who owns which fields, since when and in which version.
+//! The list in `metadata.managedFields`: the owner, time and version of each set of fields.
 //!
-//! Reading, writing, ordering and bounding the list. Who gains and loses fields in a write is
-//! decided in [`crate::apply`].
+//! Reads, writes, sorts and limits the list. [`crate::apply`] decides which manager gains and loses
+//! fields in a write.
 
 mod cap;
 mod entry;
@@ -21,7 +21,7 @@ use bareboat_api::{Map, Value};
 pub struct Managed(pub Vec<Entry>);
 
 impl Managed {
-    /// Reads a list a client sent; everything must be well-formed.
+    /// Parses the list of a client; all entries must be well-formed.
     pub fn parse(list: &Value) -> Result<Managed, ManagedError> {
         let entries = match list {
             Value::Null => &[],
@@ -32,14 +32,15 @@ impl Managed {
         for (index, entry) in entries.iter().enumerate() {
             managed.push(Entry::parse(index, entry)?);
         }
-        // Of two entries of one manager the later counts: sorting is stable, and the later comes first.
+        // Of two entries of one manager the later counts: sorting is stable, and the later comes
+        // first.
         managed.reverse();
         managed.sort_by(Entry::identity_order);
         managed.dedup_by(|later, earlier| later.same_identity(earlier));
         Ok(Managed(managed))
     }
 
-    /// Takes a list that has gone through [`Managed::into_value`] before.
+    /// Takes a list that [`Managed::into_value`] has written.
     pub(crate) fn trusted(list: Value) -> Managed {
         match list {
             Value::Array(entries) => Managed(entries.into_iter().map(Entry::trusted).collect()),
@@ -47,7 +48,7 @@ impl Managed {
         }
     }
 
-    /// The list as objects carry it; nothing when there is no entry.
+    /// Returns the list as stored in objects; `None` when there is no entry.
     pub fn into_value(mut self) -> Option<Value> {
         if self.0.is_empty() {
             return None;
@@ -58,7 +59,7 @@ impl Managed {
         ))
     }
 
-    /// The entry with the identity of the given one.
+    /// Returns the position of the entry with the identity of the given one.
     pub(crate) fn place_of(&self, identity: &Entry) -> Option<usize> {
         self.0
             .iter()
@@ -66,12 +67,12 @@ impl Managed {
     }
 }
 
-/// Takes the list out of an object.
+/// Removes the list from an object and returns it.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     metadata_mut(object)?.remove("managedFields")
 }
 
-/// The list of an object.
+/// Returns the list of an object.
 pub(crate) fn of(object: &Value) -> Option<&Value> {
     object.at(&["metadata", "managedFields"])
 }
@@ -91,7 +92,7 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map> {
     object.as_object_mut()?.get_mut("metadata")?.as_object_mut()
 }
 
-/// Whether a client asks for the list to be forgotten: it is empty or holds one empty entry.
+/// Returns whether a client requests a reset of the list: it is empty or has one empty entry.
 pub(crate) fn is_reset(list: &Value) -> bool {
     match list.as_array() {
         Some([]) => true,
@@ -100,7 +101,7 @@ pub(crate) fn is_reset(list: &Value) -> bool {
     }
 }
 
-/// Takes the fields nobody owns out of a set.
+/// Removes the fields that are never tracked from a set.
 pub(crate) fn strip(fields: &mut FieldSet) {
     use crate::fields::{ITSELF, field_key};
     use crate::typed::{UNTRACKED, UNTRACKED_META};
@@ -118,7 +119,9 @@ pub(crate) fn strip(fields: &mut FieldSet) {
     }
 }
 
-/// Checks the list of an object, as it must be after webhooks have changed the object.
+/// Checks the list of an object after webhooks have changed the object.
+///
+/// Nothing here calls it yet: admission webhooks, which are part of the work on extensions, will.
 pub fn validate_managed_fields(object: &Value) -> Result<(), ManagedError> {
     match of(object) {
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! JSON merge patch: a partial document where `null` removes (RFC 7396).
 //!
-//! Decoding, and the restoring of fields that may not change, is left to the caller.
+//! The caller decodes the patch and restores immutable fields.
 
 use crate::bulk::{insert_all, remove_all};
 use bareboat_api::{Map, Value};
@@ -44,7 +44,7 @@ fn merge_members(target: &mut Map, patch: Map) {
     insert_all(target, fresh);
 }
 
-/// Drops members that are null from the objects in a list that is new, or replaces no object.
+/// Drops null members from the objects in a list that is new, or replaces no object.
 // Upstream: evanphx/json-patch, pruneNils, which goes further than the standard.
 fn drop_nulls(value: &mut Value) {
     match value {

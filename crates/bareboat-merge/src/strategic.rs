@@ -1,9 +1,9 @@
-//! Strategic merge patch: a partial object whose lists merge by the keys their type declares.
+//! Strategic merge patch: a partial object whose lists merge by the keys of their type.
 //!
 //! Directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`) are
-//! obeyed where something is merged. Where there is nothing to merge with they mean nothing, and all but
-//! `$patch` stay for decoding to report as unknown members, as Kubernetes has it. Which types have merge keys is known to the caller's
-//! [`TypeNode`]s; decoding and validation are left to the caller.
+//! applied where a value is merged. Where there is nothing to merge with they have no effect, and
+//! like in Kubernetes all but `$patch` stay, so that decoding reports them as unknown members. The
+//! caller's [`TypeNode`]s have the merge keys; the caller decodes and validates.
 
 mod lists;
 mod order;
@@ -16,14 +16,14 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_LIST: &str = "$deleteFromPrimitiveList";
 const ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// Why a strategic merge patch could not be applied.
+/// The error of a strategic merge patch that cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategicError {
-    /// The patch, or a directive in it, is not formed as it must be: a bad request.
+    /// The patch, or a directive in it, is malformed: a bad request.
     #[error("{0}")]
     Malformed(&'static str),
-    /// The patch asks for something that does not exist, such as merging lists of lists: unprocessable.
+    /// The patch needs an unsupported feature, such as merging lists of lists: unprocessable.
     #[error("{0}")]
     Unsupported(&'static str),
     /// The patch does not fit the object; Kubernetes answers 500.
@@ -97,7 +97,7 @@ fn merge_members(target: &mut Map, mut patch: Map, node: Node) -> Result<(), Str
     Ok(())
 }
 
-/// Merges one member that exists; false if it goes away.
+/// Merges one existing member; returns false if it must be removed.
 fn merge_member(
     old: &mut Value,
     key: &str,
@@ -124,7 +124,7 @@ fn merge_member(
     Ok(true)
 }
 
-/// A value of the patch that nothing is merged with; nothing if it only removes.
+/// Returns a value of the patch that has nothing to merge with; `None` if it only removes.
 fn new_value(mut value: Value) -> Option<Value> {
     discard_nulls(&mut value);
     (!value.is_null() && strip_directives(&mut value)).then_some(value)
@@ -145,12 +145,12 @@ fn retain_keys(target: &mut Map, patch: &Map, retained: &Value) -> Result<(), St
     Ok(())
 }
 
-/// The field a directive such as `$setElementOrder/finalizers` is about.
+/// Returns the field of a directive such as `$setElementOrder/finalizers`.
 fn directed_field<'a>(key: &'a str, directive: &str) -> Option<&'a str> {
     key.strip_prefix(directive)?.strip_prefix('/')
 }
 
-/// Takes objects with a `$patch` out of something that is new as a whole; false if it is one itself.
+/// Removes objects with a `$patch` from a new value; returns false if it is one itself.
 fn strip_directives(value: &mut Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -165,7 +165,7 @@ fn strip_directives(value: &mut Value) -> bool {
     true
 }
 
-/// Takes out members that are `null`: they were meant to remove something that is not there.
+/// Removes `null` members: they would remove members that do not exist.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => members.retain(|_, value| {

@@ -1,15 +1,15 @@
-//! Types written by hand for the tests of this crate.
+//! Handwritten types for the tests of this crate.
 
 use bareboat_api::{
     Str, Value,
-    typing::{Form, ListKey, ListType, PatchStrategy, Scalar, TypeNode},
+    typing::{ListKey, ListType, NodeType, PatchStrategy, Scalar, TypeNode},
 };
 use std::collections::BTreeMap;
 
-/// A type put together in a test.
+/// A type for tests.
 #[derive(Clone)]
 pub(crate) struct Node {
-    form: Form,
+    form: NodeType,
     fields: BTreeMap<String, Node>,
     items: Option<Box<Node>>,
     keys: Vec<ListKey>,
@@ -22,7 +22,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    fn new(form: Form) -> Node {
+    fn new(form: NodeType) -> Node {
         Node {
             form,
             fields: BTreeMap::new(),
@@ -42,7 +42,7 @@ impl Node {
         self
     }
 
-    /// Strategic merge patches merge the list by this key; by value if it is empty.
+    /// Makes strategic merge patches merge the list by this key; by value if it is empty.
     pub(crate) fn merging(mut self, key: &str) -> Node {
         self.merge = true;
         self.merge_key = Some(key.to_owned()).filter(|key| !key.is_empty());
@@ -61,7 +61,7 @@ impl Node {
 }
 
 impl TypeNode for Node {
-    fn form(&self) -> Form {
+    fn node_type(&self) -> NodeType {
         self.form
     }
     fn scalar(&self) -> Scalar {
@@ -69,7 +69,7 @@ impl TypeNode for Node {
     }
     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
         match self.form {
-            Form::Map => self.items.as_deref().map(|node| node as &dyn TypeNode),
+            NodeType::Map => self.items.as_deref().map(|node| node as &dyn TypeNode),
             _ => self.fields.get(name).map(|node| node as &dyn TypeNode),
         }
     }
@@ -98,44 +98,44 @@ impl TypeNode for Node {
 }
 
 pub(crate) fn scalar() -> Node {
-    Node::new(Form::Scalar)
+    Node::new(NodeType::Scalar)
 }
 
 pub(crate) fn structure(fields: &[(&str, Node)]) -> Node {
-    let mut node = Node::new(Form::Struct);
+    let mut node = Node::new(NodeType::Struct);
     for (name, field) in fields {
         node.fields.insert((*name).to_owned(), field.clone());
     }
     node
 }
 
-/// A struct that keeps members it does not declare.
+/// Returns a struct that keeps undeclared members.
 pub(crate) fn open_struct(fields: &[(&str, Node)]) -> Node {
     let mut node = structure(fields);
     node.open = true;
     node
 }
 
-fn container(form: Form, items: Node) -> Node {
+fn container(form: NodeType, items: Node) -> Node {
     let mut node = Node::new(form);
     node.items = Some(Box::new(items));
     node
 }
 
 pub(crate) fn map(values: Node) -> Node {
-    container(Form::Map, values)
+    container(NodeType::Map, values)
 }
 
 pub(crate) fn atomic_list(items: Node) -> Node {
-    container(Form::List(ListType::Atomic), items)
+    container(NodeType::List(ListType::Atomic), items)
 }
 
 pub(crate) fn set_list(items: Node) -> Node {
-    container(Form::List(ListType::Set), items)
+    container(NodeType::List(ListType::Set), items)
 }
 
 pub(crate) fn keyed(keys: &[(&str, Option<Value>)], items: Node) -> Node {
-    let mut node = container(Form::List(ListType::Map), items);
+    let mut node = container(NodeType::List(ListType::Map), items);
     for (name, default) in keys {
         node.keys.push(ListKey {
             name: Str::new(name),
@@ -145,7 +145,7 @@ pub(crate) fn keyed(keys: &[(&str, Option<Value>)], items: Node) -> Node {
     node
 }
 
-/// The members every object has, with its own.
+/// Returns a struct with the members that every object has and the given ones.
 pub(crate) fn object(fields: &[(&str, Node)]) -> Node {
     let mut node = structure(fields);
     let owner = structure(&[

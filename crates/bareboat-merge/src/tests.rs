@@ -1,4 +1,4 @@
-//! Whatever arrives, nothing panics: patches, configurations and managed fields of any shape.
+//! Tests that patches, configurations and managed fields of any shape do not panic.
 
 use crate::{
     apply::{FieldManager, NoConversion, Versions, Writer},
@@ -26,7 +26,7 @@ fn node() -> Node {
     object(&[("spec", spec)])
 }
 
-/// Names that mean something to the types above, to directives, or to `fieldsV1`.
+/// Returns names that occur in the types above, in directives, or in `fieldsV1`.
 fn any_name() -> impl Strategy<Value = String> {
     let names = [
         "a",
@@ -86,7 +86,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Something like an object of the kind.
+/// Returns values that resemble an object of the kind.
 fn any_object() -> impl Strategy<Value = Value> {
     (any_value(), any_value()).prop_map(|(metadata, spec)| {
         value!({"apiVersion": "v1", "kind": "K", "metadata": (metadata), "spec": (spec)})
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_patch_panics(target in any_object(), patch in any_value()) {
+    fn patches_do_not_panic(target in any_object(), patch in any_value()) {
         let node = node();
         let mut object = target.clone();
         let _ = strategic_merge(&mut object, patch.clone(), &node);
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn no_typed_operation_panics(old in any_object(), new in any_object(), fields in any_value()) {
+    fn typed_operations_do_not_panic(old in any_object(), new in any_object(), fields in any_value()) {
         let node = node();
         let _ = typed::validate(&new, &node);
         let fields = FieldSet::parse(&fields).unwrap_or_default();
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn no_write_panics(live in any_object(), new in any_object(), list in any_value(), subresource in any::<bool>()) {
+    fn writes_do_not_panic(live in any_object(), new in any_object(), list in any_value(), subresource in any::<bool>()) {
         let _ = Managed::parse(&list);
         let _ = validate_managed_fields(&new);
         let kind = One(node());
@@ -163,7 +163,7 @@ proptest! {
 }
 
 #[test]
-fn objects_as_deep_as_parsers_allow_are_handled() {
+fn objects_of_the_maximum_depth_are_handled() {
     let deep = |leaf: i64| {
         let mut value = Value::Int(leaf);
         for _ in 0..bareboat_api::value::MAX_DEPTH - 3 {

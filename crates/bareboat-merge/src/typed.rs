@@ -1,7 +1,7 @@
-//! Objects seen through their type: which fields they have, how two differ, how one merges into another.
+//! Typed operations on objects: their fields, differences, merging.
 //!
 //! Everything is driven by [`TypeNode`]. Recursion follows the values, whose depth their parser has
-//! bounded. Who owns which field is left to [`crate::apply`].
+//! bounded. [`crate::apply`] keeps track of the owners of fields.
 
 mod compare;
 mod items;
@@ -20,15 +20,15 @@ pub use validate::{TypeError, validate};
 
 use bareboat_api::{
     Value,
-    typing::{Form, ListType, TypeNode},
+    typing::{ListType, NodeType, TypeNode},
 };
 
-/// The type of a place nothing is known of: maps merge, lists are atomic.
+/// The type of a place without type information: maps merge, lists are atomic.
 struct Untyped;
 
 impl TypeNode for Untyped {
-    fn form(&self) -> Form {
-        Form::Untyped
+    fn node_type(&self) -> NodeType {
+        NodeType::Untyped
     }
     fn field(&self, _: &str) -> Option<&dyn TypeNode> {
         Some(&Untyped)
@@ -38,33 +38,35 @@ impl TypeNode for Untyped {
     }
 }
 
-/// How the value at a place takes part in merging.
+/// How a value is merged.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Shape {
-    /// As one value.
+enum MergeRule {
+    /// The whole value is replaced.
     Leaf,
-    /// Member by member.
+    /// Objects are merged member by member.
     Members,
-    /// Element by element; the elements are their own identity.
+    /// Element by element; elements are identified by their value.
     Set,
-    /// Element by element, told apart by their keys.
+    /// Element by element; elements are identified by their keys.
     Keyed,
 }
 
 /// The shape of a value; nothing where the type leaves it open and the value is null or absent.
-fn shape(node: &dyn TypeNode, value: Option<&Value>) -> Option<Shape> {
-    match node.form() {
-        Form::Scalar => Some(Shape::Leaf),
-        Form::Struct | Form::Map | Form::Untyped if node.is_atomic() => Some(Shape::Leaf),
-        Form::Struct | Form::Map => Some(Shape::Members),
-        Form::List(ListType::Atomic) => Some(Shape::Leaf),
-        Form::List(ListType::Set) => Some(Shape::Set),
-        Form::List(ListType::Map) => Some(Shape::Keyed),
-        Form::Untyped if node.is_atomic() => Some(Shape::Leaf),
-        Form::Untyped => match value {
+fn rule(node: &dyn TypeNode, value: Option<&Value>) -> Option<MergeRule> {
+    match node.node_type() {
+        NodeType::Scalar => Some(MergeRule::Leaf),
+        NodeType::Struct | NodeType::Map | NodeType::Untyped if node.is_atomic() => {
+            Some(MergeRule::Leaf)
+        }
+        NodeType::Struct | NodeType::Map => Some(MergeRule::Members),
+        NodeType::List(ListType::Atomic) => Some(MergeRule::Leaf),
+        NodeType::List(ListType::Set) => Some(MergeRule::Set),
+        NodeType::List(ListType::Map) => Some(MergeRule::Keyed),
+        NodeType::Untyped if node.is_atomic() => Some(MergeRule::Leaf),
+        NodeType::Untyped => match value {
             None | Some(Value::Null) => None,
-            Some(Value::Object(_)) => Some(Shape::Members),
-            Some(_) => Some(Shape::Leaf),
+            Some(Value::Object(_)) => Some(MergeRule::Members),
+            Some(_) => Some(MergeRule::Leaf),
         },
     }
 }
@@ -72,20 +74,20 @@ fn shape(node: &dyn TypeNode, value: Option<&Value>) -> Option<Shape> {
 /// The type of a member.
 struct Member<'a> {
     node: &'a dyn TypeNode,
-    /// A member of a struct that its type names, as opposed to an entry of a map.
+    /// Whether this is a declared member of a struct, not an entry of a map.
     named: bool,
 }
 
-/// The type of the member of a struct or map; places nothing is known of are untyped.
+/// Returns the type of the member of a struct or map; unknown members are untyped.
 fn member<'a>(node: &'a dyn TypeNode, name: &str) -> Member<'a> {
     let declared = node.field(name);
     Member {
-        named: declared.is_some() && node.form() == Form::Struct,
+        named: declared.is_some() && node.node_type() == NodeType::Struct,
         node: declared.unwrap_or(&Untyped),
     }
 }
 
-/// The type of a list's elements.
+/// Returns the type of a list's elements.
 fn element(node: &dyn TypeNode) -> &dyn TypeNode {
     node.items().unwrap_or(&Untyped)
 }

@@ -43,7 +43,7 @@ fn user(index: usize) -> User {
     }
 }
 
-/// Resident memory in bytes.
+/// Returns the resident memory in bytes.
 fn memory() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text

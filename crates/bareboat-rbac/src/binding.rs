@@ -1,9 +1,14 @@
-//! A binding: which role it grants, and to whom.
+//! A binding: the role it grants, and its subjects.
 
+use crate::policy::Scope;
+use crate::slots::RoleId;
 use bareboat_api::kind::User;
 use bareboat_api::{Str, Value};
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-/// How user names of service accounts begin.
+/// The prefix of service account user names.
 const ACCOUNT: &str = "system:serviceaccount:";
 
 /// A subject that a role is granted to.
@@ -16,7 +21,8 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Reads a subject; `namespace` is that of the binding. Nothing for subjects that cannot match.
+    /// Parses a subject; `namespace` is that of the binding. Returns `None` for subjects that
+    /// cannot match.
     fn from_value(value: &Value, namespace: &str) -> Option<Subject> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
         let name = text("name");
@@ -35,7 +41,7 @@ impl Subject {
         }
     }
 
-    /// Whether a user is meant by this.
+    /// Returns whether the subject matches a user.
     pub(crate) fn is(&self, user: &User) -> bool {
         match self {
             Subject::User(name) => *name == user.name,
@@ -44,7 +50,7 @@ impl Subject {
         }
     }
 
-    /// The form in which reasons show a subject: `User "ann"`, `ServiceAccount "name/namespace"`.
+    /// Prints a subject as in reasons: `User "ann"`, `ServiceAccount "name/namespace"`.
     pub(crate) fn describe(&self) -> String {
         match self {
             Subject::User(name) => format!("User \"{name}\""),
@@ -65,7 +71,7 @@ impl Subject {
     }
 }
 
-/// What subjects are found by.
+/// The lookup key of subjects.
 #[derive(Clone, Copy, Hash)]
 pub(crate) enum Key<'a> {
     User(&'a str),
@@ -73,7 +79,7 @@ pub(crate) enum Key<'a> {
     Account(&'a str),
 }
 
-/// The keys of the subjects a user may be meant by.
+/// Returns the keys of all subjects that may match a user.
 pub(crate) fn keys(user: &User) -> impl Iterator<Item = Key<'_>> {
     let account = user.name.strip_prefix(ACCOUNT).map(Key::Account);
     std::iter::once(Key::User(user.name.as_str()))
@@ -81,60 +87,87 @@ pub(crate) fn keys(user: &User) -> impl Iterator<Item = Key<'_>> {
         .chain(user.groups.iter().map(|group| Key::Group(group.as_str())))
 }
 
-/// Which role a binding grants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RoleRef {
+/// The reference of a binding to its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RoleRef<'a> {
     /// Whether it is a ClusterRole; otherwise a Role of the binding's namespace.
     pub(crate) cluster: bool,
-    pub(crate) name: Str,
+    pub(crate) name: &'a str,
 }
 
-impl RoleRef {
-    /// The text of the error when there is no such role.
-    pub(crate) fn missing(&self) -> String {
-        let kind = if self.cluster { "clusterrole" } else { "role" };
-        format!(
-            "{kind}.rbac.authorization.k8s.io {} not found",
-            bareboat_api::field::go_quote(&self.name)
-        )
-    }
-
-    pub(crate) fn kind(&self) -> &'static str {
-        if self.cluster { "ClusterRole" } else { "Role" }
+impl<'a> RoleRef<'a> {
+    /// Reads the `roleRef` of a binding.
+    pub(crate) fn from_value(binding: &'a Value) -> RoleRef<'a> {
+        let member = |key: &str| {
+            binding
+                .at(&["roleRef", key])
+                .and_then(Value::as_str)
+                .unwrap_or("")
+        };
+        RoleRef {
+            cluster: member("kind") == "ClusterRole",
+            name: member("name"),
+        }
     }
 }
 
 /// A RoleBinding or ClusterRoleBinding.
 #[derive(Debug)]
 pub(crate) struct Binding {
-    /// Bindings are asked in the order in which they came.
+    /// The creation order, in which bindings are evaluated.
     pub(crate) order: u64,
     pub(crate) name: Str,
-    pub(crate) role: RoleRef,
+    pub(crate) role: RoleId,
     pub(crate) subjects: Box<[Subject]>,
 }
 
 impl Binding {
-    pub(crate) fn from_value(order: u64, namespace: &str, name: &str, value: &Value) -> Binding {
-        let reference = |key: &str| {
-            value
-                .at(&["roleRef", key])
-                .and_then(Value::as_str)
-                .unwrap_or("")
-        };
+    pub(crate) fn from_value(
+        order: u64,
+        scope: Scope<'_>,
+        name: &str,
+        role: RoleId,
+        value: &Value,
+    ) -> Binding {
         let subjects = value.get("subjects").and_then(Value::as_array);
         Binding {
             order,
             name: Str::new(name),
-            role: RoleRef {
-                cluster: reference("kind") == "ClusterRole",
-                name: Str::new(reference("name")),
-            },
+            role,
             subjects: subjects
                 .unwrap_or(&[])
                 .iter()
-                .filter_map(|subject| Subject::from_value(subject, namespace))
+                .filter_map(|subject| Subject::from_value(subject, scope.namespace()))
                 .collect(),
         }
     }
+
+    /// Returns whether a subject of the binding matches a user.
+    pub(crate) fn is_for(&self, user: &User) -> bool {
+        self.subjects.iter().any(|subject| subject.is(user))
+    }
 }
+
+/// A binding in a set that is searched by name.
+#[derive(Clone, Debug)]
+pub(crate) struct ByName(pub(crate) Arc<Binding>);
+
+impl Borrow<str> for ByName {
+    fn borrow(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Hash for ByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.as_str().hash(state);
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &ByName) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for ByName {}

@@ -1,4 +1,4 @@
-//! Granting: a user cannot grant rights they do not have.
+//! The escalation check: a user cannot grant rights they do not have.
 
 use crate::policy::{Policy, Scope};
 use crate::rule::{Rule, quoted};
@@ -7,23 +7,19 @@ use bareboat_api::Str;
 use bareboat_api::kind::User;
 use std::collections::BTreeSet;
 
-/// How many single rights a set of rules may be broken into before the check gives up and refuses. A few kilobytes of
-/// lists multiply to millions, and each right is compared with all rules of the user.
+/// The maximum number of single rights that a set of rules may be broken into; the check rejects
+/// larger sets. A few kilobytes of lists multiply to millions of rights, and each right is compared
+/// with all rules of the user.
 const MOST_RIGHTS: usize = 20_000;
+/// The maximum number of words that one check compares. It takes some ten milliseconds.
+const MOST_STEPS: usize = 10_000_000;
 
-/// Why a user may not grant a set of rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why a user may not grant a set of rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct GrantError {
     text: String,
 }
-
-impl std::fmt::Display for GrantError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for GrantError {}
 
 impl Policy {
     /// Checks that a user has all the rights in `rules`, in a namespace or in the cluster.
@@ -33,18 +29,24 @@ impl Policy {
         scope: Scope<'_>,
         rules: &[Rule],
     ) -> Result<(), GrantError> {
-        let (own, missing) = self.rules_for(user, scope.namespace());
-        let uncovered = match uncovered(&own, rules) {
-            Ok(uncovered) => uncovered,
-            Err(TooMany) => {
-                return Err(GrantError {
-                    text: format!(
-                        "the rules grant more than {MOST_RIGHTS} single rights, which is too many to check: \
-                         use fewer, or wildcards"
-                    ),
-                });
-            }
+        let held = self.rules_for(user, scope.namespace());
+        let missing = held.missing;
+        let uncovered = match uncovered(&held.rules, rules) {
+            // Some of the rights may be in rules that were not looked at.
+            Ok(left) if held.is_cut && !left.is_empty() => Err(TooMany::Steps),
+            other => other,
         };
+        let uncovered = uncovered.map_err(|too_many| GrantError {
+            text: match too_many {
+                TooMany::Rights => format!(
+                    "the rules grant more than {MOST_RIGHTS} single rights, which is too many to check: \
+                     use fewer, or wildcards"
+                ),
+                TooMany::Steps => "the rules of the role and those of the user are too many to compare: use fewer, \
+                                   or wildcards"
+                    .to_owned(),
+            },
+        })?;
         if uncovered.is_empty() {
             return Ok(());
         }
@@ -65,23 +67,29 @@ impl Policy {
     }
 }
 
-struct TooMany;
+/// Why a check is refused.
+enum TooMany {
+    /// The rules break into too many single rights.
+    Rights,
+    /// Comparing them with the rules of the user takes too long.
+    Steps,
+}
 
-/// The single rights in `wanted` that no rule in `own` covers.
+/// Returns the single rights in `wanted` that no rule in `own` covers.
 fn uncovered(own: &[Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany> {
-    let mut rights = 0;
+    let (mut rights, mut steps) = (0, 0);
     let mut left = Vec::new();
     for rule in wanted {
         // A rule that is covered as a whole need not be broken up.
-        if own.iter().any(|own| covers_whole(own, rule)) {
+        if held(own, rule.size(), &mut steps, |own| covers_whole(own, rule))? {
             continue;
         }
         rights += count(rule);
         if rights > MOST_RIGHTS {
-            return Err(TooMany);
+            return Err(TooMany::Rights);
         }
         for single in singles(rule) {
-            if !own.iter().any(|own| covers(own, &single)) {
+            if !held(own, 1, &mut steps, |own| covers(own, &single))? {
                 left.push(single.to_rule());
             }
         }
@@ -89,12 +97,31 @@ fn uncovered(own: &[Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany> {
     Ok(left)
 }
 
-/// Whether some rules cover every right of another.
+/// Returns whether a condition holds for one of the rules, and counts the words that are compared.
+fn held(
+    own: &[Rule],
+    size: usize,
+    steps: &mut usize,
+    covers: impl Fn(&Rule) -> bool,
+) -> Result<bool, TooMany> {
+    for rule in own {
+        *steps = steps.saturating_add(rule.size().saturating_mul(size));
+        if *steps > MOST_STEPS {
+            return Err(TooMany::Steps);
+        }
+        if covers(rule) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether some rules cover every right of another.
 pub(crate) fn all_covered(own: &[Rule], wanted: &Rule) -> bool {
     uncovered(own, std::slice::from_ref(wanted)).is_ok_and(|left| left.is_empty())
 }
 
-/// One right: one verb on one resource (of one name, or of all names), or one verb on one URL.
+/// A single right: one verb on one resource (of one name, or of all names), or one verb on one URL.
 #[derive(Clone, Copy, Debug)]
 enum Single<'a> {
     Resource {
@@ -215,7 +242,7 @@ fn covers(own: &Rule, wanted: &Single<'_>) -> bool {
     }
 }
 
-/// Whether one rule covers every right of another.
+/// Returns whether one rule covers every right of another.
 fn covers_whole(own: &Rule, wanted: &Rule) -> bool {
     let names = match wanted.resource_names.as_slice() {
         [] => own.resource_names.is_empty(),
@@ -239,7 +266,7 @@ fn covers_whole(own: &Rule, wanted: &Rule) -> bool {
             .all(|url| covers_url(&own.non_resource_urls, url))
 }
 
-/// Joins single rights on the same resource that differ in the verb only.
+/// Joins single rights on the same resource that differ only in the verb.
 fn compact(rules: Vec<Rule>) -> Vec<Rule> {
     let mut joined: Vec<Rule> = Vec::with_capacity(rules.len());
     let mut places: AHashMap<(Str, Str, Option<Str>), usize> = AHashMap::new();

@@ -1,6 +1,7 @@
-//! The roles and bindings of a fresh server.
+//! The default roles and bindings.
 //!
-//! [`objects`] gives them as values. [`repair`] brings one that exists up to date without taking away what was added.
+//! [`objects`] returns them as values. [`repair`] updates an existing one without removing
+//! additions.
 
 use crate::rule::Rule;
 use bareboat_api::{Map, Str, Value, value};
@@ -11,22 +12,23 @@ pub use repair::{Repair, repair};
 
 const POLICY: &str = include_str!("defaults/policy.txt");
 const GROUP: &str = "rbac.authorization.k8s.io";
-/// A role or binding whose value here is `"false"` is left alone.
+/// The annotation that turns repair off when its value is `"false"`.
 pub const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// Which of the default objects a server has.
+/// The set of default objects that a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// All of them, as kube-apiserver has them.
+    /// All of them, as in kube-apiserver.
     Full,
-    /// Those a control plane without nodes and workloads needs.
+    /// The ones that a control plane without nodes and workloads needs.
     Bare,
 }
 
-/// The default objects: roles first, then bindings.
+/// Returns the default objects: roles first, then bindings.
 ///
-/// `serves` tells whether the server has a resource, given its group and name without subresource. In the bare set,
-/// rules of the aggregated roles (`admin`, `edit`, `view`) name served resources only.
+/// `serves` returns whether the server has a resource, given its group and name without
+/// subresource. In the bare set, rules of the aggregated roles (`admin`, `edit`, `view`) name only
+/// served resources.
 pub fn objects(set: Set, serves: &dyn Fn(&str, &str) -> bool) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     let mut keep = false;
@@ -56,7 +58,50 @@ pub fn objects(set: Set, serves: &dyn Fn(&str, &str) -> bool) -> Vec<Value> {
     all
 }
 
-/// An object without rules, roleRef and subjects.
+/// The namespace of the service accounts that controllers write as.
+const CONTROLLERS: &str = "kube-system";
+
+/// The default roles and bindings of some of Kubernetes' controllers, given the names of their service accounts.
+pub fn of_controllers(accounts: &[&str]) -> Vec<Value> {
+    let mut all = objects(Set::Full, &|_, _| true);
+    all.retain(|object| {
+        let name = object.at(&["metadata", "name"]).and_then(Value::as_str);
+        let account = name.and_then(|name| name.strip_prefix("system:controller:"));
+        object.at(&["metadata", "namespace"]).is_none()
+            && account.is_some_and(|account| accounts.contains(&account))
+    });
+    all
+}
+
+/// A role and its binding for a controller that Kubernetes does not have: in one namespace, or in all of them.
+pub fn controller_role(account: &str, namespace: Option<&str>, rules: &[Rule]) -> [Value; 2] {
+    let name = format!("system:controller:{account}");
+    let (prefix, place) = match namespace {
+        Some(namespace) => ("", format!("{namespace}/{name}")),
+        None => ("Cluster", name.clone()),
+    };
+    let mut role = begin(&format!("{prefix}Role"), &place, &[]);
+    let mut binding = begin(&format!("{prefix}RoleBinding"), &place, &[]);
+    if let (Value::Object(role), Value::Object(binding)) = (&mut role, &mut binding) {
+        for rule in rules {
+            push(role, "rules", rule.to_value());
+        }
+        add(binding, &format!("grants {prefix}Role {name}"), &|_, _| {
+            true
+        });
+        let subject = format!("to ServiceAccount {CONTROLLERS}/{account}");
+        add(binding, &subject, &|_, _| true);
+    }
+    [role, binding]
+}
+
+/// Reads a rule in the notation of the default roles: `VERBS | GROUPS | RESOURCES [| NAMES]`, with `core` for the group
+/// without a name.
+pub fn rule(line: &str) -> Rule {
+    rule_of(line, &|_, _| true).unwrap_or_default()
+}
+
+/// Returns an object without rules, roleRef and subjects.
 fn begin(kind: &str, place: &str, words: &[&str]) -> Value {
     let (namespace, name) = match place.split_once('/') {
         Some((namespace, name)) => (namespace, name),
@@ -83,7 +128,7 @@ fn begin(kind: &str, place: &str, words: &[&str]) -> Value {
     Value::Object(object)
 }
 
-/// Adds what one line says to the object it belongs to.
+/// Adds the content of one line to its object.
 fn add(object: &mut Map, detail: &str, serves: &dyn Fn(&str, &str) -> bool) {
     if let Some(label) = detail.strip_prefix("aggregate ") {
         let mut labels = Map::new();
@@ -117,7 +162,7 @@ fn subject_of(text: &str) -> Value {
     }
 }
 
-/// The rule a line stands for; nothing when nothing of it is served.
+/// Parses the rule of a line; `None` if none of its resources is served.
 fn rule_of(line: &str, serves: &dyn Fn(&str, &str) -> bool) -> Option<Rule> {
     let words = |part: Option<&str>| -> Vec<Str> {
         part.unwrap_or("")

@@ -1,48 +1,41 @@
-//! The index of roles and bindings.
+//! The index of roles and bindings; `decide` answers requests from it.
 //!
-//! Readers share a lock that writers hold for the time of one insertion. A decision looks up the bindings of the
-//! user and of each of the user's groups; bindings of others cost nothing.
+//! Readers share a lock that writers hold for the time of one insertion. A decision looks up the
+//! bindings of the user and of each of the user's groups; other bindings cost nothing.
 
-use crate::binding::{Binding, RoleRef, keys};
-use crate::decide::{Explanation, Request, joined};
-use crate::role::Role;
+mod decide;
+
+pub use decide::{Explanation, HeldRules, Outcome, Request};
+
+use crate::binding::{Binding, ByName, RoleRef};
+use crate::role::{Hashed, Role};
 use crate::rule::Rule;
+use crate::slots::{RoleId, Slots};
 use ahash::RandomState;
-use bareboat_api::kind::User;
 use bareboat_api::{Str, Value};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-/// Where a role or binding applies.
+/// The scope of a role or binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// Everywhere: ClusterRoles and ClusterRoleBindings.
+    /// The cluster: ClusterRoles and ClusterRoleBindings.
     Cluster,
-    /// In one namespace: Roles and RoleBindings.
+    /// One namespace: Roles and RoleBindings.
     Namespace(&'a str),
 }
 
 impl<'a> Scope<'a> {
-    /// The name of the namespace; empty for the cluster.
+    /// Returns the name of the namespace; empty for the cluster.
     pub fn namespace(self) -> &'a str {
         match self {
             Scope::Cluster => "",
             Scope::Namespace(name) => name,
         }
     }
-}
-
-/// A decision without its reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// A rule allows the request.
-    Allowed,
-    /// No rule allows it.
-    Refused,
-    /// No rule allows it, and a binding of the user names a role that does not exist.
-    RefusedForMissingRole,
 }
 
 /// All roles and bindings of a server.
@@ -54,19 +47,21 @@ pub struct Policy {
 
 #[derive(Debug, Default)]
 struct Tables {
-    /// Counts bindings as they come.
+    /// The number of bindings added so far.
     count: u64,
-    /// By namespace; the empty one holds ClusterRoles and ClusterRoleBindings.
+    /// By namespace; the empty one has the ClusterRoles and ClusterRoleBindings.
     scopes: HashMap<Str, Area, RandomState>,
+    slots: Slots,
 }
 
 /// The roles and bindings of one namespace, or of the cluster.
 #[derive(Debug, Default)]
 struct Area {
-    roles: HashMap<Str, Arc<Role>, RandomState>,
-    bindings: HashMap<Str, Arc<Binding>, RandomState>,
+    /// Roles that exist or that a binding refers to, by name.
+    roles: HashMap<Str, RoleId, RandomState>,
+    bindings: HashSet<ByName, RandomState>,
     /// Bindings by the hash of each of their subjects.
-    subjects: HashMap<u64, SmallVec<[Arc<Binding>; 1]>, RandomState>,
+    subjects: HashMap<u64, SmallVec<[Arc<Binding>; 1]>, BuildHasherDefault<Hashed>>,
 }
 
 impl Area {
@@ -74,10 +69,8 @@ impl Area {
         self.roles.is_empty() && self.bindings.is_empty()
     }
 
-    fn remove_binding(&mut self, name: &str, hasher: &RandomState) {
-        let Some(old) = self.bindings.remove(name) else {
-            return;
-        };
+    fn remove_binding(&mut self, name: &str, hasher: &RandomState) -> Option<Arc<Binding>> {
+        let ByName(old) = self.bindings.take(name)?;
         for subject in &old.subjects {
             let hash = hasher.hash_one(subject.as_key());
             if let Some(found) = self.subjects.get_mut(&hash) {
@@ -87,6 +80,7 @@ impl Area {
                 }
             }
         }
+        Some(old)
     }
 
     fn add_binding(&mut self, binding: Arc<Binding>, hasher: &RandomState) {
@@ -100,215 +94,177 @@ impl Area {
                 found.push(binding.clone());
             }
         }
-        self.bindings.insert(binding.name.clone(), binding);
+        self.bindings.insert(ByName(binding));
     }
 
-    /// The bindings that may grant something to a user. Equal hashes are not yet equal subjects.
-    fn bindings_of<'a>(
-        &'a self,
-        user: &'a User,
-        hasher: &'a RandomState,
-    ) -> impl Iterator<Item = &'a Arc<Binding>> {
-        keys(user)
-            .filter_map(move |key| self.subjects.get(&hasher.hash_one(key)))
+    /// Returns the bindings that may grant something to the user with these keys. Different
+    /// subjects may have the same hash.
+    fn bindings_of<'a>(&'a self, keys: &'a [u64]) -> impl Iterator<Item = &'a Arc<Binding>> {
+        keys.iter()
+            .filter_map(move |key| self.subjects.get(key))
             .flatten()
     }
 }
 
 impl Tables {
-    fn role(&self, namespace: &str, role: &RoleRef) -> Option<&Arc<Role>> {
-        let area = if role.cluster { "" } else { namespace };
-        self.scopes.get(area)?.roles.get(role.name.as_str())
+    /// Returns the area of a namespace, or of the cluster if the name is empty.
+    fn area(&mut self, namespace: &str) -> &mut Area {
+        if !self.scopes.contains_key(namespace) {
+            self.scopes.insert(Str::new(namespace), Area::default());
+        }
+        let area = self.scopes.get_mut(namespace);
+        area.expect("it was added if it was missing")
+    }
+
+    /// Returns the namespaces that have roles or bindings, or only the cluster.
+    fn namespaces(&self, cluster: bool) -> Vec<Str> {
+        let names = self.scopes.keys();
+        names
+            .filter(|name| name.is_empty() == cluster)
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the number of a role, which need not exist.
+    fn role_id(&mut self, namespace: &str, name: &str) -> RoleId {
+        if let Some(id) = self.area(namespace).roles.get(name) {
+            return *id;
+        }
+        let id = self.slots.add(namespace.is_empty(), name);
+        self.area(namespace).roles.insert(Str::new(name), id);
+        id
+    }
+
+    fn set_role(&mut self, namespace: &str, name: &str, role: Option<Role>) {
+        if role.is_none() && !self.has_role(namespace, name) {
+            return;
+        }
+        let id = self.role_id(namespace, name);
+        if self.slots.set(id, role) {
+            self.forget_role(namespace, name);
+        }
+    }
+
+    fn has_role(&self, namespace: &str, name: &str) -> bool {
+        let area = self.scopes.get(namespace);
+        area.is_some_and(|area| area.roles.contains_key(name))
+    }
+
+    fn forget_role(&mut self, namespace: &str, name: &str) {
+        self.area(namespace).roles.remove(name);
+        self.forget_area(namespace);
+    }
+
+    fn forget_area(&mut self, namespace: &str) {
+        if self.scopes.get(namespace).is_some_and(Area::is_empty) {
+            self.scopes.remove(namespace);
+        }
+    }
+
+    /// Removes a binding and returns the order it had.
+    fn remove_binding(
+        &mut self,
+        scope: Scope<'_>,
+        name: &str,
+        hasher: &RandomState,
+    ) -> Option<u64> {
+        let area = self.scopes.get_mut(scope.namespace())?;
+        let old = area.remove_binding(name, hasher)?;
+        self.unbind(scope.namespace(), old.role);
+        self.forget_area(scope.namespace());
+        Some(old.order)
+    }
+
+    /// Counts one binding of a namespace less for a role.
+    fn unbind(&mut self, namespace: &str, role: RoleId) {
+        let slot = self.slots.get(role);
+        let (namespace, name) = (slot.namespace(namespace), slot.name.clone());
+        if self.slots.unbind(role) {
+            self.forget_role(namespace, &name);
+        }
+    }
+
+    fn add_binding(
+        &mut self,
+        scope: Scope<'_>,
+        name: &str,
+        order: u64,
+        value: &Value,
+        hasher: &RandomState,
+    ) {
+        let reference = RoleRef::from_value(value);
+        let home = match reference.cluster {
+            true => "",
+            false => scope.namespace(),
+        };
+        let role = self.role_id(home, reference.name);
+        self.slots.bind(role);
+        let binding = Arc::new(Binding::from_value(order, scope, name, role, value));
+        self.area(scope.namespace()).add_binding(binding, hasher);
     }
 }
 
 impl Policy {
-    /// An empty policy: it allows nothing.
+    /// Returns an empty policy, which allows nothing.
     pub fn new() -> Policy {
         Policy::default()
     }
 
-    /// Forgets the roles of all scopes.
+    /// Returns the number of roles that exist or that a binding refers to.
+    #[cfg(test)]
+    pub(crate) fn slots(&self) -> usize {
+        self.tables.read().slots.len()
+    }
+
+    /// Removes all ClusterRoles or all Roles.
     pub fn clear_roles(&self, cluster: bool) {
-        self.clear(cluster, |area| area.roles = HashMap::default());
-    }
-
-    /// Forgets the bindings of all scopes.
-    pub fn clear_bindings(&self, cluster: bool) {
-        self.clear(cluster, |area| {
-            area.bindings = HashMap::default();
-            area.subjects = HashMap::default();
-        });
-    }
-
-    fn clear(&self, cluster: bool, clear: impl Fn(&mut Area)) {
         let mut tables = self.tables.write();
-        for (namespace, area) in &mut tables.scopes {
-            if namespace.is_empty() == cluster {
-                clear(area);
+        for namespace in tables.namespaces(cluster) {
+            let area = tables.area(&namespace);
+            let names: Vec<Str> = area.roles.keys().cloned().collect();
+            for name in names {
+                tables.set_role(&namespace, &name, None);
             }
         }
-        tables.scopes.retain(|_, area| !area.is_empty());
     }
 
-    /// Adds or replaces a role; nothing removes it.
+    /// Removes all ClusterRoleBindings or all RoleBindings.
+    pub fn clear_bindings(&self, cluster: bool) {
+        let mut tables = self.tables.write();
+        for namespace in tables.namespaces(cluster) {
+            let area = tables.area(&namespace);
+            area.subjects = HashMap::default();
+            let bindings = std::mem::take(&mut area.bindings);
+            for ByName(binding) in bindings {
+                tables.unbind(&namespace, binding.role);
+            }
+            tables.forget_area(&namespace);
+        }
+    }
+
+    /// Adds or replaces a role; `None` removes it.
     pub fn set_role(&self, scope: Scope<'_>, name: &str, role: Option<&Value>) {
-        let role = role.map(|value| Arc::new(Role::new(Rule::list(value), &self.hasher)));
-        self.change(scope, |area, _| match role {
-            Some(role) => {
-                area.roles.insert(Str::new(name), role);
-            }
-            None => {
-                area.roles.remove(name);
-            }
-        });
+        let role = role.map(|value| Role::new(Rule::list(value), &self.hasher));
+        let mut tables = self.tables.write();
+        tables.set_role(scope.namespace(), name, role);
     }
 
-    /// Adds or replaces a binding; nothing removes it.
+    /// Adds or replaces a binding; `None` removes it.
     pub fn set_binding(&self, scope: Scope<'_>, name: &str, binding: Option<&Value>) {
-        self.change(scope, |area, count| {
-            let order = area.bindings.get(name).map_or(count, |old| old.order);
-            area.remove_binding(name, &self.hasher);
-            if let Some(value) = binding {
-                let binding = Binding::from_value(order, scope.namespace(), name, value);
-                area.add_binding(Arc::new(binding), &self.hasher);
-            }
-        });
-    }
-
-    fn change(&self, scope: Scope<'_>, change: impl FnOnce(&mut Area, u64)) {
         let mut tables = self.tables.write();
         tables.count += 1;
-        let (count, namespace) = (tables.count, scope.namespace());
-        if !tables.scopes.contains_key(namespace) {
-            tables.scopes.insert(Str::new(namespace), Area::default());
-        }
-        let Some(area) = tables.scopes.get_mut(namespace) else {
-            return;
-        };
-        change(area, count);
-        if area.is_empty() {
-            tables.scopes.remove(namespace);
+        let count = tables.count;
+        let order = tables.remove_binding(scope, name, &self.hasher);
+        if let Some(value) = binding {
+            tables.add_binding(scope, name, order.unwrap_or(count), value, &self.hasher);
         }
     }
 
-    /// Whether a user may do something.
-    pub fn allows(&self, user: &User, request: &Request<'_>) -> bool {
-        self.decide(user, request) == Outcome::Allowed
-    }
-
-    /// Whether a user may do something, and if not, whether [`Policy::explain`] has more to say.
-    pub fn decide(&self, user: &User, request: &Request<'_>) -> Outcome {
-        let tables = self.tables.read();
-        let mut outcome = Outcome::Refused;
-        for namespace in areas(request.namespace()) {
-            let Some(area) = tables.scopes.get(namespace) else {
-                continue;
-            };
-            for binding in area.bindings_of(user, &self.hasher) {
-                let meant = || binding.subjects.iter().any(|subject| subject.is(user));
-                match tables.role(namespace, &binding.role) {
-                    Some(role) if role.allows(request, &self.hasher) && meant() => {
-                        return Outcome::Allowed;
-                    }
-                    None if meant() => outcome = Outcome::RefusedForMissingRole,
-                    _ => {}
-                }
-            }
-        }
-        outcome
-    }
-
-    /// Whether a user may do something, and why.
-    pub fn explain(&self, user: &User, request: &Request<'_>) -> Explanation {
-        let mut allowed = None;
-        let mut missing = Vec::new();
-        self.visit(user, request.namespace(), |namespace, binding, role| {
-            let Some(role) = role else {
-                missing.push(binding.role.missing());
-                return true;
-            };
-            if !role.allows(request, &self.hasher) {
-                return true;
-            }
-            let place = match namespace {
-                "" => format!("ClusterRoleBinding \"{}\"", binding.name),
-                _ => format!("RoleBinding \"{}/{namespace}\"", binding.name),
-            };
-            let who = binding.subjects.iter().find(|subject| subject.is(user));
-            allowed = Some(format!(
-                "RBAC: allowed by {place} of {} \"{}\" to {}",
-                binding.role.kind(),
-                binding.role.name,
-                who.map(|subject| subject.describe()).unwrap_or_default()
-            ));
-            false
-        });
-        match allowed {
-            Some(reason) => Explanation {
-                allowed: true,
-                reason,
-            },
-            None if missing.is_empty() => Explanation {
-                allowed: false,
-                reason: String::new(),
-            },
-            None => Explanation {
-                allowed: false,
-                reason: format!("RBAC: {}", joined(&missing)),
-            },
-        }
-    }
-
-    /// The rules a user has in a namespace (or in the cluster only, when it is empty), and what could not be found.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
-        let (mut rules, mut missing) = (Vec::new(), Vec::new());
-        self.visit(user, namespace, |_, binding, role| {
-            match role {
-                Some(role) => rules.extend(role.rules().iter().cloned()),
-                None => missing.push(binding.role.missing()),
-            }
-            true
-        });
-        (rules, missing)
-    }
-
-    /// The rules of a role; nothing when there is no such role.
+    /// Returns the rules of a role; `None` if there is no such role.
     pub fn rules_of(&self, scope: Scope<'_>, name: &str) -> Option<Vec<Rule>> {
         let tables = self.tables.read();
         let area = tables.scopes.get(scope.namespace())?;
-        Some(area.roles.get(name)?.rules().to_vec())
+        let slot = tables.slots.get(*area.roles.get(name)?);
+        Some(slot.role.as_ref()?.rules().to_vec())
     }
-
-    /// Shows every binding of a user in order, until the visitor has seen enough.
-    fn visit(
-        &self,
-        user: &User,
-        namespace: &str,
-        mut visitor: impl FnMut(&str, &Binding, Option<&Role>) -> bool,
-    ) {
-        let tables = self.tables.read();
-        for namespace in areas(namespace) {
-            let Some(area) = tables.scopes.get(namespace) else {
-                continue;
-            };
-            let mut bindings: Vec<&Arc<Binding>> = area
-                .bindings_of(user, &self.hasher)
-                .filter(|binding| binding.subjects.iter().any(|subject| subject.is(user)))
-                .collect();
-            bindings.sort_by_key(|binding| binding.order);
-            bindings.dedup_by_key(|binding| binding.order);
-            for binding in bindings {
-                let role = tables.role(namespace, &binding.role);
-                if !visitor(namespace, binding, role.map(Arc::as_ref)) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// The scopes that count for a request: the cluster, then its namespace if it has one.
-fn areas(namespace: &str) -> impl Iterator<Item = &str> {
-    std::iter::once("").chain(Some(namespace).filter(|name| !name.is_empty()))
 }

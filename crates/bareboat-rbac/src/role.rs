@@ -1,21 +1,23 @@
-//! A role prepared for decisions: its rules, and which of them may concern a resource.
+//! A role prepared for decisions: its rules, indexed by resource.
 
-use crate::decide::Request;
+use crate::policy::Request;
 use crate::rule::Rule;
 use ahash::RandomState;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
-/// Roles with fewer rules than this are read from top to bottom.
+/// Roles with fewer rules than this are searched linearly.
 const FEW: usize = 6;
 
 /// The rules of one role.
 #[derive(Debug)]
 pub(crate) struct Role {
     rules: Vec<Rule>,
-    /// By the hash of group and resource, the rules that may match it. Absent for short roles.
-    exact: Option<HashMap<u64, SmallVec<[u16; 6]>, RandomState>>,
-    /// The rules that an exact lookup cannot find: those with wildcards or URLs.
+    /// The rules that may match a resource, by the hash of group and resource. Absent for short
+    /// roles.
+    exact: Option<HashMap<u64, SmallVec<[u16; 4]>, BuildHasherDefault<Hashed>>>,
+    /// The rules that the index cannot find: those with wildcards or URLs.
     open: Vec<u16>,
 }
 
@@ -29,7 +31,8 @@ impl Role {
                 open: Vec::new(),
             };
         }
-        let mut exact: HashMap<u64, SmallVec<[u16; 6]>, RandomState> = HashMap::default();
+        let mut exact: HashMap<u64, SmallVec<[u16; 4]>, BuildHasherDefault<Hashed>> =
+            HashMap::default();
         let mut open = Vec::new();
         for (index, rule) in (0u16..).zip(&rules) {
             let wild = |list: &[bareboat_api::Str]| list.iter().any(|entry| entry.contains('*'));
@@ -60,23 +63,46 @@ impl Role {
         &self.rules
     }
 
-    /// Whether a rule of this role allows the request.
-    pub(crate) fn allows(&self, request: &Request<'_>, hasher: &RandomState) -> bool {
+    /// Returns whether a rule of this role allows the request, whose key is [`resource_key`].
+    pub(crate) fn allows(&self, request: &Request<'_>, key: Option<u64>) -> bool {
         let Some(exact) = &self.exact else {
             return self.rules.iter().any(|rule| request.matches(rule));
         };
         let matches = |index: &u16| request.matches(&self.rules[usize::from(*index)]);
-        if let Request::Resource {
+        let found = key.and_then(|key| exact.get(&key));
+        found.is_some_and(|found| found.iter().any(matches)) || self.open.iter().any(matches)
+    }
+}
+
+/// Returns the hash of the resource of a request, by which roles find their rules; `None` for URLs.
+pub(crate) fn resource_key(request: &Request<'_>, hasher: &RandomState) -> Option<u64> {
+    match request {
+        Request::Resource {
             group,
             resource,
             subresource,
             ..
-        } = request
-            && let Some(found) = exact.get(&hasher.hash_one((*group, *resource, *subresource)))
-            && found.iter().any(matches)
-        {
-            return true;
+        } => Some(hasher.hash_one((*group, *resource, *subresource))),
+        Request::Url { .. } => None,
+    }
+}
+
+/// Passes on keys that are hashes already.
+#[derive(Debug, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
         }
-        self.open.iter().any(matches)
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 }

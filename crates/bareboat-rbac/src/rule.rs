@@ -1,4 +1,4 @@
-//! One rule of a role: what it says, and which requests it matches.
+//! One rule of a role: parsing and matching.
 
 use bareboat_api::field::go_quote;
 use bareboat_api::{Map, Str, Value};
@@ -7,20 +7,20 @@ use std::fmt;
 /// A rule: verbs on resources, or verbs on URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    /// The verbs; `*` stands for all.
+    /// The verbs; `*` matches all.
     pub verbs: Vec<Str>,
-    /// The API groups; `*` stands for all.
+    /// The API groups; `*` matches all.
     pub api_groups: Vec<Str>,
-    /// The resources, such as `pods`, `pods/log` or `*/scale`; `*` stands for all.
+    /// The resources, such as `pods`, `pods/log` or `*/scale`; `*` matches all.
     pub resources: Vec<Str>,
-    /// The names of the objects; an empty list stands for all.
+    /// The names of the objects; an empty list matches all.
     pub resource_names: Vec<Str>,
-    /// The URLs that are not resources; `*` at the end stands for any rest.
+    /// The URLs that are not resources; `*` at the end matches any rest.
     pub non_resource_urls: Vec<Str>,
 }
 
 impl Rule {
-    /// Reads a rule as it stands in a role.
+    /// Parses a rule of a role.
     pub fn from_value(value: &Value) -> Rule {
         let list = |key: &str| {
             value
@@ -41,7 +41,16 @@ impl Rule {
         }
     }
 
-    /// Reads the rules of a role.
+    /// Returns the number of words in the rule.
+    pub(crate) fn size(&self) -> usize {
+        self.verbs.len()
+            + self.api_groups.len()
+            + self.resources.len()
+            + self.resource_names.len()
+            + self.non_resource_urls.len()
+    }
+
+    /// Parses the rules of a role.
     pub fn list(role: &Value) -> Vec<Rule> {
         role.get("rules")
             .and_then(Value::as_array)
@@ -51,7 +60,7 @@ impl Rule {
             .collect()
     }
 
-    /// The rule as it stands in a role; empty members are left out, verbs are always there.
+    /// Returns the rule as in a role; empty members are left out, except for verbs.
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("verbs", self.verbs.iter().cloned().collect::<Value>());
@@ -69,7 +78,7 @@ impl Rule {
         Value::Object(map)
     }
 
-    /// Whether the rule is about URLs rather than resources.
+    /// Returns whether the rule has URLs instead of resources.
     pub fn is_about_urls(&self) -> bool {
         !self.non_resource_urls.is_empty()
     }
@@ -99,7 +108,7 @@ impl Rule {
     }
 }
 
-/// The form in which refusals show a rule.
+/// Prints a rule as in escalation errors.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let members = [
@@ -125,7 +134,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A list of strings as Go prints it with `%q`.
+/// Prints a list of strings like Go's `%q`.
 pub(crate) fn quoted(list: &[Str]) -> String {
     let quoted: Vec<String> = list.iter().map(|text| go_quote(text)).collect();
     format!("[{}]", quoted.join(" "))
@@ -135,7 +144,7 @@ fn has_or_all(list: &[Str], wanted: &str) -> bool {
     list.iter().any(|entry| entry == "*" || entry == wanted)
 }
 
-/// Whether the resource of a rule matches that of a request.
+/// Returns whether the resource of a rule matches that of a request.
 fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
     if rule == "*" {
         return true;
@@ -149,7 +158,7 @@ fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
     part == subresource && (parent == "*" || parent == resource)
 }
 
-/// Whether the URL of a rule matches that of a request. All stars at the end count as one.
+/// Returns whether the URL of a rule matches that of a request. All stars at the end count as one.
 pub(crate) fn url_matches(rule: &str, url: &str) -> bool {
     if rule == "*" || rule == url {
         return true;
@@ -174,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_end_a_url() {
+    fn a_star_at_the_end_of_a_url_matches_any_rest() {
         assert!(url_matches("/a/**", "/a/b/c"));
         assert!(url_matches("/a/*", "/a/"));
         assert!(!url_matches("/a/*", "/a"));

@@ -1,19 +1,12 @@
-//! The decisions, reasons and refusals of Kubernetes' own authorizer and escalation check.
+//! Compares decisions, reasons and errors with Kubernetes' own authorizer and escalation check.
 
 use bareboat_api::kind::User;
-use bareboat_api::{Str, Value};
+use bareboat_api::{Str, Value, value};
 use bareboat_rbac::{Policy, Request, Rule, Scope};
 
 fn world() -> Option<(Policy, Value)> {
-    let folder = std::env::var("BAREBOAT_VECTORS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/vectors").into());
-    let Ok(bytes) = std::fs::read(format!("{folder}/rbac/decisions.json")) else {
-        assert!(
-            std::env::var("CI").is_err(),
-            "the vectors are missing: set BAREBOAT_VECTORS"
-        );
-        return None;
-    };
+    let folder = bareboat_vectors::folder("rbac")?;
+    let bytes = std::fs::read(folder.join("decisions.json")).expect("there are decisions");
     let world = bareboat_wire::json::parse(&bytes)
         .expect("vectors parse")
         .value;
@@ -64,7 +57,7 @@ fn user(case: &Value) -> User {
 }
 
 #[test]
-fn every_decision_and_reason_is_that_of_kubernetes() {
+fn every_decision_and_reason_equals_that_of_kubernetes() {
     let Some((policy, world)) = world() else {
         return;
     };
@@ -96,7 +89,7 @@ fn every_decision_and_reason_is_that_of_kubernetes() {
 }
 
 #[test]
-fn every_refusal_to_grant_is_that_of_kubernetes() {
+fn every_escalation_error_equals_that_of_kubernetes() {
     let Some((policy, world)) = world() else {
         return;
     };
@@ -118,7 +111,7 @@ fn every_refusal_to_grant_is_that_of_kubernetes() {
 }
 
 #[test]
-fn rules_that_multiply_are_refused_before_they_are_compared() {
+fn rules_with_too_many_single_rights_are_refused() {
     let many =
         |name: &str| -> Vec<Str> { (0..60).map(|n| Str::new(format!("{name}{n}"))).collect() };
     let rule = Rule {
@@ -130,4 +123,88 @@ fn rules_that_multiply_are_refused_before_they_are_compared() {
     let refused = Policy::new().check_grant(&User::default(), Scope::Cluster, &[rule]);
     let text = refused.expect_err("it is refused").to_string();
     assert!(text.contains("too many to check"), "{text}");
+}
+
+/// Binds a user many times to a role with a long list of names.
+fn crowded(bindings: usize, roles: usize, names: usize) -> Policy {
+    let policy = Policy::new();
+    let names: Value = (0..names).map(|n| Str::new(format!("n{n}"))).collect();
+    for role in 0..roles {
+        let rule = value!({
+            "verbs": ["get"], "apiGroups": [""], "resources": [(format!("r{role}"))], "resourceNames": (names.clone()),
+        });
+        let object = value!({"rules": [(rule)]});
+        policy.set_role(Scope::Namespace("a"), &format!("r{role}"), Some(&object));
+    }
+    for binding in 0..bindings {
+        let object = value!({
+            "roleRef": {"kind": "Role", "name": (format!("r{}", binding % roles))},
+            "subjects": [{"kind": "User", "name": "ann"}],
+        });
+        let name = format!("b{binding}");
+        policy.set_binding(Scope::Namespace("a"), &name, Some(&object));
+    }
+    policy
+}
+
+fn ann() -> User {
+    User {
+        name: Str::new("ann"),
+        ..User::default()
+    }
+}
+
+#[test]
+fn ten_thousand_bindings_list_each_role_once() {
+    let policy = crowded(10_000, 10, 1_000);
+    let held = policy.rules_for(&ann(), "a");
+    assert_eq!((held.rules.len(), held.is_cut), (10, false));
+}
+
+#[test]
+fn the_rules_of_a_user_are_listed_up_to_a_limit() {
+    let policy = crowded(1_000, 1_000, 1_000);
+    let held = policy.rules_for(&ann(), "a");
+    assert!(held.is_cut);
+    assert!(held.rules.len() < 200, "{}", held.rules.len());
+    // What is not listed still decides.
+    let request = Request::Resource {
+        verb: "get",
+        group: "",
+        resource: "r999",
+        subresource: "",
+        namespace: "a",
+        name: "n999",
+    };
+    assert!(policy.allows(&ann(), &request));
+    // A grant of what is not listed is refused, not allowed.
+    let rule = Rule::from_value(&value!({
+        "verbs": ["get"], "apiGroups": [""], "resources": ["r999"], "resourceNames": ["n1"],
+    }));
+    let refused = policy.check_grant(&ann(), Scope::Namespace("a"), &[rule]);
+    let text = refused.expect_err("it is refused").to_string();
+    assert!(text.contains("too many to compare"), "{text}");
+}
+
+#[test]
+fn a_grant_is_not_compared_for_longer_than_a_moment() {
+    let policy = crowded(100, 100, 1_000);
+    let many = |name: &str, count: usize| -> Vec<Str> {
+        (0..count).map(|n| Str::new(format!("{name}{n}"))).collect()
+    };
+    let rule = Rule {
+        verbs: many("v", 10),
+        api_groups: many("g", 10),
+        resources: many("x", 100),
+        ..Rule::default()
+    };
+    let begun = std::time::Instant::now();
+    let refused = policy.check_grant(&ann(), Scope::Namespace("a"), &[rule]);
+    let text = refused.expect_err("it is refused").to_string();
+    assert!(text.contains("too many to compare"), "{text}");
+    assert!(
+        begun.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
 }

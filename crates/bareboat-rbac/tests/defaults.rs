@@ -1,4 +1,4 @@
-//! The default roles and bindings, compared with those of a fresh kube-apiserver.
+//! Compares the default roles and bindings with those of a fresh kube-apiserver.
 
 use bareboat_api::{Value, value};
 use bareboat_rbac::defaults::{Repair, Set, objects, repair};
@@ -21,16 +21,11 @@ fn key(object: &Value) -> String {
 }
 
 #[test]
-fn the_full_set_is_that_of_kubernetes() {
-    let folder = std::env::var("BAREBOAT_VECTORS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/vectors").into());
-    let Ok(text) = std::fs::read_to_string(format!("{folder}/rbac/bootstrap.yaml")) else {
-        assert!(
-            std::env::var("CI").is_err(),
-            "the vectors are missing: set BAREBOAT_VECTORS"
-        );
+fn the_full_set_equals_that_of_kubernetes() {
+    let Some(folder) = bareboat_vectors::folder("rbac") else {
         return;
     };
+    let text = std::fs::read_to_string(folder.join("bootstrap.yaml")).expect("there is a set");
     let ours: BTreeMap<String, Value> = objects(Set::Full, &|_, _| true)
         .into_iter()
         .map(|object| (key(&object), object))
@@ -53,7 +48,7 @@ fn the_full_set_is_that_of_kubernetes() {
 }
 
 #[test]
-fn the_bare_set_names_served_resources_only() {
+fn the_bare_set_names_only_served_resources() {
     let bare = objects(Set::Bare, &|group, resource| {
         (group.is_empty() && matches!(resource, "configmaps" | "secrets" | "serviceaccounts"))
             || group == "rbac.authorization.k8s.io"
@@ -74,7 +69,7 @@ fn the_bare_set_names_served_resources_only() {
 }
 
 #[test]
-fn repair_adds_what_is_missing_and_keeps_what_was_added() {
+fn repair_adds_missing_parts_and_keeps_additions() {
     let default = value!({
         "kind": "ClusterRole",
         "metadata": {"name": "a", "labels": {"x": "1"}, "annotations": {"y": "1"}},
@@ -110,7 +105,7 @@ fn repair_adds_what_is_missing_and_keeps_what_was_added() {
 }
 
 #[test]
-fn a_binding_to_another_role_is_made_anew() {
+fn a_binding_to_another_role_is_recreated() {
     let default = value!({"roleRef": {"name": "a"}, "subjects": [{"name": "x"}], "metadata": {}});
     let stored = value!({"roleRef": {"name": "b"}, "metadata": {}});
     assert_eq!(repair(&stored, &default), Repair::Recreate);

@@ -1,7 +1,7 @@
-//! CustomResourceDefinitions: what they define, what they must look like, and what becomes of them.
+//! CustomResourceDefinitions: parsing, validation, defaults and status.
 //!
-//! Pure functions over the object: storing it, serving its kind and deleting its instances is the
-//! server's and the controllers' work.
+//! Pure functions over the object. The server stores it and serves its kind; controllers delete its
+//! instances.
 
 mod approval;
 mod beta;
@@ -37,30 +37,30 @@ use crate::{Schema, SchemaCache};
 use bareboat_api::kind::{Names, Scope};
 use bareboat_api::{Map, Str, Value};
 
-/// What a definition defines, as the server needs it; schemas stay in the object.
+/// A parsed definition, as the server needs it; schemas stay in the object.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// `plural.group`.
     pub name: Str,
     /// The API group.
     pub group: Str,
-    /// Whether objects live in namespaces.
+    /// Whether objects are in namespaces.
     pub scope: Scope,
-    /// The names asked for.
+    /// The requested names, `spec.names`.
     pub names: Names,
-    /// The names that are in force.
+    /// The accepted names, `status.acceptedNames`.
     pub accepted: Names,
     /// The versions in the order of the definition.
     pub versions: Vec<Version>,
     /// How objects are converted between versions.
     pub conversion: Conversion,
-    /// Nothing is pruned; only definitions of old may say so.
+    /// Whether pruning is off; only old definitions may have this.
     pub preserve_unknown_fields: bool,
     /// Versions in which objects may be stored.
     pub stored_versions: Vec<Str>,
-    /// Condition `Established`.
+    /// Whether the condition `Established` is true.
     pub established: bool,
-    /// Condition `NamesAccepted`.
+    /// Whether the condition `NamesAccepted` is true.
     pub names_accepted: bool,
     /// Condition `Terminating`: instances are being deleted and none may be created.
     pub terminating: bool,
@@ -71,25 +71,25 @@ pub struct Definition {
 pub enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook does it.
+    /// A webhook converts objects.
     Webhook(Webhook),
-    /// Expressions in an annotation of the definition do it: [`Conversions`].
+    /// CEL expressions in an annotation of the definition convert: [`Conversions`].
     Declared,
 }
 
 /// A webhook that converts objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where it is.
+    /// The address of the webhook.
     pub target: Target,
-    /// The CA bundle in base64, as the definition has it; empty for the roots of the system.
+    /// The CA bundle in base64, as in the definition; empty for the system roots.
     pub ca_bundle: String,
-    /// The review versions it speaks, its favourite first.
+    /// The ConversionReview versions it supports, the preferred one first.
     pub review_versions: Vec<Str>,
 }
 
 impl Definition {
-    /// Reads a definition; what is malformed counts as absent.
+    /// Parses a definition; malformed parts count as absent.
     pub fn parse(crd: &Value) -> Definition {
         let text = |path: &[&str]| crd.at(path).and_then(Value::as_str).unwrap_or("");
         let scope = match text(&["spec", "scope"]) {
@@ -112,30 +112,31 @@ impl Definition {
             stored_versions: strings(crd.at(&["status", "storedVersions"])),
             established: is_condition_true(crd, "Established"),
             names_accepted: is_condition_true(crd, "NamesAccepted"),
-            // Its objects are deleted, and while something else holds it up no new ones may come.
+            // Its objects are being deleted; no new ones may be created until the definition is
+            // gone.
             terminating: is_condition_true(crd, "Terminating")
                 || crd.at(&["metadata", "deletionTimestamp"]).is_some(),
         }
     }
 
-    /// The version of that name.
+    /// Returns the version with that name.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The version objects are stored in.
+    /// Returns the version that objects are stored in.
     pub fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|version| version.storage)
     }
 
-    /// The served versions, the preferred one first.
+    /// Returns the served versions, the preferred one first.
     pub fn served_versions(&self) -> Vec<&Version> {
         let mut served: Vec<&Version> = self.versions.iter().filter(|v| v.served).collect();
         served.sort_by(|a, b| compare_versions(&b.name, &a.name));
         served
     }
 
-    /// The warning that goes with every request for a deprecated version.
+    /// Returns the warning sent with every answer for a deprecated version.
     pub fn deprecation_warning(&self, name: &str) -> Option<String> {
         let version = self.version(name).filter(|version| version.deprecated)?;
         if let Some(text) = &version.deprecation_warning {
@@ -155,7 +156,7 @@ impl Definition {
     }
 }
 
-/// The schema of a version inside its definition.
+/// Returns the schema of a version inside its definition.
 pub fn schema_of<'v>(crd: &'v Value, version: &str) -> Option<&'v Value> {
     validate::versions(crd)
         .iter()
@@ -163,7 +164,7 @@ pub fn schema_of<'v>(crd: &'v Value, version: &str) -> Option<&'v Value> {
         .at(&["schema", "openAPIV3Schema"])
 }
 
-/// Compiles the schema of a version; a version without one declares nothing but an object.
+/// Compiles the schema of a version; a version without one allows any object.
 pub fn compile(crd: &Value, version: &str, cache: &SchemaCache) -> Schema {
     let bare = || {
         let mut map = Map::new();
@@ -220,8 +221,8 @@ pub fn default(crd: &mut Value) {
     }
 }
 
-/// Settles the status before a write of the definition itself: cleared on create, kept on update,
-/// and in both cases knowing the storage version.
+/// Prepares the status before a write of the definition itself: cleared on create, kept on update,
+/// and in both cases including the storage version.
 pub fn prepare(new: &mut Value, old: Option<&Value>) {
     let storage = storage_name(new);
     let Some(map) = new.as_object_mut() else {
@@ -252,7 +253,7 @@ fn storage_name(crd: &Value) -> Option<Str> {
         .map(Str::new)
 }
 
-/// Whether a condition is there and true.
+/// Returns whether a condition is present and true.
 pub fn is_condition_true(crd: &Value, kind: &str) -> bool {
     let conditions = crd.at(&["status", "conditions"]);
     let list = conditions.and_then(Value::as_array).unwrap_or(&[]);

@@ -1,27 +1,28 @@
-//! Fills in the defaults a schema declares, wherever the parent object exists.
+//! Fills in the defaults of a schema wherever the parent object exists.
 //!
-//! Defaults stand inside defaults, and lists of them multiply, so what they add to an object is bounded.
+//! Defaults can contain defaults, and lists multiply them, so the memory they add to an object is
+//! limited.
 
 use crate::schema::{Flags, Node, Schema};
 use bareboat_api::Value;
 
-/// The most memory that defaults may add to an object.
+/// The maximum memory that defaults may add to an object.
 pub const MAX_DEFAULTS: usize = 8 << 20;
 
-/// The defaults of a schema add more than [`MAX_DEFAULTS`] to an object.
+/// The error of defaults that add more than [`MAX_DEFAULTS`] to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the defaults of its schema add more than {MAX_DEFAULTS} bytes to the object")]
 pub struct TooManyDefaults;
 
 impl Schema {
-    /// Fills in defaults for members that are missing, or null where null is not allowed. When they
-    /// become too many, the object is left as far as it came.
+    /// Fills in defaults for members that are missing, or null where null is not allowed. If there
+    /// are too many, the object stays partly defaulted.
     pub fn default(&self, object: &mut Value) -> Result<(), TooManyDefaults> {
         let mut room = MAX_DEFAULTS;
         fill(object, &self.root, &mut room)
     }
 
-    /// Whether [`Schema::default`] would leave an object as it is.
+    /// Returns whether [`Schema::default`] would leave an object unchanged.
     pub fn is_defaulted(&self, object: &Value) -> bool {
         is_filled(object, &self.root)
     }
@@ -78,7 +79,7 @@ fn replace_null(value: &mut Value, node: &Node, room: &mut usize) -> Result<(), 
     Ok(())
 }
 
-/// Whether a null gives way to a default.
+/// Returns whether a default replaces a null.
 fn is_replaced(value: &Value, node: &Node) -> bool {
     value.is_null() && !node.has(Flags::NULLABLE) && node.default.is_some()
 }
@@ -119,7 +120,7 @@ fn take(room: &mut usize, bytes: usize) -> Result<(), TooManyDefaults> {
     Ok(())
 }
 
-/// Roughly the memory a copy of a value takes.
+/// Returns the approximate memory of a copy of a value.
 pub(crate) fn bytes_of(value: &Value) -> usize {
     let own = size_of::<Value>();
     match value {

@@ -1,7 +1,7 @@
-//! The formats a schema may name, and whether a text has one.
+//! The string and number formats of schemas.
 //!
-//! Upstream: kube-openapi pkg/validation/strfmt. Names are compared without their hyphens; a name
-//! that is not known is no format and checks nothing.
+//! Upstream: kube-openapi pkg/validation/strfmt. Names are compared without hyphens; an unknown
+//! name is not checked.
 
 mod address;
 mod text;
@@ -44,7 +44,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of that name, if it is one for values of that kind.
+    /// Returns the format of that name, if it applies to values of that kind.
     pub(crate) fn named(name: &str, kind: Kind) -> Option<Format> {
         match kind {
             Kind::Integer => match name {
@@ -94,7 +94,7 @@ impl Format {
         })
     }
 
-    /// Whether strings are checked against it.
+    /// Returns whether strings are checked against it.
     pub(crate) fn is_for_text(self) -> bool {
         !matches!(
             self,
@@ -102,7 +102,7 @@ impl Format {
         )
     }
 
-    /// Whether a text has this format.
+    /// Returns whether a text has this format.
     pub(crate) fn accepts(self, text: &str) -> bool {
         match self {
             Format::Int32 | Format::Int64 | Format::Float | Format::Double => true,
@@ -138,7 +138,7 @@ impl Format {
     }
 }
 
-/// Whether a text is an absolute URI.
+/// Returns whether a text is an absolute URI.
 pub(crate) fn is_uri(text: &str) -> bool {
     Format::Uri.accepts(text)
 }

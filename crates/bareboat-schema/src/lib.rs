@@ -1,11 +1,12 @@
-//! Structural schemas: parse, prune, default, validate, ratchet; and the definitions that carry them.
+//! Structural schemas: parsing, pruning, defaulting, validation, ratcheting; and the definitions
+//! that contain them.
 //!
-//! A [`Schema`] is what a CustomResourceDefinition says about the objects of one version, compiled
-//! into a compact tree that is shared between versions and definitions ([`SchemaCache`]). The
-//! [`crd`] module holds what there is to know about definitions themselves. Everything here is
-//! pure: reading bytes, HTTP, storage and the assembling of OpenAPI documents are left to others.
+//! A [`Schema`] is the schema of one version of a CustomResourceDefinition, compiled into a compact
+//! tree that versions and definitions share ([`SchemaCache`]). The [`crd`] module handles the
+//! definitions. Everything here is pure; other crates parse bytes, speak HTTP, store objects and
+//! build OpenAPI documents.
 //!
-//! The way of an object: [`Schema::coerce`], [`Schema::default`], [`Schema::validate`].
+//! The steps for an object: [`Schema::coerce`], [`Schema::default`], [`Schema::validate`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -33,19 +34,19 @@ mod testing {
     use crate::Schema;
     use bareboat_api::{FieldError, Value};
 
-    /// A value written in YAML.
+    /// Parses a value written in YAML.
     pub(crate) fn yaml(text: &str) -> Value {
         bareboat_wire::yaml::parse(text.as_bytes())
             .unwrap_or_else(|error| panic!("{error:?} in {text}"))
             .value
     }
 
-    /// A schema written in YAML.
+    /// Parses a schema written in YAML.
     pub(crate) fn schema(text: &str) -> Schema {
         Schema::parse(&yaml(text)).expect("the schema is shallow")
     }
 
-    /// Errors as sorted lines.
+    /// Returns errors as sorted lines.
     pub(crate) fn lines(errors: &[FieldError]) -> Vec<String> {
         let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         lines.sort();

@@ -1,8 +1,8 @@
-//! The metadata of objects and of the resources embedded in them: unknown members go, wrong types
-//! are refused in requests and dropped from what was stored.
+//! Normalises the metadata of objects and of embedded resources: drops unknown members; rejects
+//! wrong types in requests and drops them from stored objects.
 //!
-//! Whether names, labels and annotations are *valid* is another question; embedded resources are
-//! answered in `validate`, the object itself by the server.
+//! This module does not validate names, labels and annotations. `validate` does that for embedded
+//! resources, the server for the object itself.
 
 mod embedded;
 
@@ -10,38 +10,39 @@ use crate::schema::{Flags, Node, Schema};
 use bareboat_api::{FieldPath, Map, Str, Value, value};
 use std::sync::LazyLock;
 
-/// Where an object comes from, which decides how strictly its metadata is read.
+/// The origin of an object, which decides how strictly its metadata is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A client sent it: wrong types are errors.
+    /// Sent by a client: wrong types are errors.
     Request,
-    /// It was stored, perhaps by an older server: wrong types are dropped, a missing generation is 1.
+    /// Read from storage, perhaps written by an older server: wrong types are dropped, a missing
+    /// generation is 1.
     Stored,
 }
 
-/// Metadata holds a value of the wrong type.
+/// The error of a metadata member with the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// In the metadata of the object itself.
     #[error("{path}: expected {expected}, found {found}")]
     Own {
-        /// The member that is wrong.
+        /// The path of the member.
         path: FieldPath,
-        /// What should stand there.
+        /// The expected type.
         expected: &'static str,
-        /// The JSON type of what stands there.
+        /// The JSON type found.
         found: &'static str,
     },
-    /// In a resource that is embedded in the object, worded as clients know it.
+    /// In an embedded resource, with upstream's text.
     #[error("{0}")]
     Embedded(Box<str>),
 }
 
 impl Schema {
-    /// Makes an object what its schema says it is: metadata of known members and types, no unknown
-    /// members (their paths are gathered), no nulls where nulls are not allowed.
+    /// Normalises an object by its schema: drops unknown metadata and unknown members (and collects
+    /// their paths), and drops nulls that are not allowed.
     ///
-    /// Defaults are a step of their own, [`Schema::default`].
+    /// Defaults are a separate step, [`Schema::default`].
     pub fn coerce(
         &self,
         object: &mut Value,
@@ -60,7 +61,7 @@ impl Schema {
         self.embedded_metadata(object, source, unknown)
     }
 
-    /// Shapes the metadata of the object and of every resource embedded in it.
+    /// Normalises the metadata of the object and of every embedded resource.
     pub fn coerce_metadata(
         &self,
         object: &mut Value,
@@ -71,7 +72,7 @@ impl Schema {
         self.embedded_metadata(object, source, unknown)
     }
 
-    /// Shapes the metadata of every resource embedded in the object.
+    /// Normalises the metadata of every embedded resource.
     fn embedded_metadata(
         &self,
         object: &mut Value,
@@ -94,7 +95,9 @@ impl Schema {
     }
 }
 
-/// Shapes the metadata of the object itself.
+/// Drops unknown metadata members of the object itself (not of embedded resources). Wrong types,
+/// also of `apiVersion` and `kind`, are errors in requests and dropped from stored objects; a
+/// stored object without a generation gets 1.
 fn own_metadata(
     object: &mut Value,
     source: Source,
@@ -117,7 +120,7 @@ fn own_metadata(
     Ok(())
 }
 
-/// Shapes a default's embedded resources without dropping anything silently.
+/// Normalises the embedded resources of a default; reports dropped members.
 pub(crate) fn coerce_embedded(
     value: &mut Value,
     node: &Node,
@@ -139,7 +142,7 @@ struct Coercer<'r> {
 }
 
 impl Coercer<'_> {
-    /// Walks to embedded resources; only branches that hold some are entered.
+    /// Visits embedded resources; enters only branches that contain some.
     fn below(
         &mut self,
         value: &mut Value,
@@ -200,11 +203,11 @@ impl Coercer<'_> {
         }
     }
 
-    /// Shapes one record after its table of members.
+    /// Normalises one record by its table of members.
     fn record(
         &mut self,
         map: &mut Map,
-        members: &[(&str, Shape)],
+        members: &[(&str, MetadataType)],
         path: &FieldPath,
     ) -> Result<(), MetadataError> {
         let mut failure = None;
@@ -230,46 +233,48 @@ impl Coercer<'_> {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Shapes one member; `false` means it says nothing and goes.
+    /// Normalises one member; returns `false` if it is empty and must be dropped.
     fn shape(
         &mut self,
         value: &mut Value,
-        shape: &Shape,
+        shape: &MetadataType,
         path: &FieldPath,
     ) -> Result<bool, MetadataError> {
         if value.is_null() {
             return Ok(false);
         }
         match (shape, &mut *value) {
-            (Shape::Text, Value::String(text)) => return Ok(!text.is_empty()),
-            (Shape::Word, Value::String(_)) | (Shape::Truth, Value::Bool(_)) => return Ok(true),
-            (Shape::Count, Value::Int(number)) => return Ok(*number != 0),
-            (Shape::Seconds, Value::Int(_)) => return Ok(true),
-            (Shape::Count | Shape::Seconds, Value::Float(_)) => {
+            (MetadataType::Text, Value::String(text)) => return Ok(!text.is_empty()),
+            (MetadataType::Word, Value::String(_)) | (MetadataType::Truth, Value::Bool(_)) => {
+                return Ok(true);
+            }
+            (MetadataType::Count, Value::Int(number)) => return Ok(*number != 0),
+            (MetadataType::Seconds, Value::Int(_)) => return Ok(true),
+            (MetadataType::Count | MetadataType::Seconds, Value::Float(_)) => {
                 if let Some(number) = value.as_i64() {
                     *value = Value::Int(number);
-                    return Ok(number != 0 || matches!(shape, Shape::Seconds));
+                    return Ok(number != 0 || matches!(shape, MetadataType::Seconds));
                 }
             }
-            (Shape::Time, Value::String(text)) => {
+            (MetadataType::Time, Value::String(text)) => {
                 if let Some(time) = normal_time(text) {
                     *text = time;
                     return Ok(true);
                 }
             }
-            (Shape::Texts, Value::Object(map)) => {
+            (MetadataType::Texts, Value::Object(map)) => {
                 for (key, member) in map.iter_mut() {
                     self.text(member, &path.child(key))?;
                 }
                 return Ok(!map.is_empty());
             }
-            (Shape::List, Value::Array(list)) => {
+            (MetadataType::List, Value::Array(list)) => {
                 for (index, item) in list.iter_mut().enumerate() {
                     self.text(item, &path.index(index))?;
                 }
                 return Ok(!list.is_empty());
             }
-            (Shape::Records(members), Value::Array(list)) => {
+            (MetadataType::Records(members), Value::Array(list)) => {
                 for (index, item) in list.iter_mut().enumerate() {
                     if item.is_null() {
                         *item = Value::object();
@@ -279,7 +284,7 @@ impl Coercer<'_> {
                         Value::Object(map) => {
                             self.record(map, members, &path)?;
                             for (name, shape) in *members {
-                                if matches!(shape, Shape::Word) && !map.contains_key(name) {
+                                if matches!(shape, MetadataType::Word) && !map.contains_key(name) {
                                     map.insert(*name, Value::string(""));
                                 }
                             }
@@ -289,7 +294,7 @@ impl Coercer<'_> {
                 }
                 return Ok(!list.is_empty());
             }
-            (Shape::Object, Value::Object(_)) => return Ok(true),
+            (MetadataType::Object, Value::Object(_)) => return Ok(true),
             _ => {}
         }
         Err(wrong(path.clone(), shape.words(), value))
@@ -315,7 +320,7 @@ fn wrong(path: FieldPath, expected: &'static str, value: &Value) -> MetadataErro
     }
 }
 
-/// The time in UTC and whole seconds, as metadata carries it.
+/// Converts a time to UTC and whole seconds, the form used in metadata.
 fn normal_time(text: &str) -> Option<Str> {
     let normal = text.len() == 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
     let time: jiff::Timestamp = text.parse().ok()?;
@@ -326,10 +331,10 @@ fn normal_time(text: &str) -> Option<Str> {
 }
 
 /// The type of a metadata member and whether its zero value is worth keeping.
-enum Shape {
+enum MetadataType {
     /// A string that is dropped when empty.
     Text,
-    /// A string that is always there.
+    /// A string that is always kept.
     Word,
     Truth,
     /// An integer that is dropped when zero.
@@ -341,63 +346,63 @@ enum Shape {
     Texts,
     /// A list of strings.
     List,
-    Records(&'static [(&'static str, Shape)]),
+    Records(&'static [(&'static str, MetadataType)]),
     Object,
 }
 
-impl Shape {
+impl MetadataType {
     fn words(&self) -> &'static str {
         match self {
-            Shape::Text | Shape::Word => "a string",
-            Shape::Truth => "a boolean",
-            Shape::Count | Shape::Seconds => "an integer",
-            Shape::Time => "a time as in RFC 3339",
-            Shape::Texts => "a map of strings",
-            Shape::List => "a list of strings",
-            Shape::Records(_) => "a list of objects",
-            Shape::Object => "an object",
+            MetadataType::Text | MetadataType::Word => "a string",
+            MetadataType::Truth => "a boolean",
+            MetadataType::Count | MetadataType::Seconds => "an integer",
+            MetadataType::Time => "a time as in RFC 3339",
+            MetadataType::Texts => "a map of strings",
+            MetadataType::List => "a list of strings",
+            MetadataType::Records(_) => "a list of objects",
+            MetadataType::Object => "an object",
         }
     }
 }
 
-const META: &[(&str, Shape)] = &[
-    ("name", Shape::Text),
-    ("generateName", Shape::Text),
-    ("namespace", Shape::Text),
-    ("selfLink", Shape::Text),
-    ("uid", Shape::Text),
-    ("resourceVersion", Shape::Text),
-    ("generation", Shape::Count),
-    ("creationTimestamp", Shape::Time),
-    ("deletionTimestamp", Shape::Time),
-    ("deletionGracePeriodSeconds", Shape::Seconds),
-    ("labels", Shape::Texts),
-    ("annotations", Shape::Texts),
-    ("ownerReferences", Shape::Records(OWNER)),
-    ("finalizers", Shape::List),
-    ("managedFields", Shape::Records(MANAGED)),
+const META: &[(&str, MetadataType)] = &[
+    ("name", MetadataType::Text),
+    ("generateName", MetadataType::Text),
+    ("namespace", MetadataType::Text),
+    ("selfLink", MetadataType::Text),
+    ("uid", MetadataType::Text),
+    ("resourceVersion", MetadataType::Text),
+    ("generation", MetadataType::Count),
+    ("creationTimestamp", MetadataType::Time),
+    ("deletionTimestamp", MetadataType::Time),
+    ("deletionGracePeriodSeconds", MetadataType::Seconds),
+    ("labels", MetadataType::Texts),
+    ("annotations", MetadataType::Texts),
+    ("ownerReferences", MetadataType::Records(OWNER)),
+    ("finalizers", MetadataType::List),
+    ("managedFields", MetadataType::Records(MANAGED)),
 ];
 
-const OWNER: &[(&str, Shape)] = &[
-    ("apiVersion", Shape::Word),
-    ("kind", Shape::Word),
-    ("name", Shape::Word),
-    ("uid", Shape::Word),
-    ("controller", Shape::Truth),
-    ("blockOwnerDeletion", Shape::Truth),
+const OWNER: &[(&str, MetadataType)] = &[
+    ("apiVersion", MetadataType::Word),
+    ("kind", MetadataType::Word),
+    ("name", MetadataType::Word),
+    ("uid", MetadataType::Word),
+    ("controller", MetadataType::Truth),
+    ("blockOwnerDeletion", MetadataType::Truth),
 ];
 
-const MANAGED: &[(&str, Shape)] = &[
-    ("manager", Shape::Text),
-    ("operation", Shape::Text),
-    ("apiVersion", Shape::Text),
-    ("time", Shape::Time),
-    ("fieldsType", Shape::Text),
-    ("fieldsV1", Shape::Object),
-    ("subresource", Shape::Text),
+const MANAGED: &[(&str, MetadataType)] = &[
+    ("manager", MetadataType::Text),
+    ("operation", MetadataType::Text),
+    ("apiVersion", MetadataType::Text),
+    ("time", MetadataType::Time),
+    ("fieldsType", MetadataType::Text),
+    ("fieldsV1", MetadataType::Object),
+    ("subresource", MetadataType::Text),
 ];
 
-/// The type of `metadata` itself, for merging custom resources.
+/// Returns the type of `metadata`, for merging custom resources.
 pub fn object_meta() -> &'static Schema {
     static META: LazyLock<Schema> = LazyLock::new(|| {
         let text = value!({"type": "string"});

@@ -1,17 +1,17 @@
-//! Paths such as `.spec.replicas` or `.labels['a.b']` that point at something a schema declares.
+//! Paths to declared fields of a schema, such as `.spec.replicas` or `.labels['a.b']`.
 
 use crate::schema::Node;
 use bareboat_api::FieldPath;
 
-/// Where a path leads: its printed form and the schema there.
+/// The target of a path: its printed form and its schema.
 pub(crate) struct Target<'n> {
     pub(crate) path: FieldPath,
-    /// The first member on the way.
+    /// The first member of the path.
     pub(crate) first: String,
     pub(crate) node: &'n Node,
 }
 
-/// Follows a path through a schema; the error says what is wrong with it.
+/// Follows a path through a schema; the error explains an invalid path.
 pub(crate) fn field_path<'n>(
     text: &str,
     node: &'n Node,
@@ -28,7 +28,7 @@ pub(crate) fn field_path<'n>(
     Ok(target)
 }
 
-/// The names a path consists of, each read when it is asked for.
+/// Returns the names of a path, parsed lazily.
 pub(crate) fn steps(text: &str, brackets: bool) -> impl Iterator<Item = Result<String, String>> {
     let mut tokens = split(text).into_iter();
     std::iter::from_fn(move || {
@@ -139,7 +139,7 @@ mod tests {
     use bareboat_api::value;
 
     #[test]
-    fn a_path_leads_to_what_the_schema_declares() {
+    fn a_path_leads_to_the_declared_field() {
         let schema = Schema::parse(&value!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": {
                 "a.b": {"type": "string"},

@@ -1,14 +1,15 @@
-//! Removes what a schema does not declare, and nulls it does not allow.
+//! Removes undeclared members, and nulls that are not allowed.
 //!
-//! Defaults are filled in by `default`, metadata is shaped by `metadata`.
+//! `default` fills in defaults, `metadata` normalises metadata.
 
 use crate::schema::{Additional, Flags, Node, Schema};
 use bareboat_api::{Map, Value};
 use std::fmt::Write as _;
 
 impl Schema {
-    /// Removes members the schema does not declare and gathers their paths (`spec.items[0].bar`);
-    /// type meta and metadata of the object itself stay.
+    /// Removes members that the schema does not declare and adds their paths (`spec.items[0].bar`)
+    /// to `unknown`, which is sorted; `apiVersion`, `kind` and `metadata` of the object and of
+    /// embedded resources stay.
     pub fn prune(&self, object: &mut Value, unknown: Option<&mut Vec<String>>) {
         let mut pruner = Pruner {
             path: String::new(),
@@ -45,7 +46,7 @@ impl Pruner<'_> {
         match value {
             Value::Object(map) => self.prune_object(map, node, resource),
             Value::Array(list) => {
-                // Unknown members may stay in the elements of a preserved list, too.
+                // Unknown members may also stay in the elements of a preserved list.
                 let preserved = node.is_some_and(|node| node.has(Flags::PRESERVE));
                 let items = node.and_then(|node| node.items.as_deref());
                 if preserved && items.is_none() {
@@ -103,7 +104,8 @@ impl Pruner<'_> {
         });
     }
 
-    /// Elements of a preserved list keep what is unknown and are pruned where something is declared.
+    /// Prunes a preserved list: its elements keep unknown members, declared members are pruned
+    /// inside.
     fn prune_preserved(&mut self, value: &mut Value, node: Option<&Node>) {
         let Some(node) = node else { return };
         match value {
@@ -148,7 +150,8 @@ impl Pruner<'_> {
 
     fn at_key(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        // The path is only worth keeping when somebody asked for it, but its emptiness tells the root.
+        // The path is only needed if the caller collects unknown fields, but an empty path marks
+        // the root.
         if length > 0 {
             self.path.push('.');
         }
@@ -165,7 +168,7 @@ impl Pruner<'_> {
     }
 }
 
-/// The members of a resource that need no mention in its schema.
+/// Returns whether a member of a resource need not be declared.
 pub(crate) fn is_meta(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }

@@ -1,7 +1,7 @@
-//! `x-kubernetes-validations`: rules in CEL that a value must satisfy.
+//! `x-kubernetes-validations`: CEL rules that a value must satisfy.
 //!
-//! Rules are kept as text and compiled when an object first meets them; the language itself is the
-//! business of `bareboat-cel`.
+//! Rules are stored as text and compiled for the first object; `bareboat-cel` implements the
+//! language.
 
 mod compile;
 mod run;
@@ -15,17 +15,17 @@ use compile::Compiled;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What all rules of one object may cost together.
+/// The cost limit of all rules of one object together.
 pub(crate) const OBJECT_BUDGET: u64 = 10_000_000;
 
 /// The rules of one node.
 pub(crate) struct Rules {
     pub(crate) list: Box<[Rule]>,
-    /// Compiled for a value inside another, and for the root of a resource, which sees more.
+    /// Compiled for a nested value, and for the root of a resource, which has more fields.
     compiled: [OnceLock<Compiled>; 2],
 }
 
-/// One rule as the definition has it.
+/// One rule of the definition.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     pub(crate) rule: Str,
@@ -37,7 +37,7 @@ pub(crate) struct Rule {
 }
 
 impl Rules {
-    /// The rules of a node, if it has any.
+    /// Parses the rules of a node, if it has any.
     pub(crate) fn parse(validations: Option<&Value>) -> Option<Rules> {
         let list = validations?.as_array()?;
         if list.is_empty() {
@@ -72,12 +72,12 @@ impl Rule {
         }
     }
 
-    /// Whether the old value is optional, so that the rule runs without one too.
+    /// Returns whether the old value is optional, so that the rule also runs without one.
     pub(crate) fn takes_no_old_self(&self) -> bool {
         self.optional_old_self == Some(true)
     }
 
-    /// How the rule is named in errors.
+    /// Returns the text that names the rule in errors.
     fn words(&self) -> &str {
         if self.message.is_empty() {
             self.rule.trim()

@@ -1,6 +1,6 @@
 //! The compiled form of a structural schema.
 //!
-//! Descriptions and examples are not kept: publishing works from the definition's own text.
+//! Descriptions and examples are not kept: OpenAPI documents use the definition's own text.
 
 mod cache;
 mod parse;
@@ -14,11 +14,11 @@ use bareboat_api::typing::{ListKey, ListType};
 use bareboat_cel::GoPattern;
 use std::sync::Arc;
 
-/// Why a schema could not be compiled.
+/// The error of a schema that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Schemas are nested deeper than any object may be.
+    /// The schema is nested deeper than any object may be.
     #[error("schema is nested too deeply")]
     TooDeep,
     /// The schema is not a JSON object.
@@ -26,41 +26,31 @@ pub enum SchemaError {
     NotAnObject,
 }
 
-/// The structural schema of one version of a kind, ready for use and cheap to clone.
+/// The structural schema of one version of a kind; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) root: Arc<Node>,
 }
 
 impl Schema {
-    /// Compiles an `openAPIV3Schema`; sub-schemas that occur more than once are kept once.
+    /// Compiles an `openAPIV3Schema`; equal sub-schemas are stored once.
     pub fn parse(schema: &Value) -> Result<Schema, SchemaError> {
         SchemaCache::new().parse(schema)
     }
 
-    /// A hash of everything that influences how objects are shaped and judged; texts meant for
-    /// people do not count.
+    /// Returns a hash of everything that affects normalising and validating objects; descriptions
+    /// do not count.
     pub fn hash(&self) -> u128 {
         self.root.id
     }
 
-    /// Whether any node carries `x-kubernetes-validations`.
+    /// Returns whether any node has `x-kubernetes-validations`.
     pub fn has_rules(&self) -> bool {
         self.root.has(Flags::RULES_BELOW)
     }
-
-    /// The type of what a path of declared members leads to, such as `["spec", "replicas"]`;
-    /// nothing when it leaves what the schema declares.
-    pub fn kind_at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<Kind> {
-        let mut node = &*self.root;
-        for name in path {
-            node = node.property(name)?;
-        }
-        Some(node.kind)
-    }
 }
 
-/// The JSON type a schema asks for.
+/// The JSON type of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Any type.
@@ -80,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of that name; names that are no type count as any.
+    /// Returns the kind of that name; unknown names count as any.
     pub(crate) fn named(name: &str) -> Kind {
         match name {
             "object" => Kind::Object,
@@ -93,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// The name the schema uses; empty for any.
+    /// Returns the name in schemas; empty for any.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Any => "",
@@ -107,8 +97,8 @@ impl Kind {
     }
 }
 
-/// Yes-or-no facts of a node; those ending in `BELOW` speak of the node and everything under it,
-/// so that walks can leave out branches where there is nothing to do.
+/// Boolean facts about a node. Those ending in `BELOW` are about the node and everything under it,
+/// so that code can skip branches without work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u16);
 
@@ -135,25 +125,26 @@ impl Flags {
     }
 }
 
-/// What `additionalProperties` says.
+/// The content of `additionalProperties`.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Additional {
-    /// Nothing: members that are not declared are unknown.
+    /// Absent: undeclared members are unknown.
     #[default]
     Absent,
     /// `true` or `false`.
     Allowed(bool),
-    /// Every member follows this schema.
+    /// A schema for every member.
     Node(Arc<Node>),
 }
 
-/// Declared members, walked along with the members of a map: the next one asked for is mostly the next declared.
+/// Finds declared members for the members of a map in order: the next member is mostly the next
+/// declared one.
 pub(crate) struct InOrder<'n> {
     rest: &'n [(Box<str>, Arc<Node>)],
 }
 
 impl<'n> InOrder<'n> {
-    /// The declared member of a name that comes after all names asked for before.
+    /// Returns the declared member of that name, which must come after all earlier names.
     pub(crate) fn property(&mut self, name: &str) -> Option<&'n Node> {
         let (first, after) = self.rest.split_first()?;
         if *first.0 == *name {
@@ -174,7 +165,7 @@ impl<'n> InOrder<'n> {
     }
 }
 
-/// A default, and roughly the memory a copy of it takes.
+/// A default, and the approximate memory of a copy.
 #[derive(Debug)]
 pub(crate) struct DefaultValue {
     pub(crate) value: Value,
@@ -185,7 +176,7 @@ pub(crate) struct DefaultValue {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) id: u128,
-    /// How many schemas of values there are from here down, each counted where it stands.
+    /// The number of schemas of values in this subtree, counted with repetitions.
     pub(crate) size: u32,
     pub(crate) kind: Kind,
     pub(crate) flags: Flags,
@@ -204,7 +195,7 @@ impl Node {
         self.flags.0 & flag.0 != 0
     }
 
-    /// The declared member of that name.
+    /// Returns the declared member of that name.
     pub(crate) fn property(&self, name: &str) -> Option<&Node> {
         self.property_arc(name).map(|node| &**node)
     }
@@ -216,14 +207,14 @@ impl Node {
             .map(|index| &self.properties[index].1)
     }
 
-    /// Finds declared members whose names are asked for in their order, as maps have them.
+    /// Returns a lookup of declared members for names in order, as maps have them.
     pub(crate) fn in_order(&self) -> InOrder<'_> {
         InOrder {
             rest: &self.properties,
         }
     }
 
-    /// The schema of every member that is not declared, if there is one.
+    /// Returns the schema of undeclared members, if there is one.
     pub(crate) fn additional(&self) -> Option<&Node> {
         match &self.additional {
             Additional::Node(node) => Some(node),
@@ -231,12 +222,12 @@ impl Node {
         }
     }
 
-    /// The schema that governs a member: the declared one, else that of additional members.
+    /// Returns the schema of a member: the declared one, else that of additional members.
     pub(crate) fn member(&self, name: &str) -> Option<&Node> {
         self.property(name).or_else(|| self.additional())
     }
 
-    /// The types a value may have, as messages list them.
+    /// Returns the types that a value may have, as messages list them.
     pub(crate) fn type_text(&self) -> &'static str {
         if self.has(Flags::INT_OR_STRING) {
             "integer,string"
@@ -263,10 +254,10 @@ pub(crate) struct Checks {
     pub(crate) min_properties: Option<i64>,
     pub(crate) pattern: Option<Arc<GoPattern>>,
     pub(crate) choices: Box<[Value]>,
-    /// The choices as text and in order, if there are too many to look through.
+    /// The enum values as sorted JSON texts, if there are too many for a linear search.
     pub(crate) choice_texts: Box<[Vec<u8>]>,
     pub(crate) required: Box<[Box<str>]>,
-    /// The places in `required`, in the order of the names.
+    /// Indexes into `required`, sorted by name.
     pub(crate) required_order: Box<[u32]>,
     pub(crate) all_of: Box<[Arc<Node>]>,
     pub(crate) any_of: Box<[Arc<Node>]>,
@@ -274,11 +265,11 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Arc<Node>>,
 }
 
-/// More choices than that are not looked through one by one.
+/// The maximum number of enum values for a linear search.
 const FEW_CHOICES: usize = 32;
 
 impl Checks {
-    /// The choices as text and in order, if there are many.
+    /// Returns the enum values as sorted JSON texts, if there are many.
     fn texts_of(choices: &[Value]) -> Box<[Vec<u8>]> {
         if choices.len() <= FEW_CHOICES {
             return Box::default();
@@ -288,7 +279,7 @@ impl Checks {
         texts
     }
 
-    /// Whether a value is among the choices.
+    /// Returns whether a value is among the enum values.
     pub(crate) fn offers(&self, value: &Value) -> bool {
         match self.choice_texts.is_empty() {
             true => self.choices.contains(value),
@@ -296,7 +287,7 @@ impl Checks {
         }
     }
 
-    /// Whether a member must be there.
+    /// Returns whether a member is required.
     pub(crate) fn requires(&self, name: &str) -> bool {
         let named = |at: &u32| (*self.required[*at as usize]).cmp(name);
         self.required_order.binary_search_by(named).is_ok()

@@ -1,7 +1,7 @@
-//! Whether an object satisfies its schema: values, embedded resources, unique lists, rules.
+//! Validation of an object against its schema: values, embedded resources, unique lists, rules.
 //!
-//! Type meta and object metadata are checked by the server, which hands in what it found so that
-//! rules are skipped when the object is too wrong to judge.
+//! The server checks type meta and object metadata and passes its errors in, so that rules are
+//! skipped when the object is too broken for them.
 
 mod bounds;
 mod compose;
@@ -20,12 +20,12 @@ use crate::schema::Schema;
 use bareboat_api::kind::Validated;
 use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
 
-/// What validation found.
+/// The result of validation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// What is wrong.
+    /// The errors; the object is rejected if there are any.
     pub errors: Vec<FieldError>,
-    /// What would be wrong if it were new: rules broken by values that did not change.
+    /// Errors that are only warnings on update: rules violated by unchanged values.
     pub warnings: Vec<String>,
 }
 
@@ -36,8 +36,8 @@ impl From<Findings> for Validated {
 }
 
 impl Schema {
-    /// Checks an object; with `old`, as an update in which unchanged parts keep their errors to
-    /// themselves. `earlier` is what the caller found in metadata or scale paths.
+    /// Validates an object. With `old`, validates an update, in which unchanged parts are not
+    /// errors. `earlier` has the caller's errors in metadata or scale paths.
     pub fn validate(&self, new: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Findings {
         let mut errors = earlier;
         let root = FieldPath::root();
@@ -51,7 +51,7 @@ impl Schema {
         self.check_rules(new, old, errors)
     }
 
-    /// Checks an update of the status subresource: the schema of `status`, and every rule.
+    /// Validates an update of the status subresource: the schema of `status`, and every rule.
     pub fn validate_status(&self, new: &Value, old: &Value, earlier: Vec<FieldError>) -> Findings {
         let mut errors = earlier;
         if let (Some(node), Some(status)) = (self.root.property("status"), new.get("status")) {
@@ -63,7 +63,7 @@ impl Schema {
         self.check_rules(new, Some(old), errors)
     }
 
-    /// Duplicates in sets and maps count only if the old object had none.
+    /// Checks for duplicates in sets and maps; they count only if the old object had none.
     fn check_lists(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
         let start = errors.len();
         lists::unique(&self.root, new, &FieldPath::root(), errors);
@@ -100,7 +100,7 @@ impl Schema {
     }
 }
 
-/// Errors that leave rules without the types or bounds they count on.
+/// Returns whether an error invalidates the types or bounds that rules rely on.
 fn keeps_rules_from_running(error: &FieldError) -> bool {
     matches!(
         error.kind,

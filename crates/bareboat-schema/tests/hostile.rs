@@ -1,4 +1,5 @@
-//! Definitions with something odd in any place: judged, compiled and used without panic, and accepted ones settle.
+//! Tests that definitions with odd values in any place are validated, compiled and used without
+//! panic.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,13 +8,13 @@ use bareboat_schema::{SchemaCache, Source, crd};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A definition that uses a little of everything.
+/// Returns a definition that uses many features.
 fn seed() -> Value {
     let text = include_str!("../../../fuzz/seeds/definition/crontab");
     bareboat_wire::yaml::parse(text.as_bytes()).unwrap().value
 }
 
-/// How many places there are in a value, itself included.
+/// Returns the number of places in a value, including itself.
 fn places(value: &Value) -> usize {
     1 + match value {
         Value::Array(list) => list.iter().map(places).sum(),
@@ -22,7 +23,7 @@ fn places(value: &Value) -> usize {
     }
 }
 
-/// Puts something else into the place of that number, counted as [`places`] counts; tells whether it was there.
+/// Replaces the value at a place, numbered as in [`places`]; returns whether it exists.
 fn put(value: &mut Value, number: &mut usize, with: &Value) -> bool {
     if *number == 0 {
         *value = with.clone();
@@ -36,7 +37,7 @@ fn put(value: &mut Value, number: &mut usize, with: &Value) -> bool {
     }
 }
 
-/// What stands in the place of that number.
+/// Returns the value at a place.
 fn at(value: &Value, number: &mut usize) -> Option<Value> {
     if *number == 0 {
         return Some(value.clone());
@@ -49,7 +50,7 @@ fn at(value: &Value, number: &mut usize) -> Option<Value> {
     }
 }
 
-/// A schema as deep as can be written down.
+/// Returns a schema of that depth.
 fn abyss(depth: usize) -> Value {
     (0..depth).fold(value!({"type": "string"}), |below, _| {
         let mut map = Map::new();
@@ -79,7 +80,7 @@ fn oddity() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Goes with a definition as far as a server would.
+/// Processes a definition as far as a server would.
 fn exercise(mut definition: Value) {
     if definition.as_object().is_none() {
         return;
@@ -118,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn odd_things_in_any_place_do_no_harm(changes in prop::collection::vec((any::<Index>(), oddity()), 1..4)) {
+    fn odd_values_in_any_place_do_not_panic(changes in prop::collection::vec((any::<Index>(), oddity()), 1..4)) {
         let mut definition = seed();
         for (index, odd) in changes {
             let mut number = index.index(places(&definition));
@@ -128,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_in_the_wrong_place_do_no_harm(moves in prop::collection::vec((any::<Index>(), any::<Index>()), 1..4)) {
+    fn parts_in_the_wrong_place_do_not_panic(moves in prop::collection::vec((any::<Index>(), any::<Index>()), 1..4)) {
         let mut definition = seed();
         for (from, to) in moves {
             let count = places(&definition);
@@ -139,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_text_does_no_harm(cut in any::<Index>(), length in 0..40_usize, with in "\\PC{0,8}") {
+    fn damaged_text_does_not_panic(cut in any::<Index>(), length in 0..40_usize, with in "\\PC{0,8}") {
         let text = include_str!("../../../fuzz/seeds/definition/crontab");
         let from = cut.index(text.len());
         let to = (from + length).min(text.len());
@@ -151,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn the_seed_itself_is_accepted() {
+fn the_seed_is_accepted() {
     let mut definition = seed();
     crd::default(&mut definition);
     crd::prepare(&mut definition, None);

@@ -1,4 +1,5 @@
-//! Whatever schema meets whatever object: nothing panics, pruning and defaulting settle at once.
+//! Tests that random schemas and objects do not panic, and that pruning and defaulting are
+//! idempotent.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +32,7 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Schemas that mostly make sense, with keywords thrown in that may not.
+/// Returns schemas that are mostly valid, with some keywords that may not be.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = (
         prop::sample::select(vec![
@@ -120,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn pruning_and_defaulting_settle_and_nothing_panics(
+    fn pruning_and_defaulting_are_idempotent_and_do_not_panic(
         declared in schema(),
         object in object(),
         old in object(),
@@ -149,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_in_place_of_a_definition_is_judged_without_panic(
+    fn any_text_in_place_of_a_definition_is_validated_without_panic(
         spec in object(),
         declared in schema(),
         other in schema(),

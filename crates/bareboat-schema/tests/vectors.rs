@@ -1,5 +1,5 @@
-//! Published definitions and recorded answers: every definition installs, every object gets the
-//! causes a real server gave.
+//! Tests with published definitions and recorded answers: every definition installs, every object
+//! gets the causes of a real server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,15 +9,9 @@ use bareboat_schema::{Schema, SchemaCache, Source, scale};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The folder of vectors, or nothing where it is absent.
+/// Returns the folder of vectors, or `None` if it is absent.
 fn vectors() -> Option<PathBuf> {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    let folder = std::env::var_os("BAREBOAT_VECTORS").map_or(default, PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("no vectors at {}: nothing checked", folder.display());
-    None
+    bareboat_vectors::folder("")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -37,7 +31,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The non-empty documents of a YAML stream.
+/// Returns the non-empty documents of a YAML stream.
 fn documents(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut parts = vec![String::new()];
@@ -119,7 +113,7 @@ fn equal_parts_of_definitions_share_memory() {
     }
 }
 
-/// What a server does with a new object, up to the errors.
+/// Returns the errors of a new object, as a server computes them.
 fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError> {
     let definition = crd::Definition::parse(crd);
     let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap();
@@ -137,7 +131,7 @@ fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError
     schema.validate(object, None, earlier).errors
 }
 
-/// Causes as the recording has them: sorted triples of field, reason and message.
+/// Returns causes as recorded: sorted triples of field, reason and message.
 fn causes(errors: &[FieldError]) -> Vec<(String, String, String)> {
     let mut causes: Vec<_> = errors
         .iter()
@@ -270,7 +264,7 @@ fn a_recorded_custom_kind_behaves_as_recorded() {
             }
             422 => {
                 let recorded = recorded_causes(step.at(&["answer", "body", "details", "causes"]));
-                // Type meta and metadata are the server's to check.
+                // The server checks type meta and metadata.
                 if recorded
                     .iter()
                     .any(|(field, ..)| field.starts_with("metadata") || field == "kind")

@@ -1,57 +1,30 @@
-//! The chain of admission: mutators in order, then validators.
+//! Admission: the chain of in-process plug-ins, and of policies and webhooks that clients configure.
+//!
+//! `chain` has the order of everything. `matching` decides which requests a webhook or a policy applies to; `pass` is a
+//! request as both see it, with the object in every version they ask for.
 
-use arc_swap::ArcSwap;
-use bareboat_api::Status;
-use bareboat_api::admission::{Mutator, Review, Validator, World};
-use std::sync::{Arc, Weak};
+mod access;
+mod alone;
+mod chain;
+mod configuration;
+mod connection;
+mod forms;
+mod kept;
+mod matching;
+mod options;
+mod pass;
+mod policies;
+mod request;
+mod webhooks;
 
-/// Everyone who has a say in writes.
-#[derive(Default)]
-pub(crate) struct Chain {
-    /// May change writes; in order.
-    pub(crate) mutators: Vec<Arc<dyn Mutator>>,
-    /// May refuse them; in order.
-    pub(crate) validators: Vec<Arc<dyn Validator>>,
-    /// May refuse them after all others, as long as somebody holds them.
-    late: ArcSwap<Vec<Weak<dyn Validator>>>,
-}
-
-impl Chain {
-    /// One more while the server runs.
-    pub(crate) fn add(&self, validator: &Arc<dyn Validator>) {
-        self.late.rcu(|known| {
-            let mut all = Vec::clone(known);
-            all.retain(|known| known.strong_count() > 0);
-            all.push(Arc::downgrade(validator));
-            all
-        });
-    }
-}
-
-/// Lets the mutators change a write.
-pub(crate) async fn mutate(
-    chain: &Chain,
-    review: &mut Review<'_>,
-    world: &dyn World,
-) -> Result<(), Status> {
-    for mutator in &chain.mutators {
-        mutator.admit(review, world).await?;
-    }
-    Ok(())
-}
-
-/// Lets the validators judge a write.
-pub(crate) async fn validate(
-    chain: &Chain,
-    review: &mut Review<'_>,
-    world: &dyn World,
-) -> Result<(), Status> {
-    for validator in &chain.validators {
-        validator.validate(review, world).await?;
-    }
-    let late = chain.late.load_full();
-    for validator in late.iter().filter_map(Weak::upgrade) {
-        validator.validate(review, world).await?;
-    }
-    Ok(())
-}
+pub(crate) use alone::Alone;
+pub(crate) use chain::{Chain, mutate, validate};
+pub use configuration::{AdmissionConfiguration, AdmissionConfigurationError};
+pub(crate) use connection::options_of_connection;
+pub(crate) use options::OptionsOf;
+pub(crate) use pass::{Ground, Scaled};
+pub(crate) use policies::{MutatingPolicies, Policies, PolicyMetrics, ValidatingPolicies};
+pub use webhooks::WebhookCredentials;
+pub(crate) use webhooks::{
+    MUTATING, MutatingWebhooks, VALIDATING, ValidatingWebhooks, WebhookMetrics, Webhooks,
+};

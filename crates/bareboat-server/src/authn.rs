@@ -1,40 +1,52 @@
-//! Authentication: who asks.
+//! Authentication: determines the user of a request.
 //!
-//! Says nothing about what they may do; that is the next room.
+//! Authorization (`authz`) decides what the user may do.
 
 mod anonymous;
 mod certificate;
+mod front_proxy;
 mod impersonate;
+mod issuers;
 mod tokens;
+mod webhook;
 mod websocket;
 
-pub use anonymous::Anonymous;
+pub use anonymous::{Anonymous, AnonymousAccess};
+pub use bareboat_auth::{
+    AnonymousRule, AuthenticationConfiguration, ConfigurationError, JwtIssuer,
+};
+pub(crate) use certificate::ConnectionIdentity;
 pub use certificate::{ClientCertificates, user_of_certificate};
+pub use front_proxy::{FrontProxy, FrontProxyError, FrontProxySettings};
 pub(crate) use impersonate::impersonate;
+pub use issuers::JwtIssuers;
 pub use tokens::{StaticTokens, TokenFileError, bearer};
+pub use webhook::{ReviewVersion, WebhookTokens};
 pub(crate) use websocket::{hide_bearer_protocol, subprotocols, wants_websocket, with_bearer};
 
+use crate::revocation::Revocations;
 use bareboat_api::Str;
-use bareboat_api::admission::World;
+use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
 use http::HeaderMap;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// What a connection proved about itself, once, when it was opened.
+/// The authenticated facts about a connection, determined when it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
-    /// The certificates the client showed, its own first.
+    /// The client's certificate chain, its own certificate first.
     pub certificates: Vec<rustls::pki_types::CertificateDer<'static>>,
-    /// Where it comes from.
+    /// The client's address.
     pub address: Option<std::net::SocketAddr>,
-    /// Whether it is encrypted.
+    /// Whether the connection uses TLS.
     pub encrypted: bool,
-    /// When the first of the certificates ends, in seconds since 1970; found out once.
+    /// When the first of the certificates expires, in seconds since 1970; computed once.
     ends: OnceLock<i64>,
 }
 
 impl Peer {
-    /// A connection from an address that showed these certificates.
+    /// A connection from an address with these client certificates.
     pub fn new(
         certificates: Vec<rustls::pki_types::CertificateDer<'static>>,
         address: Option<std::net::SocketAddr>,
@@ -48,14 +60,14 @@ impl Peer {
         }
     }
 
-    /// When the first of the certificates ends, in seconds since 1970.
+    /// Returns when the first of the certificates expires, in seconds since 1970.
     pub(crate) fn ends(&self) -> i64 {
         *self
             .ends
             .get_or_init(|| certificate::end_of(&self.certificates))
     }
 
-    /// Whether a certificate of this connection has expired since it was opened.
+    /// Returns whether a certificate of this connection has expired since it was opened.
     pub(crate) fn has_expired(&self) -> bool {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let now = now.map_or(0, |time| time.as_secs());
@@ -63,68 +75,188 @@ impl Peer {
     }
 }
 
-/// What a request shows of its sender.
+/// The credentials of a request.
 pub struct Evidence<'a> {
-    /// The headers.
+    /// The headers of the request.
     pub headers: &'a HeaderMap,
-    /// What the connection proved.
+    /// The connection of the request, with the client certificates.
     pub peer: &'a Peer,
     /// The objects of the server, such as service accounts.
-    pub objects: &'a dyn World,
+    pub objects: &'a dyn Lookup,
 }
 
-/// A user known by a bearer token.
+bareboat_api::opaque_debug!(Evidence<'_>);
+
+/// A user authenticated by a bearer token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokenUser {
-    /// The user.
+    /// The user that the token authenticates.
     pub user: User,
-    /// For which of the audiences that were asked for the token is good; nothing if the token has no audiences, which
-    /// makes it good for the API server only.
+    /// Those of the requested audiences that the token is valid for; `None` if the token has no audiences and is valid
+    /// for the API server only.
     pub audiences: Option<Vec<Str>>,
 }
 
-/// Credentials were shown and are no good; the text goes to the log, never to the client.
+/// Invalid credentials; the text is logged and never sent to the client.
 #[derive(Debug, Clone)]
 pub struct BadCredentials(pub String);
 
-/// One way to find out who asks.
+impl fmt::Display for BadCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadCredentials {}
+
+/// A method of authentication.
+///
+/// ```
+/// use bareboat_api::kind::{BoxFuture, User};
+/// use bareboat_server::authn::{Authenticator, BadCredentials, Evidence};
+///
+/// /// Users by a header that only the proxy in front of the server can set.
+/// struct FromProxy;
+///
+/// impl Authenticator for FromProxy {
+///     fn authenticate<'a>(
+///         &'a self,
+///         evidence: &'a Evidence<'a>,
+///     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
+///         let found = match evidence.headers.get("x-user").map(|name| name.to_str()) {
+///             None => Ok(None),
+///             Some(Err(_)) => Err(BadCredentials("the user name is not text".to_owned())),
+///             Some(Ok(name)) => Ok(Some(User {
+///                 name: name.into(),
+///                 groups: vec!["system:authenticated".into()],
+///                 ..User::default()
+///             })),
+///         };
+///         Box::pin(std::future::ready(found))
+///     }
+/// }
+/// ```
 pub trait Authenticator: Send + Sync {
-    /// Who asks: nothing when this way does not apply.
+    /// Returns the user; `None` if this method does not apply.
     fn authenticate<'a>(
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>>;
 
-    /// Whose bearer token this is, for a TokenReview: nothing when the token is not of this sort. `audiences` is empty
-    /// when the question is about the API server itself.
+    /// Returns the user of a bearer token, for a TokenReview; `None` if this method does not apply to the token.
+    /// `audiences` is empty if the API server itself is meant.
     fn review_token<'a>(
         &'a self,
         _token: &'a str,
         _audiences: &'a [Str],
-        _objects: &'a dyn World,
+        _objects: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Who a whole connection belongs to, where that is known before the first request.
+    /// Returns the user of a whole connection, if it is known before the first request.
     fn of_connection(&self, _peer: &Peer) -> Option<Result<User, BadCredentials>> {
         None
     }
+
+    /// Returns whether requests of a connection name their users themselves, so that the connection has no user.
+    fn speaks_for_others(&self, _peer: &Peer) -> bool {
+        false
+    }
+
+    /// Returns a number that changes whenever [`Authenticator::of_connection`] may return another result.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Called once when the server is built. Authenticators whose credentials may become invalid while the server runs
+    /// keep the value and report changes to it: streams that were opened with such credentials are checked again.
+    fn attach(&self, _revocations: &Revocations) {}
+
+    /// Returns the headers that name users; they are removed after authentication.
+    fn credential_headers(&self) -> CredentialHeaders {
+        CredentialHeaders::default()
+    }
 }
 
-/// The first of several ways that finds somebody.
+/// Headers that name users: exact names and prefixes, in lower case, with `-` for `_`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CredentialHeaders {
+    names: Vec<String>,
+    prefixes: Vec<String>,
+}
+
+impl CredentialHeaders {
+    /// Headers with these names and prefixes.
+    pub fn new<'a>(
+        names: impl IntoIterator<Item = &'a String>,
+        prefixes: impl IntoIterator<Item = &'a String>,
+    ) -> CredentialHeaders {
+        let plain = |name: &String| plain_name(name).into_owned();
+        CredentialHeaders {
+            names: names.into_iter().map(plain).collect(),
+            prefixes: prefixes.into_iter().map(plain).collect(),
+        }
+    }
+
+    fn extend(&mut self, other: CredentialHeaders) {
+        self.names.extend(other.names);
+        self.prefixes.extend(other.prefixes);
+    }
+
+    /// Returns whether a header holds or names credentials, including the headers that every server has.
+    pub(crate) fn hold(&self, name: &str) -> bool {
+        let name = plain_name(name);
+        name == "authorization"
+            || name.starts_with("x-remote-")
+            || name.starts_with("impersonate-")
+            || self.names.iter().any(|known| *known == name)
+            || self
+                .prefixes
+                .iter()
+                .any(|prefix| name.starts_with(prefix.as_str()))
+    }
+}
+
+/// Normalizes a header name, because some servers treat `_` as `-`.
+fn plain_name(name: &str) -> std::borrow::Cow<'_, str> {
+    match name
+        .bytes()
+        .any(|byte| byte == b'_' || byte.is_ascii_uppercase())
+    {
+        true => name.replace('_', "-").to_ascii_lowercase().into(),
+        false => name.into(),
+    }
+}
+
+/// Returns the server's own audiences among those of a TokenReview; `None` if there are none.
+pub(crate) fn common_audiences(own: &[Str], wanted: &[Str]) -> Option<Vec<Str>> {
+    if wanted.is_empty() {
+        return Some(own.to_vec());
+    }
+    let common: Vec<Str> = wanted
+        .iter()
+        .filter(|audience| own.contains(audience))
+        .cloned()
+        .collect();
+    (!common.is_empty()).then_some(common)
+}
+
+/// Tries several methods in order; the first that finds a user wins.
 #[derive(Default, Clone)]
 pub struct FirstOf(Vec<Arc<dyn Authenticator>>);
 
+bareboat_api::opaque_debug!(FirstOf);
+
 impl FirstOf {
-    /// One more way, tried after the others.
+    /// Adds a method, tried after the others.
     pub fn push(&mut self, authenticator: Arc<dyn Authenticator>) {
         self.0.push(authenticator);
     }
 
-    /// What is known of a connection as such.
+    /// Returns the user of a connection.
     pub(crate) fn of_connection(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
-        if peer.certificates.is_empty() {
+        if peer.certificates.is_empty() || self.0.iter().any(|it| it.speaks_for_others(peer)) {
             return None;
         }
         self.0
@@ -132,7 +264,30 @@ impl FirstOf {
             .find_map(|authenticator| authenticator.of_connection(peer))
     }
 
-    /// Who asks. A failed way makes the request unauthenticated unless another one succeeds.
+    /// Returns a number that changes whenever connections may have other users than before.
+    pub(crate) fn generation(&self) -> u64 {
+        self.0
+            .iter()
+            .fold(0, |sum, it| sum.wrapping_add(it.generation()))
+    }
+
+    /// Attaches every authenticator to the revocations.
+    pub(crate) fn attach(&self, revocations: &Revocations) {
+        for authenticator in &self.0 {
+            authenticator.attach(revocations);
+        }
+    }
+
+    /// Returns all headers that hold or name credentials.
+    pub(crate) fn credential_headers(&self) -> CredentialHeaders {
+        let mut all = CredentialHeaders::default();
+        for authenticator in &self.0 {
+            all.extend(authenticator.credential_headers());
+        }
+        all
+    }
+
+    /// Returns the user. If a method fails, the request is unauthenticated unless another one succeeds.
     pub(crate) async fn authenticate(
         &self,
         evidence: &Evidence<'_>,
@@ -147,16 +302,20 @@ impl FirstOf {
         }
         match failure {
             Some(bad) => Err(bad),
+            // An unknown token must not make the request anonymous.
+            None if bearer(evidence.headers).is_some() => {
+                Err(BadCredentials("an unknown bearer token".to_owned()))
+            }
             None => Ok(None),
         }
     }
 
-    /// Whose bearer token this is.
+    /// Returns the user of a bearer token.
     pub(crate) async fn review_token(
         &self,
         token: &str,
         audiences: &[Str],
-        objects: &dyn World,
+        objects: &dyn Lookup,
     ) -> Result<Option<TokenUser>, BadCredentials> {
         let mut failures = Vec::new();
         for authenticator in &self.0 {
@@ -178,7 +337,7 @@ impl FirstOf {
     }
 }
 
-/// Adds the group of everyone who could be authenticated.
+/// Adds the group of all authenticated users.
 pub(crate) fn authenticated(mut user: User) -> User {
     if !user.is_in("system:authenticated") && !user.is_in("system:unauthenticated") {
         user.groups.push(Str::const_new("system:authenticated"));
@@ -186,7 +345,7 @@ pub(crate) fn authenticated(mut user: User) -> User {
     user
 }
 
-/// Whoever shows no credentials.
+/// Returns the user of requests without credentials.
 pub(crate) fn anonymous() -> User {
     User {
         name: Str::const_new("system:anonymous"),
@@ -195,7 +354,7 @@ pub(crate) fn anonymous() -> User {
     }
 }
 
-/// The server itself, when its own controllers ask.
+/// Returns the user of the server's own controllers.
 pub fn in_process() -> User {
     User {
         name: Str::const_new("system:apiserver"),
@@ -204,5 +363,45 @@ pub fn in_process() -> User {
             Str::const_new("system:authenticated"),
         ],
         ..User::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_with_credentials_are_known_in_every_spelling() {
+        let names = ["X-Other-User".to_owned()];
+        let prefixes = ["X-Other-Extra-".to_owned()];
+        let known = CredentialHeaders::new(&names, &prefixes);
+        for name in [
+            "authorization",
+            "x-remote-user",
+            "x-remote-extra-scopes",
+            "x_remote_user",
+            "x-remote_group",
+            "impersonate-user",
+            "impersonate_extra-a",
+            "x-other-user",
+            "x_other_user",
+            "x-other-extra-a",
+        ] {
+            assert!(known.hold(name), "{name}");
+        }
+        for name in ["accept", "x-other-users", "x-forwarded-for", "x-remotely"] {
+            assert!(!known.hold(name), "{name}");
+        }
+        let none = CredentialHeaders::default();
+        assert!(none.hold("X-Remote-User") && !none.hold("x-other-user"));
+    }
+
+    #[test]
+    fn audiences_are_those_of_the_server_that_were_asked_for() {
+        let own = ["a", "b"].map(Str::new);
+        assert_eq!(common_audiences(&own, &[]), Some(own.to_vec()));
+        let asked = ["c", "b"].map(Str::new);
+        assert_eq!(common_audiences(&own, &asked), Some(vec![Str::new("b")]));
+        assert_eq!(common_audiences(&own, &asked[..1]), None);
     }
 }

@@ -1,6 +1,17 @@
-//! Authorization: who may do what.
+//! Authorization: decides what a user may do.
 //!
-//! No verb runs without an [`Authorized`], and only this room makes one.
+//! No verb runs without an [`Authorized`], and only this module makes one.
+
+mod configured;
+mod review;
+mod webhook;
+
+pub use bareboat_auth::authorization::{
+    AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, FailurePolicy,
+    WebhookConfiguration,
+};
+pub use configured::ConfiguredAuthorizer;
+pub use webhook::WebhookAuthorizer;
 
 use crate::request::info::RequestInfo;
 use bareboat_api::kind::{BoxFuture, User};
@@ -9,28 +20,28 @@ use bareboat_api::{Status, Value};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What a user wants to do.
+/// The request to authorize.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    /// Who.
+    /// The authenticated or impersonated user.
     pub user: &'a User,
-    /// What, and to what.
+    /// The verb and the target.
     pub info: &'a RequestInfo,
 }
 
-/// What an authorizer says. The text is the reason; it may be empty.
+/// The decision of an authorizer. The text is the reason; it may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The request is allowed, and no other authorizer is asked.
+    /// The request is allowed; later authorizers are not called.
     Allow(String),
-    /// The request is refused, and no other authorizer is asked.
+    /// The request is refused; later authorizers are not called.
     Deny(String),
     /// This authorizer does not allow the request; another may.
     NoOpinion(String),
 }
 
 impl Decision {
-    /// An answer without a reason.
+    /// A decision without a reason.
     pub fn from_bool(allowed: bool) -> Decision {
         match allowed {
             true => Decision::Allow(String::new()),
@@ -39,7 +50,7 @@ impl Decision {
     }
 }
 
-/// What a user may do in a namespace, as far as an authorizer can list it.
+/// The rules of a user in a namespace, as far as an authorizer can list them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserRules {
     /// Rules about resources, as a SelfSubjectRulesReview shows them.
@@ -48,11 +59,11 @@ pub struct UserRules {
     pub urls: Vec<Value>,
     /// Whether the user may have more rights than are listed.
     pub incomplete: bool,
-    /// What went wrong; empty if nothing did.
+    /// An error; empty if there was none.
     pub error: String,
 }
 
-/// Decides who may do what.
+/// Decides what users may do.
 ///
 /// ```
 /// use bareboat_api::kind::BoxFuture;
@@ -69,31 +80,39 @@ pub struct UserRules {
 /// }
 /// ```
 pub trait Authorizer: Send + Sync {
-    /// Decides about one request. The reason may be left out when the request is allowed.
+    /// Decides one request. The reason may be omitted if the request is allowed.
     fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision>;
 
-    /// Decides at once, if that needs no waiting. Authorizers that can should do so: it is cheaper.
+    /// Decides immediately if possible; `None` otherwise. This is cheaper than [`Authorizer::authorize`].
     fn decide(&self, _attributes: Attributes<'_>) -> Option<Decision> {
         None
     }
 
-    /// Decides, and always gives the reason.
+    /// Decides one request, always with a reason.
     fn explain<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
         self.authorize(attributes)
     }
 
-    /// Lists what a user may do in a namespace; nothing if this authorizer cannot.
+    /// Lists the rules of a user in a namespace; `None` if this authorizer cannot.
     fn rules(&self, _user: &User, _namespace: &str) -> Option<UserRules> {
         None
     }
+
+    /// Returns whether roles and bindings in the store decide. If so, the server's own controllers write as separate
+    /// users whose rights are in roles. With any other authorizer they write as the server itself.
+    fn uses_roles(&self) -> bool {
+        false
+    }
 }
 
-/// Asks several authorizers in order. The first that allows or denies decides.
+/// Calls several authorizers in order. The first that allows or denies decides.
 #[derive(Clone, Default)]
 pub struct AuthorizerChain(Vec<Arc<dyn Authorizer>>);
 
+bareboat_api::opaque_debug!(AuthorizerChain);
+
 impl AuthorizerChain {
-    /// Adds an authorizer, asked after the others.
+    /// Adds an authorizer, called after the others.
     pub fn push(&mut self, authorizer: Arc<dyn Authorizer>) {
         self.0.push(authorizer);
     }
@@ -121,10 +140,15 @@ impl Authorizer for AuthorizerChain {
     }
 
     fn decide(&self, attributes: Attributes<'_>) -> Option<Decision> {
-        match self.0.as_slice() {
-            [only] => only.decide(attributes),
-            _ => None,
+        let mut reasons = Vec::new();
+        for authorizer in &self.0 {
+            match authorizer.decide(attributes)? {
+                Decision::NoOpinion(why) if why.is_empty() => {}
+                Decision::NoOpinion(why) => reasons.push(why),
+                decided => return Some(decided),
+            }
         }
+        Some(Decision::NoOpinion(reasons.join("\n")))
     }
 
     fn explain<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
@@ -146,6 +170,10 @@ impl Authorizer for AuthorizerChain {
         }
         Some(all)
     }
+
+    fn uses_roles(&self) -> bool {
+        self.0.iter().any(|authorizer| authorizer.uses_roles())
+    }
 }
 
 async fn now_or_later(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -> Decision {
@@ -155,7 +183,7 @@ async fn now_or_later(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -
     }
 }
 
-/// Lets members of `system:masters` do everything and nobody else anything.
+/// Allows everything to members of `system:masters`, and nothing to other users.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MastersOnly;
 
@@ -170,7 +198,7 @@ impl Authorizer for MastersOnly {
     }
 }
 
-/// Lets everybody do everything: for servers that sit behind something that has checked already.
+/// Allows everything, for servers behind a gateway that authorizes requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 
@@ -184,11 +212,28 @@ impl Authorizer for AllowAll {
     }
 }
 
-/// Something that was authorized. Only this room can make one.
+/// Allows nothing; other authorizers may.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DenyAll;
+
+impl Authorizer for DenyAll {
+    fn authorize<'a>(&'a self, _attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
+        Box::pin(std::future::ready(Decision::NoOpinion(
+            "Everything is forbidden.".to_owned(),
+        )))
+    }
+
+    fn decide(&self, _attributes: Attributes<'_>) -> Option<Decision> {
+        Some(Decision::NoOpinion("Everything is forbidden.".to_owned()))
+    }
+}
+
+/// An authorized value. Only this module can make one.
+#[derive(Debug)]
 pub struct Authorized<T>(T);
 
 impl<T> Authorized<T> {
-    /// What was authorized.
+    /// Returns the authorized value.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -201,19 +246,19 @@ impl<T> Deref for Authorized<T> {
     }
 }
 
-/// Whether a user is in the group that may do everything.
+/// Returns whether a user is in the group that may do everything.
 pub fn is_master(user: &User) -> bool {
     user.is_in("system:masters")
 }
 
-/// Asks the authorizer about a request, and seals what it approves of.
+/// Authorizes a request; wraps the value if the request is allowed.
 pub(crate) async fn authorize<T>(
     authorizer: &dyn Authorizer,
     user: &User,
     info: &RequestInfo,
     asked: T,
 ) -> Result<Authorized<T>, Status> {
-    // The group that bypasses everything, whoever authorizes the others.
+    // The group that bypasses every authorizer.
     if is_master(user) {
         return Ok(Authorized(asked));
     }
@@ -223,7 +268,22 @@ pub(crate) async fn authorize<T>(
     }
 }
 
-/// Asks the authorizer about something, with the reason whatever it says.
+/// Authorizes a request as [`authorize`] does, and always returns the decision with its reason.
+pub(crate) async fn authorize_explained<T>(
+    authorizer: &dyn Authorizer,
+    user: &User,
+    info: &RequestInfo,
+    asked: T,
+) -> (Decision, Result<Authorized<T>, Status>) {
+    let decision = explain(authorizer, user, info).await;
+    let outcome = match &decision {
+        Decision::Allow(_) => Ok(Authorized(asked)),
+        Decision::Deny(why) | Decision::NoOpinion(why) => Err(refusal(user, info, why)),
+    };
+    (decision, outcome)
+}
+
+/// Calls the authorizer, and returns its decision with a reason.
 pub(crate) async fn explain(
     authorizer: &dyn Authorizer,
     user: &User,
@@ -235,7 +295,7 @@ pub(crate) async fn explain(
     authorizer.explain(Attributes { user, info }).await
 }
 
-/// Asks about something a request turned out to need beyond what it was authorized for.
+/// Authorizes an additional permission that a request turned out to need.
 pub(crate) async fn also(
     authorizer: &dyn Authorizer,
     user: &User,
@@ -244,7 +304,7 @@ pub(crate) async fn also(
     authorize(authorizer, user, info, ()).await.map(|_| ())
 }
 
-/// A text that cannot be taken for HTML.
+/// Escapes HTML.
 fn escaped(text: String) -> String {
     if !text.contains(['&', '<', '>']) {
         return text;

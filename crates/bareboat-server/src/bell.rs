@@ -1,13 +1,13 @@
-//! A bell for what seldom happens in a task that is often woken: the end of a server, a timer.
+//! A waker filter: lets a task that wakes often skip polling futures that are seldom ready.
 //!
-//! Asking a timer or a channel costs a lock and a few cache lines. Asked at every wake-up of a watch they would cost more
-//! than the event that woke it; behind a bell they are asked when they have called, and otherwise left alone.
+//! Polling a timer or a channel costs a lock and a few cache lines. A watch that polled them at every wake-up would pay
+//! more for that than for the event that woke it. Behind a bell they are polled only after they have woken the task.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-/// Stands between a task and some of the futures it polls.
+/// Records whether any of the futures behind it has called its waker.
 pub(crate) struct Bell(Arc<Rope>);
 
 struct Rope(Mutex<Pulled>);
@@ -18,7 +18,7 @@ struct Pulled {
 }
 
 impl Bell {
-    /// A bell that has been rung: whoever is behind it was never asked.
+    /// A bell that has been rung, so that the first look at it asks.
     pub(crate) fn new() -> Bell {
         Bell(Arc::new(Rope(Mutex::new(Pulled {
             yes: true,
@@ -26,9 +26,9 @@ impl Bell {
         }))))
     }
 
-    /// The waker to poll those behind the bell with, if one of them has called; the task is woken when one does.
+    /// Returns the waker for polling the futures behind the bell, if one of them has woken it since the last call.
     ///
-    /// They must all be polled until they are pending, or the bell stays silent.
+    /// The caller must poll all of them until they are pending; otherwise the bell does not ring again.
     pub(crate) fn rung(&self, cx: &Context<'_>) -> Option<Waker> {
         let mut pulled = self.0.0.lock();
         if !pulled.task.will_wake(cx.waker()) {

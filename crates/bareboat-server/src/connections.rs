@@ -1,8 +1,8 @@
-//! The connections that are open: how many there may be, whose they are, and which of them have to end.
+//! Open connections: their limits, their state, and which of them must be closed.
 //!
-//! Connections that have not yet brought an authenticated request are *unauthenticated*. They have a limit of their own, in
-//! all and per address, and the oldest of them make room for new ones: however many silent sockets a client opens,
-//! health checks and clients with credentials get in.
+//! A connection is *unauthenticated* until it has sent an authenticated request. Unauthenticated connections have
+//! limits of their own, in total and per address, and the oldest of them are closed for new ones: however many silent
+//! sockets a client opens, health checks and clients with credentials can connect.
 
 mod body;
 mod line;
@@ -20,31 +20,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// File descriptors that are left for the store, for calls to other servers and for connections on their way out.
+/// File descriptors reserved for the store, for calls to other servers and for connections that are being closed.
 const RESERVED_FILES: usize = 128;
-/// A connection that has said nothing for so long makes room for another.
+/// A connection that has sent nothing for this long may be closed for a new one.
 const SILENCE: Duration = Duration::from_millis(250);
-/// A connection that has said something, but shown no credentials for so long, makes room for another.
+/// A connection that has sent data, but no credentials for this long, may be closed for a new one.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often it is looked again whether one of them may go.
+/// How often to check again whether one of them may be closed.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// What connections may take.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// How many may be open; as many as the process may have files, if nothing is said.
+    /// Maximum number of open connections; by default limited by the process's open files.
     pub(crate) total: Option<usize>,
-    /// How many of them may be unauthenticated; a quarter of all, but not more than 1,024, if nothing is said.
+    /// Maximum number of unauthenticated connections; by default a quarter of all, at most 1,024.
     pub(crate) unauthenticated: Option<usize>,
-    /// How many unauthenticated ones may come from one address; twice as many while all of them are busy.
+    /// Maximum number of unauthenticated connections per address; twice as many while all of them are busy.
     pub(crate) per_address: usize,
-    /// A client that takes nothing of what it is sent for so long is cut off.
+    /// A client that reads nothing of its answers for this long is disconnected.
     pub(crate) stalled: Duration,
-    /// An unauthenticated connection without a request ends after so long.
+    /// An unauthenticated connection without a request is closed after this long.
     pub(crate) silent: Duration,
-    /// An HTTP/2 connection without a request ends after so long, as a kept HTTP/1 connection does.
+    /// An HTTP/2 connection without a request is closed after this long, as a kept-alive HTTP/1 connection is.
     pub(crate) idle: Duration,
-    /// How many bytes of answers may be unread in all, beside the small share of each connection.
+    /// How many bytes of answers may be unread in total, beside the small share of each connection.
     pub(crate) unread: usize,
 }
 
@@ -62,41 +62,41 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Marks an answer after which the connection carries a stream of ours instead of HTTP, and no tunnel.
+/// Marks an answer after which the connection carries a stream of this server instead of HTTP, and is not a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streaming;
 
 /// All connections of a server.
 pub(crate) struct Connections {
     limits: ConnectionLimits,
-    /// How many authenticated ones there may be.
+    /// Maximum number of authenticated connections.
     known: usize,
-    /// How many others.
+    /// Maximum number of unauthenticated connections.
     unknown: usize,
     begun: Instant,
     table: Mutex<Table>,
-    /// Rings when an unauthenticated connection ended or was authenticated.
+    /// Notified when an unauthenticated connection ended or was authenticated.
     freed: Notify,
-    /// Rings when there is a connection to look after.
+    /// Notified when a connection was added.
     arrived: Notify,
     watched: AtomicBool,
     /// Unread bytes beyond the share that every connection has.
     unread: AtomicUsize,
-    /// Bytes of heads that unauthenticated connections have sent and not finished.
+    /// Bytes of unfinished request heads from unauthenticated connections.
     heads: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Table {
     next: u64,
-    /// The oldest first.
+    /// Unauthenticated connections, the oldest first.
     unknown: BTreeMap<u64, Arc<Line>>,
     per_address: HashMap<IpAddr, usize>,
     known: HashMap<u64, Arc<Line>>,
 }
 
 impl Connections {
-    /// No connections yet; the limits are fitted to the number of files the process may open.
+    /// Adapts the limits to the number of files the process may open.
     pub(crate) fn new(limits: ConnectionLimits) -> Connections {
         let possible = open_files().saturating_sub(RESERVED_FILES).max(16);
         let wanted = limits.total.unwrap_or(possible);
@@ -104,7 +104,7 @@ impl Connections {
             tracing::warn!(
                 wanted,
                 possible,
-                "the limit of open files does not allow so many connections"
+                "the open file limit is too low for this many connections"
             );
         }
         let total = wanted.min(possible).max(2);
@@ -124,8 +124,8 @@ impl Connections {
         }
     }
 
-    /// A place for a new connection; it waits while all places are taken by clients that are just showing who they are.
-    /// Nothing if too many such clients come from this address.
+    /// Reserves a place for a new connection. Waits while all places are taken by clients that are about to
+    /// authenticate. Returns `None` if too many such clients have this address.
     pub(crate) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Arc<Line>> {
         let address = address.to_canonical();
         loop {
@@ -135,7 +135,7 @@ impl Connections {
                 if siblings >= self.limits.per_address {
                     match table.oldest(|line| line.address == address) {
                         Some(victim) => table.end(&victim),
-                        // Many clients of one network may be in the middle of their handshakes.
+                        // Many clients behind one address may be in the middle of their handshakes.
                         None if siblings < 2 * self.limits.per_address => {}
                         None => return None,
                     }
@@ -163,7 +163,7 @@ impl Connections {
         line
     }
 
-    /// Counts a connection among the authenticated; no if there are too many of them.
+    /// Counts a connection as authenticated; false if there are too many.
     fn know(&self, line: &Line) -> bool {
         let mut table = self.table.lock();
         if table.known.len() >= self.known {
@@ -177,7 +177,7 @@ impl Connections {
         true
     }
 
-    /// The connection is closed.
+    /// Removes a closed connection.
     fn leave(&self, line: &Line) {
         let mut table = self.table.lock();
         let gone = table.forget_unknown(line);
@@ -190,12 +190,13 @@ impl Connections {
         }
     }
 
-    /// Milliseconds since the beginning, never 0.
+    /// Returns milliseconds since the start, never 0.
     fn now(&self) -> u64 {
         self.begun.elapsed().as_millis() as u64 + 1
     }
 
-    /// How many connections are open, how many of them unauthenticated, and how many bytes are unread beyond their shares.
+    /// Returns how many connections are open, how many of them are unauthenticated, and how many bytes are unread
+    /// beyond their shares.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let table = self.table.lock();
         let unknown = table.unknown.len();
@@ -205,7 +206,8 @@ impl Connections {
 }
 
 impl Table {
-    /// The connection that has to make room: the oldest silent one, or else the oldest that has taken its time.
+    /// Returns the connection to close for a new one: the oldest silent one, or else the oldest that took too long to
+    /// authenticate.
     fn oldest(&self, may_go: impl Fn(&Line) -> bool) -> Option<Arc<Line>> {
         let mut candidates = self.unknown.values().filter(|line| may_go(line));
         let silent = |line: &&Arc<Line>| line.stage() == Stage::Silent && line.age() >= SILENCE;
@@ -231,7 +233,7 @@ impl Table {
     }
 }
 
-/// How many files the process may have open.
+/// Returns how many files the process may open.
 fn open_files() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let count = limit.current.unwrap_or(1 << 20).min(1 << 20);

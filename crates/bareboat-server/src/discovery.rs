@@ -1,44 +1,46 @@
-//! What the server serves, told to clients: groups, versions, resources, and the list of all paths.
+//! Discovery documents: groups, versions, resources, and the list of all paths.
 //!
-//! Everything here follows from the served kinds and from what remote API services say of
-//! themselves. Choosing the form, encoding and caching are left to the caller, who keeps one
-//! [`Discovery`] per generation of its catalog.
+//! They are made from the served kinds and from the discovery of remote API services. The caller negotiates, encodes
+//! and caches, and keeps one [`Discovery`] per generation of its catalog.
 
 mod aggregated;
 mod json;
 mod legacy;
-mod order;
 mod paths;
 mod remote;
+mod version_order;
 
 pub use aggregated::{AggregatedList, entity_tag};
 pub use json::print;
-pub use order::compare_versions;
 pub use remote::{aggregated_resources, listed_resources};
+pub use version_order::compare_versions;
 
-use bareboat_api::kind::{Verb, Version};
+use bareboat_api::kind::{DiscoveryStyle, Verb, Version};
 use bareboat_api::{Kind, Str, Value};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How early a version comes within its group when nobody says so; higher is earlier.
+/// Default priority of a version within its group; higher comes first.
 const USUAL_VERSION_PRIORITY: u32 = 100;
 
-/// A group and version that another server answers for.
+/// A group and version that another server serves.
 #[derive(Clone, Debug)]
 pub struct RemoteVersion {
     /// The API group.
     pub group: Str,
     /// The version, such as `v1beta1`.
     pub version: Str,
-    /// How early the group comes: higher is earlier.
+    /// The priority of the group: higher comes first.
     pub group_priority: u32,
-    /// How early the version comes within its group: higher is earlier.
+    /// The priority of the version within its group: higher comes first.
     pub version_priority: u32,
-    /// Its resources as aggregated discovery lists them; nothing while the server cannot be asked.
+    /// Its resources, in the format of aggregated discovery; `None` while the server is unreachable.
     pub resources: Option<Vec<Value>>,
 }
+
+/// The priorities that APIServices give to a group and to a version, by group and version.
+pub type Priorities = BTreeMap<(Str, Str), (u32, u32)>;
 
 /// The served groups in the order discovery lists them.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub struct Discovery {
 #[derive(Debug)]
 struct Group {
     name: Str,
-    /// The preferred one first.
+    /// The preferred version comes first.
     versions: Vec<GroupVersion>,
 }
 
@@ -61,16 +63,16 @@ struct GroupVersion {
     content: Content,
 }
 
-/// Where the resources of a version are described.
+/// The resources of a version.
 #[derive(Debug)]
 enum Content {
     /// Kinds of this server by plural, each with the index of the version.
     Local(Vec<(Arc<Kind>, usize)>),
-    /// Another server's word for it.
+    /// Resources as another server lists them.
     Remote(Option<Vec<Value>>),
 }
 
-/// A group while it is being gathered.
+/// A group while it is collected.
 #[derive(Default)]
 struct Gathered {
     priority: u32,
@@ -80,8 +82,13 @@ struct Gathered {
 impl Discovery {
     /// Sorts kinds and remote versions into groups.
     ///
-    /// A remote version hides local kinds of the same group and version, as routing does.
-    pub fn new(kinds: &[Arc<Kind>], remotes: &[RemoteVersion]) -> Discovery {
+    /// A remote version hides local kinds of the same group and version, as routing does. A kind whose version has an
+    /// APIService has the priorities of that; others have those of the kind.
+    pub fn new(
+        kinds: &[Arc<Kind>],
+        remotes: &[RemoteVersion],
+        priorities: &Priorities,
+    ) -> Discovery {
         let mut groups: BTreeMap<Str, Gathered> = BTreeMap::new();
         for remote in remotes {
             let group = groups.entry(remote.group.clone()).or_default();
@@ -96,12 +103,19 @@ impl Discovery {
                 if !version.served {
                     continue;
                 }
-                let group = groups.entry(kind.group.clone()).or_default();
-                group.priority = group.priority.max(kind.group_priority);
+                let place = (kind.group.clone(), version.name.clone());
+                let (of_group, of_version) = priorities
+                    .get(&place)
+                    .copied()
+                    .unwrap_or((kind.group_priority, USUAL_VERSION_PRIORITY));
+                let group = groups.entry(place.0).or_default();
                 let (_, content) = group
                     .versions
-                    .entry(version.name.clone())
-                    .or_insert_with(|| (USUAL_VERSION_PRIORITY, Content::Local(Vec::new())));
+                    .entry(place.1)
+                    .or_insert_with(|| (of_version, Content::Local(Vec::new())));
+                if matches!(content, Content::Local(_)) {
+                    group.priority = group.priority.max(of_group);
+                }
                 if let Content::Local(kinds) = content {
                     kinds.push((kind.clone(), index));
                 }
@@ -121,7 +135,7 @@ impl Discovery {
         }
     }
 
-    /// The groups that have a name, that is all but core.
+    /// Returns all groups but core.
     fn named(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|group| !group.name.is_empty())
     }
@@ -149,20 +163,18 @@ fn sorted_versions(versions: BTreeMap<Str, (u32, Content)>) -> Vec<GroupVersion>
         .collect()
 }
 
-/// The subresources of a version in the order discovery lists them: built-in ones by name, those of
-/// custom kinds as declared.
+/// Returns the subresources of a version in the order discovery lists them.
 fn subresources<'a>(kind: &Kind, version: &'a Version) -> Vec<&'a bareboat_api::kind::Subresource> {
     let mut subresources: Vec<_> = version.subresources.iter().collect();
-    if !kind.custom {
+    if kind.conventions.discovery == DiscoveryStyle::Sorted {
         subresources.sort_by(|a, b| a.name.cmp(&b.name));
     }
     subresources
 }
 
-/// The verbs of a kind in the order discovery lists them.
+/// Returns the verbs of a kind in the order discovery lists them.
 fn verbs(kind: &Kind) -> Value {
-    // Upstream lists the verbs of custom kinds in another order than those of built-in ones.
-    const CUSTOM: [Verb; 8] = [
+    const DECLARED: [Verb; 8] = [
         Verb::Delete,
         Verb::DeleteCollection,
         Verb::Get,
@@ -172,7 +184,10 @@ fn verbs(kind: &Kind) -> Value {
         Verb::Update,
         Verb::Watch,
     ];
-    let order = if kind.custom { CUSTOM } else { Verb::ALL };
+    let order = match kind.conventions.discovery {
+        DiscoveryStyle::Declared => DECLARED,
+        DiscoveryStyle::Sorted => Verb::ALL,
+    };
     order
         .into_iter()
         .filter(|verb| kind.verbs.has(*verb))

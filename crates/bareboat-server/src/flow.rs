@@ -1,134 +1,221 @@
-//! Flow control: how many requests may be under way at once, and how much of bodies may be waited for.
+//! Flow control: decides which requests run, wait or are refused, and limits the memory of bodies.
 //!
-//! Large requests wait in line for a thread, so that they may take half of the seats only: the others are for small ones.
+//! With priority and fairness (`fair`), flow schemas assign a request to a priority level, and each level has seats and
+//! fair queues. Without it (`plain`), there is one limit for reads and one for writes.
 //!
-//! A seat is for work. A request that waits for its body, or for another server, leaves its seat to others, so that any
-//! number of clients or servers that stall do not keep others from working.
+//! A request holds a seat while it works. While it waits for its body, or for another server, its seat is free for
+//! other requests, so that stalled clients or servers do not block them. Large requests take at most half of the seats,
+//! so that small ones get through.
+
+mod adjust;
+mod body;
+mod dump;
+mod estimate;
+mod fair;
+mod level;
+mod memory;
+mod meters;
+mod plain;
+mod seat;
+
+pub(crate) use body::Unread;
+pub(crate) use estimate::objects;
+pub use fair::FlowControl;
+pub(crate) use fair::{Class, Dump};
+pub(crate) use memory::decoding;
+pub(crate) use seat::Seat;
 
 use crate::reply::{Response, plain_text};
-use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use crate::work;
 use bareboat_api::Status;
-use bytes::Bytes;
+use bareboat_api::kind::User;
+use bareboat_flow::Request;
 use http::{HeaderValue, StatusCode, header};
-use parking_lot::Mutex;
+use meters::Meters;
+use plain::Plain;
+use prometheus::core::Collector;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes of bodies that are not whole yet may be kept.
+/// Maximum bytes of incomplete bodies.
 const ARRIVING: usize = 256 << 20;
-/// What clients are told that come at a bad time.
+/// Maximum bytes of bodies of large requests that wait for their turn.
+const PARKED: usize = 64 << 20;
+/// Message of a 429 answer.
 const LATER: &str = "Too many requests, please try again later.";
 
-/// Limits on requests under way; long-running ones do not count.
+/// Limits on running requests; long-running ones do not count.
 pub(crate) struct Flow {
-    reading: Arc<Semaphore>,
-    writing: Arc<Semaphore>,
-    large_reading: Arc<Semaphore>,
-    large_writing: Arc<Semaphore>,
+    policy: Policy,
+    budgets: Budgets,
+}
+
+enum Policy {
+    Plain(Plain),
+    Fair(FlowControl),
+}
+
+/// Limits on bytes of bodies.
+#[derive(Clone)]
+struct Budgets {
     arriving: Arc<Semaphore>,
-    /// How many seats there are for reads and for writes.
-    seats: (usize, usize),
+    parked: Arc<Semaphore>,
+    /// The memory of decoded bodies, in units.
+    decoded: Arc<Semaphore>,
+}
+
+/// A request that needs a seat.
+pub(crate) struct Visitor {
+    pub(crate) user: Arc<User>,
+    pub(crate) info: Arc<RequestInfo>,
+    /// The number of objects that the request reads; it decides how many seats it needs.
+    pub(crate) objects: usize,
+    /// How long it may wait in a queue.
+    pub(crate) patience: Duration,
 }
 
 impl Flow {
-    /// Limits for reads and for writes.
-    pub(crate) fn new(reading: usize, writing: usize) -> Flow {
-        let half = |seats: usize| Arc::new(Semaphore::new(seats.div_ceil(2)));
-        Flow {
-            reading: Arc::new(Semaphore::new(reading)),
-            writing: Arc::new(Semaphore::new(writing)),
-            large_reading: half(reading),
-            large_writing: half(writing),
-            arriving: Arc::new(Semaphore::new(ARRIVING)),
-            seats: (reading, writing),
-        }
-    }
-
-    /// How many seats reads and writes hold.
-    pub(crate) fn in_flight(&self) -> (usize, usize) {
-        let held =
-            |seats: usize, limit: &Semaphore| seats.saturating_sub(limit.available_permits());
-        (
-            held(self.seats.0, &self.reading),
-            held(self.seats.1, &self.writing),
-        )
-    }
-
-    /// Gives a request a seat, or the answer that sends it away.
-    pub(crate) fn enter(&self, info: &RequestInfo) -> Result<Arc<Seat>, Box<Response>> {
-        let reads = matches!(info.verb.as_str(), "get" | "list" | "head" | "options");
-        let (limit, large) = match reads {
-            true => (&self.reading, &self.large_reading),
-            false => (&self.writing, &self.large_writing),
-        };
-        match limit.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Arc::new(Seat {
-                permit: Mutex::new(Some(permit)),
-                limit: limit.clone(),
-                large: large.clone(),
-                arriving: self.arriving.clone(),
-            })),
-            Err(_) => {
-                let mut response = plain_text(StatusCode::TOO_MANY_REQUESTS, format!("{LATER}\n"));
-                response
-                    .headers_mut()
-                    .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-                Err(Box::new(response))
+    /// Priority and fairness, or plain limits without it; at most this many reads and writes run at once.
+    pub(crate) fn build(control: Option<FlowControl>, (reads, writes): (usize, usize)) -> Flow {
+        match control {
+            None => Flow::plain(reads, writes),
+            Some(control) => {
+                control.set_total(reads.saturating_add(writes));
+                Flow::fair(control)
             }
         }
     }
-}
 
-/// Counts a request among those under way, except while it waits for something outside this server.
-pub(crate) struct Seat {
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
-    limit: Arc<Semaphore>,
-    /// Places for large requests.
-    large: Arc<Semaphore>,
-    arriving: Arc<Semaphore>,
-}
-
-impl Seat {
-    /// Gives it to the next request.
-    fn leave(&self) {
-        let permit = self.permit.lock().take();
-        drop(permit);
+    /// A limit for reads and one for writes.
+    fn plain(reading: usize, writing: usize) -> Flow {
+        Flow::new(Policy::Plain(Plain::new(reading, writing)))
     }
 
-    /// Takes a seat again if one is free.
-    fn take_now(&self) -> Result<(), Status> {
-        let permit = self.limit.clone().try_acquire_owned();
-        *self.permit.lock() = Some(permit.map_err(|_| later())?);
-        Ok(())
+    /// Priority and fairness.
+    fn fair(control: FlowControl) -> Flow {
+        Flow::new(Policy::Fair(control))
     }
 
-    /// Takes a seat again as soon as one is free, in turn.
-    async fn take(&self) {
-        if self.permit.lock().is_some() {
-            return;
+    fn new(policy: Policy) -> Flow {
+        Flow {
+            policy,
+            budgets: Budgets {
+                arriving: Arc::new(Semaphore::new(ARRIVING)),
+                parked: Arc::new(Semaphore::new(PARKED)),
+                decoded: Arc::new(Semaphore::new(memory::DECODED / memory::UNIT)),
+            },
         }
-        let permit = self.limit.clone().acquire_owned().await;
-        *self.permit.lock() = permit.ok();
     }
+
+    /// Returns how many seats reads and writes hold.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        match &self.policy {
+            Policy::Plain(plain) => plain.in_flight(),
+            Policy::Fair(control) => control.in_flight(),
+        }
+    }
+
+    /// Returns the schema and the level of a request; `None` without priority and fairness.
+    pub(crate) fn classify(&self, user: &User, info: &RequestInfo) -> Option<Arc<Class>> {
+        match &self.policy {
+            Policy::Plain(_) => None,
+            Policy::Fair(control) => Some(control.classify(user, &request(info))),
+        }
+    }
+
+    /// Returns a seat, at once or after waiting, or the answer that refuses the request.
+    pub(crate) async fn enter(
+        &self,
+        class: Option<&Arc<Class>>,
+        visitor: Visitor,
+    ) -> Result<Arc<Seat>, Box<Response>> {
+        let mut seat = match (&self.policy, class) {
+            (Policy::Fair(_), Some(class)) => {
+                Seat::fair(class.clone(), visitor, self.budgets.clone())
+            }
+            (Policy::Fair(control), None) => {
+                let class = control.classify(&visitor.user, &request(&visitor.info));
+                Seat::fair(class, visitor, self.budgets.clone())
+            }
+            (Policy::Plain(plain), _) => plain.seat(&visitor.info, self.budgets.clone()),
+        };
+        match seat.enter().await {
+            Ok(()) => Ok(Arc::new(seat)),
+            Err(status) => Err(Box::new(refusal(&status))),
+        }
+    }
+
+    /// Returns a debugging dump; `None` without priority and fairness.
+    pub(crate) fn dump(&self, wanted: Dump) -> Option<String> {
+        match &self.policy {
+            Policy::Plain(_) => None,
+            Policy::Fair(control) => Some(control.dump(wanted)),
+        }
+    }
+
+    /// The metrics of levels and schemas.
+    pub(crate) fn collector(&self) -> Option<Box<dyn Collector>> {
+        match &self.policy {
+            Policy::Plain(_) => None,
+            Policy::Fair(control) => Some(Box::new(Meters::of(control))),
+        }
+    }
+}
+
+/// Returns a request as flow schemas see it.
+fn request(info: &RequestInfo) -> Request<'_> {
+    match info.is_resource {
+        true => Request::Resource {
+            verb: &info.verb,
+            group: &info.group,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+        },
+        false => Request::Url {
+            verb: &info.verb,
+            path: &info.path,
+        },
+    }
+}
+
+/// Whether a verb only reads.
+fn reads(verb: &str) -> bool {
+    matches!(verb, "get" | "list" | "watch" | "head" | "options")
 }
 
 fn later() -> Status {
     Status::too_many_requests(LATER, 1)
 }
 
-/// A place among the large requests, for the current one; refused when there are too many. To be taken while a request can
-/// still be refused, and held until it is done.
-pub(crate) fn large_place() -> Result<Option<OwnedSemaphorePermit>, Status> {
-    let Some(seat) = work::seat() else {
-        return Ok(None);
-    };
-    let place = seat.large.clone().try_acquire_owned();
-    Ok(Some(place.map_err(|_| later())?))
+/// Returns the plain text answer to a request that gets no seat.
+fn refusal(status: &Status) -> Response {
+    let mut response = plain_text(
+        StatusCode::TOO_MANY_REQUESTS,
+        format!("{}\n", status.message),
+    );
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
-/// Waits for another server. The seat of the request that waits is free for others in the meantime.
+/// A place among the large requests. With fair queues it is kept with the seat.
+pub(crate) struct LargePlace {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Takes a place among the large requests for the current one, which holds a body of so many bytes. Fails if there are
+/// too many. Take it while a request can still be refused, and hold it until the request is done.
+pub(crate) async fn large_place(body: usize) -> Result<Option<LargePlace>, Status> {
+    match work::seat() {
+        Some(seat) => seat.grow(body).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Waits for another server. The request's seat is free for other requests in the meantime.
 pub(crate) async fn away<T>(answer: impl Future<Output = T>) -> T {
     let Some(seat) = work::seat() else {
         return answer.await;
@@ -139,48 +226,26 @@ pub(crate) async fn away<T>(answer: impl Future<Output = T>) -> T {
     answer
 }
 
-/// A body that was not read yet, and the seat of its request if it counts.
-pub(crate) struct Unread {
-    body: RequestBody,
-    seat: Option<Arc<Seat>>,
+/// Waits for a future that is usually ready. If it is not, the request's seat is free for other requests in the
+/// meantime.
+pub(crate) async fn maybe_away<T>(seat: Option<&Arc<Seat>>, what: impl Future<Output = T>) -> T {
+    let Some(seat) = seat else {
+        return what.await;
+    };
+    let mut what = std::pin::pin!(what);
+    if let Some(done) = futures_util::future::poll_immediate(&mut what).await {
+        return done;
+    }
+    seat.leave();
+    let done = what.await;
+    seat.take().await;
+    done
 }
 
-impl Unread {
-    pub(crate) fn new(body: RequestBody, seat: Option<Arc<Seat>>) -> Unread {
-        Unread { body, seat }
-    }
-
-    /// The body for somebody who passes it on; the seat is free from here on.
-    pub(crate) fn into_stream(self) -> RequestBody {
-        self.body
-    }
-
-    /// The seat for a request without a body.
-    pub(crate) fn into_seat(self) -> Option<Arc<Seat>> {
-        self.seat
-    }
-
-    /// Reads all of it; what was waited for is carried out on the seat that comes with it.
-    pub(crate) async fn read(self) -> Result<(Bytes, Option<Arc<Seat>>), Status> {
-        let Some(seat) = self.seat else {
-            return Ok((self.body.read().await?, None));
-        };
-        seat.leave();
-        let mut kept: Option<OwnedSemaphorePermit> = None;
-        let may_keep = |size: usize| {
-            let size = u32::try_from(size).map_err(|_| later())?;
-            let more = seat.arriving.clone().try_acquire_many_owned(size);
-            let more = more.map_err(|_| later())?;
-            match &mut kept {
-                Some(kept) => kept.merge(more),
-                None => kept = Some(more),
-            }
-            Ok(())
-        };
-        let bytes = self.body.read_if(may_keep).await?;
-        seat.take_now()?;
-        drop(kept);
-        Ok((bytes, Some(seat)))
+/// Records that the current request woke so many watchers, which counts as its work.
+pub(crate) fn woke(watchers: impl FnOnce() -> usize) {
+    if let Some(seat) = work::seat() {
+        seat.woke(watchers);
     }
 }
 

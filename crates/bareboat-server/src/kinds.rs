@@ -1,8 +1,7 @@
-//! Who serves what: the catalog of kinds, and how each is stored, viewed or computed.
+//! The catalog of served kinds, and how each kind is stored, rendered or computed.
 
 pub mod catalog;
 pub mod computed;
 pub mod connector;
 pub mod custom;
-pub mod served;
-mod view;
+pub mod stored_kind;

@@ -1,25 +1,32 @@
-//! Socket to store and back: the API server as a library.
+//! The API server as a library, from the socket to the store.
 //!
-//! A request walks one corridor (`server::serve`): parse → authenticate → impersonate → flow
-//! control → authorize → find who serves it → verb → reply. Each room is a module.
-//! Nothing here knows a particular kind; kinds are data ([`bareboat_api::Kind`]).
+//! Every request takes the same path (`server::serve`): parse → authenticate → impersonate → flow control → authorize →
+//! look up the resource → verb → reply. Each step is a module. No code here knows a particular kind; kinds are data
+//! ([`bareboat_api::Kind`]).
 
 mod admission;
+pub mod aggregation;
+pub mod audit;
 pub mod authn;
 pub mod authz;
 mod bell;
 mod connections;
+mod delegation;
+mod diagnostics;
 pub mod discovery;
 mod flow;
 pub mod kinds;
+mod lookup;
 mod managed;
 mod metrics;
 pub mod openapi;
 mod outbound;
 pub mod protobuf;
 mod proxy;
+pub mod reload;
 pub mod reply;
 pub mod request;
+mod revocation;
 pub mod server;
 mod sockets;
 mod tables;
@@ -29,7 +36,13 @@ mod work;
 
 pub use prometheus;
 
+pub use admission::{AdmissionConfiguration, AdmissionConfigurationError, WebhookCredentials};
+pub use delegation::{Delegation, DelegationError};
+pub use flow::FlowControl;
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
+pub use outbound::{KubeconfigError, RemoteApi, RemoteApiError};
+pub use proxy::upstream::{CallError, Calls, Hold, Life, Upstream, UpstreamAnswer, UpstreamTrust};
+pub use revocation::Revocations;
 pub use server::{Page, Server, ServerBuilder};
 pub use tls::{ClientIdentity, Tls, TlsError};

@@ -1,10 +1,10 @@
-//! Who manages which field: the bookkeeping of writes, and server-side apply.
+//! Managed fields: records which manager owns which field, and performs server-side apply.
 //!
-//! The rules are those of `bareboat-merge`; this room tells it what it must know of the kind.
+//! `bareboat-merge` implements the rules; this module gives it what it needs to know about the kind.
 
-use crate::kinds::served::Served;
+use crate::kinds::stored_kind::StoredKind;
 use crate::request::options::{FieldValidation, WriteOptions};
-use crate::verbs::{Call, Edit, Edited};
+use crate::verbs::{Edit, Edited, KindRequest};
 use bareboat_api::kind::{BoxFuture, Conversion, Fields, Shape, SubresourceRole, Typing};
 use bareboat_api::typing::TypeNode;
 use bareboat_api::{Object, Status, Str, Value};
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 /// Records the creator of an object as manager of its fields.
 pub(crate) async fn on_create(
-    call: &Call,
+    call: &KindRequest,
     object: Object,
     manager: &str,
     now: &str,
@@ -26,7 +26,7 @@ pub(crate) async fn on_create(
 
 /// Records the writer of changed fields as their manager.
 pub(crate) async fn on_update(
-    call: &Call,
+    call: &KindRequest,
     object: Object,
     live: &Object,
     manager: &str,
@@ -36,9 +36,9 @@ pub(crate) async fn on_update(
     record(&Known::of(call), Some(live), object, writer).await
 }
 
-/// Records who made a change that no request of its own asked for, in the version of the store.
+/// Records the manager of a change that the server made without a request for it, in the storage version.
 pub(crate) async fn on_behalf(
-    served: &Served,
+    served: &StoredKind,
     version: usize,
     object: Object,
     live: &Object,
@@ -48,7 +48,7 @@ pub(crate) async fn on_behalf(
     record(&known, Some(live), object, writer).await
 }
 
-fn writer<'a>(call: &'a Call, manager: &'a str, now: &'a str) -> Writer<'a> {
+fn writer<'a>(call: &'a KindRequest, manager: &'a str, now: &'a str) -> Writer<'a> {
     Writer {
         manager,
         subresource: &call.ask.info.subresource,
@@ -68,33 +68,34 @@ async fn record(
         })
         .await
         .map_err(apply_error)?;
-    Object::try_from(recorded).map_err(|_| Status::internal("an object was lost on the way"))
+    Object::try_from(recorded)
+        .map_err(|_| Status::internal("field management returned a value that is not an object"))
 }
 
-/// What managing fields must know of the kind of a request.
+/// What field management needs to know about the kind of a request.
 struct Known<'a> {
-    served: &'a Served,
+    served: &'a StoredKind,
     version: usize,
-    /// What writes through this endpoint do not touch.
+    /// Fields that writes through this endpoint do not change.
     reset: FieldSet,
-    /// What alone they touch.
+    /// If set, the only fields that such writes change.
     kept: Option<FieldSet>,
-    /// Nothing may be converted.
-    as_stored: bool,
-    /// The types of the versions that were looked at.
+    /// Whether conversion is forbidden.
+    raw: bool,
+    /// The types of the versions used so far.
     types: Vec<OnceLock<Typing<'a>>>,
 }
 
 impl<'a> Known<'a> {
-    fn of(call: &'a Call) -> Known<'a> {
+    fn of(call: &'a KindRequest) -> Known<'a> {
         let known = Known::new(&call.served, call.version, &call.ask.info.subresource);
         Known {
-            as_stored: call.ask.as_stored,
+            raw: call.ask.raw,
             ..known
         }
     }
 
-    fn new(served: &'a Served, index: usize, subresource: &str) -> Known<'a> {
+    fn new(served: &'a StoredKind, index: usize, subresource: &str) -> Known<'a> {
         let version = served.version(index);
         let role = version
             .subresource(subresource)
@@ -125,7 +126,7 @@ impl<'a> Known<'a> {
             version: index,
             reset,
             kept: (!kept.is_empty()).then_some(kept),
-            as_stored: false,
+            raw: false,
             types: served
                 .kind
                 .versions
@@ -135,7 +136,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Runs a pure computation on something, converting for it what it turns out to need.
+    /// Runs a pure computation on an object; performs each conversion the computation asks for and runs it again.
     async fn with_fields<T: Clone>(
         &self,
         needs_empty: bool,
@@ -157,7 +158,7 @@ impl<'a> Known<'a> {
             };
             compute(fields, given)
         };
-        if self.as_stored {
+        if self.raw {
             return fields(&NoConverter, given);
         }
         let Conversion::Remote(_) = &self.served.kind.conversion else {
@@ -178,7 +179,7 @@ impl<'a> Known<'a> {
     }
 
     async fn convert_remotely(&self, object: Value, to: &Str) -> Result<Value, ConvertError> {
-        let version = self.served.place_of(to);
+        let version = self.served.index_of(to);
         let version = version.ok_or(ConvertError::UnknownVersion)?;
         let object =
             Object::try_from(object).map_err(|_| ConvertError::Failed("no object".to_owned()))?;
@@ -193,9 +194,9 @@ impl<'a> Known<'a> {
 
 impl Versions for Known<'_> {
     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode> {
-        let place = self.served.place_of(api_version)?;
-        let shape = &self.served.version(place).shape;
-        let typing = self.types[place].get_or_init(|| shape.typing());
+        let index = self.served.index_of(api_version)?;
+        let shape = &self.served.version(index).shape;
+        let typing = self.types[index].get_or_init(|| shape.typing());
         Some(&**typing)
     }
 
@@ -208,7 +209,7 @@ impl Versions for Known<'_> {
     }
 }
 
-/// For objects as they are stored: managers who spoke other versions keep what they have.
+/// A converter for objects in their storage version: managers of other versions keep their fields.
 struct NoConverter;
 
 impl Converter for NoConverter {
@@ -217,8 +218,8 @@ impl Converter for NoConverter {
     }
 }
 
-/// Conversion without leaving the process.
-struct InProcess<'a>(&'a Served);
+/// Conversion inside this process.
+struct InProcess<'a>(&'a StoredKind);
 
 impl Converter for InProcess<'_> {
     fn convert(&self, object: &Value, to: &str) -> Result<Value, ConvertError> {
@@ -227,13 +228,13 @@ impl Converter for InProcess<'_> {
         }
         let kind = &self.0.kind;
         let shape = |api_version: &str| {
-            let place = self.0.place_of(api_version);
-            place.map(|place| &kind.versions[place].shape)
+            let index = self.0.index_of(api_version);
+            index.map(|index| &kind.versions[index].shape)
         };
         let to_shape = shape(to).ok_or(ConvertError::UnknownVersion)?;
         let mut converted = object.clone();
         if let Conversion::Pure(convert) = &kind.conversion {
-            // What was merged may lack members that a typed object always has, and versions differ in them.
+            // A merged object may lack members that a typed object always has, and versions differ in them.
             let from = object.get("apiVersion").and_then(Value::as_str);
             if let Some(from) = from.and_then(shape) {
                 in_form(from.as_ref(), &mut converted)?;
@@ -255,10 +256,10 @@ fn in_form(shape: &dyn Shape, object: &mut Value) -> Result<(), ConvertError> {
         .map_err(ConvertError::Failed)
 }
 
-/// A server-side apply on its way.
+/// A server-side apply in progress.
 pub(crate) struct Apply {
     config: Value,
-    /// Members of it that stand there twice, and what the client thinks of that.
+    /// The members that occur twice, and how the client wants them handled.
     duplicates: Vec<String>,
     validation: FieldValidation,
     manager: String,
@@ -267,9 +268,9 @@ pub(crate) struct Apply {
 }
 
 impl Apply {
-    /// Checks a configuration as far as that is possible without the live object.
+    /// Parses and checks an applied configuration as far as possible without the live object.
     pub(crate) fn new(
-        call: &Call,
+        call: &KindRequest,
         config: Object,
         duplicates: Vec<String>,
         options: &WriteOptions,
@@ -295,8 +296,8 @@ impl Apply {
         })
     }
 
-    /// The object an apply creates where there is none.
-    pub(crate) async fn create(&self, call: &Call) -> Result<Object, Status> {
+    /// Returns the object that an apply creates when none exists.
+    pub(crate) async fn create(&self, call: &KindRequest) -> Result<Object, Status> {
         let object = self.applied(call, None).await?;
         if object.name().is_empty() {
             return Err(crate::verbs::nameless(&call.ask.info.name));
@@ -312,7 +313,7 @@ impl Apply {
         Ok(object)
     }
 
-    async fn applied(&self, call: &Call, live: Option<&Object>) -> Result<Object, Status> {
+    async fn applied(&self, call: &KindRequest, live: Option<&Object>) -> Result<Object, Status> {
         let known = Known::of(call);
         let writer = writer(call, &self.manager, &self.now);
         let applied = known
@@ -321,8 +322,9 @@ impl Apply {
             })
             .await
             .map_err(apply_error)?;
-        let mut object = Object::try_from(applied)
-            .map_err(|_| Status::internal("an object was lost on the way"))?;
+        let mut object = Object::try_from(applied).map_err(|_| {
+            Status::internal("field management returned a value that is not an object")
+        })?;
         let shape = &call.version().shape;
         shape.conform_applied(object.value_mut()).map_err(|why| {
             let what = describe(
@@ -342,12 +344,12 @@ impl Apply {
 impl Edit for Apply {
     fn edit<'a>(
         &'a self,
-        call: &'a Call,
+        call: &'a KindRequest,
         live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
         Box::pin(async move {
             let mut object = self.applied(call, Some(live)).await?;
-            // The configuration may name the version it is meant for; otherwise any will do.
+            // The configuration may name a resourceVersion; without one, any version matches.
             let wanted = self
                 .config
                 .at(&["metadata", "resourceVersion"])
@@ -368,7 +370,7 @@ impl Edit for Apply {
     }
 }
 
-/// What managing fields refuses, as an answer.
+/// Converts an apply error into a Status.
 pub(crate) fn apply_error(error: ApplyError) -> Status {
     match error {
         ApplyError::WrongType(_) | ApplyError::HasManagedFields => {

@@ -1,4 +1,4 @@
-//! What the server measures, under the names and labels that dashboards for Kubernetes read.
+//! The server's metrics, under the names and labels that Kubernetes dashboards read.
 //!
 //! Label values come from the table of served kinds and from fixed lists, never from a request. The number of label
 //! sets is bounded.
@@ -11,7 +11,7 @@ mod scrape;
 mod watches;
 
 pub(crate) use admission::Step;
-pub(crate) use labels::Sight;
+pub(crate) use labels::{RemoteLabels, Sight};
 pub(crate) use requests::{Answered, Running};
 pub(crate) use scrape::Readings;
 pub(crate) use watches::WatchMeter;
@@ -35,7 +35,7 @@ const LIFETIMES: [f64; 14] = [
     2592000.0, 7776000.0, 15552000.0, 31104000.0,
 ];
 
-/// What a server measures.
+/// The metrics of a server.
 pub(crate) struct Metrics {
     registry: Registry,
     pub(crate) requests: Requests,
@@ -56,7 +56,7 @@ struct Authenticated {
 /// How an attempt to authenticate ended.
 #[derive(Clone, Copy)]
 pub(crate) enum Attempt {
-    /// The sender is known, or allowed to be anonymous.
+    /// The user is authenticated, or may be anonymous.
     Success,
     /// There were no credentials.
     Failure,
@@ -65,7 +65,7 @@ pub(crate) enum Attempt {
 }
 
 impl Metrics {
-    /// Measures with these collectors besides its own.
+    /// Creates the metrics, with these additional collectors.
     pub(crate) fn new(more: Vec<Box<dyn Collector>>) -> Result<Metrics, prometheus::Error> {
         let registry = Registry::new();
         let attempts = IntCounterVec::new(
@@ -103,7 +103,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Measures with one more collector.
+    /// Adds a collector.
     pub(crate) fn add(&self, more: impl Collector + 'static) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(more))
     }
@@ -117,14 +117,14 @@ impl Metrics {
         }
     }
 
-    /// Notes that a request was authenticated by a certificate that expires at a time in seconds since 1970.
+    /// Records that a request was authenticated by a certificate that expires at a time in seconds since 1970.
     pub(crate) fn certificate_used(&self, expires: i64) {
         let now = jiff::Timestamp::now().as_second();
         self.certificates
             .observe(expires.saturating_sub(now) as f64);
     }
 
-    /// The text that Prometheus reads.
+    /// Returns the text that Prometheus reads.
     pub(crate) fn print(&self, readings: &Readings) -> Result<Vec<u8>, prometheus::Error> {
         let families = {
             // Gauges are set and read by one scrape at a time.

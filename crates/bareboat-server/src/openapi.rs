@@ -1,8 +1,7 @@
 //! OpenAPI documents of the served kinds: one per group and version (3.0), and one for all (2.0).
 //!
-//! Everything follows from the kinds. Documents are put together when somebody asks for one, from
-//! one kind after another; what the index needs of a kind is a digest, remembered from generation
-//! to generation. Caching documents, encoding, compression and redirects are left to the caller.
+//! Documents are made from the kinds on request. The index needs only a digest of each kind, which is kept across
+//! generations. The caller caches documents, encodes, compresses and redirects.
 
 mod custom;
 mod definitions;
@@ -19,29 +18,29 @@ mod v3;
 mod walk;
 
 use bareboat_api::facts::MessageRef;
-use bareboat_api::kind::Version;
+use bareboat_api::kind::{OpenApiStyle, Version};
 use bareboat_api::{Kind, Map, Str, Value, value};
-use definitions::{Definitions, Form};
+use definitions::{Definitions, SchemaDialect};
 use digest::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// For a definition name, a JSON schema with descriptions.
+/// Returns a JSON schema with descriptions for a definition name.
 pub type Descriptions = fn(&str) -> Option<Value>;
 
-/// For group, version and kind, the message in the table of facts.
+/// Returns the protobuf message of a group, version and kind.
 pub type Messages = fn(&str, &str, &str) -> Option<MessageRef>;
 
-/// What documents need beside the kinds.
+/// Sources of documents beside the kinds.
 #[derive(Clone, Debug)]
 pub struct Sources {
     /// The title of the documents.
     pub title: Str,
     /// The version of the documents.
     pub version: Str,
-    /// Where descriptions and the names of required members are taken over from.
+    /// Source of descriptions and of the lists of required members.
     pub descriptions: Option<Descriptions>,
-    /// Where messages are found that only subresources answer with.
+    /// Source of messages that only subresources return.
     pub messages: Option<Messages>,
 }
 
@@ -62,7 +61,7 @@ impl Sources {
             .and_then(|messages| messages(group, version, kind))
     }
 
-    /// The definition of a kind that is known by name only.
+    /// Returns the definition of a kind that is known by name only.
     fn definition(&self, group: &str, version: &str, kind: &str) -> Str {
         if let Some(message) = self.message(group, version, kind) {
             return names::message_definition(&message.name);
@@ -74,12 +73,12 @@ impl Sources {
     }
 }
 
-/// A document of OpenAPI 3 that another server answers for.
+/// An OpenAPI 3 document of another server.
 #[derive(Clone, Debug)]
 pub struct RemoteDocument {
     /// Its path without leading slash, such as `apis/metrics.k8s.io/v1beta1`.
     pub path: Str,
-    /// Changes whenever the document does.
+    /// A hash that changes whenever the document does.
     pub hash: Str,
 }
 
@@ -97,12 +96,12 @@ pub struct OpenApi {
 }
 
 impl OpenApi {
-    /// The documents of these kinds.
+    /// Returns the documents of these kinds.
     pub fn new(kinds: &[Arc<Kind>], sources: Sources) -> OpenApi {
         OpenApi::build(kinds, sources, &HashMap::new())
     }
 
-    /// The documents of the next generation of kinds; kinds that stayed need no new digest.
+    /// Returns the documents of the next generation of kinds; digests of unchanged kinds are reused.
     #[must_use]
     pub fn renew(&self, kinds: &[Arc<Kind>]) -> OpenApi {
         OpenApi::build(kinds, self.sources.clone(), &self.entries)
@@ -112,7 +111,7 @@ impl OpenApi {
         let mut entries = HashMap::with_capacity(kinds.len());
         let mut versions = ByVersion::new();
         for kind in kinds {
-            // The address is an identity: an entry keeps its kind alive.
+            // The address identifies the kind, because an entry keeps its kind alive.
             let address = Arc::as_ptr(kind) as usize;
             let entry = match known.get(&address) {
                 Some(entry) => entry.clone(),
@@ -141,7 +140,7 @@ impl OpenApi {
         }
     }
 
-    /// `/openapi/v3`: where each document is, and a hash that changes with its content.
+    /// `/openapi/v3`: the location of each document, and a hash that changes with its content.
     pub fn index(&self, remotes: &[RemoteDocument]) -> Value {
         let mut paths = Map::new();
         for path in self.document_paths() {
@@ -155,8 +154,8 @@ impl OpenApi {
         value!({"paths": paths})
     }
 
-    /// The hash of the document under a path such as `api/v1` or `apis/apps/v1`; found without
-    /// making the document. In quotes it is the document's entity tag.
+    /// Returns the hash of the document under a path such as `api/v1` or `apis/apps/v1`, without making the document.
+    /// In quotes it is the document's entity tag.
     pub fn hash(&self, path: &str) -> Option<String> {
         let mut digest = digest::start(&self.sources, path);
         match self.find(path)? {
@@ -166,9 +165,10 @@ impl OpenApi {
         Some(digest::finish(digest))
     }
 
-    /// The document under a path such as `api/v1` or `apis/apps/v1`, as OpenAPI 3.0.
+    /// Returns the OpenAPI 3.0 document under a path such as `api/v1` or `apis/apps/v1`.
     pub fn document(&self, path: &str) -> Option<Value> {
-        let mut definitions = Definitions::new(&self.sources, Form::V3, self.builtin_kinds());
+        let mut definitions =
+            Definitions::new(&self.sources, SchemaDialect::V3, self.builtin_kinds());
         let mut paths = Map::new();
         match self.find(path)? {
             Found::Root(route) => {
@@ -190,7 +190,7 @@ impl OpenApi {
         Some(v3::document(title, version, paths, schemas))
     }
 
-    /// The hash of the document of OpenAPI 2.0; in quotes its entity tag.
+    /// Returns the hash of the OpenAPI 2.0 document; in quotes it is its entity tag.
     pub fn v2_hash(&self) -> String {
         let mut digest = digest::start(&self.sources, "v2");
         for kinds in self.versions.values() {
@@ -199,9 +199,10 @@ impl OpenApi {
         digest::finish(digest)
     }
 
-    /// `/openapi/v2`: all kinds in one document of OpenAPI 2.0, joined with those of other servers.
-    pub fn v2(&self, remotes: &[Value]) -> Value {
-        let mut definitions = Definitions::new(&self.sources, Form::V2, self.builtin_kinds());
+    /// `/openapi/v2`: all kinds in one OpenAPI 2.0 document.
+    pub fn v2(&self) -> Value {
+        let mut definitions =
+            Definitions::new(&self.sources, SchemaDialect::V2, self.builtin_kinds());
         let mut routes: Vec<routes::Route> = self
             .groups
             .iter()
@@ -209,8 +210,11 @@ impl OpenApi {
             .chain([roots::core(), roots::groups(), roots::version()])
             .collect();
         for ((group, version), kinds) in &self.versions {
-            // Naming every custom group would make the list as long as there are definitions.
-            if kinds.iter().any(|(entry, _)| !entry.kind.custom) {
+            // Listing every custom group would make the list as long as the number of definitions.
+            if kinds
+                .iter()
+                .any(|(entry, _)| entry.kind.conventions.openapi == OpenApiStyle::Typed)
+            {
                 definitions.speak_options(group, version);
             }
             routes.push(routes::resources(group, version));
@@ -225,10 +229,6 @@ impl OpenApi {
         definitions
             .iter_mut()
             .for_each(|(_, schema)| v2::convert(schema));
-        for remote in remotes {
-            add_missing(&mut paths, remote.get("paths"));
-            add_missing(&mut definitions, remote.get("definitions"));
-        }
         let Sources { title, version, .. } = &self.sources;
         v2::document(title, version, paths, definitions)
     }
@@ -254,7 +254,7 @@ impl OpenApi {
         }
     }
 
-    /// What kinds the definitions of built-in kinds are of.
+    /// Returns the group, version and kind of each definition of a built-in kind.
     fn builtin_kinds(&self) -> impl Iterator<Item = (Str, Value)> {
         self.versions
             .iter()
@@ -263,7 +263,7 @@ impl OpenApi {
                     .iter()
                     .map(move |(entry, index)| (group, version, entry, *index))
             })
-            .filter(|(_, _, entry, _)| !entry.kind.custom)
+            .filter(|(_, _, entry, _)| entry.kind.conventions.openapi == OpenApiStyle::Typed)
             .map(|(group, version, entry, index)| {
                 let kind = &entry.kind;
                 let definition = names::kind_definition(kind, &kind.versions[index]);
@@ -306,7 +306,7 @@ impl OpenApi {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 enum Found<'a> {
     /// A path of discovery.
     Root(routes::Route),
@@ -314,7 +314,7 @@ enum Found<'a> {
     Version(&'a (Str, Str), &'a [(Arc<Entry>, usize)]),
 }
 
-/// Group, version and kind of what subresources answer with.
+/// Returns group, version and kind of the types that subresources return.
 fn responses(version: &Version) -> impl Iterator<Item = (&Str, &Str, &Str)> {
     version
         .subresources
@@ -325,19 +325,6 @@ fn responses(version: &Version) -> impl Iterator<Item = (&Str, &Str, &Str)> {
 
 fn index_entry(path: &str, hash: &str) -> Value {
     value!({"serverRelativeURL": (format!("/openapi/v3/{path}?hash={hash}"))})
-}
-
-/// Adds the members of another document that this one lacks.
-fn add_missing(members: &mut Map, others: Option<&Value>) {
-    for (name, value) in others
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(Map::iter)
-    {
-        if !members.contains_key(name) {
-            members.insert(name, value.clone());
-        }
-    }
 }
 
 #[cfg(test)]

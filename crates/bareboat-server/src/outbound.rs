@@ -1,20 +1,32 @@
-//! Calling others: the one HTTPS client for webhooks, converters and those whom requests are passed on to.
+//! The HTTPS client for webhooks, converters and proxied requests.
 //!
-//! Connections are kept per host and shared by everybody who trusts the same certificates; redirects are not followed. What
-//! is said in a call, and how long it may take, is its caller's business.
+//! Connections are pooled per host and shared by destinations with the same trusted certificates. Redirects are not
+//! followed, and proxies of the environment are not used. `reach` decides where clients may lead this server, and
+//! `disclosure` what they may read about failures. Callers decide what to send and how long it may take.
 
 mod clients;
 mod destination;
 mod dial;
+mod disclosure;
 mod error;
+mod kubeconfig;
+mod reach;
+mod remote;
 mod services;
 
 pub(crate) use clients::Load;
-pub(crate) use destination::{Address, Destination, Protocol, Shown};
+pub(crate) use destination::{Address, ChosenBy, Destination, Protocol, Shown};
+pub(crate) use disclosure::hidden_under;
 pub(crate) use error::OutboundError;
+pub use kubeconfig::KubeconfigError;
+pub(crate) use kubeconfig::{Token, UserCredentials, users as kubeconfig_users};
+pub(crate) use reach::{Reach, ReachSettings};
+pub(crate) use remote::HttpsClient;
+pub use remote::{RemoteApi, RemoteApiError};
 
 use crate::request::body::RequestBody;
 use crate::tls::ClientIdentity;
+use bareboat_api::resolver::ServiceResolver;
 use bareboat_storage::Store;
 use bytes::{Bytes, BytesMut};
 use clients::Clients;
@@ -22,35 +34,54 @@ use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use services::Services;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of an error page is shown.
+/// How much of an error page is quoted.
 const EXCERPT: usize = 512;
 
-/// Calls others on behalf of the server.
+/// Calls other servers.
 pub(crate) struct Outbound {
     clients: Clients,
+    reach: Arc<Reach>,
 }
 
-/// What a call may cost.
+/// Limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// From the first packet to the last byte of the answer.
+    /// Time from the first packet to the last byte of the answer.
     pub(crate) time: Duration,
-    /// How many bytes the answer may have.
+    /// Maximum bytes of the answer.
     pub(crate) answer: usize,
 }
 
 impl Outbound {
-    /// Finds services in a store; shows the identity to those who are to know who calls.
-    pub(crate) fn new(store: &Store, identity: Option<ClientIdentity>) -> Outbound {
+    /// A client that resolves services from the objects of a store. `identity` is the client certificate presented to
+    /// upstream servers when proxying; `reach` judges every address it dials for clients.
+    pub(crate) fn new(
+        store: &Store,
+        resolver: Arc<dyn ServiceResolver>,
+        identity: Option<ClientIdentity>,
+        reach: Arc<Reach>,
+    ) -> Outbound {
+        let services = Services::new(store, resolver);
         Outbound {
-            clients: Clients::new(Services::new(store), identity),
+            clients: Clients::new(services, identity, reach.clone()),
+            reach,
         }
     }
 
-    /// Sends a request whose address is one of the destination's, and gives the answer as soon as it begins. The load is to be
-    /// held until the answer is read.
+    /// Calls URLs of the operator only, and presents the identity, if there is one, to destinations that are to see it.
+    pub(crate) fn without_services(identity: Option<ClientIdentity>) -> Outbound {
+        let reach = Arc::<Reach>::default();
+        Outbound {
+            clients: Clients::new(Services::none(), identity, reach.clone()),
+            reach,
+        }
+    }
+
+    /// Sends a request to an address of the destination, and returns the answer as soon as its head has arrived. The
+    /// caller holds the load until the answer is read.
     pub(crate) async fn send(
         &self,
         to: &Destination,
@@ -80,13 +111,23 @@ impl Outbound {
             .header(header::USER_AGENT, "bareboat")
             .body(RequestBody::Memory(body))
             .map_err(|error| OutboundError::Target(error.to_string()))?;
+        self.exchange(to, request, bounds).await
+    }
+
+    /// Sends a request and reads the answer, which must be a success.
+    pub(crate) async fn exchange(
+        &self,
+        to: &Destination,
+        request: Request<RequestBody>,
+        bounds: Bounds,
+    ) -> Result<Bytes, OutboundError> {
         let exchange = async {
             let (response, _load) = self.send(to, request, Protocol::Best).await?;
             let (head, body) = response.into_parts();
             if head.status.is_success() {
                 return read(to, body, bounds.answer).await;
             }
-            // The page is for people; that it could not be read does not matter beside the code.
+            // The page is only informative, so a failure to read it is ignored.
             let page = read(to, body, EXCERPT * 8).await.unwrap_or_default();
             Err(OutboundError::Refused {
                 uri: to.uri.clone(),
@@ -101,7 +142,28 @@ impl Outbound {
     }
 }
 
-/// Reads a body up to a bound.
+impl Outbound {
+    /// Sends a request and reads the answer, whatever its code. The body may be an error of its own.
+    pub(crate) async fn fetch(
+        &self,
+        to: &Destination,
+        request: Request<RequestBody>,
+        bounds: Bounds,
+    ) -> Result<(http::response::Parts, Result<Bytes, OutboundError>), OutboundError> {
+        let fetch = async {
+            let (response, _load) = self.send(to, request, Protocol::Best).await?;
+            let (head, body) = response.into_parts();
+            let body = read(to, body, bounds.answer).await;
+            Ok((head, body))
+        };
+        match tokio::time::timeout(bounds.time, fetch).await {
+            Ok(answer) => answer,
+            Err(_) => Err(OutboundError::Timeout(to.uri.clone())),
+        }
+    }
+}
+
+/// Reads a body up to a limit.
 async fn read(to: &Destination, mut body: Incoming, most: usize) -> Result<Bytes, OutboundError> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -120,7 +182,7 @@ async fn read(to: &Destination, mut body: Incoming, most: usize) -> Result<Bytes
     Ok(whole.freeze())
 }
 
-/// The beginning of an error page, on one line.
+/// Returns the start of an error page, on one line.
 fn excerpt(page: &[u8]) -> String {
     let text = String::from_utf8_lossy(page);
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,6 +1,6 @@
-//! Protobuf of the types that belong to no kind: Status, lists' metadata, partial metadata, options.
+//! Protobuf encoding of types that belong to no kind: Status, list metadata, partial metadata, options.
 //!
-//! The table of facts is data of another crate; the server is handed a way to look messages up.
+//! Another crate holds the table of messages; the server gets a function that looks them up.
 
 use bareboat_api::facts::{Message, MessageRef};
 use bareboat_api::{Status, Value};
@@ -10,58 +10,60 @@ use bytes::Bytes;
 
 const META: &str = "k8s.io.apimachinery.pkg.apis.meta.v1.";
 
-/// Finds a message of the table of facts by its full name.
-pub type Lookup = fn(&str) -> Option<MessageRef>;
+/// Finds a message by its full name.
+pub type MessageByName = fn(&str) -> Option<MessageRef>;
 
-/// The messages of `meta/v1`, where a table of facts was given.
+/// The messages of `meta/v1`, if a lookup function was given.
 #[derive(Clone, Copy, Default)]
 pub struct MetaMessages {
-    lookup: Option<Lookup>,
+    lookup: Option<MessageByName>,
 }
 
+bareboat_api::opaque_debug!(MetaMessages);
+
 impl MetaMessages {
-    /// Messages found by `lookup`.
-    pub fn new(lookup: Lookup) -> MetaMessages {
+    /// Returns the messages found by `lookup`.
+    pub fn new(lookup: MessageByName) -> MetaMessages {
         MetaMessages {
             lookup: Some(lookup),
         }
     }
 
-    /// Whether protobuf is spoken at all.
+    /// Returns whether protobuf is supported.
     pub fn available(&self) -> bool {
         self.lookup.is_some()
     }
 
-    /// A message of `meta/v1`.
+    /// Returns a message of `meta/v1`.
     pub fn meta(&self, name: &str) -> Option<MessageRef> {
         (self.lookup?)(&format!("{META}{name}"))
     }
 
-    /// A message by its full name.
+    /// Returns a message by its full name.
     pub fn named(&self, name: &str) -> Option<MessageRef> {
         (self.lookup?)(name)
     }
 
-    /// A Status in its envelope.
+    /// Encodes a Status with its envelope.
     pub fn status(&self, value: &Value) -> Option<Bytes> {
         self.enveloped("Status", "v1", value)
     }
 
-    /// A value of a `meta/v1` type in its envelope.
+    /// Encodes a value of a `meta/v1` type with its envelope.
     pub fn enveloped(&self, kind: &str, api_version: &str, value: &Value) -> Option<Bytes> {
         let raw = encode(self.meta(kind)?.get(), value).ok()?;
         Some(envelope(api_version, kind, &raw))
     }
 }
 
-/// A bare message.
+/// Encodes a message without an envelope.
 pub(crate) fn encode(message: &Message, value: &Value) -> Result<Vec<u8>, Status> {
     let mut out = Vec::with_capacity(512);
-    proto::encode_message(message, value, &mut out).map_err(Status::internal)?;
+    proto::encode_message(message, value, &mut out).map_err(Status::failed)?;
     Ok(out)
 }
 
-/// A message in its envelope.
+/// Wraps an encoded message in its envelope.
 pub(crate) fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(raw.len() + 64);
     let written = proto::encode_envelope(api_version, kind, &mut out, |out| {
@@ -72,7 +74,7 @@ pub(crate) fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Bytes {
     out.into()
 }
 
-/// A list of messages in its envelope.
+/// Encodes a list of messages with its envelope.
 pub(crate) fn list(api_version: &str, kind: &str, meta: &ListMeta<'_>, items: &[Bytes]) -> Bytes {
     let size = items
         .iter()
@@ -87,9 +89,9 @@ pub(crate) fn list(api_version: &str, kind: &str, meta: &ListMeta<'_>, items: &[
     out.into()
 }
 
-/// A watch event around an object in its envelope.
-pub(crate) fn watch_frame(told: &str, object: &[u8]) -> Bytes {
+/// Encodes a watch event around an object that has its envelope.
+pub(crate) fn watch_frame(event_type: &str, object: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(object.len() + 32);
-    proto::write_watch_frame(told, object, &mut out);
+    proto::write_watch_frame(event_type, object, &mut out);
     out.into()
 }

@@ -1,49 +1,55 @@
-//! Passing requests on to somebody else who answers them, in the name of whoever asked.
+//! Passes requests on to other servers, on behalf of the caller.
 //!
-//! Bodies stream both ways and are never gathered; an upgraded connection becomes a tunnel. Nothing here knows kinds or
-//! URLs of the API: whether a request may be passed on, where to and under which path is decided by whoever calls, be it
-//! a subresource today or a whole group and version of another API server. Finding and trusting the other side is
-//! `outbound`'s work.
+//! Bodies stream both ways and are never buffered; an upgraded connection becomes a tunnel. This module knows no kinds
+//! or API URLs: the caller decides whether a request is proxied, to which server and under which path. The target is a
+//! subresource (`verbs/connect`), or a whole group and version of another API server (`aggregation`). `outbound` resolves
+//! and authenticates the server.
 
 mod failure;
 mod headers;
 mod streams;
 mod tunnel;
+pub(crate) mod upstream;
 
+pub(crate) use failure::{ProxyFailure, REDIRECT, UNREACHABLE};
 pub(crate) use headers::Remark;
 
+use crate::audit::Audited;
 use crate::outbound::{Destination, Outbound, OutboundError, Protocol};
 use crate::reply::{Body, Response};
 use crate::request::ask::Came;
 use crate::request::body::RequestBody;
+use crate::revocation::Standing;
 use crate::server::state::{Counted, Ending, UnderWay};
 use bareboat_api::Status;
 use bareboat_api::kind::User;
 use http::{HeaderMap, Method, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use streams::{Answered, Sent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many requests to one backend may be under way; streams and tunnels are for as long as they last.
+/// How many requests to one upstream server may run at once; streams and tunnels count until they end.
 const PLACES: usize = 1024;
 
-/// Passes requests on.
+/// Forwards requests to upstream servers, and streams the answers back.
 pub(crate) struct Proxy {
     outbound: Arc<Outbound>,
     ending: Ending,
     under_way: UnderWay,
 }
 
-/// Somebody whom requests are passed on to.
+/// An upstream server.
 pub(crate) struct Remote {
-    /// What is wrong with an address is told to those who ask for what is there.
+    /// An error in the address is returned to each request for this server.
     destination: Result<Destination, OutboundError>,
-    /// How long an answer may take to begin.
+    /// How long an answer may take to start.
     patience: Duration,
-    /// Each has its own, so that one that hangs takes nothing from others.
+    /// A limit per server, so that a hanging one does not affect others.
     places: Arc<Semaphore>,
+    /// Whether the server learns who asks, and may therefore not redirect.
+    identifies: bool,
 }
 
 impl Remote {
@@ -55,35 +61,62 @@ impl Remote {
             destination,
             patience,
             places: Arc::new(Semaphore::new(PLACES)),
+            identifies: true,
         }
+    }
+
+    /// A server that does not learn who asks, with a limit of its own.
+    pub(crate) fn anonymous(
+        destination: Result<Destination, OutboundError>,
+        patience: Duration,
+        places: Arc<Semaphore>,
+    ) -> Remote {
+        Remote {
+            destination,
+            patience,
+            places,
+            identifies: false,
+        }
+    }
+
+    /// Returns the address, or what is wrong with it.
+    pub(crate) fn destination(&self) -> Result<&Destination, &OutboundError> {
+        self.destination.as_ref()
     }
 }
 
-/// A request that is passed on.
+/// A request to forward.
 pub(crate) struct Passing<'a> {
     pub(crate) method: Method,
-    /// What is asked for there, below the path of the destination; begins with a slash.
+    /// Path and query below the path of the destination; starts with a slash.
     pub(crate) target: String,
-    /// The headers of the client, without its credentials.
+    /// The client's headers, without its credentials.
     pub(crate) headers: &'a HeaderMap,
-    /// In whose name.
+    /// The requesting user.
     pub(crate) user: &'a User,
     pub(crate) came: Came,
-    /// The name the client knows this server by.
+    /// The name of this server in the client's request.
     pub(crate) host: Option<&'a str>,
     pub(crate) audit_id: &'a str,
-    /// What else the other side is told.
+    /// Whether the client may still have the answer.
+    pub(crate) standing: Option<Arc<Standing>>,
+    /// Additional headers for the upstream server.
     pub(crate) remarks: &'a [Remark],
+    /// The record of the request, kept open until the answer ends.
+    pub(crate) audited: Option<Arc<Audited>>,
     pub(crate) upgrade: Option<OnUpgrade>,
     pub(crate) body: RequestBody,
-    /// How large the body may be.
+    /// Maximum size of the body.
     pub(crate) limit: usize,
+    /// When the answer must be complete; `None` for streams.
+    pub(crate) until: Option<Instant>,
 }
 
-/// What a request holds until the last byte of its answer.
+/// Resources held until the last byte of the answer.
 struct Held {
     _place: OwnedSemaphorePermit,
     _counted: Counted,
+    _audited: Option<Arc<Audited>>,
 }
 
 impl Proxy {
@@ -95,24 +128,46 @@ impl Proxy {
         }
     }
 
-    /// Passes a request on, and gives the answer as soon as it begins.
+    /// Returns the client for calls to other servers.
+    pub(crate) fn outbound(&self) -> &Outbound {
+        &self.outbound
+    }
+
+    /// Forwards a request, and returns the answer as soon as its head has arrived. A failure names the upstream server.
     pub(crate) async fn pass_on(
         &self,
         to: &Remote,
         passing: Passing<'_>,
     ) -> Result<Response, Status> {
+        let passed = self.forward(to, passing).await;
+        passed.map_err(ProxyFailure::status)
+    }
+
+    /// Forwards a request, and returns the answer as soon as its head has arrived.
+    pub(crate) async fn forward(
+        &self,
+        to: &Remote,
+        passing: Passing<'_>,
+    ) -> Result<Response, ProxyFailure> {
         let destination = to.destination.as_ref().map_err(failure::unusable)?;
+        let call = failure::Call {
+            outbound: &self.outbound,
+            to: destination,
+            audit_id: passing.audit_id,
+        };
         let place = to.places.clone().try_acquire_owned();
         let held = Held {
             _place: place.map_err(|_| failure::no_place(destination))?,
             _counted: self.under_way.enter(),
+            _audited: passing.audited.clone(),
         };
         let upgrade = passing
             .upgrade
             .clone()
             .filter(|_| headers::asks_to_upgrade(passing.headers));
+        let ending = self.ending.clone().or_of(passing.standing.clone());
         let uri = destination.below(&passing.target);
-        let headers = headers::outward(&passing, upgrade.is_some())?;
+        let headers = headers::outward(&passing, upgrade.is_some(), to.identifies)?;
         let (body, sent) = Sent::new(passing.body, passing.limit)?;
         let mut request = http::Request::new(body);
         *request.method_mut() = passing.method;
@@ -123,10 +178,15 @@ impl Proxy {
             Some(_) => Protocol::Http1,
             None => Protocol::Best,
         };
+        let patience = match passing.until {
+            Some(until) => until.saturating_duration_since(Instant::now()),
+            None => to.patience,
+        };
+        let patience = patience.min(to.patience);
         let sending = self.outbound.send(destination, request, protocol);
-        let (mut response, load) = match tokio::time::timeout(to.patience, sending).await {
-            Err(_) => return Err(failure::late(destination, to.patience, &sent)),
-            Ok(Err(error)) => return Err(failure::of(destination, &error, &sent)),
+        let (mut response, load) = match tokio::time::timeout(patience, sending).await {
+            Err(_) => return Err(failure::late(call, patience, &sent)),
+            Ok(Err(error)) => return Err(failure::of(call, &error, &sent)),
             Ok(Ok(answer)) => answer,
         };
         let code = response.status();
@@ -134,22 +194,25 @@ impl Proxy {
             let Some(client) =
                 upgrade.filter(|_| headers::same_upgrade(passing.headers, &response))
             else {
-                return Err(failure::unasked_upgrade(destination));
+                return Err(failure::unasked_upgrade(call).into());
             };
             let backend = hyper::upgrade::on(&mut response);
-            tunnel::start(client, backend, self.ending.clone(), (held, load));
+            tunnel::start(client, backend, ending, (held, load));
             let (head, _) = response.into_parts();
             let mut answer = http::Response::new(Body::empty());
             *answer.status_mut() = code;
             *answer.headers_mut() = headers::homeward(head.headers, true);
             return Ok(answer);
         }
-        // Wherever it would lead, nobody there was asked whether they may know who is calling.
-        if code.is_redirection() && response.headers().contains_key(header::LOCATION) {
-            return Err(failure::redirect(destination));
+        // The redirect's target was not configured, so it must not learn the user's identity.
+        if to.identifies
+            && code.is_redirection()
+            && response.headers().contains_key(header::LOCATION)
+        {
+            return Err(failure::redirect(call));
         }
         let (head, body) = response.into_parts();
-        let body = Answered::new(body, self.ending.clone(), (held, load));
+        let body = Answered::new(body, ending, passing.until, (held, load));
         let mut answer = http::Response::new(Body::stream(body));
         *answer.status_mut() = code;
         *answer.headers_mut() = headers::homeward(head.headers, false);

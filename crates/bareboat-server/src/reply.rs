@@ -16,7 +16,7 @@ use http::{HeaderValue, StatusCode, header};
 /// A response of this server.
 pub type Response = http::Response<Body>;
 
-/// A response with a body in one piece.
+/// Returns a response with a body in one piece.
 pub(crate) fn full(code: StatusCode, content_type: &'static str, bytes: Bytes) -> Response {
     let mut response = http::Response::new(Body::full(bytes));
     *response.status_mut() = code;
@@ -26,7 +26,7 @@ pub(crate) fn full(code: StatusCode, content_type: &'static str, bytes: Bytes) -
     response
 }
 
-/// A value written as agreed; protobuf is the business of whoever knows the message.
+/// A value in the negotiated media type. Protobuf is left to callers that know the message.
 pub(crate) fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response {
     let bytes = match agreed.media {
         Media::Yaml => bareboat_wire::yaml::print(value),
@@ -41,9 +41,9 @@ pub(crate) fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response
     full(code, media.name(), bytes.into())
 }
 
-/// All warnings together may be this long before each is cut.
+/// Above this total length, each warning is cut.
 const WARNINGS_BUDGET: usize = 4096;
-/// What is left of each warning then.
+/// Length of a cut warning.
 const WARNING_CUT: usize = 256;
 
 /// Adds Warning headers.
@@ -61,7 +61,7 @@ pub(crate) fn add_warnings(response: &mut Response, warnings: Vec<String>) {
             return;
         }
         let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-        // Control characters cannot stand in a header.
+        // Control characters are not allowed in a header.
         let clean: String = escaped
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })

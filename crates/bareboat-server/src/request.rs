@@ -1,4 +1,4 @@
-//! Reading a request: what it asks for, with which options, in which media type.
+//! Parses requests: target, options, media types, body.
 
 pub mod ask;
 pub mod body;

@@ -2,14 +2,21 @@
 
 mod builder;
 mod documents;
+mod error;
+mod fresh;
+mod head;
 mod health;
 mod listen;
 mod pages;
 mod paths;
-mod serve;
+mod refusal;
+mod registration;
+pub(crate) mod serve;
 pub(crate) mod state;
+mod version;
 
 pub use builder::{BuildError, ServerBuilder};
+pub use error::Error;
 pub use health::Check;
 pub use listen::ListenError;
 pub use pages::Page;
@@ -18,8 +25,9 @@ use serve::Door;
 use crate::kinds::catalog::Catalog;
 use crate::reply::Response;
 use crate::request::body::RequestBody;
+use crate::revocation::Revocations;
 use bareboat_api::admission::Validator;
-use bareboat_api::kind::User;
+use bareboat_api::kind::{BoxFuture, User};
 use bareboat_storage::Store;
 use state::State;
 use std::sync::Arc;
@@ -30,6 +38,8 @@ pub struct Server {
     pub(crate) state: Arc<State>,
 }
 
+bareboat_api::opaque_debug!(Server);
+
 impl Server {
     /// Starts building a server.
     pub fn builder() -> ServerBuilder {
@@ -38,41 +48,53 @@ impl Server {
 
     /// Answers a request from inside the process as a given user.
     ///
-    /// Whoever holds a `Server` may act as anybody: it is for the program that made it.
+    /// The caller chooses the user. No credentials are checked.
     pub async fn call(&self, user: User, request: http::Request<RequestBody>) -> Response {
-        serve::serve(
-            self.state.clone(),
-            &Door::InProcess(Arc::new(user)),
-            request,
-        )
-        .await
+        self.answer(Door::InProcess(Arc::new(user)), request).await
     }
 
-    /// Like [`Server::call`], for single objects of stored kinds in the version they are stored in: no converter is
-    /// asked, and the version in the URL need not be served.
+    /// Like [`Server::call`], but at the raw endpoint: single objects in the version they were written in. Nothing is
+    /// converted, and the version in the URL need not be served.
     ///
-    /// Objects can be read, their metadata changed by merge patch, and they can be deleted: what keeping the state in
-    /// order takes, whatever became of a definition.
-    pub async fn call_stored(&self, user: User, request: http::Request<RequestBody>) -> Response {
-        serve::serve(self.state.clone(), &Door::Storage(Arc::new(user)), request).await
+    /// Objects can be read and deleted, and their metadata can be changed by a merge patch. Controllers use this, so that
+    /// they work with a broken converter and with versions that are no longer served.
+    pub async fn call_raw(&self, user: User, request: http::Request<RequestBody>) -> Response {
+        self.answer(Door::Raw(Arc::new(user)), request).await
     }
 
-    /// The kinds that are served.
+    /// Boxes the future that answers a request. It is compiled here, once: the body of an `async fn` is compiled again in
+    /// every crate that awaits it.
+    #[inline(never)]
+    fn answer(&self, door: Door, request: http::Request<RequestBody>) -> BoxFuture<'_, Response> {
+        Box::pin(async move { serve::serve(self.state.clone(), &door, request).await })
+    }
+
+    /// Returns the served kinds.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.state.catalog
     }
 
-    /// The store below.
+    /// Whether roles and bindings in the store decide who may do what.
+    pub fn uses_roles(&self) -> bool {
+        self.state.authorizer.uses_roles()
+    }
+
+    /// Ends streams of clients that may no longer have them, when something they depend on changed.
+    pub fn revocations(&self) -> &Revocations {
+        &self.state.revocations
+    }
+
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.state.store
     }
 
-    /// As long as somebody holds it, this may refuse every write, after all who were there before.
+    /// Adds a validator, which runs after those added before. It is removed when the last `Arc` to it is dropped.
     pub fn validate_with(&self, validator: &Arc<dyn Validator>) {
         self.state.admission.add(validator);
     }
 
-    /// Prints more metrics together with the server's own, for as long as it lives.
+    /// Adds metrics to the server's own; they are removed when the collector is dropped.
     pub fn collect(
         &self,
         collector: impl prometheus::core::Collector + 'static,

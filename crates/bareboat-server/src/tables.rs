@@ -1,6 +1,6 @@
-//! Tables for people: what `kubectl get` prints.
+//! The `Table` answers that `kubectl get` prints.
 //!
-//! Never cached, because ages move.
+//! Tables are never cached, because ages change.
 
 use crate::request::negotiate::Transform;
 use crate::request::query::Query;
@@ -8,19 +8,19 @@ use bareboat_api::interrupt;
 use bareboat_api::kind::{Column, Kind, Now};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value};
 
-/// What a row carries beside its cells.
+/// What a row contains beside its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     /// Nothing.
     Nothing,
-    /// The metadata.
+    /// The object's metadata.
     Metadata,
     /// The whole object.
     Object,
 }
 
 impl Include {
-    /// Reads `includeObject`, which only tables have a use for.
+    /// Parses `includeObject`, which only applies to tables.
     pub(crate) fn of(query: &Query) -> Result<Include, Status> {
         match query.get("includeObject") {
             None | Some("" | "Metadata") => Ok(Include::Metadata),
@@ -36,7 +36,7 @@ impl Include {
         }
     }
 
-    /// The same, if the answer is a table at all.
+    /// Reads `includeObject` only if the answer is a table; other answers get the default.
     pub(crate) fn for_transform(query: &Query, transform: Transform) -> Result<Include, Status> {
         match transform {
             Transform::Table { .. } => Include::of(query),
@@ -45,7 +45,7 @@ impl Include {
     }
 }
 
-/// The definitions of all columns: the name, then those of the kind.
+/// Returns the definitions of all columns: the name, then the columns of the kind.
 pub(crate) fn definitions(columns: &[Column]) -> Value {
     let name = definition(
         "Name",
@@ -70,7 +70,7 @@ pub(crate) fn definitions(columns: &[Column]) -> Value {
         .collect()
 }
 
-/// Whether a kind has a column for the name of its own, in a place of its own.
+/// Returns whether a kind defines its own name column.
 fn names_itself(columns: &[Column]) -> bool {
     columns.iter().any(|column| column.name == "Name")
 }
@@ -85,10 +85,10 @@ fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i
     })
 }
 
-/// How many bytes of text the cells of a row may have together; cells after that are empty.
+/// Maximum bytes of text in all cells of a row; later cells are empty.
 const MAX_CELLS: usize = 4 << 20;
 
-/// The row of an object.
+/// Returns the row of an object.
 pub(crate) fn row(
     kind: &Kind,
     columns: &[Column],
@@ -101,7 +101,7 @@ pub(crate) fn row(
     if !names_itself(columns) {
         cells.push(Value::string(object.name()));
     }
-    // A column may show the whole object, and a definition may have any number of columns.
+    // Bounded, because a column may show the whole object, and a definition may have any number of columns.
     let mut room = MAX_CELLS;
     for column in columns {
         let cell = match room > 0 && !interrupt::requested() {
@@ -126,7 +126,7 @@ pub(crate) fn row(
     Value::Object(row)
 }
 
-/// An object reduced to its metadata.
+/// Reduces an object to its metadata.
 pub(crate) fn partial(object: &Object, beta: bool) -> Value {
     let mut map = Map::new();
     map.insert("kind", Value::string("PartialObjectMetadata"));
@@ -141,7 +141,7 @@ pub(crate) fn partial(object: &Object, beta: bool) -> Value {
     Value::Object(map)
 }
 
-/// The apiVersion of tables and partial metadata.
+/// Returns the apiVersion of tables and partial metadata.
 pub(crate) fn meta_version(beta: bool) -> &'static str {
     if beta {
         "meta.k8s.io/v1beta1"
@@ -150,7 +150,7 @@ pub(crate) fn meta_version(beta: bool) -> &'static str {
     }
 }
 
-/// A table of the given rows.
+/// Returns a table of the given rows.
 pub(crate) fn table(
     columns: Option<Value>,
     rows: Vec<Value>,
@@ -163,14 +163,14 @@ pub(crate) fn table(
     map.insert("metadata", metadata);
     map.insert(
         "columnDefinitions",
-        // Sent once, in the first event of a watch.
+        // A watch sends the columns once, in its first event.
         columns.unwrap_or(Value::Null),
     );
     map.insert("rows", Value::Array(rows));
     Value::Object(map)
 }
 
-/// The table of one object.
+/// Returns the table of one object.
 pub(crate) fn of_one(
     kind: &Kind,
     columns: &[Column],
@@ -183,7 +183,7 @@ pub(crate) fn of_one(
     table(Some(definitions(columns)), vec![row], metadata, beta)
 }
 
-/// Now, for ages.
+/// Returns the current time, for ages.
 pub(crate) fn now() -> Now {
     Now(jiff::Timestamp::now().as_second())
 }

@@ -1,6 +1,6 @@
-//! TLS towards those who call us and those we call: the only room that knows how rustls is configured.
+//! TLS for inbound and outbound connections: the only module that configures rustls.
 //!
-//! Whom a client certificate stands for is authentication's business, whom to call is `outbound`'s.
+//! `authn` determines the user of a client certificate; `outbound` chooses the servers to call.
 
 #[macro_use]
 mod signatures;
@@ -11,3 +11,4 @@ mod server;
 pub use certificate::{ClientIdentity, TlsError};
 pub(crate) use client::{Fingerprint, Trust, client_config};
 pub use server::Tls;
+pub(crate) use server::{client_verifier, shared_key};

@@ -1,7 +1,6 @@
-//! The verbs, and who carries out which.
+//! Routes resource requests to the verb that answers them.
 
 mod action;
-mod call;
 mod computed;
 mod connect;
 mod create;
@@ -9,57 +8,59 @@ mod delete;
 mod delete_collection;
 mod freshness;
 mod get;
+mod kind_request;
 mod list;
 mod misfit;
 mod patch;
-mod present;
+mod raw;
 mod scale;
 mod selection;
-mod stored;
 mod unstoppable;
 mod update;
 mod watch;
 mod write;
 
-use call::Arity;
-pub(crate) use call::Call;
-pub(crate) use connect::connects;
+pub(crate) use connect::{connects, escape};
+pub(crate) use delete::options::{DeleteOptions, Propagation};
+use kind_request::Arity;
+pub(crate) use kind_request::KindRequest;
 pub(crate) use patch::judge_duplicates;
 pub(crate) use write::change::{Edit, Edited, nameless};
 pub(crate) use write::decode::fill_in;
 
 use crate::authz::Authorized;
+use crate::diagnostics::Stage;
 use crate::flow::{self, Unread};
-use crate::kinds::catalog::Serving;
-use crate::kinds::served::Served;
+use crate::kinds::catalog::Backing;
+use crate::kinds::stored_kind::StoredKind;
 use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
 use crate::server::state::State;
 use crate::work;
 use bareboat_api::Status;
-use bareboat_api::kind::{Kind, SubresourceRole, Verb};
+use bareboat_api::kind::{Kind, Routes, SubresourceRole, Verb};
 use bytes::Bytes;
 use http::StatusCode;
 use std::sync::Arc;
 
-/// Finds who serves a resource and lets them.
+/// Looks up the resource and runs the verb.
 pub(crate) async fn route(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
     body: Unread,
 ) -> Result<Response, Status> {
-    let serving = {
+    let backing = {
         let table = state.catalog.table();
         match table.find(&ask.info.group, &ask.info.resource) {
-            Some(serving) => serving.clone(),
+            Some(backing) => backing.clone(),
             None => return nothing_here(state, &ask),
         }
     };
-    let kind = serving.kind();
-    if ask.as_stored {
-        return match serving {
-            Serving::Stored(served) if scope_fits(&served.kind, &ask) => {
-                stored::answer(state, ask, body, served).await
+    let kind = backing.kind();
+    if ask.raw {
+        return match backing {
+            Backing::Stored(served) if scope_fits(&served.kind, &ask) => {
+                raw::answer(state, ask, body, served).await
             }
             _ => nothing_here(state, &ask),
         };
@@ -79,26 +80,29 @@ pub(crate) async fn route(
     }
     if let Some(text) = &kind.versions[version].deprecation {
         ask.warnings.add(text.as_str());
+        if let Some(audited) = ask.trace.audited() {
+            audited.annotate("k8s.io/deprecated", "true");
+        }
     }
-    match serving {
-        Serving::Stored(served) => carry_out(state, ask, body, served, version).await,
-        Serving::Computed(computed) => computed::answer(state, ask, body, computed, version).await,
+    match backing {
+        Backing::Stored(served) => carry_out(state, ask, body, served, version).await,
+        Backing::Computed(computed) => computed::answer(state, ask, body, computed, version).await,
     }
 }
 
-/// 404: a Status inside a built-in group, plain text elsewhere.
+/// Returns a 404: a Status in a group with fixed routes, plain text elsewhere.
 fn nothing_here(state: &State, ask: &Ask) -> Result<Response, Status> {
     if state
         .catalog
         .table()
-        .has_built_in(&ask.info.group, &ask.info.version)
+        .has_fixed_routes(&ask.info.group, &ask.info.version)
     {
         return Err(Status::no_such_route());
     }
     Ok(plain_text(StatusCode::NOT_FOUND, "404 page not found\n"))
 }
 
-/// 404 for a version that is known to have gone, with what to change in the object that was sent.
+/// Returns a 404 for a removed API version, with advice on how to change the object that was sent.
 async fn retired(
     threads: &work::Threads,
     kind: &Arc<Kind>,
@@ -113,7 +117,7 @@ async fn retired(
         let kind = kind.clone();
         let version = version.clone();
         let better = threads.compute(bytes.len(), move || {
-            // JSON is YAML, too.
+            // Every JSON text is also YAML.
             let parsed = bareboat_wire::yaml::parse(&bytes).ok()?;
             kind.strategy.advise(&version, Some(&parsed.value))
         });
@@ -123,61 +127,70 @@ async fn retired(
     Some(Status::new(404, "NotFound", text).with_details(Default::default()))
 }
 
-/// Whether the URL has a namespace just where the kind has one.
+/// Returns whether the URL has a namespace exactly if the kind is namespaced.
 fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
     let info = &ask.info;
     if kind.namespaced() {
-        // Without a namespace only whole collections can be read. Routes of built-in kinds know the path for other verbs,
-        // too, and refuse those.
+        // Without a namespace only whole collections can be read. Fixed routes also match this path for other verbs,
+        // and answer those with 405.
         return !info.namespace.is_empty()
             || matches!(info.verb.as_str(), "list" | "watch")
-            || (!kind.custom && matches!(info.verb.as_str(), "create" | "deletecollection"));
+            || (kind.conventions.routes == Routes::Fixed
+                && matches!(info.verb.as_str(), "create" | "deletecollection"));
     }
-    // A namespace is its own namespace in URLs.
-    info.namespace.is_empty()
-        || (info.namespace == info.name
-            && kind.group.is_empty()
-            && kind.names.plural == "namespaces")
+    // A namespace object has its own name as namespace in URLs.
+    info.namespace.is_empty() || (info.namespace == info.name && kind.policy.is_namespace)
 }
 
 async fn carry_out(
     state: &Arc<State>,
     ask: Arc<Authorized<Ask>>,
     body: Unread,
-    served: Arc<Served>,
+    served: Arc<StoredKind>,
     version: usize,
 ) -> Result<Response, Status> {
     if connect::is_connection(&served.kind, &ask.info) {
-        let call = Call {
+        let call = KindRequest {
             state: state.clone(),
             ask,
             served,
             version,
         };
-        return connect::stored(&call, body).await;
+        return connect::to_stored_kind(&call, body).await;
     }
     let verb = allowed_verb(&ask, &served, version)?;
-    let call = Arc::new(Call {
+    let call = Arc::new(KindRequest {
         state: state.clone(),
         ask,
         served,
         version,
     });
+    if let Some(audited) = call.ask.trace.audited() {
+        audited.speaks(&call.served.kind.names.kind, call.version().shape.message());
+    }
     let scaled = call.scale_paths();
-    let threads = &state.threads;
+    let threads = |call: &KindRequest| state.threads.of(&call.ask.trace);
     match verb {
         Verb::Get if scaled.is_none() => {
             // Most answers are bytes that exist already.
             if let Some(response) = get::ready(&call)? {
                 return Ok(response);
             }
+            let threads = threads(&call);
             let get = async move { get::get(&call).await };
             threads.carry_out(body.into_seat(), get).await
         }
-        Verb::List => threads.carry_out(body.into_seat(), list::list(call)).await,
-        Verb::Watch => watch::watch(call).await,
+        Verb::List => {
+            let threads = threads(&call);
+            threads.carry_out(body.into_seat(), list::list(call)).await
+        }
+        Verb::Watch => {
+            let (threads, seat) = (threads(&call), body.into_seat());
+            let watch = watch::watch(call, seat.clone());
+            threads.carry_out(seat, watch).await
+        }
         other => {
-            // A form that cannot be had is refused before anything is written.
+            // Negotiation fails before anything is written.
             match (other, scaled) {
                 _ if call.action().is_some() => {}
                 (_, Some(_)) => drop(scale::agree(&call)?),
@@ -185,14 +198,23 @@ async fn carry_out(
                 _ => drop(call.negotiate(Arity::One)?),
             }
             let (body, seat) = body.read().await?;
+            call.ask.trace.pass(Stage::Read);
+            if let Some(audited) = call.ask.trace.audited() {
+                audited.sent(&body);
+            }
+            let threads = threads(&call);
             let work = async move {
                 let mut _place = None;
                 if call.may_be_large(other, &body) {
-                    _place = flow::large_place()?;
+                    _place = flow::large_place(body.len()).await?;
                     work::large().await;
                 }
+                let _memory = flow::decoding(&body).await?;
                 let written = write(&call, other, body).await;
-                // What is wrong with a large object may fill many pages.
+                if written.is_ok() {
+                    flow::woke(|| call.served.resource().stats().watchers);
+                }
+                // The errors of a large object may be long.
                 written.or_else(|status| call.refuse(status))
             };
             threads.carry_out(seat, work).await
@@ -200,8 +222,8 @@ async fn carry_out(
     }
 }
 
-/// Carries out a verb that has a body.
-async fn write(call: &Call, verb: Verb, body: Bytes) -> Result<Response, Status> {
+/// Runs a verb that has a body.
+async fn write(call: &KindRequest, verb: Verb, body: Bytes) -> Result<Response, Status> {
     if let Some(action) = call.action() {
         return action::act(call, action, body).await;
     }
@@ -215,8 +237,8 @@ async fn write(call: &Call, verb: Verb, body: Bytes) -> Result<Response, Status>
     }
 }
 
-/// The verb of the request, if the kind or its subresource has it.
-fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Status> {
+/// Returns the verb of the request, if the kind or its subresource supports it.
+fn allowed_verb(ask: &Ask, served: &StoredKind, version: usize) -> Result<Verb, Status> {
     let info = &ask.info;
     let verb = Verb::ALL
         .into_iter()
@@ -245,7 +267,7 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
         verb,
         Verb::Create | Verb::List | Verb::Watch | Verb::DeleteCollection
     );
-    // List and watch may carry a name that a selector pinned.
+    // List and watch may have a name that a selector pinned.
     let has_name = !info.name.is_empty() && !matches!(verb, Verb::List | Verb::Watch);
     if on_collection == has_name {
         return Err(Status::method_not_allowed());
@@ -257,7 +279,8 @@ fn allowed_verb(ask: &Ask, served: &Served, version: usize) -> Result<Verb, Stat
         return Err(Status::method_not_allowed());
     }
     if served.kind.terminating {
-        // Discovery hides changes, but finalizers must still come off. What creates is refused where it does.
+        // Discovery hides writes of a terminating kind, but finalizers must still be removed. Create refuses new
+        // objects itself.
         return Ok(verb);
     }
     if !served.kind.verbs.has(verb) {

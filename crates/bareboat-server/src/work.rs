@@ -1,21 +1,22 @@
-//! Large work: what takes longer than others should wait for it.
+//! Moves long computations off the runtime's workers.
 //!
-//! The runtime's workers serve everybody, so whatever they do must be over soon. A request starts on its worker and
-//! stays there as long as it is small. Before something large it awaits [`large`], and a loop over many objects counts
-//! in a [`Pace`] what it has done: from there on the rest of the request runs on threads of its own, at most as many at
-//! a time as there are cores, and in turn. Its connection waits without a thread. When that wait ends early, because the
-//! deadline passed or the client hung up, the work is interrupted and everything it held is given back.
+//! The runtime's workers are shared by all requests, so each poll must be short. A request starts on a worker and stays
+//! there while its work is small. Before something large it awaits [`large`], and a loop over many objects counts its
+//! work in a [`Pace`]. From there on the rest of the request runs on separate threads, at most one per core at a time,
+//! in turn. Its connection waits without a thread. If that wait ends early, because of the deadline or because the
+//! client disconnected, the work is interrupted and releases everything it holds.
 //!
-//! Waiting for others (a converter, a commit, a lock) takes up no thread: only polls of the request run there.
+//! Waiting (for a converter, a commit, a lock) occupies no thread: only polls of the request run there.
 
 mod scope;
 
-pub(crate) use scope::{seat, small, wanted};
+pub(crate) use scope::{audit_id, seat, small, wanted};
 
+use crate::diagnostics::Trace;
 use crate::flow::Seat;
 use bareboat_api::interrupt::Interrupt;
 use bareboat_api::kind::BoxFuture;
-use scope::{Place, Scope};
+use scope::{PolledOn, Scope};
 use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -23,33 +24,45 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 
-/// So many bytes are parsed, printed or compared at once on a worker; more is large.
+/// Input larger than this is not parsed, printed or compared on a worker.
 pub(crate) const LARGE: usize = 32 * 1024;
-/// How many bytes a loop works on before it looks at the clock.
+/// How many bytes a loop processes before it checks the clock.
 const ROUND: usize = 64 * 1024;
-/// How long a loop may keep a worker busy: longer is large.
+/// How long a loop may run on a worker before it moves to a thread.
 const ON_WORKER: Duration = Duration::from_millis(1);
-/// How long a loop may keep a thread busy before other large work gets its turn.
+/// How long a loop may keep a thread before it yields to other large work.
 const ON_THREAD: Duration = Duration::from_millis(10);
-/// What it costs to walk past an entry, in bytes of work.
+/// The cost of skipping an entry, in bytes of work.
 pub(crate) const STEP: usize = 64;
 
 /// Threads for large work.
 #[derive(Clone)]
 pub(crate) struct Threads {
     places: Arc<Semaphore>,
+    /// The audit ID of the request that they work for.
+    audit_id: Option<Arc<str>>,
 }
 
 impl Threads {
-    /// As many as there are cores.
+    /// One thread per core.
     pub(crate) fn new() -> Threads {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Threads {
             places: Arc::new(Semaphore::new(cores)),
+            audit_id: None,
         }
     }
 
-    /// Carries out a request: on this worker while it is small, elsewhere when it becomes large. Dropping this ends it.
+    /// Returns the same threads for a request, whose work then knows its audit ID.
+    pub(crate) fn of(&self, trace: &Trace) -> Threads {
+        Threads {
+            places: self.places.clone(),
+            audit_id: Some(trace.shared_audit_id()),
+        }
+    }
+
+    /// Runs a request: on this worker while it is small, on another thread once it is large. Dropping the future ends
+    /// the work.
     pub(crate) async fn carry_out<T: Send + 'static>(
         &self,
         seat: Option<Arc<Seat>>,
@@ -58,19 +71,19 @@ impl Threads {
         self.carry_out_boxed(seat, Box::pin(work)).await
     }
 
-    /// The same for work that is on the heap already.
+    /// Runs a request as [`Threads::carry_out`] does, from a future that is already boxed.
     pub(crate) async fn carry_out_boxed<T: Send + 'static>(
         &self,
         seat: Option<Arc<Seat>>,
         mut work: BoxFuture<'static, T>,
     ) -> T {
-        let mut scope = Scope::new(seat);
+        let mut scope = Scope::new(seat, self.audit_id.clone());
         loop {
             let small = poll_fn(|cx| {
                 let polled = scope.enter(|| work.as_mut().poll(cx));
                 match polled {
                     Poll::Ready(done) => Poll::Ready(Some(done)),
-                    Poll::Pending if scope.place() == Place::Leaving => Poll::Ready(None),
+                    Poll::Pending if scope.polled_on() == PolledOn::Leaving => Poll::Ready(None),
                     Poll::Pending => Poll::Pending,
                 }
             });
@@ -84,7 +97,7 @@ impl Threads {
         }
     }
 
-    /// Runs a request on other threads until it is done, or small again.
+    /// Runs a request on other threads until it is done or small again.
     async fn carry_out_elsewhere<T: Send + 'static>(
         &self,
         mut scope: Scope,
@@ -92,12 +105,16 @@ impl Threads {
     ) -> Elsewhere<T> {
         let waited_for = WaitedFor::default();
         let woken = Arc::new(Woken(Notify::new()));
-        scope.moves_to(Place::Thread);
+        // What is logged on other threads belongs to the same request.
+        let span = tracing::Span::current();
+        scope.moves_to(PolledOn::Thread);
         loop {
-            let place = self.places.clone().acquire_owned().await;
+            let polled_on = self.places.clone().acquire_owned().await;
             let (interrupt, waker) = (waited_for.0.clone(), Waker::from(woken.clone()));
+            let span = span.clone();
             let poll = move || {
-                let _place = place;
+                let _place = polled_on;
+                let _span = span.enter();
                 if interrupt.is_requested() {
                     return None;
                 }
@@ -116,8 +133,8 @@ impl Threads {
             match polled {
                 Some((_, _, Poll::Ready(done))) => return Elsewhere::Done(done),
                 Some((mut same, rest, Poll::Pending)) => {
-                    if same.place() == Place::Returning {
-                        same.moves_to(Place::Worker);
+                    if same.polled_on() == PolledOn::Returning {
+                        same.moves_to(PolledOn::Worker);
                         return Elsewhere::Back(same, rest);
                     }
                     (scope, work) = (same, rest);
@@ -128,7 +145,7 @@ impl Threads {
         }
     }
 
-    /// Runs a computation that needs nothing of its surroundings: on another thread if `size` is large.
+    /// Runs a self-contained computation: on another thread if `size` is large.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         size: usize,
@@ -145,14 +162,14 @@ impl Threads {
     }
 }
 
-/// What came of a request on another thread.
+/// The result of polling a request on another thread.
 enum Elsewhere<T> {
     Done(T),
-    /// It waits for something, and what follows is small.
+    /// The request waits for something, and the work after that is small.
     Back(Scope, BoxFuture<'static, T>),
 }
 
-/// Interrupts the work when it is dropped: its client has left.
+/// Interrupts the work when it is dropped, because the client has disconnected.
 #[derive(Default)]
 struct WaitedFor(Interrupt);
 
@@ -175,20 +192,20 @@ impl Wake for Woken {
     }
 }
 
-/// What follows is large: the request goes on where it does not delay others.
+/// Declares that large work follows: the request moves to a thread where it does not delay other requests.
 pub(crate) async fn large() {
     poll_fn(|cx| {
         if !scope::grow() {
             return Poll::Ready(());
         }
-        // In case something between here and the request polls its parts only when they wake it.
+        // A combinator between here and the request may poll its parts only when they wake it.
         cx.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
 }
 
-/// What follows may be large: it is if it works on so many bytes.
+/// Declares that work on so many bytes follows, and moves the request if that is large.
 pub(crate) async fn maybe_large(size: usize) {
     if size > LARGE {
         large().await;
@@ -201,12 +218,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A loop that begins.
+    /// Starts counting.
     pub(crate) fn new() -> Pace {
         Pace { left: ROUND }
     }
 
-    /// Counts work on so many bytes; says whether [`turn`] is to be awaited.
+    /// Counts work on so many bytes; returns whether the loop must await [`turn`].
     #[must_use]
     pub(crate) fn spend(&mut self, bytes: usize) -> bool {
         match self.left.checked_sub(bytes.max(1)) {
@@ -222,12 +239,12 @@ impl Pace {
     }
 }
 
-/// Called by a loop that has done something: if it has taken long by now it becomes large work, or others get their turn.
+/// Called by a loop after some work: if the loop has run long, it becomes large work, or yields to other large work.
 pub(crate) async fn turn() {
     wanted().await;
     match scope::busy() {
-        Some((Place::Worker | Place::Leaving, time)) if time >= ON_WORKER => large().await,
-        Some((Place::Thread | Place::Returning, time)) if time >= ON_THREAD => {
+        Some((PolledOn::Worker | PolledOn::Leaving, time)) if time >= ON_WORKER => large().await,
+        Some((PolledOn::Thread | PolledOn::Returning, time)) if time >= ON_THREAD => {
             tokio::task::yield_now().await;
         }
         Some(_) => {}

@@ -1,4 +1,4 @@
-//! Measures what the store costs: commits, fan-out, memory. Run it optimised:
+//! Measures the store: commits, fan-out, memory. Run it optimised:
 //! `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo run -p bareboat-sqlite --example measure [folder [commits|history]]`
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn object(key: &str, size: usize) -> bytes::Bytes {
     .into()
 }
 
-/// CPU time of this process, in units of 10 ms.
+/// Returns the CPU time of this process, in units of 10 ms.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
@@ -26,7 +26,7 @@ fn cpu() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Resident bytes of this process.
+/// Returns the resident bytes of this process.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -34,7 +34,7 @@ fn resident() -> usize {
 
 async fn commits(name: &str, backend: Arc<dyn Backend>, writers: usize, options: StoreOptions) {
     let time = Duration::from_secs(3);
-    // With little to retain, writes are updates, so that compaction has something to do.
+    // With little to retain, writes are updates, so that compaction has work.
     let keys = if options.retain_revisions < 100_000 {
         20
     } else {
@@ -106,7 +106,7 @@ async fn fan_out(watchers: usize, writes: u64, matching: bool) {
     for _ in 0..writes {
         let write = Write::create(&resource, "ns/x", object("ns/x", 900)).expecting(Expect::Any);
         store.commit(write).await.unwrap();
-        // Pace: let the watchers take each event by itself, which is the dear case.
+        // Waits, so that the watchers take each event separately, which is the expensive case.
         if matching {
             seen.1.notified().await;
         }
@@ -205,7 +205,7 @@ async fn load(folder: &std::path::Path) {
     }
 }
 
-/// A long history of few objects: what a restart has to go through.
+/// Measures a restart with a long history of few objects.
 async fn history(folder: &std::path::Path) {
     let path = folder.join("history.db");
     let open = || {

@@ -1,14 +1,15 @@
-//! Moving the write-ahead log into the file without holding up commits.
+//! Checkpoints: moves the write-ahead log into the file without delaying commits.
 //!
-//! SQLite's own checkpoint runs inside some commit and costs it milliseconds. Here a thread with a connection of its own
-//! copies pages while commits go on; when little remains the writer finishes and the log starts again from its front.
-//! After a compaction the thread finishes by itself and cuts the log, since the next write may be far off.
+//! SQLite's own checkpoint runs inside some commit and costs it milliseconds. Here a thread with
+//! its own connection copies pages during commits; when little remains the writer finishes and the
+//! log starts again from its front. After a compaction the thread finishes by itself and truncates
+//! the log, because the next write may be far off.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
@@ -16,7 +17,7 @@ use rusqlite::Connection;
 use crate::SqliteOptions;
 use crate::schema::{BUSY_TIMEOUT, beside, open_writer_beside};
 
-/// How full the write-ahead log is, and who is emptying it.
+/// The fill level of the write-ahead log, and the state of the copying thread.
 pub(crate) struct Checkpoints {
     state: Arc<State>,
     start_at: u64,
@@ -26,43 +27,48 @@ pub(crate) struct Checkpoints {
 
 struct State {
     path: PathBuf,
-    /// Bytes in the write-ahead log that a new commit would be appended to; estimated between checkpoints.
+    /// The bytes in the write-ahead log, to which the next commit is appended; estimated between
+    /// checkpoints.
     filled: AtomicU64,
-    /// Bytes of it that are in the file already.
+    /// The bytes of it that are in the file already.
     copied: AtomicU64,
     running: AtomicBool,
-    /// Whether the log shall be cut when everything is copied.
+    /// Whether the log must be truncated when everything is copied.
     settling: AtomicBool,
+    /// Whether the thread truncates the log.
+    truncating: AtomicBool,
     /// Set when the file is closed, so that a thread that waits for readers ends.
     closing: Mutex<bool>,
     closed: Condvar,
 }
 
-/// What became of an attempt to begin the log at its front.
+/// The result of an attempt to restart the log from its front.
 pub(crate) enum Restart {
-    /// It begins there.
+    /// The log was restarted.
     Done,
-    /// A reader or a copy uses it.
+    /// A reader or a copy uses the log.
     Hindered,
-    /// Something went wrong, such as a full disk.
+    /// An error, such as a full disk.
     Failed,
 }
 
 /// A page and its frame header.
 const FRAME: u64 = 4096 + 24;
-/// Pages a commit writes beside its values: a half-filled leaf, its parents.
+/// The pages that a commit writes in addition to its values: a half-filled leaf and its parents.
 const PER_COMMIT: u64 = 2 * FRAME;
-/// What the writer may copy itself without anyone noticing.
+/// The amount that the writer may copy itself without a noticeable delay.
 const LITTLE: u64 = 64 * FRAME;
-/// How long to wait for readers after a compaction: twice as long each time, some minutes in all.
+/// How long to wait for readers after a compaction: doubles each time, some minutes in total.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(120);
+/// How long the writer waits for a copy when the log is at its limit.
+const COPY_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Checkpoints {
     pub(crate) fn new(path: PathBuf, options: &SqliteOptions) -> Self {
         Self {
             state: Arc::new(State {
-                // What a crash left there has not been looked at yet.
+                // The content left by a crash has not been read yet.
                 filled: AtomicU64::new(
                     std::fs::metadata(beside(&path, "-wal")).map_or(0, |data| data.len()),
                 ),
@@ -70,6 +76,7 @@ impl Checkpoints {
                 copied: AtomicU64::new(0),
                 running: AtomicBool::new(false),
                 settling: AtomicBool::new(false),
+                truncating: AtomicBool::new(false),
                 closing: Mutex::new(false),
                 closed: Condvar::new(),
             }),
@@ -79,12 +86,12 @@ impl Checkpoints {
         }
     }
 
-    /// Called by the writer after each commit, outside any transaction.
+    /// Counts a commit. Called by the writer after each commit, outside of transactions.
     pub(crate) fn written(&self, writer: &Connection, bytes: u64) {
         self.grown(writer, bytes + bytes / 8 + PER_COMMIT);
     }
 
-    /// Called by the writer after a slice of compaction that wrote about so many pages.
+    /// Counts a slice of compaction that wrote about this many pages. Called by the writer.
     pub(crate) fn compacted(&self, writer: &Connection, pages: u64) {
         self.grown(writer, pages * FRAME);
     }
@@ -94,6 +101,7 @@ impl Checkpoints {
         let filled = state.filled.fetch_add(grown, Ordering::Relaxed) + grown;
         if filled < self.start_at || state.running.load(Ordering::Acquire) {
             if filled >= self.limit {
+                self.wait_for_copy();
                 self.restart(writer);
             }
             return;
@@ -106,9 +114,22 @@ impl Checkpoints {
         }
     }
 
-    /// The writer's own part: what remains is copied, and the log begins at its front again.
+    /// Waits a while for a running copy, so that the log does not grow far beyond its limit. Does not wait for a thread
+    /// that truncates the log, because that one waits for readers.
+    fn wait_for_copy(&self) {
+        let deadline = Instant::now() + COPY_PATIENCE;
+        let state = &self.state;
+        while state.running.load(Ordering::Acquire)
+            && !state.truncating.load(Ordering::Acquire)
+            && Instant::now() < deadline
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Copies the remaining pages and restarts the log from its front. Called by the writer.
     pub(crate) fn restart(&self, writer: &Connection) -> Restart {
-        // Not waiting for readers: a long read must not become a long commit.
+        // Does not wait for readers: a long read must not become a long commit.
         let patience = |time| writer.busy_timeout(time);
         let restarted = patience(Duration::ZERO).and_then(|()| checkpoint(writer, "RESTART"));
         match restarted.and_then(|done| patience(BUSY_TIMEOUT).map(|()| done)) {
@@ -116,7 +137,8 @@ impl Checkpoints {
                 self.state.note(0, 0);
                 Restart::Done
             }
-            // A reader or the copying thread is still in the log: it grows until a later commit finds it free.
+            // A reader or the copying thread still uses the log: it grows until a later commit
+            // finds it free.
             Ok((true, filled, copied)) => {
                 self.state.note(filled, copied);
                 Restart::Hindered
@@ -128,7 +150,7 @@ impl Checkpoints {
         }
     }
 
-    /// After a compaction: everything is copied and the log is cut to nothing, even if no write follows.
+    /// Copies everything and truncates the log after a compaction, even if no write follows.
     pub(crate) fn settle(&self) {
         if self.state.filled.load(Ordering::Relaxed) <= LITTLE {
             return;
@@ -152,17 +174,17 @@ impl Checkpoints {
             }
             Err(error) => {
                 self.state.running.store(false, Ordering::Release);
-                tracing::warn!(%error, "no thread for a checkpoint");
+                tracing::warn!(%error, "cannot start a thread for a checkpoint");
             }
         }
     }
 
-    /// Waits for a copy that is under way.
+    /// Waits for a running copy.
     pub(crate) fn finish(&self) {
         *self.state.closing.lock() = true;
         self.state.closed.notify_all();
         for thread in std::mem::take(&mut *self.threads.lock()) {
-            // It reports its own failures.
+            // The thread reports its own failures.
             let _ = thread.join();
         }
     }
@@ -174,11 +196,15 @@ impl State {
         self.copied.store(copied, Ordering::Relaxed);
     }
 
-    /// The thread: copies once, and cuts the log if that was asked for before it ends.
+    /// Runs the thread: copies once, and truncates the log if that was requested before it ends.
     fn run(&self) {
         loop {
             match self.settling.swap(false, Ordering::AcqRel) {
-                true => self.settle_in_time(),
+                true => {
+                    self.truncating.store(true, Ordering::Release);
+                    self.settle_in_time();
+                    self.truncating.store(false, Ordering::Release);
+                }
                 false => self.copy(),
             }
             self.running.store(false, Ordering::Release);
@@ -197,7 +223,7 @@ impl State {
         }
     }
 
-    /// Readers are waited for.
+    /// Truncates the log, and waits for readers.
     fn settle_in_time(&self) {
         let mut pause = FIRST_PAUSE;
         while pause <= LAST_PAUSE && !self.settle() && !self.wait(pause) {
@@ -205,10 +231,11 @@ impl State {
         }
     }
 
-    /// Copies everything and cuts the log; whether it is done, or not to be tried again.
+    /// Copies everything and truncates the log; returns whether it is done or must not be retried.
     fn settle(&self) -> bool {
         let settled = open_writer_beside(&self.path).and_then(|connection| {
-            // Most of it beside the writer; only what came meanwhile is copied while the writer waits.
+            // Copies most of it beside the writer; the writer waits only while later pages are
+            // copied.
             let (_, filled, copied) = checkpoint(&connection, "PASSIVE")?;
             match filled - copied.min(filled) <= LITTLE {
                 true => checkpoint(&connection, "TRUNCATE"),
@@ -227,7 +254,7 @@ impl State {
         }
     }
 
-    /// Waits a while; true if the file is being closed.
+    /// Waits a while; returns true if the file is being closed.
     fn wait(&self, pause: Duration) -> bool {
         let mut closing = self.closing.lock();
         if !*closing {
@@ -237,7 +264,7 @@ impl State {
     }
 }
 
-/// Whether it was hindered, and the bytes filled and copied.
+/// Runs a checkpoint; returns whether it was blocked, and the bytes filled and copied.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<(bool, u64, u64)> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
         let frames = |frames: i64| frames.max(0) as u64 * FRAME;

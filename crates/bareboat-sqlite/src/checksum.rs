@@ -1,11 +1,12 @@
-//! Checksums of records and batches: what was damaged at rest is noticed before anyone is shown it.
+//! Checksums of records and batches, which detect damage at rest before clients see it.
 //!
-//! CRC-32, which finds every damage of up to 32 bits in a row and all but one in four billion others. It costs next to
-//! nothing beside the fsync. It is no protection against someone who edits the file.
+//! CRC-32 detects every damage of up to 32 bits in a row and all but one in four billion others.
+//! Its cost is small compared with the fsync. It does not protect against deliberate edits of the
+//! file.
 
 use crc32fast::Hasher;
 
-/// What of a record is covered beside its value.
+/// The checked parts of a record besides its value.
 pub(crate) struct Header<'a> {
     pub(crate) revision: i64,
     pub(crate) prev: i64,
@@ -13,23 +14,24 @@ pub(crate) struct Header<'a> {
     pub(crate) key: &'a str,
 }
 
-/// What a checksum says about a record as it was read.
+/// The result of checking a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is as it was written.
+    /// The record is intact.
     Good,
-    /// Which object it is about is known, its value is not.
+    /// The value is damaged, but the object is known.
     ValueDamaged,
-    /// Not even that.
+    /// The header is damaged, so it is not known which object the record belongs to.
     HeaderDamaged,
 }
 
-/// The checksum of a record: that of its header above that of its value, so that damage to the one leaves the other.
+/// Returns the checksum of a record: header in the upper half, value in the lower half, so that
+/// damage to one leaves the other valid.
 pub(crate) fn record(header: &Header<'_>, value: Option<&[u8]>) -> i64 {
     join(of_header(header, value.is_none()), of_value(value))
 }
 
-/// Compares what was read with the checksum that was read with it.
+/// Compares a record with its stored checksum.
 pub(crate) fn judge(header: &Header<'_>, value: Option<&[u8]>, sum: i64) -> Verdict {
     let (of_its_header, of_its_value) = ((sum as u64 >> 32) as u32, sum as u32);
     if of_its_header != of_header(header, value.is_none()) {
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_told_apart_by_where_it_is() {
+    fn damage_to_header_and_value_is_distinguished() {
         let header = Header {
             revision: 7,
             prev: 3,
@@ -103,7 +105,7 @@ mod tests {
             ..header
         };
         assert_eq!(judge(&other, Some(b"value"), sum), Verdict::HeaderDamaged);
-        // The seam between resource and key is covered too.
+        // The boundary between resource and key is checked too.
         let shifted = Header {
             resource: "core/podsa",
             key: "/b",

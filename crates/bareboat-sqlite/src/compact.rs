@@ -1,31 +1,35 @@
-//! Compaction along the primary key: each row names the one it replaced, so no index is needed to find what may go.
+//! Compaction along the primary key: each row names the row it replaced, so no index is needed to
+//! find obsolete rows.
 
-use bareboat_storage::Sweep;
+use bareboat_storage::{Mark, Sweep};
 use rusqlite::Connection;
 
+use crate::mark;
 use crate::schema::pragma;
 
-/// What a slice left.
+/// The result of a slice.
 pub(crate) struct Swept {
     pub(crate) sweep: Sweep,
     pub(crate) free_bytes: u64,
-    /// Pages it may have added to the write-ahead log, rather too many than too few.
+    /// An upper estimate of the pages added to the write-ahead log.
     pub(crate) pages: u64,
 }
 
-/// Free pages are used again; only what is far more than that is given back to the disk, this many at a time.
+/// The free pages returned to the disk at a time. Free pages are reused, so only a large excess is
+/// returned.
 const VACUUM_PAGES: i64 = 256;
 
 /// Raises the floor and sweeps up to `rows` rows below it.
 pub(crate) fn slice(
     connection: &mut Connection,
+    end: &Mark,
     floor: u64,
     rows: usize,
 ) -> rusqlite::Result<Swept> {
-    // Without its own fsync: the log is written in order, so whatever of this survives a crash survives in order too,
-    // the floor before the rows. What does not is done again.
+    // Without its own fsync: the log is written in order, so a crash keeps a prefix of it, the
+    // floor before the rows. The lost rest is repeated.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    let swept = sweep(connection, floor as i64, rows);
+    let swept = sweep(connection, end, floor as i64, rows);
     let vacuumed = match swept {
         Ok((Sweep::Done, _)) => vacuum(connection),
         _ => Ok((Sweep::More, 0, 0)),
@@ -40,8 +44,13 @@ pub(crate) fn slice(
     })
 }
 
-/// Tells also how many rows went.
-fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Result<(Sweep, u64)> {
+/// Deletes rows; also returns how many.
+fn sweep(
+    connection: &mut Connection,
+    end: &Mark,
+    floor: i64,
+    rows: usize,
+) -> rusqlite::Result<(Sweep, u64)> {
     let progress = "SELECT rev FROM progress WHERE name = ?1";
     let known = |name| {
         connection
@@ -81,6 +90,7 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
             _ => floor,
         };
         note.execute(("swept", reached))?;
+        mark::keep(&transaction, end)?;
     }
     transaction.commit()?;
     let sweep = match slice.len() == rows {
@@ -90,15 +100,15 @@ fn sweep(connection: &mut Connection, floor: i64, rows: usize) -> rusqlite::Resu
     Ok((sweep, deleted as u64 + 4))
 }
 
-/// Gives some free pages back if they are more than a quarter of the file; tells whether more should follow, how much is
-/// still free and how many pages were written.
+/// Returns some free pages to the disk if they are more than a quarter of the file; returns whether
+/// more should follow, the bytes still free and the pages written.
 fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64, u64)> {
     let free = pragma(connection, "freelist_count")?;
     let pages = pragma(connection, "page_count")?;
     let page = pragma(connection, "page_size")?;
     let surplus = free > VACUUM_PAGES && free > pages / 4;
     if surplus {
-        // A query in form: each step frees a page.
+        // Formally a query: each step frees a page.
         let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
         let mut rows = step.query([])?;
         while rows.next()?.is_some() {}

@@ -1,84 +1,84 @@
-//! SQLite's errors in our words: full, busy, failed, or not fit to be opened.
+//! Maps SQLite's errors to ours: full, busy, failed, or not openable.
 
 use std::path::PathBuf;
 
 use bareboat_storage::BackendError;
 use rusqlite::{ErrorCode, ffi};
 
-/// Why a file can't be opened.
+/// The error of opening a database file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
-    /// Another process has it.
+    /// Another process has locked the database.
     #[error("{} is in use by another server", path.display())]
     InUse {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
     },
-    /// Another program reads it and does not finish.
+    /// Another program reads the database and does not finish.
     #[error("{} is being read by another program; end it and try again", path.display())]
     Busy {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
     },
-    /// Its lock file can't be had.
+    /// The lock file of the database cannot be locked.
     #[error("the lock file {} can't be taken", path.display())]
     Lock {
-        /// The lock file.
+        /// The path of the lock file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
-    /// It was written by a newer version of this program.
+    /// The database was written by a newer version of this program.
     #[error(
         "{} has format {found}, this program knows formats up to {known}; use the newer program that wrote it, \
          or restore a backup",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: i64,
-        /// Ours.
+        /// The newest supported format.
         known: i64,
     },
-    /// The copy that is kept of a file of an older format can't be made.
+    /// The copy of a file with an older format cannot be made.
     #[error("the copy {} can't be made, which is kept before the file's format is changed", path.display())]
     Copy {
-        /// The copy.
+        /// The path of the copy.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
-    /// It belongs to another program.
+    /// The file is an SQLite database of another program.
     #[error("{} is a database of another program", path.display())]
     Foreign {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
     },
-    /// It is damaged, or not a database.
+    /// The file is damaged, or is not an SQLite database.
     #[error("{} is damaged or not a database; restore it from a backup", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
-    /// Revisions that must be there are missing.
+    /// Revisions are missing from the history.
     #[error("{} lost revisions between {first} and {last}; restore it from a backup", path.display())]
     Gap {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
-        /// The first revision of the batch.
+        /// The first revision of the range in which some are missing.
         first: i64,
-        /// The last revision of the batch.
+        /// The last revision of that range.
         last: i64,
     },
-    /// SQLite could not do it.
+    /// Any other SQLite error while the database is opened.
     #[error("the database can't be opened")]
     Database(#[from] rusqlite::Error),
 }
@@ -94,7 +94,7 @@ impl SqliteError {
         }
     }
 
-    /// Whether there was no space to open it.
+    /// Returns whether there was no space to open it.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Database(error) => is_full(error) || code(error) == ffi::SQLITE_IOERR_WRITE,
@@ -103,18 +103,18 @@ impl SqliteError {
     }
 }
 
-/// The extended result code, 0 if SQLite gave none.
+/// Returns the extended result code, 0 if there is none.
 pub(crate) fn code(error: &rusqlite::Error) -> i32 {
     error.sqlite_error().map_or(0, |error| error.extended_code)
 }
 
-/// Whether there was no space, in the file, in the write-ahead log or in its index.
+/// Returns whether there was no space, in the file, in the write-ahead log or in its index.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
         || code(error) == ffi::SQLITE_IOERR_SHMSIZE
 }
 
-/// Whether another program holds a lock.
+/// Returns whether another program holds a lock.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -122,7 +122,7 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// An error of a running store.
+/// Converts an error of a running store.
 pub(crate) fn failed(error: rusqlite::Error) -> BackendError {
     if is_full(&error) {
         return BackendError::Full(Box::new(error));
@@ -133,7 +133,7 @@ pub(crate) fn failed(error: rusqlite::Error) -> BackendError {
     BackendError::Failed(Box::new(error))
 }
 
-/// The store was closed before.
+/// Returns the error of a closed store.
 pub(crate) fn closed() -> BackendError {
     BackendError::Failed("the database is closed".into())
 }

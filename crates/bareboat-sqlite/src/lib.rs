@@ -1,13 +1,17 @@
 //! The embedded default store: the log of `bareboat-storage` in one SQLite file.
 //!
-//! Rows and pragmas only. Order, conflicts and caches are decided above; objects are bytes here.
+//! This crate handles rows and pragmas. The layers above decide order, conflicts and caching;
+//! objects are bytes here.
 //!
 //! * Write-ahead log with `synchronous=FULL`: a batch is one transaction and one fsync.
-//! * No index beside the primary key: the log is appended and read in its own order, and lookups happen in memory.
-//! * Checkpoints run beside the writer (see `checkpoint`), since SQLite's own would stall a commit now and then.
-//! * A lock file keeps a second server out; the kernel releases it however the process ends.
-//! * Every record and every batch has a checksum (see `checksum`); a batch has a time. Older formats are brought up to
-//!   date when a file is opened (see `migrate`).
+//! * No index beside the primary key: the log is appended and read in its own order, and lookups
+//!   happen in memory.
+//! * Checkpoints run beside the writer (see `checkpoint`), because SQLite's own would delay some
+//!   commits.
+//! * A lock file keeps a second server out; the kernel releases it when the process ends in any
+//!   way.
+//! * Every record and every batch has a checksum (see `checksum`); a batch has a time, an id, and a
+//!   digest of the log up to it. Older formats are upgraded when a file is opened (see `migrate`).
 //! * A reserve of disk space is kept for deletions and compaction (see `reserve`).
 
 mod checkpoint;
@@ -16,11 +20,13 @@ mod clock;
 mod compact;
 mod error;
 mod lock;
+mod mark;
 mod migrate;
-mod place;
+mod open_files;
 mod read;
 mod reserve;
 mod restore;
+mod rewrite;
 mod schema;
 mod verify;
 mod writer;
@@ -30,8 +36,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bareboat_storage::{
-    Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
-    Written,
+    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Mark, PageLimit,
+    Record, Rewritten, Stop, Sweep, Written,
 };
 use parking_lot::Mutex;
 
@@ -40,21 +46,22 @@ pub use error::SqliteError;
 use error::{closed, failed};
 use lock::Lock;
 pub use restore::{Restored, last_revision, raise};
+pub use rewrite::{RewriteError, inspect, rewrite};
 use verify::History;
 use writer::Writer;
 
-/// What may be set about the file.
+/// The options of the file.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// Page cache of the writer in KiB; reads come from memory above, so it may be small.
+    /// The page cache of the writer in KiB; reads come from memory above, so it may be small.
     pub cache_kib: u32,
-    /// Bytes of write-ahead log at which a checkpoint starts beside the writer.
+    /// The bytes of write-ahead log at which a checkpoint starts beside the writer.
     pub checkpoint_bytes: u64,
-    /// Bytes of write-ahead log at which the writer itself stops and finishes the checkpoint.
+    /// The bytes of write-ahead log at which the writer itself stops and finishes the checkpoint.
     pub checkpoint_limit_bytes: u64,
-    /// The file grows no larger; `None` leaves it to the disk.
+    /// The maximum size of the file; `None` for the limit of the disk.
     pub max_bytes: Option<u64>,
-    /// Bytes of disk space that are held back for deletions and compaction; 0 for none.
+    /// The bytes of disk space reserved for deletions and compaction; 0 for none.
     pub reserve_bytes: u64,
 }
 
@@ -70,17 +77,25 @@ impl Default for SqliteOptions {
     }
 }
 
-/// A log in a SQLite file, open for this process alone.
+/// A log in a SQLite file, open for this process only.
 pub struct Sqlite {
     path: PathBuf,
     writer: Mutex<Option<Writer>>,
     checkpoints: Arc<Checkpoints>,
-    /// When the history was written, until the store has asked for it.
+    /// The times of the history, until the store reads them.
     history: Mutex<Option<Vec<Written>>>,
     floor: AtomicU64,
     free_bytes: AtomicU64,
     closed: AtomicBool,
     lock: Mutex<Option<Lock>>,
+}
+
+impl std::fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Sqlite {
@@ -94,7 +109,7 @@ impl Sqlite {
         let path = path.as_ref().to_owned();
         let lock = Lock::take(&path)?;
         let opened = match schema::open(&path, &options) {
-            // Even opening needs some space. Deletions and compaction are to be possible on a full disk.
+            // Even opening needs some space. Deletions and compaction must work on a full disk.
             Err(error) if error.is_full() => {
                 let reserve = schema::beside(&path, ".reserve");
                 std::fs::remove_file(reserve).map_err(|_| error)?;
@@ -119,7 +134,7 @@ impl Sqlite {
         })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -131,7 +146,7 @@ impl Sqlite {
         act(self.writer.lock().as_mut().ok_or_else(closed)?)
     }
 
-    /// Fails after the file was closed, without waiting for a commit that is under way.
+    /// Fails after the file was closed, without waiting for a running commit.
     fn check_open(&self) -> Result<(), BackendError> {
         match self.closed.load(Ordering::Acquire) {
             true => Err(closed()),
@@ -139,7 +154,7 @@ impl Sqlite {
         }
     }
 
-    /// Fails if what was read between `revision` and now may have been compacted meanwhile.
+    /// Fails if the rows read after `revision` may have been compacted meanwhile.
     fn check_floor(&self, revision: u64) -> Result<(), BackendError> {
         let floor = self.compacted();
         if revision < floor {
@@ -150,13 +165,15 @@ impl Sqlite {
 }
 
 impl Backend for Sqlite {
-    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError> {
-        self.with_writer(|writer| writer.commit(batch))?;
-        Ok(batch.iter().map(|r| Outcome::Written(r.revision)).collect())
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        self.with_writer(|writer| writer.append(base, batch).map(Appended::Done))
     }
 
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
-        self.with_writer(|writer| read::load(&writer.connection, after, visit))
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
+        self.with_writer(|writer| {
+            read::load(&writer.connection, after, visit)?;
+            Ok(writer.mark)
+        })
     }
 
     fn read_since(
@@ -189,8 +206,9 @@ impl Backend for Sqlite {
 
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
         self.with_writer(|writer| {
-            let last = writer.last_revision().map_err(failed)?;
-            // Raised before the first row goes: a read that ends later knows that it may have missed something.
+            let last = writer.mark.last;
+            // Raised before the first row is deleted: a read that ends later knows that it may have
+            // missed rows.
             let floor = self.compacted().max(upto.min(last));
             self.floor.store(floor, Ordering::Release);
             let swept = writer.compact(floor, rows)?;
@@ -201,7 +219,7 @@ impl Backend for Sqlite {
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let floor = self.compacted();
-        // It was learnt when the file was opened, and is kept for one who asks right then.
+        // The times were read when the file was opened, and are kept for the first call.
         let written = match self.history.lock().take() {
             Some(written) => written,
             None => self.with_writer(|writer| {
@@ -219,8 +237,18 @@ impl Backend for Sqlite {
         self.floor.load(Ordering::Acquire)
     }
 
-    fn last_revision(&self) -> Result<u64, BackendError> {
-        self.with_writer(|writer| writer.last_revision().map_err(failed))
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.with_writer(|writer| Ok(writer.mark))
+    }
+
+    fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
+        self.with_writer(|writer| {
+            let done = rewrite::in_place(&mut writer.connection, &self.path, change)
+                .map_err(|error| BackendError::Failed(Box::new(error)));
+            // The digests are over the stored values, which may be new even after an error.
+            writer.mark = mark::read(&writer.connection).map_err(failed)?;
+            done
+        })
     }
 
     fn stats(&self) -> BackendStats {
@@ -236,7 +264,7 @@ impl Backend for Sqlite {
         let writer = self.writer.lock().take();
         self.checkpoints.finish();
         let closed = writer.map_or(Ok(()), |writer| {
-            // The last connection to leave copies the write-ahead log into the file and removes it.
+            // The last connection to close copies the write-ahead log into the file and removes it.
             writer
                 .connection
                 .close()

@@ -1,4 +1,4 @@
-//! The lock that keeps a second server out. The kernel holds it for the process, so it goes with the process.
+//! The lock that keeps a second server out. The kernel releases it when the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::SqliteError;
 use crate::schema::beside;
 
-/// Held as long as the file is open.
+/// The lock, held while the file is open.
 pub(crate) struct Lock(File);
 
 impl Lock {

@@ -1,6 +1,8 @@
-//! Bringing a file of an older format up to date: a copy is kept beside it, then everything happens in one transaction.
+//! Upgrades a file of an older format: keeps a copy beside it, then converts everything in one
+//! transaction.
 //!
-//! A crash leaves the file as it was, or done. The copy is named after its format and is never touched again.
+//! A crash leaves the file either unchanged or converted. The copy is named after its format and
+//! never changed again.
 
 use std::fs;
 use std::io;
@@ -13,7 +15,8 @@ use crate::clock;
 use crate::error::SqliteError;
 use crate::schema::{FORMAT, TABLES, beside};
 
-/// Rewrites a file of format `found` in the current one. The caller holds the lock, so no other process writes.
+/// Converts a file of format `found` to the current one. The caller holds the lock, so no other
+/// process writes.
 pub(crate) fn to_current(
     connection: &mut Connection,
     path: &Path,
@@ -27,12 +30,12 @@ pub(crate) fn to_current(
         .pragma_update(None, "user_version", FORMAT)
         .map_err(at)?;
     transaction.commit().map_err(at)?;
-    tracing::info!(file = %path.display(), from = found, to = FORMAT, "the file has the current format now");
+    tracing::info!(file = %path.display(), from = found, to = FORMAT, "upgraded the file to the current format");
     Ok(())
 }
 
 fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), SqliteError> {
-    // All of the write-ahead log goes into the file, so that the file alone is the whole state.
+    // Copies the write-ahead log into the file, so that the file alone is the whole state.
     let busy: bool = connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         .map_err(|error| SqliteError::at(path, error))?;
@@ -52,7 +55,7 @@ fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), Sql
         fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
     written().map_err(|source| {
-        // Half a copy is useless.
+        // An incomplete copy is useless.
         let _ = fs::remove_file(&partial);
         SqliteError::Copy {
             path: copy.clone(),
@@ -61,7 +64,7 @@ fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), Sql
     })
 }
 
-/// Format 1 to 2: checksums, and a batch for what is there.
+/// Converts format 1 to 2: adds checksums, and one batch for the existing records.
 fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "DROP VIEW live; DROP VIEW history;
@@ -112,7 +115,7 @@ fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             bytes += (header.key.len() + value.map_or(0, <[u8]>::len)) as i64;
         }
     }
-    // When it was written is not known; from now on its age is.
+    // The time of writing is unknown; the age counts from now.
     if last > floor {
         let at = clock::now_millis();
         let sum = batch.finish(size, last, at, bytes);

@@ -1,5 +1,5 @@
-//! Reading the log: the live state and recent history when a store opens, pages of it for old watches, a state of it
-//! for old lists.
+//! Reads the log: the live state and recent history when a store opens, pages for old watches, and
+//! a state for old lists.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::error::failed;
 use crate::schema::open_reader;
 
 const ONE: &str = "SELECT rev, prev, resource, key, value, sum, form FROM log WHERE rev = ?1";
-/// Rows read between two looks at whether the result is still wanted.
+/// The rows read between two checks for a stop.
 const ROWS_BETWEEN_STOPS: usize = 4096;
 
-/// Resource names by number, shared by the records that carry them.
-struct Names(HashMap<i64, Arc<str>>);
+/// Resource names by number, shared by their records.
+pub(crate) struct Names(HashMap<i64, Arc<str>>);
 
 impl Names {
-    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut names = connection.prepare("SELECT id, name FROM resource")?;
         let names = names.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(Self(names.collect::<Result<_, _>>()?))
@@ -33,9 +33,9 @@ impl Names {
         all.find(|(_, known)| ***known == *name).map(|(id, _)| *id)
     }
 
-    /// The record in a row of `rev, prev, resource, key, value, sum, form`. A value that is damaged comes as such; a record of which not even the key
-    /// can be trusted is an error.
-    fn record(&self, row: &Row<'_>) -> rusqlite::Result<Record> {
+    /// Reads the record in a row of `rev, prev, resource, key, value, sum, form`. A damaged value
+    /// becomes a placeholder; a record with a damaged key is an error.
+    pub(crate) fn record(&self, row: &Row<'_>) -> rusqlite::Result<Record> {
         let (revision, prev, number): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let unreadable = |why: &str| {
             let why = format!("revision {revision} {why}; restore the file from a backup");
@@ -45,7 +45,9 @@ impl Names {
             return Err(unreadable("is damaged"));
         };
         if row.get::<_, i64>(6)? != 0 {
-            return Err(unreadable("is encoded in a way this program does not know"));
+            return Err(unreadable(
+                "has an encoding that this program does not support",
+            ));
         }
         let header = Header {
             revision,
@@ -73,10 +75,11 @@ impl Names {
     }
 }
 
-/// The revisions that make up the state at `upto`, of one resource or of all, in order.
+/// Returns the revisions of the state at `upto`, of one resource or of all, in order.
 ///
-/// Each row names the one it replaced, so one revision is remembered for each live key, and no value is read. Oldest first:
-/// that is the order of the pages in the file, which the system reads ahead.
+/// Each row names the row it replaced, so one revision is remembered for each live key, and no
+/// value is read. Rows are read oldest first: that is the order of the pages in the file, which the
+/// system reads ahead.
 fn live_at(
     connection: &Connection,
     resource: Option<i64>,
@@ -113,7 +116,7 @@ fn live_at(
     Ok(live)
 }
 
-/// The state as of `after`, then every record after it.
+/// Visits the state as of `after`, then every later record.
 pub(crate) fn load(
     connection: &Connection,
     after: u64,
@@ -138,7 +141,7 @@ pub(crate) fn load(
     read().map_err(failed)
 }
 
-/// A page of the changes with `after < rev <= upto`.
+/// Returns a page of the changes with `after < rev <= upto`.
 pub(crate) fn since(
     path: &Path,
     resource: Option<&str>,
@@ -199,7 +202,7 @@ pub(crate) fn since(
     Ok(complete(page))
 }
 
-/// The records that made up a resource at a revision.
+/// Visits the records of a resource at a revision.
 pub(crate) fn at(
     path: &Path,
     resource: &str,

@@ -1,26 +1,27 @@
-//! Space that is held back, so that deletions and compaction still work when the disk is full.
+//! Reserves disk space, so that deletions and compaction still work when the disk is full.
 //!
-//! A file of a few megabytes beside the database. It is removed when a deletion or a compaction finds no space, and made
-//! again when there is space for it.
+//! The reserve is a file of a few megabytes beside the database. It is removed when a deletion or a
+//! compaction finds no space, and created again when there is space for it.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long to wait before the reserve is made again.
+/// How long to wait before the reserve is created again.
 const REFILL_AFTER: Duration = Duration::from_secs(10);
 
-/// The file that holds the space.
+/// A file of a few megabytes that is deleted when the disk is full, so that deletions and
+/// compaction have room.
 pub(crate) struct Reserve {
     path: PathBuf,
     bytes: u64,
-    /// When to try to make it again; `None` while it is there.
+    /// When to try to create it again; `None` while it exists.
     refill_at: Option<Instant>,
 }
 
 impl Reserve {
-    /// Makes the reserve unless it is there. Without space there is none until later.
+    /// Creates the reserve unless it exists. Without space it is created later.
     pub(crate) fn open(path: PathBuf, bytes: u64) -> Self {
         let mut reserve = Self {
             path,
@@ -31,7 +32,7 @@ impl Reserve {
         reserve
     }
 
-    /// Gives the space to the file system; false if there was none.
+    /// Releases the space; returns false if there was no reserve.
     pub(crate) fn release(&mut self) -> bool {
         if self.bytes == 0 {
             return false;
@@ -44,7 +45,7 @@ impl Reserve {
         released
     }
 
-    /// Makes the reserve again if it is time.
+    /// Creates the reserve again if it is time.
     pub(crate) fn refill(&mut self) {
         if self.refill_at.is_some_and(|at| at <= Instant::now()) {
             self.fill();
@@ -63,7 +64,7 @@ impl Reserve {
             Ok(()) => None,
             Err(error) => {
                 tracing::debug!(%error, "no space for the reserve");
-                // Half a reserve would only take space from others.
+                // An incomplete reserve would only take space.
                 let _ = fs::remove_file(&self.path);
                 Some(Instant::now() + REFILL_AFTER)
             }
@@ -72,7 +73,7 @@ impl Reserve {
 
     fn write(&self) -> io::Result<()> {
         let mut file = File::create(&self.path)?;
-        // No zeros: some file systems would not store them.
+        // Not zeros, because some file systems do not store them.
         let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
         let block: Vec<u8> = (0..8192)
             .flat_map(|_| {
@@ -88,13 +89,13 @@ impl Reserve {
             file.write_all(&block[..part])?;
             left -= part;
         }
-        // Errors that come late, such as those of a quota, come now.
+        // Late errors, such as those of a quota, are reported now.
         file.sync_data()
     }
 }
 
-/// Whether a small write beside the database fails for want of space or quota: SQLite reports a quota only as a write that
-/// failed.
+/// Returns whether a small write beside the database fails for lack of space or quota: SQLite
+/// reports an exceeded quota only as a failed write.
 pub(crate) fn no_space_at(path: &std::path::Path, bytes: usize) -> bool {
     let probe = || -> io::Result<()> {
         let mut file = File::create(path)?;
@@ -102,7 +103,7 @@ pub(crate) fn no_space_at(path: &std::path::Path, bytes: usize) -> bool {
         file.sync_data()
     };
     let outcome = probe();
-    // It may not even have been made.
+    // The file may not exist.
     let _ = fs::remove_file(path);
     matches!(
         outcome.map_err(|error| error.kind()),

@@ -1,7 +1,8 @@
-//! After an older state was put back: the counter jumps over all revisions that clients may have seen, and history
-//! begins there.
+//! Prepares a restored backup: the counter jumps over all revisions that clients may have seen, and
+//! history begins there.
 //!
-//! Otherwise a client that saw revisions which are lost would go on from one of them in a history that is another.
+//! Otherwise a client that saw lost revisions would continue from one of them in a different
+//! history.
 
 use std::path::Path;
 
@@ -9,44 +10,47 @@ use rusqlite::Connection;
 
 use crate::error::SqliteError;
 use crate::lock::Lock;
-use crate::{SqliteOptions, schema};
+use crate::{SqliteOptions, mark, schema};
 
 /// How far the counter jumps beyond the last known revision: more than a backup is likely to lack.
 const JUMP: u64 = 1 << 20;
 
-/// What [`raise`] did.
+/// The result of [`raise`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The last revision in the file.
     pub last: u64,
-    /// Where counter and floor are now.
+    /// The new counter and floor.
     pub raised: u64,
 }
 
-/// Raises counter and floor of a file that no server has open: 2^20 above its last revision, and above `beyond`.
+/// Raises counter and floor of a file that no server has open: 2^20 above its last revision, and
+/// above `beyond`.
 ///
-/// `beyond` is a revision that is known to have been given out, 0 if none is. Clients with older versions are told that
-/// these are gone.
+/// `beyond` is a revision that is known to have been assigned, or 0. Clients with older versions
+/// get the error that these are expired.
 pub fn raise(path: impl AsRef<Path>, beyond: u64) -> Result<Restored, SqliteError> {
     let path = path.as_ref();
     let _lock = Lock::take(path)?;
-    let (connection, floor) = schema::open(path, &SqliteOptions::default())?;
+    let (mut connection, floor) = schema::open(path, &SqliteOptions::default())?;
     let at = |error| SqliteError::at(path, error);
     let last = last(&connection, floor).map_err(at)?;
     let raised = last.max(beyond).saturating_add(JUMP).min(i64::MAX as u64);
-    connection
-        .execute(
-            "UPDATE progress SET rev = ?1 WHERE name = 'floor'",
-            [raised as i64],
-        )
-        .map_err(at)?;
+    let mut raise = || -> rusqlite::Result<()> {
+        let transaction = connection.transaction()?;
+        let floor = "UPDATE progress SET rev = ?1 WHERE name = 'floor'";
+        transaction.execute(floor, [raised as i64])?;
+        mark::next_epoch(&transaction)?;
+        transaction.commit()
+    };
+    raise().map_err(at)?;
     connection
         .close()
         .map_err(|(_, error)| SqliteError::at(path, error))?;
     Ok(Restored { last, raised })
 }
 
-/// The last revision a file knows of. It is only read.
+/// Returns the last revision in a file, which is only read.
 pub fn last_revision(path: impl AsRef<Path>) -> Result<u64, SqliteError> {
     let path = path.as_ref();
     let at = |error| SqliteError::at(path, error);

@@ -1,4 +1,4 @@
-//! The file's format: its tables, its version, its pragmas. Older formats are brought up to date in `migrate`.
+//! The file format: tables, version, pragmas. `migrate` upgrades older formats.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use crate::{SqliteOptions, migrate};
 
 /// The format this program writes.
 pub(crate) const FORMAT: i64 = 2;
-/// "Bare" in the header, so that `file` and we know whose it is.
+/// "Bare" in the header, which identifies our files to `file` and to us.
 const APPLICATION: i64 = 0x4261_7265;
 
-/// How long to wait for someone who looks into the file with a tool of their own.
+/// How long to wait for another program that reads the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `value` stands last, so that reading the other columns never touches its overflow pages.
+/// `value` is the last column, so that reading the others never touches its overflow pages.
 ///
-/// The last record of a batch carries what is known of the batch: a table of its own would cost every commit another page.
-/// `size` is the number of its records, 0 on all but the last.
+/// The last record of a batch has the columns of the batch: a separate table would cost every
+/// commit another page. `size` is the number of its records, 0 on all but the last.
 ///
-/// Not written yet, but part of the format so that it need not change for them: `resource.cluster` (a logical cluster),
-/// `actor` (who wrote the record), `form` (how the value is encoded, 0 is plain), and of a batch `epoch`, `id`, `writer`
-/// and `digest`.
+/// Some columns are not written yet, but are part of the format so that it need not change for
+/// them: `resource.cluster` (a logical cluster), `actor` (the user of the record), `form` (the
+/// encoding of the value, 0 is plain).
 pub(crate) const TABLES: &str = "
     CREATE TABLE resource (
         id INTEGER PRIMARY KEY,
@@ -62,10 +62,10 @@ pub(crate) const TABLES: &str = "
         SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
 ";
 
-/// Revision 1 is the empty beginning: version 0 is never given out.
+/// Revision 1 is the empty start: version 0 is never assigned.
 const BEGINNING: &str = "INSERT INTO progress VALUES ('floor', 1), ('swept', 1)";
 
-/// Opens the file for writing and tells its floor.
+/// Opens the file for writing and returns its floor.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, u64), SqliteError> {
     let at = |error| SqliteError::at(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -101,7 +101,7 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
-    // Only an empty file can still choose this.
+    // This can only be set for an empty file.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction()?;
@@ -126,7 +126,7 @@ fn tune(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()
     Ok(())
 }
 
-/// A connection for reading beside the writer.
+/// Opens a connection for reading beside the writer.
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -135,7 +135,7 @@ pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A connection that copies the write-ahead log beside the writer.
+/// Opens a connection that copies the write-ahead log beside the writer.
 pub(crate) fn open_writer_beside(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -147,7 +147,7 @@ pub(crate) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i6
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// The path of a file that stands beside the database.
+/// Returns the path of a file beside the database.
 pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);

@@ -1,5 +1,5 @@
-//! Looking through the history above the floor when a file is opened: what is damaged is given up, lost revisions are an
-//! error, and it is learnt when everything was written.
+//! Checks the history above the floor when a file is opened: damaged history is dropped, missing
+//! revisions are an error, and the times of writing are collected.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::checksum;
 use crate::clock;
 use crate::error::SqliteError;
 
-/// What is known of the history.
+/// The result of the check.
 #[derive(Default)]
 pub(crate) struct History {
-    /// The revision after which every batch is as it was written, 0 if all of them are.
+    /// The revision after which every batch is intact, 0 if all are.
     ///
-    /// What is older is given up as if it had been compacted: clients list again. The state itself is not in question
-    /// here, since every record has a checksum of its own.
+    /// Older history is dropped as if it had been compacted: clients list again. This does not
+    /// concern the state itself, because every record has its own checksum.
     pub(crate) intact_after: u64,
-    /// When it was written; batches of about the same time are one.
+    /// The times of writing; batches of about the same time are joined.
     pub(crate) written: Vec<Written>,
     /// The time of the last batch.
     pub(crate) at: i64,
 }
 
-/// Batches of less than this are reported together, unless they are this far apart.
+/// Batches below this size are joined, unless they are this far apart.
 const TOGETHER: u64 = 1 << 20;
 const APART: Duration = Duration::from_secs(1);
 
@@ -63,7 +63,7 @@ impl History {
                 return Err(gap(path, before + 1, first - 1));
             }
             before = rev;
-            // Of a batch around the floor not all records need to be there.
+            // A batch around the floor may be incomplete.
             if first <= floor as i64 && here <= size {
                 history.note(rev, time, bytes);
                 continue;
@@ -72,7 +72,7 @@ impl History {
                 return Err(gap(path, first.min(rev - here + 1), rev));
             }
             if own != sum {
-                tracing::error!(first, last = rev, "history is damaged and given up");
+                tracing::error!(first, last = rev, "dropped damaged history");
                 history.intact_after = rev as u64;
             }
             history.note(rev, time, bytes);
@@ -96,7 +96,7 @@ impl History {
                 if last.bytes + next.bytes < TOGETHER
                     && next.at.duration_since(last.at).unwrap_or_default() < APART =>
             {
-                // The time of the older one stays, or a busy hour would be one moment.
+                // The older time is kept; otherwise a busy hour would become one moment.
                 last.last = next.last;
                 last.bytes += next.bytes;
             }

@@ -1,53 +1,55 @@
-//! The one connection that writes: a batch is a transaction.
+//! The only connection that writes: a batch is a transaction.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bareboat_storage::{BackendError, Record, Sweep};
+use bareboat_storage::{BackendError, Batch, Chain, Mark, Record, Sweep};
 use rusqlite::{Connection, ffi, params};
 
 use crate::checkpoint::{Checkpoints, Restart};
 use crate::checksum::{self, Header};
 use crate::compact::{self, Swept};
 use crate::error::{code, failed, is_busy};
-use crate::place::Place;
+use crate::open_files::OpenFiles;
 use crate::reserve::{Reserve, no_space_at};
 use crate::schema::beside;
-use crate::{SqliteError, SqliteOptions, clock};
+use crate::{SqliteError, SqliteOptions, clock, mark};
 
-/// Used by one thread at a time.
+/// The writer, used by one thread at a time.
 pub(crate) struct Writer {
     pub(crate) connection: Connection,
+    /// The end of the log.
+    pub(crate) mark: Mark,
     checkpoints: Arc<Checkpoints>,
     resources: HashMap<Arc<str>, i64>,
-    /// Joins the two slices of a value.
+    /// A buffer that joins the two slices of a value.
     scratch: Vec<u8>,
-    /// The time of the last batch: times never go back.
+    /// The time of the last batch: times never decrease.
     at: i64,
-    place: Place,
+    files: OpenFiles,
     reserve: Reserve,
     probe: PathBuf,
-    /// When a full disk may be answered with a checkpoint again.
+    /// When a full disk may cause a checkpoint again.
     restart_after: Option<Instant>,
 }
 
-/// A scratch buffer that grew for one giant is not kept.
+/// The maximum size of the scratch buffer that is kept.
 const SCRATCH: usize = 64 << 10;
-/// A full disk is answered with a checkpoint at most this often.
+/// The minimum time between two checkpoints caused by a full disk.
 const BETWEEN_RESTARTS: Duration = Duration::from_secs(1);
-/// How long a checkpoint that is under way is waited for.
+/// How long to wait for a running checkpoint.
 const RESTART_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a batch is written whose writes fail although there is space.
+/// How often a batch is tried whose writes fail although there is space.
 const TRIES: u32 = 3;
 
-/// How far a transaction had come when it failed.
+/// The stage at which a transaction failed.
 enum Stage {
     /// Nothing was written.
     Begin,
-    /// Rows were, but no commit.
+    /// Rows were written, but not committed.
     Insert,
     /// The commit may or may not be in the write-ahead log.
     Commit,
@@ -61,17 +63,18 @@ impl Writer {
         options: &SqliteOptions,
         at: i64,
     ) -> Result<Self, SqliteError> {
-        let place = Place::note(path).map_err(|source| SqliteError::Lock {
+        let files = OpenFiles::note(path).map_err(|source| SqliteError::Lock {
             path: path.to_owned(),
             source,
         })?;
         let mut writer = Self {
+            mark: mark::read(&connection)?,
             connection,
             checkpoints,
             resources: HashMap::new(),
             scratch: Vec::new(),
             at,
-            place,
+            files,
             reserve: Reserve::open(beside(path, ".reserve"), options.reserve_bytes),
             probe: beside(path, ".probe"),
             restart_after: None,
@@ -88,22 +91,16 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn last_revision(&self) -> rusqlite::Result<u64> {
-        // The newest record may be a tombstone that is compacted away; then the floor remembers it.
-        let last = "SELECT max((SELECT rev FROM progress WHERE name = 'floor'), \
-                    (SELECT coalesce(max(rev), 0) FROM log))";
-        let last: i64 = self
-            .connection
-            .prepare_cached(last)?
-            .query_row([], |row| row.get(0))?;
-        Ok(last as u64)
-    }
-
-    /// Makes a batch durable. After `Full` and `Busy` nothing of it was written.
-    pub(crate) fn commit(&mut self, batch: &[Record]) -> Result<(), BackendError> {
+    /// Makes a batch durable, and returns the end of the log. After `Full` and `Busy` nothing of it was
+    /// written.
+    pub(crate) fn append(&mut self, base: &Mark, batch: &Batch) -> Result<Mark, BackendError> {
+        if base.last != self.mark.last {
+            let why = format!("the file ends at revision {}", self.mark.last);
+            return Err(BackendError::Failed(why.into()));
+        }
         let mut written = self.try_commit(batch);
         if matches!(written, Err(BackendError::Full(_))) {
-            let frees = frees(batch);
+            let frees = frees(&batch.records);
             if self.restart_log(frees) {
                 written = self.try_commit(batch);
             }
@@ -112,18 +109,19 @@ impl Writer {
                 written = self.try_commit(batch);
             }
         }
-        let bytes = written?;
+        let (bytes, end) = written?;
         // An answer may only be given for what can be found again.
-        self.place
+        self.files
             .check()
             .map_err(|why| BackendError::Failed(why.into()))?;
+        self.mark = end;
         self.checkpoints.written(&self.connection, bytes);
         self.reserve.refill();
-        Ok(())
+        Ok(end)
     }
 
-    /// Begins the write-ahead log at its front, so that the space it has is used again. Where it matters a checkpoint
-    /// that is under way is waited for.
+    /// Restarts the write-ahead log from its front, so that its space is reused. Waits for a
+    /// running checkpoint if `it_matters`.
     fn restart_log(&mut self, it_matters: bool) -> bool {
         let now = Instant::now();
         if !it_matters && self.restart_after.is_some_and(|after| now < after) {
@@ -142,27 +140,27 @@ impl Writer {
         }
     }
 
-    fn try_commit(&mut self, batch: &[Record]) -> Result<u64, BackendError> {
+    fn try_commit(&mut self, batch: &Batch) -> Result<(u64, Mark), BackendError> {
         let mut tries = 0;
         loop {
             let (stage, error) = match self.write(batch) {
-                Ok(bytes) => return Ok(bytes),
+                Ok(written) => return Ok(written),
                 Err(failure) => failure,
             };
             if !self.connection.is_autocommit() {
-                // Should it fail too, the next BEGIN does, and tells.
+                // If this fails too, the next BEGIN fails and reports it.
                 let _ = self.connection.execute_batch("ROLLBACK");
             }
-            // Numbers given to new resources went with the transaction.
+            // Numbers of new resources were rolled back with the transaction.
             self.learn_resources().map_err(failed)?;
             let torn = matches!(stage, Stage::Insert | Stage::Commit)
                 && code(&error) == ffi::SQLITE_IOERR_WRITE;
             if !torn {
                 return Err(self.judge(stage, error));
             }
-            // A write that failed left no whole commit behind, so it is known that nothing was written. SQLite does not
-            // tell whether a quota was the reason.
-            let bytes = batch.iter().map(weight).sum::<u64>();
+            // A failed write left no complete commit, so nothing was written. SQLite does not
+            // report whether a quota was the reason.
+            let bytes = batch.records.iter().map(weight).sum::<u64>();
             tries += 1;
             match no_space_at(&self.probe, bytes as usize) {
                 true => return Err(BackendError::Full(Box::new(error))),
@@ -172,7 +170,7 @@ impl Writer {
         }
     }
 
-    /// What a failure means for the batch.
+    /// Converts a failure to the error of the batch.
     fn judge(&self, stage: Stage, error: rusqlite::Error) -> BackendError {
         let code = code(&error);
         match stage {
@@ -190,20 +188,20 @@ impl Writer {
 
     /// Writes a page over the commit that is in the log but must not be found there after a crash.
     fn overwrite(&self) -> rusqlite::Result<()> {
-        // A row that stays the same would not be written at all.
+        // SQLite would not write an unchanged row.
         self.connection.execute_batch(
             "INSERT INTO progress VALUES ('overwritten', 1)
              ON CONFLICT (name) DO UPDATE SET rev = rev + 1",
         )
     }
 
-    fn write(&mut self, batch: &[Record]) -> Result<u64, (Stage, rusqlite::Error)> {
+    fn write(&mut self, batch: &Batch) -> Result<(u64, Mark), (Stage, rusqlite::Error)> {
         let begun = self
             .connection
             .prepare_cached("BEGIN IMMEDIATE")
             .and_then(|mut begin| begin.execute([]));
         begun.map_err(|error| (Stage::Begin, error))?;
-        let bytes = self.insert(batch).map_err(|error| (Stage::Insert, error))?;
+        let written = self.insert(batch).map_err(|error| (Stage::Insert, error))?;
         let committed = self
             .connection
             .prepare_cached("COMMIT")
@@ -212,18 +210,22 @@ impl Writer {
         if self.scratch.capacity() > SCRATCH {
             self.scratch = Vec::new();
         }
-        Ok(bytes)
+        Ok(written)
     }
 
-    /// The rows of a batch; tells how much they add to the write-ahead log.
-    fn insert(&mut self, batch: &[Record]) -> rusqlite::Result<u64> {
+    /// Inserts the rows of a batch; returns the bytes they add to the write-ahead log, and the end of
+    /// the log after them.
+    fn insert(&mut self, batch: &Batch) -> rusqlite::Result<(u64, Mark)> {
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, value)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             VALUES (?1, ?2, ?3, ?4, ?5, 0, NULL, NULL, NULL, ?6)",
         )?;
         let mut sums = checksum::Batch::default();
+        let mut chain = Chain::after(&self.mark.digest);
+        let mut end = self.mark;
         let mut bytes = 0;
-        for (index, record) in batch.iter().enumerate() {
+        let records = &batch.records;
+        for (index, record) in records.iter().enumerate() {
             let resource = match self.resources.get(&record.resource) {
                 Some(id) => *id,
                 None => {
@@ -248,16 +250,29 @@ impl Writer {
             let sum = checksum::record(&header, value);
             sums.add(sum);
             bytes += (record.key.len() + value.map_or(0, <[u8]>::len)) as u64;
-            let (size, end) = match index + 1 == batch.len() {
-                true => {
-                    self.at = self.at.max(clock::now_millis());
-                    let (size, bytes) = (batch.len() as i64, bytes as i64);
-                    let sums = std::mem::take(&mut sums);
-                    let sum = sums.finish(size, header.revision, self.at, bytes);
-                    (size, Some((self.at, bytes, sum)))
-                }
-                false => (0, None),
-            };
+            chain.add(record, value, &[]);
+            if index + 1 < records.len() {
+                insert.execute(params![
+                    header.revision,
+                    header.prev,
+                    resource,
+                    record.key,
+                    sum,
+                    value
+                ])?;
+                continue;
+            }
+            self.at = self.at.max(clock::now_millis());
+            let size = records.len() as i64;
+            let sums = std::mem::take(&mut sums);
+            let batch_sum = sums.finish(size, header.revision, self.at, bytes as i64);
+            end.last = record.revision;
+            end.digest = chain.digest();
+            // The last row of a batch has the columns of the batch.
+            let mut insert = self.connection.prepare_cached(
+                "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, epoch, id, writer, digest, value)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            )?;
             insert.execute(params![
                 header.revision,
                 header.prev,
@@ -265,29 +280,34 @@ impl Writer {
                 record.key,
                 sum,
                 size,
-                end.map(|end| end.0),
-                end.map(|end| end.1),
-                end.map(|end| end.2),
+                self.at,
+                bytes as i64,
+                batch_sum,
+                end.epoch as i64,
+                batch.id.to_be_bytes(),
+                batch.writer.to_be_bytes(),
+                end.digest.0,
                 value
             ])?;
         }
-        Ok(bytes + 64 * batch.len() as u64)
+        Ok((bytes + 64 * records.len() as u64, end))
     }
 
-    /// A slice of compaction, with the reserve if there is no other space.
+    /// Runs a slice of compaction, with the reserve if there is no other space.
     pub(crate) fn compact(&mut self, floor: u64, rows: usize) -> Result<Swept, BackendError> {
-        let mut swept = compact::slice(&mut self.connection, floor, rows).map_err(put_off);
+        let mut swept =
+            compact::slice(&mut self.connection, &self.mark, floor, rows).map_err(put_off);
         if matches!(swept, Err(BackendError::Full(_))) {
             self.restart_log(true);
             self.reserve.release();
-            swept = compact::slice(&mut self.connection, floor, rows).map_err(put_off);
+            swept = compact::slice(&mut self.connection, &self.mark, floor, rows).map_err(put_off);
         }
         let swept = swept?;
         if swept.pages > 0 {
             self.checkpoints.compacted(&self.connection, swept.pages);
         }
         if swept.sweep == Sweep::Done {
-            // The next write may be hours away: the space is given back now.
+            // The next write may be hours away, so the space is released now.
             self.checkpoints.settle();
             self.reserve.refill();
         }
@@ -295,7 +315,7 @@ impl Writer {
     }
 }
 
-/// What a failed slice of compaction means: as long as only a write failed, it is done again later.
+/// Converts a failed slice of compaction: if only a write failed, it is retried later.
 fn put_off(error: rusqlite::Error) -> BackendError {
     match code(&error) {
         ffi::SQLITE_IOERR_WRITE => BackendError::Full(Box::new(error)),
@@ -307,7 +327,7 @@ fn weight(record: &Record) -> u64 {
     (record.key.len() + record.value.as_ref().map_or(0, |value| value.len())) as u64
 }
 
-/// Whether a batch leads to less being stored: deletions, and what marks objects as being deleted.
+/// Returns whether a batch frees space: deletions, and marks of objects as being deleted.
 fn frees(batch: &[Record]) -> bool {
     const BEGUN: &[u8] = br#""deletionTimestamp":""#;
     batch.iter().all(|record| match &record.value {

@@ -1,4 +1,4 @@
-//! The suite every backend passes, on SQLite files.
+//! The conformance suite of backends, on SQLite files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Edges of a running file: locks of others, files that are removed, an idle server, history that grows old.
+//! Tests of a running file: foreign locks, removed files, an idle server, history that expires.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -40,14 +40,14 @@ async fn eventually(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn a_lock_of_another_program_is_no_poison() {
+async fn a_lock_of_another_program_does_not_poison_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path, StoreOptions::default());
     put(&store, "a", 1).await.unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // It is waited for a while before this is said.
+    // The writer waits for a while before it reports this.
     let refused = put(&store, "b", 1).await;
     assert!(matches!(refused, Err(CommitError::Busy)), "{refused:?}");
     assert!(store.poison().is_none());
@@ -78,7 +78,7 @@ async fn writes_into_removed_files_are_not_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_replaced_is_noticed() {
+async fn a_replaced_file_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path, StoreOptions::default());
@@ -95,7 +95,7 @@ async fn a_file_that_was_replaced_is_noticed() {
 }
 
 #[tokio::test]
-async fn an_idle_server_gives_space_back_after_a_compaction() {
+async fn an_idle_server_releases_space_after_a_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let wal = folder.path().join("state.db-wal");
@@ -116,7 +116,7 @@ async fn an_idle_server_gives_space_back_after_a_compaction() {
         store.commit_many(writes.collect()).await.unwrap();
     }
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
-    // A reader that is in the write-ahead log at first holds it up, and no more.
+    // A reader in the write-ahead log only delays it.
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader
@@ -162,7 +162,7 @@ async fn the_write_ahead_log_stays_bounded_while_history_is_compacted() {
 }
 
 #[tokio::test]
-async fn history_grows_old_across_restarts() {
+async fn history_expires_across_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let hour = StoreOptions {
@@ -180,7 +180,7 @@ async fn history_grows_old_across_restarts() {
     assert!(told.is_sorted_by_key(|written| written.last));
     assert_eq!(told.last().map(|written| written.last), Some(last));
     assert!(told.iter().map(|written| written.bytes).sum::<u64>() > 200);
-    // One who asks again is told the same.
+    // A second call returns the same.
     let mut again = Vec::new();
     backend.history(&mut |written| again.push(written)).unwrap();
     assert_eq!(again, told);
@@ -216,7 +216,7 @@ async fn history_is_bounded_in_bytes() {
     let kept = (store.visible() - store.floor()) * 8100;
     assert!(kept < 300 << 10, "{kept} bytes of history");
     store.close().await;
-    // What is known of it survives a restart.
+    // The recorded sizes survive a restart.
     let store = open(&path, little);
     for _ in 0..3 {
         put(&store, "a", 8000).await.unwrap();

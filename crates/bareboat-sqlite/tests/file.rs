@@ -1,4 +1,4 @@
-//! What is SQLite's own: the file, its lock, its limits, its checkpoints.
+//! Tests of the SQLite file: its lock, limits and checkpoints.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -47,7 +47,7 @@ fn a_second_server_is_refused_until_the_first_is_closed() {
 }
 
 #[test]
-fn files_of_others_and_of_the_future_are_refused() {
+fn foreign_files_and_newer_formats_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     drop(Sqlite::open(&path).unwrap());
@@ -74,7 +74,7 @@ fn files_of_others_and_of_the_future_are_refused() {
 }
 
 #[tokio::test]
-async fn a_full_disk_fails_writes_and_keeps_reads() {
+async fn a_full_disk_fails_writes_but_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let options = SqliteOptions {
@@ -95,7 +95,8 @@ async fn a_full_disk_fails_writes_and_keeps_reads() {
     let resource = store.resource("core/configmaps");
     let before = resource.len();
     assert!(before > 5);
-    // Deleting makes room once it is compacted, which needs a little room itself: some was left below the limit.
+    // Deleting frees space after compaction, which needs some space itself: some was left below the
+    // limit.
     let found = resource.get("o0").unwrap();
     store
         .commit(Write::delete(&resource, &found))
@@ -110,7 +111,7 @@ async fn a_full_disk_fails_writes_and_keeps_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_write_ahead_log_stays_bounded_and_goes_when_closed() {
+async fn the_write_ahead_log_stays_bounded_and_is_removed_on_close() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let options = SqliteOptions {
@@ -139,7 +140,7 @@ async fn the_write_ahead_log_stays_bounded_and_goes_when_closed() {
 }
 
 #[tokio::test]
-async fn space_is_given_back_after_compaction() {
+async fn space_is_released_after_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path, SqliteOptions::default());
@@ -153,7 +154,7 @@ async fn space_is_given_back_after_compaction() {
 }
 
 #[tokio::test]
-async fn people_can_read_the_file() {
+async fn the_file_can_be_read_with_plain_sql() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path, SqliteOptions::default());

@@ -1,14 +1,16 @@
-//! The format of the file: an older one is brought up to date, a newer one refused, and damage is found.
+//! Tests of the file format: an older one is upgraded, a newer one refused, and damage is detected.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::sync::Arc;
 
 use bareboat_sqlite::{Sqlite, SqliteError, SqliteOptions};
-use bareboat_storage::{CommitError, Expect, Store, StoreOptions, WatchSpec, Write};
+use bareboat_storage::{
+    Backend, Batch, CommitError, Digest, Expect, Mark, Store, StoreOptions, Value, WatchSpec, Write,
+};
 use rusqlite::Connection;
 
-/// The tables of format 1, as the first version of this program made them.
+/// The tables of format 1.
 const FORMAT_1: &str = "
     PRAGMA auto_vacuum = INCREMENTAL;
     PRAGMA journal_mode = WAL;
@@ -38,7 +40,8 @@ fn object(name: &str, content: &str) -> bytes::Bytes {
     .into()
 }
 
-/// A file of format 1: `kept` was compacted around, `changed` has history, `gone` was deleted.
+/// Creates a file of format 1: `kept` was compacted around, `changed` has history, `gone` was
+/// deleted.
 fn old_file(path: &Path) {
     let old = Connection::open(path).unwrap();
     old.execute_batch(FORMAT_1).unwrap();
@@ -78,7 +81,7 @@ fn content(store: &Store, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_file_of_format_1_is_brought_up_to_date_and_a_copy_kept() {
+async fn a_file_of_format_1_is_upgraded_and_a_copy_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     old_file(&path);
@@ -87,7 +90,7 @@ async fn a_file_of_format_1_is_brought_up_to_date_and_a_copy_kept() {
     assert_eq!(store.resource("core/configmaps").len(), 2);
     assert!(content(&store, "kept").contains(r#""p":"one""#));
     assert!(content(&store, "changed").contains(r#""p":"new""#));
-    // History is there as well: a watch goes on from where it was.
+    // History is present as well: a watch resumes.
     let resource = store.resource("core/configmaps");
     let mut watcher = resource.watch(WatchSpec::all(3)).unwrap();
     let events = watcher.next_batch(10).await.unwrap();
@@ -110,11 +113,11 @@ async fn a_file_of_format_1_is_brought_up_to_date_and_a_copy_kept() {
 }
 
 #[test]
-fn without_a_copy_an_old_file_is_left_as_it_is() {
+fn without_a_copy_an_old_file_stays_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     old_file(&path);
-    // A directory in its place: no copy can be made.
+    // A directory in its place: the copy cannot be created.
     std::fs::create_dir_all(folder.path().join("state.db.format-1/x")).unwrap();
     let refused = Sqlite::open(&path).err().unwrap();
     assert!(matches!(refused, SqliteError::Copy { .. }), "{refused:?}");
@@ -126,7 +129,7 @@ fn without_a_copy_an_old_file_is_left_as_it_is() {
 }
 
 #[test]
-fn a_newer_format_is_refused_in_words() {
+fn a_newer_format_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     drop(Sqlite::open(&path).unwrap());
@@ -142,7 +145,7 @@ fn a_newer_format_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn a_batch_has_a_time_and_a_checksum() {
+async fn a_batch_has_a_time_a_checksum_and_a_digest() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path);
@@ -174,9 +177,103 @@ async fn a_batch_has_a_time_and_a_checksum() {
     for batch in batches {
         assert!(batch.2.abs() < 600 && batch.3 && batch.4, "{batch:?}");
     }
+    let distinct = "SELECT count(DISTINCT id), count(DISTINCT writer), count(DISTINCT digest), max(length(digest)), max(epoch) FROM batch";
+    let distinct: [i64; 5] = file
+        .query_row(distinct, [], |row| {
+            Ok([
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ])
+        })
+        .unwrap();
+    assert_eq!(distinct, [2, 1, 2, 16, 0]);
 }
 
-/// Three objects, of which something is changed behind the store's back.
+/// Returns the end of the log as the file has it.
+fn end(path: &Path) -> Mark {
+    Sqlite::open(path).unwrap().mark().unwrap()
+}
+
+#[tokio::test]
+async fn the_digest_outlives_restarts_compactions_and_restores() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    put(&store, "a", "one").await.unwrap();
+    store.close().await;
+    let first = end(&path);
+    assert_ne!(first.digest, Digest::default());
+    assert_eq!(end(&path), first);
+    // A deletion at the end of the log is compacted away, and the digest stays.
+    let store = open(&path);
+    let resource = store.resource("core/configmaps");
+    let found = resource.get("a").unwrap();
+    store
+        .commit(Write::delete(&resource, &found))
+        .await
+        .unwrap();
+    store.compact(store.visible()).await.unwrap();
+    store.close().await;
+    let second = end(&path);
+    assert_eq!(second.last, first.last + 1);
+    assert!(second.digest != first.digest && second.digest != Digest::default());
+    let file = Connection::open(&path).unwrap();
+    let rows: i64 = file
+        .query_row("SELECT count(*) FROM log", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rows, 0);
+    drop(file);
+    let restored = bareboat_sqlite::raise(&path, 0).unwrap();
+    let third = end(&path);
+    assert_eq!((third.last, third.epoch), (restored.raised, 1));
+    let store = open(&path);
+    put(&store, "b", "x").await.unwrap();
+    store.close().await;
+    let fourth = end(&path);
+    assert_eq!((fourth.last, fourth.epoch), (restored.raised + 1, 1));
+    assert_ne!(fourth.digest, third.digest);
+}
+
+#[tokio::test]
+async fn rewritten_values_have_the_digest_of_what_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    for key in ["a", "b", "c"] {
+        put(&store, key, "plain").await.unwrap();
+    }
+    store.close().await;
+    let before = end(&path);
+    let rewritten = bareboat_sqlite::rewrite(&path, &mut |record| {
+        Ok((&*record.key == "b").then(|| Value::new(object("b", "other"))))
+    });
+    assert_eq!(rewritten.unwrap().rewritten, 1);
+    let after = end(&path);
+    assert_eq!(after.last, before.last);
+    assert_ne!(after.digest, before.digest);
+    // The chain over what is stored ends with the stored digest.
+    let backend = Sqlite::open(&path).unwrap();
+    let mut mark = Mark {
+        last: 1,
+        ..Mark::default()
+    };
+    backend
+        .load(1, &mut |record| {
+            let batch = Batch {
+                id: 0,
+                writer: 0,
+                records: vec![record],
+            };
+            mark = batch.end(&mark);
+        })
+        .unwrap();
+    assert_eq!(mark, after);
+}
+
+/// Creates three objects and changes something behind the store's back.
 async fn tampered(statement: &str) -> (tempfile::TempDir, Result<Sqlite, SqliteError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -193,7 +290,7 @@ async fn tampered(statement: &str) -> (tempfile::TempDir, Result<Sqlite, SqliteE
 }
 
 #[tokio::test]
-async fn a_damaged_value_is_told_of_and_can_be_deleted() {
+async fn a_damaged_value_is_reported_and_can_be_deleted() {
     let flip = "UPDATE log SET value = CAST(replace(CAST(value AS TEXT), 'two', 'tw~') AS BLOB) WHERE rev = 3";
     let (_folder, backend) = tampered(flip).await;
     let store = Store::open(Arc::new(backend.unwrap()), StoreOptions::default()).unwrap();
@@ -223,7 +320,7 @@ async fn damaged_history_is_not_shown() {
     };
     let store = Store::open(Arc::new(backend.unwrap()), forgetful).unwrap();
     let resource = store.resource("core/configmaps");
-    // What replaced it is well.
+    // The record that replaced it is intact.
     assert!(content(&store, "a").contains("three"));
     let old = resource.snapshot_at(2).await.unwrap();
     assert!(old.get("a").unwrap().is_damaged());
@@ -246,7 +343,7 @@ async fn a_record_whose_name_is_damaged_is_refused() {
 }
 
 #[tokio::test]
-async fn a_lost_record_is_refused_and_a_damaged_batch_gives_up_its_history() {
+async fn a_lost_record_is_refused_and_a_damaged_batch_drops_its_history() {
     let (_folder, backend) = tampered("DELETE FROM log WHERE rev = 3").await;
     let refused = backend.err().unwrap();
     assert!(
@@ -268,7 +365,7 @@ async fn a_lost_record_is_refused_and_a_damaged_batch_gives_up_its_history() {
 }
 
 #[tokio::test]
-async fn a_restored_file_counts_on_above_everything_that_was_seen() {
+async fn a_restored_file_continues_above_all_seen_revisions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let store = open(&path);
@@ -284,7 +381,7 @@ async fn a_restored_file_counts_on_above_everything_that_was_seen() {
     assert_eq!(store.floor(), restored.raised);
     assert!(content(&store, "a").contains("two"));
     let resource = store.resource("core/configmaps");
-    // Neither what the backup knew nor what was lost can be resumed from.
+    // Neither revisions of the backup nor lost ones can be resumed from.
     for version in [last - 1, last, last + 1, 5_000_000, restored.raised - 1] {
         assert!(
             resource.watch(WatchSpec::all(version)).is_err(),
@@ -293,7 +390,7 @@ async fn a_restored_file_counts_on_above_everything_that_was_seen() {
     }
     assert_eq!(put(&store, "b", "x").await.unwrap(), restored.raised + 1);
     store.close().await;
-    // A server that runs is left alone.
+    // A running server is not touched.
     let _server = Sqlite::open_with(&path, SqliteOptions::default()).unwrap();
     let refused = bareboat_sqlite::raise(&path, 0).err().unwrap();
     assert!(matches!(refused, SqliteError::InUse { .. }));

@@ -1,27 +1,30 @@
-//! What an engine must do to hold the log: a handful of batch methods, all of them blocking.
+//! The interface of a storage engine: a few blocking batch methods that hold the log.
 //!
-//! Blocking on purpose. The sequencer is a thread of its own that does nothing but commit, so a local engine is called
-//! without any hop between threads, and a lone writer waits for the fsync and little else. A remote engine holds a
-//! handle of its runtime and blocks on it. Cold reads run on a small pool of the store's own, never on a caller's task.
+//! The methods block on purpose. The sequencer is a separate thread that only commits. It calls a
+//! local engine directly, so a single writer waits for little more than the fsync. A remote engine
+//! keeps a handle of its runtime and blocks on it. Cold reads run on a small thread pool of the
+//! store, never on a caller's task.
 //!
-//! Engines know bytes and revisions. Order, conflicts, watches and history in memory are above them, once for all.
+//! Engines store bytes and revisions. The store above them handles order, conflicts, watches and
+//! the history in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use crate::batch::{Appended, Batch, Mark, Tail};
 use crate::value::Value;
 
-/// Any error, kept as the cause of ours.
+/// Any error, as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// One line of the log.
+/// One record of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its revision: the primary key of the log.
+    /// The revision of the record: the primary key of the log.
     pub revision: u64,
-    /// The revision this one replaces, 0 if the key did not exist. A tombstone ends the chain: what is created after
-    /// it starts again with 0.
+    /// The revision that this one replaces, 0 if the key did not exist. A tombstone ends the chain:
+    /// the next creation starts again with 0.
     pub prev: u64,
     /// The resource, such as `apps/deployments`.
     pub resource: Arc<str>,
@@ -33,14 +36,14 @@ pub struct Record {
 
 /// A record and the one it replaced.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// The change.
+pub struct LogChange {
+    /// The new record; a tombstone for a deletion.
     pub record: Record,
-    /// What was there before, absent for a creation.
+    /// The previous record, absent for a creation.
     pub previous: Option<Record>,
 }
 
-impl Change {
+impl LogChange {
     /// Bytes of both values, with a fixed share for everything else.
     pub fn weight(&self) -> usize {
         const FIXED: usize = 256;
@@ -49,29 +52,29 @@ impl Change {
     }
 }
 
-/// How much one page of changes may hold: it ends with the change that reaches either bound.
+/// The maximum size of one page of changes: it ends with the change that reaches either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimit {
-    /// Most changes.
+    /// The maximum number of changes.
     pub changes: usize,
-    /// Bytes of values, as [`Change::weight`] counts them. One change is always given, however large.
+    /// Bytes of values, as [`LogChange::weight`] counts them. One change is always given, however large.
     pub bytes: usize,
 }
 
-/// Consecutive changes.
+/// A page of consecutive changes of the log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChangePage {
     /// The changes in order.
-    pub changes: Vec<Change>,
-    /// Their bytes, as [`Change::weight`] counts them.
+    pub changes: Vec<LogChange>,
+    /// The bytes of these changes, as [`LogChange::weight`] counts them.
     pub bytes: usize,
-    /// Nothing was left out up to this revision.
+    /// The page contains all changes up to this revision.
     pub complete_to: u64,
 }
 
 impl ChangePage {
     /// Appends a change; whether the page is full with it.
-    pub fn push(&mut self, change: Change, limit: PageLimit) -> bool {
+    pub fn push(&mut self, change: LogChange, limit: PageLimit) -> bool {
         self.bytes += change.weight();
         self.complete_to = change.record.revision;
         self.changes.push(change);
@@ -79,22 +82,22 @@ impl ChangePage {
     }
 }
 
-/// Asks a read to end early, because its result is not needed any more.
+/// A flag that ends a read early, because its result is no longer needed.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on the read should end.
+    /// Requests the read to end.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the read should end. Engines ask this every few thousand rows.
+    /// Returns whether the read should end. Engines check this every few thousand rows.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fails once the read should end.
+    /// Fails if the read should end.
     pub fn check(&self) -> Result<(), BackendError> {
         match self.requested() {
             true => Err(BackendError::Stopped),
@@ -103,96 +106,181 @@ impl Stop {
     }
 }
 
-/// What became of one record of a committed batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is durable, under this revision (the proposed one, unless the engine has other writers).
-    Written(u64),
-    /// Another process changed the key first; the store must follow the log at least up to this revision.
-    Lost(u64),
-}
-
-/// Who writes to the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writers {
-    /// This process alone: revisions are assigned by the sequencer.
-    One,
-    /// Others too: the engine assigns revisions, decides conflicts by `prev`, and tells of all commits in
-    /// [`Backend::follow`], ours included.
-    Many,
-}
-
-/// When a part of the history was written.
+/// The time at which a part of the history was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The last revision of the part.
     pub last: u64,
-    /// When it was written, by the clock of the machine.
+    /// The time, by the clock of the machine.
     pub at: SystemTime,
     /// Bytes of its keys and values.
     pub bytes: u64,
 }
 
-/// What a slice of compaction left to do.
+/// The remaining work after a slice of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     /// More rows remain below the floor.
     More,
-    /// Nothing remains.
+    /// No rows remain below the floor.
     Done,
 }
 
-/// What an engine tells of itself.
+/// The sizes of an engine's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackendStats {
-    /// Bytes the log occupies where it is kept.
+    /// The bytes of the log in its storage.
     pub bytes: u64,
-    /// Bytes of that which hold nothing and will be used again or given back.
+    /// The unused bytes among them, which will be reused or released.
     pub free_bytes: u64,
 }
 
-/// Why an engine could not do what it was asked.
+/// The result of [`Backend::rewrite`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The values that were read, including old values in the history.
+    pub values: u64,
+    /// The values that were replaced.
+    pub rewritten: u64,
+}
+
+/// Gets a stored record; returns another value for it, or nothing to keep it.
+pub type ChangeValue<'a> = dyn FnMut(&Record) -> Result<Option<Value>, BoxError> + 'a;
+
+/// Takes in what follows a place; returns a batch and the place it shall follow.
+pub type Decide<'a> = dyn FnMut(Tail) -> Option<(Mark, Batch)> + 'a;
+
+/// The error of an engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
-    /// No room: the batch was rolled back, reads go on.
+    /// No space left: the batch was rolled back, reads still work.
     #[error("no space left for the log")]
     Full(#[source] BoxError),
-    /// Another program holds a lock on the log: nothing was written, and later it may work.
+    /// Another program holds a lock on the log: nothing was written, and a retry may work.
     #[error("the log is locked by another program")]
     Busy(#[source] BoxError),
-    /// History up to `floor` is gone.
+    /// History up to `floor` is compacted.
     #[error("revisions before {floor} have been compacted")]
     Compacted {
         /// The oldest revision at which reads are still exact.
         floor: u64,
     },
-    /// The read was asked to [`Stop`].
+    /// A [`Stop`] ended the read.
     #[error("the read was stopped")]
     Stopped,
-    /// The log can't be trusted any more, or not be reached; after a commit nobody knows whether it is durable.
+    /// The log cannot be reached: nothing was written, and a retry may work.
+    #[error("the log can't be reached")]
+    Unreachable(#[source] BoxError),
+    /// The connection to the log was lost during an append, and its outcome is not known yet: the same batch must be
+    /// appended again before any other.
+    #[error("the connection to the log was lost during a write")]
+    Unknown(#[source] BoxError),
+    /// The log is damaged or unusable; after an append it is unknown whether the batch is durable.
+    /// The store takes no more writes.
     #[error("the log failed")]
     Failed(#[source] BoxError),
 }
 
 /// An engine that holds the log.
+///
+/// An engine that counts batches, around the one in memory:
+///
+/// ```
+/// use bareboat_storage::*;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// struct Counting {
+///     inner: MemoryBackend,
+///     batches: AtomicUsize,
+/// }
+///
+/// impl Backend for Counting {
+///     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+///         self.batches.fetch_add(1, Ordering::Relaxed);
+///         self.inner.append(base, batch)
+///     }
+///     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
+///         self.inner.load(after, visit)
+///     }
+///     fn read_since(
+///         &self,
+///         resource: Option<&str>,
+///         after: u64,
+///         upto: u64,
+///         limit: PageLimit,
+///         stop: &Stop,
+///     ) -> Result<ChangePage, BackendError> {
+///         self.inner.read_since(resource, after, upto, limit, stop)
+///     }
+///     fn read_at(
+///         &self,
+///         resource: &str,
+///         revision: u64,
+///         visit: &mut dyn FnMut(Record),
+///         stop: &Stop,
+///     ) -> Result<(), BackendError> {
+///         self.inner.read_at(resource, revision, visit, stop)
+///     }
+///     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+///         self.inner.compact(upto, rows)
+///     }
+///     fn compacted(&self) -> u64 {
+///         self.inner.compacted()
+///     }
+///     fn mark(&self) -> Result<Mark, BackendError> {
+///         self.inner.mark()
+///     }
+/// }
+/// ```
 pub trait Backend: Send + Sync + 'static {
-    /// Who else writes.
-    fn writers(&self) -> Writers {
-        Writers::One
+    /// Returns whether other stores may write to the log too. Then the store above asks for what they
+    /// wrote with `tail`, `mark` and `wait`.
+    fn is_shared(&self) -> bool {
+        false
     }
 
-    /// Makes a batch durable, all of it or nothing, and says what became of each record, in order.
+    /// Adds a batch to the end of the log, all of it or nothing, and makes it durable, if the log still
+    /// ends at `base`. Called by one thread at a time.
     ///
-    /// With one writer every outcome is `Written` with the record's own revision. Called by one thread at a time.
-    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError>;
+    /// A batch that is in the log already, with the same first revision and the same id, is `Done`.
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError>;
 
-    /// Visits the state as of `after` (its records without tombstones), then every record after it, all in order of
-    /// revision. What was replaced up to `after` is not read: a long history must not make a store slow to open.
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError>;
+    /// Appends while nobody else can: keeps others out, gives what follows `base` to `decide`, and
+    /// appends the batch that it returns, at the place that it returns. `None` if it returns nothing.
+    ///
+    /// An engine without such a lock appends as usual, and may return `Moved`.
+    fn append_held(
+        &self,
+        base: &Mark,
+        decide: &mut Decide<'_>,
+    ) -> Result<Option<Appended>, BackendError> {
+        match decide(self.tail(base)?) {
+            Some((base, batch)) => self.append(&base, &batch).map(Some),
+            None => Ok(None),
+        }
+    }
 
-    /// A page of the changes of a resource (or of all) with `after < revision <= upto`, in order. A page that is not
-    /// full is complete up to `upto`.
+    /// Returns what follows `after`, in whole batches, up to a few MiB. The engine checks their
+    /// digests.
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        Ok(Tail::empty(*after))
+    }
+
+    /// Waits until the log may have grown beyond `after` by the writes of others, or until `until`.
+    /// Only a hint: it may return too early or too late.
+    fn wait(&self, after: u64, until: Instant) {
+        let _ = after;
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
+
+    /// Visits the state as of `after` (its records without tombstones), then every later record,
+    /// all in order of revision. Records that were replaced up to `after` are not read: a long
+    /// history must not slow down opening a store. Returns the place after the last visited record.
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError>;
+
+    /// Returns a page of the changes of a resource (or of all) with `after < revision <= upto`, in
+    /// order. A page that is not full is complete up to `upto`.
     ///
     /// Fails with `Compacted` if the floor is above `after` when the read ends.
     fn read_since(
@@ -204,7 +292,7 @@ pub trait Backend: Send + Sync + 'static {
         stop: &Stop,
     ) -> Result<ChangePage, BackendError>;
 
-    /// Visits the records that made up a resource at `revision`, in any order, without tombstones.
+    /// Visits the records of a resource at `revision`, in any order, without tombstones.
     ///
     /// Fails with `Compacted` if the floor is above `revision` when the read ends.
     fn read_at(
@@ -215,40 +303,42 @@ pub trait Backend: Send + Sync + 'static {
         stop: &Stop,
     ) -> Result<(), BackendError>;
 
-    /// Raises the floor to `upto` and forgets up to about `rows` records nobody needs above it.
+    /// Raises the floor to `upto` and deletes up to about `rows` records that are no longer needed.
     ///
-    /// The floor must be durable before the first row goes; what a crash leaves behind is swept by the next call.
+    /// The floor must be durable before the first row is deleted; the next call deletes rows that a
+    /// crash left behind.
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError>;
 
-    /// Visits when the history above the floor was written, in order. An engine that does not know leaves it out: then
-    /// the history counts as written when the store was opened.
+    /// Visits the times at which the history above the floor was written, in order. An engine
+    /// without this information visits nothing; then the history counts as written when the store
+    /// was opened.
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let _ = visit;
         Ok(())
     }
 
-    /// The floor: reads at it are exact and watches after it complete, below it nothing is promised.
+    /// Returns the floor: reads at it are exact and watches after it are complete; there are no
+    /// guarantees below it.
     fn compacted(&self) -> u64;
 
-    /// The last revision ever given out, which may be that of a record already compacted; never 0 once opened.
-    fn last_revision(&self) -> Result<u64, BackendError>;
+    /// Returns the end of the log: everything that was acknowledged to anyone before this call is
+    /// before it. Its last revision may be that of a compacted record; it is never 0 in an open store.
+    fn mark(&self) -> Result<Mark, BackendError>;
 
-    /// Delivers all commits after `after`, in order, until `deliver` returns false. Only called if others write too.
-    fn follow(
-        &self,
-        after: u64,
-        deliver: &mut dyn FnMut(Vec<Record>) -> bool,
-    ) -> Result<(), BackendError> {
-        let _ = (after, deliver);
-        Ok(())
+    /// Replaces stored values in place, history included. Revisions stay the same. All values are replaced or none, and
+    /// nothing of the old values stays where the log is kept. Commits wait meanwhile. An engine that keeps nothing at rest
+    /// does nothing.
+    fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
+        let _ = change;
+        Ok(Rewritten::default())
     }
 
-    /// Size of the log.
+    /// Returns the size of the log.
     fn stats(&self) -> BackendStats {
         BackendStats::default()
     }
 
-    /// Ends all use: flushes, releases locks and files. Later calls fail.
+    /// Flushes, and releases locks and files. Later calls fail.
     fn close(&self) -> Result<(), BackendError> {
         Ok(())
     }

@@ -1,6 +1,8 @@
-//! Long reads: old watches and old lists. A thread or two do them, away from the runtime's workers, and leave when idle.
+//! Long reads: old watches and old lists. One or two threads run them, away from the runtime's
+//! workers, and end when idle.
 //!
-//! Only so many reads are queued; beyond that callers wait for a place. A caller that stops waiting ends its read.
+//! The number of queued reads is limited; further callers wait for a place. A caller that stops
+//! waiting ends its read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use crate::backend::Stop;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that come when there is something to read and leave when there is not.
+/// A thread pool that starts threads for reads and ends idle ones.
 pub(crate) struct ColdReads {
     desk: Arc<Desk>,
     places: Arc<Semaphore>,
@@ -31,7 +33,7 @@ struct State {
     idle: usize,
 }
 
-/// No thread could be started, or the read panicked.
+/// The error when no thread could be started, or the read panicked.
 #[derive(Debug)]
 pub(crate) struct NoReader;
 
@@ -45,7 +47,7 @@ impl Drop for StopOnDrop {
 }
 
 const READERS: usize = 2;
-/// Reads that are queued or run.
+/// The maximum number of queued and running reads.
 const PLACES: usize = 64;
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -60,7 +62,8 @@ impl ColdReads {
         }
     }
 
-    /// Waits for a place, then for the read. Dropping the future gives the place up and asks the read to stop.
+    /// Waits for a place, then runs the read. Dropping the future releases the place and stops the
+    /// read.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Stop) -> T + Send + Sync + 'static,
@@ -73,14 +76,15 @@ impl ColdReads {
         self.push(Box::new(move || {
             let _place = place;
             if !stopped.requested() {
-                // An error means that the caller hung up; then the result is of no use.
+                // An error means that the caller no longer waits; the result is not needed then.
                 let _ = answer.send(read(&stopped));
             }
         }));
         receiver.await.map_err(|_| NoReader)
     }
 
-    /// Drops a value on one of the threads: large ones take long to free. The caller bounds how many there are.
+    /// Drops a value on one of the threads, because large values take long to free. The caller
+    /// limits their number.
     pub(crate) fn discard<T: Send + 'static>(&self, value: T) {
         self.push(Box::new(move || drop(value)));
     }
@@ -97,7 +101,7 @@ impl ColdReads {
         match reader.spawn(move || desk.serve()) {
             Ok(_) => state.readers += 1,
             Err(error) => {
-                tracing::error!(%error, "no thread for long reads");
+                tracing::error!(%error, "cannot start a thread for long reads");
                 if state.readers == 0 {
                     state.jobs.clear();
                 }
@@ -112,7 +116,7 @@ impl Desk {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // A job that panics drops its answer, which its caller sees as a failed read.
+                // A job that panics drops its sender; the caller sees a failed read.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 state = self.state.lock();
                 continue;

@@ -1,7 +1,7 @@
-//! What every backend must pass, as one suite: `bareboat_storage::conformance!(my_site)` in a test file stamps it.
+//! The test suite for backends: `bareboat_storage::conformance!(my_site)` in a test file runs it.
 //!
-//! `my_site` is a function that gives a [`Site`]: a place with an empty log which can be opened again and again.
-//! A crash can't be simulated from inside; engines that survive one have a test of their own.
+//! `my_site` is a function that returns a [`Site`]: a place with an empty log that can be opened
+//! repeatedly. The suite cannot simulate a crash; durable engines have separate crash tests.
 
 #![allow(clippy::missing_panics_doc)]
 
@@ -27,7 +27,7 @@ pub use writes::*;
 
 /// A place where a log can be opened, closed and opened again.
 pub trait Site: Send + Sync {
-    /// Opens the log; what was opened before has been closed.
+    /// Opens the log; the previous backend has been closed.
     fn open(&self) -> Arc<dyn Backend>;
 }
 
@@ -37,40 +37,40 @@ impl<F: Fn() -> Arc<dyn Backend> + Send + Sync> Site for F {
     }
 }
 
-/// Stamps the suite on a backend: `conformance!(path::to::make_site)`.
+/// Generates the suite's tests for a backend: `conformance!(path::to::make_site)`.
 #[macro_export]
 macro_rules! conformance {
     ($site:path) => {
         $crate::conformance!(@each $site:
             one_of_many_creators_wins
             compare_and_swap_loses_no_update
-            expectations_are_judged
+            expectations_are_checked
             revisions_rise_and_are_never_zero
-            wire_bytes_carry_the_revision
-            a_big_crowd_is_committed
+            wire_bytes_contain_the_revision
+            thousands_of_concurrent_writes_are_committed
             a_dropped_future_does_not_cancel_a_queued_write
             transactions_happen_together_or_not_at_all
             snapshots_never_change
-            exact_history_from_memory
-            exact_history_from_the_log
-            a_restart_finds_everything
-            opening_passes_over_what_was_replaced
+            past_states_are_exact_from_memory
+            past_states_are_exact_from_the_log
+            a_restart_keeps_everything
+            opening_skips_replaced_records
             a_restart_keeps_counting_after_a_compacted_deletion
-            compaction_forgets_below_the_floor_only
+            compaction_deletes_only_below_the_floor
             compaction_by_count_runs_by_itself
             compaction_by_age_runs_by_itself
             pinned_snapshots_outlive_compaction
             a_pin_is_not_renewed
             watches_resume_from_any_revision_in_memory
             watches_resume_from_any_revision_in_the_log
-            watches_resume_while_writes_go_on
+            watches_resume_during_writes
             watches_resume_after_a_restart
-            watchers_see_what_is_in_their_scope
+            watchers_see_only_events_in_their_scope
             a_slow_watcher_is_closed_and_an_idle_one_is_not
-            bookmarks_never_promise_too_much
-            the_feed_tells_everything_in_order
-            a_slow_feed_is_told_so
-            observers_are_ahead_of_everyone
+            bookmarks_never_pass_due_events
+            the_feed_has_all_events_in_order
+            a_slow_feed_gets_one_error
+            observers_see_a_write_before_its_answer
             closing_ends_watches_and_writes
         );
     };
@@ -82,7 +82,7 @@ macro_rules! conformance {
     };
 }
 
-/// Runs a test on a runtime of two workers, so that tasks really meet.
+/// Runs a test on a runtime with two workers, so that tasks run in parallel.
 fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -104,7 +104,7 @@ fn open_with(site: &dyn Site, options: StoreOptions) -> Store {
     Store::open(site.open(), options).expect("the log opens")
 }
 
-/// Options under which memory remembers next to nothing, so that the log is asked.
+/// Returns options under which memory keeps almost no history, so that reads go to the log.
 fn forgetful() -> StoreOptions {
     StoreOptions {
         ring_bytes: 1,
@@ -147,7 +147,7 @@ async fn delete(store: &Store, resource: &Arc<Resource>, key: &str) -> Committed
         .expect("a deletion of what is there")
 }
 
-/// What a snapshot shows: key, revision, content.
+/// The content of a snapshot: key, revision, content.
 type State = BTreeMap<String, (u64, u64)>;
 
 fn state_of(snapshot: &Snapshot) -> State {
@@ -164,7 +164,7 @@ struct Model {
     states: BTreeMap<u64, State>,
 }
 
-/// A small generator: tests must be the same every time.
+/// A small random generator with a fixed seed, so that tests are reproducible.
 struct Dice(u64);
 
 impl Dice {
@@ -176,7 +176,7 @@ impl Dice {
     }
 }
 
-/// Writes at random to two resources and tells what must be seen of the first.
+/// Writes at random to two resources and returns the expected history of the first.
 async fn scribble(store: &Store, writes: u64, seed: u64) -> Model {
     let mut dice = Dice(seed);
     let watched = store.resource("core/configmaps");
@@ -225,7 +225,7 @@ async fn take(watcher: &mut Watcher, count: usize) -> Vec<Arc<Event>> {
     events
 }
 
-/// Whether nothing is due at present.
+/// Returns whether no event is due.
 async fn is_quiet(watcher: &mut Watcher) -> bool {
     let wait = Duration::from_millis(20);
     tokio::time::timeout(wait, watcher.next_batch(1))
@@ -260,7 +260,7 @@ async fn resumes_everywhere(store: &Store, model: &Model) {
     }
 }
 
-/// An event's two states must be those of the model.
+/// Checks that an event's two states are those of the model.
 fn check_states(event: &Event, model: &Model) {
     let after = &model.states[&event.rev];
     let before = model.states.range(..event.rev).next_back().map(|(_, s)| s);

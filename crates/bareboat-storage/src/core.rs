@@ -1,8 +1,9 @@
-//! What every part of a store shares: the counter, the floor, the budgets, the health. It holds no objects.
+//! The shared state of a store: the revision counter, the floor, the budgets, the health. It holds
+//! no objects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
@@ -14,21 +15,27 @@ use crate::options::StoreOptions;
 use crate::pins::Pins;
 use crate::variants::Variants;
 
-/// Shared by the store, its resources and their watchers.
+/// The state shared by the store, its resources and their watchers.
 pub(crate) struct Core {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) options: StoreOptions,
     pub(crate) variants: Arc<Variants>,
     pub(crate) cold: ColdReads,
-    /// Entries of the past.
+    /// Entries read from the log for old revisions.
     pub(crate) old: OldEntries,
     /// Snapshots kept for continue tokens.
     pub(crate) pins: parking_lot::Mutex<Pins>,
     /// Bytes held by encoded frames of events.
     pub(crate) frames: Arc<FrameGauge>,
-    /// Memory knows every event after this revision, of each resource, unless it forgot some since.
-    pub(crate) loaded_after: u64,
-    /// Whether an entry was loaded that cannot be read.
+    /// Whether other stores write to the log too.
+    pub(crate) shared: bool,
+    /// Memory has every later event of each resource, unless it dropped some since.
+    loaded_after: AtomicU64,
+    /// How often everything was loaded again.
+    reloads: AtomicU64,
+    /// When the last successful look at the log of others began.
+    fresh: parking_lot::Mutex<Instant>,
+    /// Whether a damaged entry was loaded.
     pub(crate) damaged: AtomicBool,
     visible: AtomicU64,
     floor: AtomicU64,
@@ -52,7 +59,10 @@ impl Core {
             old: OldEntries::default(),
             pins: parking_lot::Mutex::default(),
             frames: Arc::new(FrameGauge::new(options.frame_bytes)),
-            loaded_after,
+            shared: backend.is_shared(),
+            loaded_after: AtomicU64::new(loaded_after),
+            reloads: AtomicU64::new(0),
+            fresh: parking_lot::Mutex::new(Instant::now()),
             damaged: AtomicBool::new(false),
             moved: Notify::new(),
             closed: AtomicBool::new(false),
@@ -62,7 +72,7 @@ impl Core {
         }
     }
 
-    /// The revision up to which everything is durable, applied and announced.
+    /// Returns the revision up to which everything is durable, applied and announced.
     pub(crate) fn visible(&self) -> u64 {
         self.visible.load(Ordering::Acquire)
     }
@@ -80,6 +90,37 @@ impl Core {
         self.floor.fetch_max(floor, Ordering::AcqRel);
     }
 
+    /// Returns the revision after which memory had every event when it was loaded.
+    pub(crate) fn loaded_after(&self) -> u64 {
+        self.loaded_after.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of times that everything was loaded again: watches of an earlier time end.
+    pub(crate) fn reloads(&self) -> u64 {
+        self.reloads.load(Ordering::Acquire)
+    }
+
+    /// Notes that memory has no event up to `last` any more, and no history.
+    pub(crate) fn reloaded(&self, last: u64) {
+        self.loaded_after.store(last, Ordering::Release);
+        self.raise_floor(last);
+        self.reloads.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that everything acknowledged before `begun` is visible.
+    pub(crate) fn proven_fresh(&self, begun: Instant) {
+        let mut fresh = self.fresh.lock();
+        *fresh = (*fresh).max(begun);
+    }
+
+    /// Returns for how long it is not known whether other stores wrote.
+    pub(crate) fn unproven_for(&self) -> Duration {
+        match self.shared {
+            true => self.fresh.lock().elapsed(),
+            false => Duration::ZERO,
+        }
+    }
+
     pub(crate) async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         if self.visible() >= revision {
             return true;
@@ -95,7 +136,7 @@ impl Core {
                 moved.await;
             }
         };
-        // Whether it was reached is asked of the counter: a store that closes ends the wait too.
+        // The caller checks the counter afterwards: closing the store ends the wait too.
         let _ = tokio::time::timeout(timeout, reached).await;
         self.visible() >= revision
     }
@@ -109,7 +150,7 @@ impl Core {
         self.moved.notify_waiters();
     }
 
-    /// The first poisoning stands; later ones are consequences.
+    /// Poisons the store; only the first reason is kept, because later ones are consequences.
     pub(crate) fn poison(&self, reason: Arc<str>) {
         self.poison.send_if_modified(|now| {
             let first = now.is_none();

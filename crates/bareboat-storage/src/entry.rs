@@ -1,6 +1,7 @@
-//! One object in memory: its key, its revision and its wire bytes, encoded once and shared by every reader.
+//! One object in memory: its key, its revision and its wire bytes, encoded once and shared by all
+//! readers.
 //!
-//! Bytes and revisions only. What the bytes mean beyond the metadata is the server's knowledge.
+//! This module reads only the metadata of the bytes; the server interprets the rest.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +31,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Builds the entry of `stored` at `rev`, splicing the resourceVersion in.
+    /// Builds the entry of `stored` at `rev` and inserts the resourceVersion.
     pub fn new(key: Arc<str>, rev: u64, stored: &[u8], shape: u64) -> Result<Self, LayoutError> {
         Ok(Self::with_layout(
             key,
@@ -65,44 +66,45 @@ impl Entry {
         }
     }
 
-    /// The key: `namespace/name`, or `name` for what has no namespace.
+    /// Returns the key: `namespace/name`, or `name` for cluster-scoped objects.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The key, to be kept by others.
+    /// Returns the key as a shared pointer.
     pub fn shared_key(&self) -> &Arc<str> {
         &self.key
     }
 
-    /// The namespace half of the key, if it has one.
+    /// Returns the namespace part of the key, if it has one.
     pub fn namespace(&self) -> Option<&str> {
         self.key.split_once('/').map(|(ns, _)| ns)
     }
 
-    /// The name half of the key.
+    /// Returns the name part of the key.
     pub fn name(&self) -> &str {
         self.key
             .split_once('/')
             .map_or(&*self.key, |(_, name)| name)
     }
 
-    /// The revision at which this state was written.
+    /// Returns the revision at which this state was written.
     pub fn revision(&self) -> u64 {
         self.rev
     }
 
-    /// The wire bytes in the storage version, with resourceVersion.
+    /// Returns the wire bytes in the storage version, with resourceVersion.
     pub fn json(&self) -> &Bytes {
         &self.json
     }
 
-    /// The wire bytes in two slices without the opening type meta: an item of a built-in list.
+    /// Returns the wire bytes in two slices without the type meta: an item of a built-in list.
     pub fn without_type_meta(&self) -> (&'static [u8], &[u8]) {
         (b"{", &self.json[self.type_meta_len as usize..])
     }
 
-    /// The wire bytes with another resourceVersion: what a DELETED or selector-exit event carries.
+    /// Returns the wire bytes with another resourceVersion: the object of a DELETED event or of a
+    /// selector exit.
     pub fn json_at_revision(&self, rev: u64) -> Bytes {
         if rev == self.rev {
             return self.json.clone();
@@ -118,40 +120,41 @@ impl Entry {
     }
 
     /// The stored bytes in two slices: the wire bytes without resourceVersion.
-    pub fn stored(&self) -> (&[u8], &[u8]) {
+    pub fn persisted(&self) -> (&[u8], &[u8]) {
         let at = self.metadata_at as usize;
         (&self.json[..at], &self.json[at + self.member_len()..])
     }
 
     /// Whether `stored` is byte for byte what is stored: the exact no-op comparison.
-    pub fn stored_eq(&self, stored: &[u8]) -> bool {
-        let (head, tail) = self.stored();
+    pub fn persisted_eq(&self, stored: &[u8]) -> bool {
+        let (head, tail) = self.persisted();
         stored.len() == head.len() + tail.len()
             && stored.starts_with(head)
             && stored.ends_with(tail)
     }
 
-    /// Whether what was stored cannot be read any more. Such an entry holds a name and nothing else.
+    /// Returns whether the stored value is damaged. Such an entry has a name and no other content.
     pub fn is_damaged(&self) -> bool {
         self.json.starts_with(DAMAGED)
     }
 
-    /// Opaque hash of the schema these bytes were shaped under; 0 if that is not known.
+    /// Returns the opaque hash of the schema under which these bytes were normalised; 0 if unknown.
     pub fn shape(&self) -> u64 {
         self.shape.load(Ordering::Relaxed)
     }
 
-    /// Remembers the schema hash under which these bytes were found to be in shape.
+    /// Stores the schema hash under which these bytes were found to be normalised.
     pub fn set_shape(&self, shape: u64) {
         self.shape.store(shape, Ordering::Relaxed);
     }
 
-    /// What the metadata says, parsed when first asked for and then kept.
+    /// Returns the parsed metadata; parses it at the first call and keeps it.
     pub fn facets(&self) -> &Facets {
         self.facets.get_or_init(|| Box::new(self.parse_facets()))
     }
 
-    /// The same for those who look once: what nobody kept is not kept for them either. It is some hundred bytes.
+    /// Returns the parsed metadata without keeping it, for single uses. Kept metadata takes some
+    /// hundred bytes.
     pub fn glance(&self) -> Cow<'_, Facets> {
         match self.facets.get() {
             Some(facets) => Cow::Borrowed(facets),
@@ -163,7 +166,8 @@ impl Entry {
         Facets::parse(&self.json[self.metadata_at as usize - 1..])
     }
 
-    /// Another encoding of this entry, if one was kept (see [`Variants::keep`](crate::Variants::keep)).
+    /// Returns another encoding of this entry, if it is cached (see
+    /// [`Variants::keep`](crate::Variants::keep)).
     pub fn variant(&self, key: VariantKey) -> Option<Bytes> {
         self.variants.get(key)
     }

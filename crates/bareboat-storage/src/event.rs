@@ -1,4 +1,4 @@
-//! One change of one object, shared by every watcher of it.
+//! One change of one object, shared by all its watchers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use crate::entry::Entry;
 use crate::variants::VariantKey;
 
-/// What happened to an object.
+/// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It was not there before.
+    /// The object was created.
     Added,
-    /// It was there and is another now.
+    /// The object was changed.
     Modified,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
 }
 
@@ -24,17 +24,17 @@ pub enum EventKind {
 pub struct Event {
     /// The revision of the change, unique and strictly increasing over all resources.
     pub rev: u64,
-    /// What happened.
+    /// The type of the change.
     pub kind: EventKind,
     /// The new state; for a deletion the last one.
     pub entry: Arc<Entry>,
-    /// The state before, absent for an addition; for a deletion the same as `entry`.
+    /// The previous state, absent for an addition; for a deletion the same as `entry`.
     pub prev: Option<Arc<Entry>>,
     frames: Mutex<Option<Box<Frames>>>,
     gauge: Arc<FrameGauge>,
 }
 
-/// Bytes of all frames that are kept, and how many may be.
+/// The bytes of all cached frames, and their limit.
 pub(crate) struct FrameGauge {
     held: AtomicUsize,
     limit: usize,
@@ -46,7 +46,7 @@ impl FrameGauge {
         Self { held, limit }
     }
 
-    /// Whether no more should be kept.
+    /// Returns whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.held() >= self.limit
     }
@@ -56,7 +56,7 @@ impl FrameGauge {
     }
 }
 
-/// Encoded frames by an opaque name, counted in a gauge that outlives them.
+/// Cached frames by an opaque key, counted in a gauge that outlives them.
 struct Frames {
     gauge: Arc<FrameGauge>,
     kept: Vec<(VariantKey, Bytes)>,
@@ -64,7 +64,7 @@ struct Frames {
 
 impl Event {
     /// Bytes it takes in the log.
-    pub(crate) fn stored_bytes(&self) -> u64 {
+    pub(crate) fn persisted_bytes(&self) -> u64 {
         let value = match self.kind {
             EventKind::Deleted => 0,
             _ => self.entry.json().len(),
@@ -94,17 +94,18 @@ impl Event {
         })
     }
 
-    /// The key of the object that changed.
+    /// Returns the key of the changed object.
     pub fn key(&self) -> &str {
         self.entry.key()
     }
 
-    /// The storage-version wire bytes this event carries: for a deletion the last state with the deletion's revision.
+    /// Returns the wire bytes of this event in the storage version: for a deletion the last state
+    /// with the deletion's revision.
     pub fn json(&self) -> Bytes {
         self.entry.json_at_revision(self.rev)
     }
 
-    /// The encoded frame of that name, built by the first who asks and shared by all others.
+    /// Returns the encoded frame of that key; the first caller builds it and all others share it.
     pub fn frame(&self, key: VariantKey, build: impl FnOnce() -> Bytes) -> Bytes {
         let found: Result<Bytes, std::convert::Infallible> = self.try_frame(key, || Ok(build()));
         match found {
@@ -112,14 +113,16 @@ impl Event {
         }
     }
 
-    /// As [`Event::frame`], for a build that may fail; failures are not kept. Nor is anything while too many bytes of
-    /// frames are: until the next events let the older ones go, each watcher builds its own.
+    /// Like [`Event::frame`], for a build that may fail; failures are not cached. Above the limit
+    /// of frame bytes nothing is cached: each watcher builds its own frame until later events evict
+    /// older frames.
     pub fn try_frame<E>(
         &self,
         key: VariantKey,
         build: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        // Built under the lock: of many watchers woken at once, one encodes and the others wait for it.
+        // Built under the lock: of many watchers woken at once, one encodes and the others wait for
+        // it.
         let mut frames = self.frames.lock();
         if let Some(frames) = frames.as_ref()
             && let Some((_, bytes)) = frames.kept.iter().find(|(k, _)| *k == key)
@@ -148,8 +151,8 @@ impl Event {
         *self.frames.lock() = None;
     }
 
-    /// What the ring counts for this event: the state it replaced lives on here alone, and the new one will once it is
-    /// replaced, but then the next event counts it.
+    /// Returns the bytes that the ring counts for this event: only the event keeps the replaced
+    /// state alive. The new state counts with the next event, which replaces it.
     pub(crate) fn weight(&self) -> usize {
         const FIXED: usize = 256;
         let before = self.prev.as_ref().map_or(0, |prev| prev.json().len());

@@ -1,6 +1,7 @@
-//! What the metadata of an object says, for indexes, selectors and collectors.
+//! The parsed metadata of an object, for indexes, selectors and collectors.
 //!
-//! Only the metadata object is read, and only when somebody first asks. Annotations and managed fields are skipped.
+//! Only the metadata object is parsed, and only at its first use. Annotations and managed fields
+//! are skipped.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +9,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The metadata of an object, as far as machinery needs it.
+/// The parsed metadata of an object, without annotations and managed fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facets {
     /// `metadata.uid`, empty if absent.
@@ -17,7 +18,7 @@ pub struct Facets {
     pub generate_name: Option<Box<str>>,
     /// `metadata.creationTimestamp` in its wire form.
     pub creation_timestamp: Option<Box<str>>,
-    /// `metadata.deletionTimestamp` in its wire form; present while the object is going away.
+    /// `metadata.deletionTimestamp` in its wire form; present while the object is being deleted.
     pub deletion_timestamp: Option<Box<str>>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace_period_seconds: Option<i64>,
@@ -49,9 +50,10 @@ pub struct Owner {
 }
 
 impl Facets {
-    /// Reads the metadata object that `bytes` begins with; whatever follows it is not looked at.
+    /// Parses the metadata object at the start of `bytes`; ignores everything after it.
     ///
-    /// The bytes are our own canonical output. Should they not parse, what was read so far counts.
+    /// The bytes are our own canonical output. If they do not parse, the fields parsed so far are
+    /// used.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut input = serde_json::Deserializer::from_slice(bytes);
         match Meta::deserialize(&mut input) {
@@ -63,7 +65,7 @@ impl Facets {
         }
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels
             .binary_search_by(|(k, _)| (**k).cmp(key))
@@ -71,12 +73,12 @@ impl Facets {
             .map(|at| &*self.labels[at].1)
     }
 
-    /// Whether a finalizer of that name is set.
+    /// Returns whether a finalizer of that name is set.
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.finalizers.iter().any(|f| **f == *name)
     }
 
-    /// The owner that manages this object, if one does.
+    /// Returns the owner that manages this object, if any.
     pub fn controller(&self) -> Option<&Owner> {
         self.owners.iter().find(|owner| owner.controller)
     }

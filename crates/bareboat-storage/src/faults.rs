@@ -1,24 +1,31 @@
-//! A backend that fails on demand, to see what a store does about it.
+//! A backend with injected faults, for tests.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use crate::backend::{
-    Backend, BackendError, BackendStats, ChangePage, Outcome, PageLimit, Record, Stop, Sweep,
-    Writers, Written,
+    Backend, BackendError, BackendStats, ChangePage, Decide, PageLimit, Record, Stop, Sweep,
+    Written,
 };
+use crate::batch::{Appended, Batch, Mark, Tail};
 
-/// What shall go wrong.
+/// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Commits find no space; nothing is written.
     Full,
     /// Another program holds a lock; nothing is written.
     Busy,
-    /// Commits fail, and nobody knows what was written.
+    /// Commits fail with an unknown outcome.
     Failed,
+    /// The log cannot be reached; nothing is written.
+    Unreachable,
+    /// Commits are written, and the connection is lost before the answer.
+    LostAnswer,
+    /// The connection is lost before commits arrive.
+    LostRequest,
     /// Commits panic.
     Panic,
 }
@@ -31,8 +38,10 @@ pub struct Faulty {
     age: Mutex<Duration>,
 }
 
+opaque_debug!(Faulty);
+
 impl Faulty {
-    /// Wraps a backend; it works until it is told otherwise.
+    /// Wraps a backend, without a fault at first.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self {
             inner,
@@ -42,41 +51,64 @@ impl Faulty {
         }
     }
 
-    /// From now on commits fail like this, or work again.
+    /// Sets the fault of later commits; `None` removes it.
     pub fn set(&self, fault: Option<Fault>) {
         *self.fault.lock() = fault;
     }
 
-    /// From now on history seems to be older by so much.
+    /// Makes the history appear older by this duration.
     pub fn set_age(&self, age: Duration) {
         *self.age.lock() = age;
     }
 
-    /// Commits wait while the guard is held.
+    /// Blocks commits while the guard is held.
     pub fn hold(&self) -> impl Drop + '_ {
         self.gate.lock()
     }
 }
 
 impl Backend for Faulty {
-    fn writers(&self) -> Writers {
-        self.inner.writers()
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
     }
 
-    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError> {
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         let gate = self.gate.lock();
         drop(gate);
         let fault = *self.fault.lock();
+        let injected = || "injected fault".into();
         match fault {
-            None => self.inner.commit(batch),
-            Some(Fault::Full) => Err(BackendError::Full("a fault was asked for".into())),
-            Some(Fault::Busy) => Err(BackendError::Busy("a fault was asked for".into())),
-            Some(Fault::Failed) => Err(BackendError::Failed("a fault was asked for".into())),
-            Some(Fault::Panic) => panic!("a fault was asked for"),
+            None => self.inner.append(base, batch),
+            Some(Fault::Full) => Err(BackendError::Full(injected())),
+            Some(Fault::Busy) => Err(BackendError::Busy(injected())),
+            Some(Fault::Failed) => Err(BackendError::Failed(injected())),
+            Some(Fault::Unreachable) => Err(BackendError::Unreachable(injected())),
+            Some(Fault::LostAnswer) => {
+                self.inner.append(base, batch)?;
+                Err(BackendError::Unknown(injected()))
+            }
+            Some(Fault::LostRequest) => Err(BackendError::Unknown(injected())),
+            Some(Fault::Panic) => panic!("injected fault"),
         }
     }
 
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+    fn append_held(
+        &self,
+        base: &Mark,
+        decide: &mut Decide<'_>,
+    ) -> Result<Option<Appended>, BackendError> {
+        self.inner.append_held(base, decide)
+    }
+
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        self.inner.tail(after)
+    }
+
+    fn wait(&self, after: u64, until: Instant) {
+        self.inner.wait(after, until);
+    }
+
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.inner.load(after, visit)
     }
 
@@ -119,16 +151,8 @@ impl Backend for Faulty {
         self.inner.compacted()
     }
 
-    fn last_revision(&self) -> Result<u64, BackendError> {
-        self.inner.last_revision()
-    }
-
-    fn follow(
-        &self,
-        after: u64,
-        deliver: &mut dyn FnMut(Vec<Record>) -> bool,
-    ) -> Result<(), BackendError> {
-        self.inner.follow(after, deliver)
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.inner.mark()
     }
 
     fn stats(&self) -> BackendStats {

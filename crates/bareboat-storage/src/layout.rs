@@ -1,27 +1,29 @@
-//! Where the fixed parts of a stored value lie: the type meta and the opening of the metadata.
+//! Finds the fixed parts of a stored value: the type meta and the start of the metadata.
 //!
-//! The encoder prints `{"apiVersion":"…","kind":"…","metadata":{` first, always; this room only finds the seams.
-//! It leaves everything behind them unread.
+//! The encoder always writes `{"apiVersion":"…","kind":"…","metadata":{` first. This module finds
+//! the offsets and does not read the rest.
 
-/// The seams of a stored value.
+/// The offsets in a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Offset just behind the type meta members: `{` followed by the bytes from here is the object without them.
+    /// The offset after the type meta members: `{` followed by the bytes from here is the object
+    /// without them.
     pub type_meta_len: u16,
-    /// Offset just behind `"metadata":{`, where the resourceVersion is spliced in.
+    /// The offset after `"metadata":{`, where the resourceVersion is inserted.
     pub metadata_at: u16,
 }
 
-/// Why a value can't be stored.
+/// The error of a value that cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("value does not begin with apiVersion, kind and non-empty metadata (looked at byte {at})")]
 pub struct LayoutError {
-    /// The offset at which the expected form was left.
+    /// The offset at which the value differs from the expected form.
     pub at: usize,
 }
 
 impl Layout {
-    /// Finds the seams of `stored`, which must begin with `{"apiVersion":"…","kind":"…","metadata":{"`.
+    /// Finds the offsets in `stored`, which must begin with
+    /// `{"apiVersion":"…","kind":"…","metadata":{"`.
     pub fn locate(stored: &[u8]) -> Result<Self, LayoutError> {
         let at = literal(stored, 0, br#"{"apiVersion":""#)?;
         let at = string_end(stored, at)?;
@@ -29,7 +31,7 @@ impl Layout {
         let at = string_end(stored, at)?;
         let type_meta_len = literal(stored, at, b",")?;
         let metadata_at = literal(stored, type_meta_len, br#""metadata":{"#)?;
-        // A member must follow, since the spliced resourceVersion ends in a comma.
+        // A member must follow, because the inserted resourceVersion ends with a comma.
         literal(stored, metadata_at, b"\"")?;
         match (u16::try_from(type_meta_len), u16::try_from(metadata_at)) {
             (Ok(type_meta_len), Ok(metadata_at)) => Ok(Self {
@@ -48,7 +50,7 @@ fn literal(bytes: &[u8], at: usize, expected: &[u8]) -> Result<usize, LayoutErro
     }
 }
 
-/// The offset behind the closing quote of the string whose first character is at `at`.
+/// Returns the offset after the closing quote of the string whose first character is at `at`.
 fn string_end(bytes: &[u8], at: usize) -> Result<usize, LayoutError> {
     let mut here = at;
     while let Some(step) = bytes

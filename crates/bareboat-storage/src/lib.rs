@@ -1,9 +1,9 @@
-//! What persistence means: the log, the sequencer, backends, the watch cache.
+//! Persistence: the log, the sequencer, backends, the watch cache.
 //!
-//! Bytes and revisions. Users, schemas and HTTP are unknown here; what an object means begins above.
+//! This crate handles bytes and revisions. It does not know users, schemas or HTTP.
 //!
 //! ```text
-//! Write ─► queue ─► sequencer: decide ► number ► Backend::commit (fsync) ► maps + rings ► visible ► answers ► wake
+//! Write ─► queue ─► sequencer: decide ► number ► Backend::append (fsync) ► maps + rings ► visible ► answers ► wake
 //!                                                                            │
 //!                         Resource::{get, snapshot, snapshot_at, watch} ◄────┤
 //!                         Store::feed, Observer  ◄───────────────────────────┘
@@ -11,14 +11,28 @@
 //!
 //! * [`Store::open`] on any [`Backend`] ([`MemoryBackend`] here; engines live in their own crates).
 //! * [`Store::resource`] gives the [`Resource`] of a name such as `apps/deployments`: all reads come from its memory.
-//! * [`Store::commit`] takes a [`Write`]: what must be found ([`Expect`]) and what shall be there ([`Change`]).
+//! * [`Store::commit`] takes a [`Write`]: what must be found ([`Expect`]) and what shall be there ([`WriteOp`]).
 //! * An [`Entry`] is an object at a revision; its wire bytes are built once, when the revision is known.
-//! * [`Resource::watch`] gives a [`Watcher`], polled for batches of [`Event`]s.
-//! * [`Store::feed`] gives all events of all resources; an [`Observer`] is told inside the commit.
+//! * [`Resource::watch`] returns a [`Watcher`], polled for batches of [`Event`]s.
+//! * [`Store::feed`] returns all events of all resources; an [`Observer`] is called inside the
+//!   commit.
 //!
-//! Values are stored without resourceVersion and begin as [`Layout`] says.
+//! Values are stored without resourceVersion and begin as described in [`Layout`].
+
+/// Implements `Debug` for types: it prints their names and nothing of what is in them.
+macro_rules! opaque_debug {
+    ($($type:ty),* $(,)?) => {$(
+        impl ::std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
 
 mod backend;
+mod barrier;
+mod batch;
 mod cold;
 pub mod conformance;
 mod core;
@@ -47,9 +61,10 @@ mod watch;
 mod write;
 
 pub use backend::{
-    Backend, BackendError, BackendStats, BoxError, Change as LogChange, ChangePage, Outcome,
-    PageLimit, Record, Stop, Sweep, Writers, Written,
+    Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide, LogChange,
+    PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
+pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
 pub use entry::Entry;
 pub use event::{Event, EventKind};
 pub use facets::{Facets, Owner};
@@ -64,4 +79,4 @@ pub use store::{OpenError, Store, StoreStats, WeakStore};
 pub use value::Value;
 pub use variants::{VariantKey, Variants};
 pub use watch::{Scope, WatchError, WatchSpec, Watcher};
-pub use write::{Change, CommitError, Committed, Expect, TransactionError, Write};
+pub use write::{CommitError, Committed, Expect, TransactionError, Write, WriteOp};

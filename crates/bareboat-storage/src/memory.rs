@@ -1,39 +1,44 @@
-//! The log in memory: the reference model of every engine, and the store of servers that may forget.
+//! The log in memory: the reference model of all engines, and the store of servers without
+//! persistence.
 //!
-//! It shares the bytes of its values with the cache above it. It knows nothing of files, and survives a store that is
-//! reopened on it, not a process.
+//! It shares the bytes of its values with the cache above it. Its content survives reopening a
+//! store, but not the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::backend::{
-    Backend, BackendError, BackendStats, Change, ChangePage, Outcome, PageLimit, Record, Stop,
-    Sweep, Writers,
+    Backend, BackendError, BackendStats, ChangePage, LogChange, PageLimit, Record, Stop, Sweep,
 };
+use crate::batch::{Appended, Batch, Mark, Tail};
+
+mod shared;
+
+use shared::Batches;
 
 /// A log in memory. Clones share it.
 #[derive(Clone)]
 pub struct MemoryBackend {
     log: Arc<Log>,
-    writers: Writers,
+    shared: bool,
 }
+
+opaque_debug!(MemoryBackend);
 
 struct Log {
     state: Mutex<State>,
     grown: Condvar,
 }
 
-/// Revisions by resource and key.
-type Heads = BTreeMap<(Arc<str>, Arc<str>), u64>;
-
 #[derive(Default)]
 struct State {
     records: BTreeMap<u64, Record>,
-    /// The newest revision of each key, kept only where several writers may conflict.
-    heads: Option<Heads>,
+    /// Kept only if several stores write.
+    batches: Option<Batches>,
+    epoch: u64,
     last: u64,
     floor: u64,
     swept: u64,
@@ -41,10 +46,10 @@ struct State {
 }
 
 impl MemoryBackend {
-    /// An empty log whose counter starts at the clock, so that clients which outlive a restart are told that their
-    /// versions are gone instead of waiting for them in silence.
+    /// Returns an empty log whose counter starts at the clock. Clients that outlive a restart then
+    /// get an error for their old versions instead of waiting for them.
     pub fn new() -> Self {
-        // 2024-01-01; a hundred revisions a millisecond may be spent without overtaking the clock.
+        // 2024-01-01; up to a hundred revisions per millisecond stay behind the clock.
         const EPOCH_MILLIS: u128 = 1_704_067_200_000;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -53,7 +58,8 @@ impl MemoryBackend {
         Self::starting_at(u64::try_from(start).unwrap_or(u64::MAX / 2).max(1))
     }
 
-    /// An empty log whose last revision is `revision` (at least 1: version 0 is never given out).
+    /// Returns an empty log whose last revision is `revision` (at least 1: version 0 is never
+    /// assigned).
     pub fn starting_at(revision: u64) -> Self {
         let revision = revision.max(1);
         Self {
@@ -66,32 +72,37 @@ impl MemoryBackend {
                 }),
                 grown: Condvar::new(),
             }),
-            writers: Writers::One,
+            shared: false,
         }
     }
 
-    /// The same log for several stores at once, as a shared database would be: the model of remote engines.
+    /// Returns the same log for several stores at once, like a shared database: the model of remote
+    /// engines.
     pub fn shared(self) -> Self {
         let mut state = self.log.state.lock();
-        let mut heads = BTreeMap::new();
-        for record in state.records.values() {
-            note_head(&mut heads, record);
-        }
-        state.heads = Some(heads);
+        state.batches.get_or_insert_default();
         drop(state);
         Self {
-            writers: Writers::Many,
+            shared: true,
             ..self
         }
     }
+
+    /// Begins another epoch, as after a restore: the last `lost` records are gone, and the counter
+    /// jumps over every revision that was ever assigned.
+    pub fn begin_epoch(&self, lost: usize) {
+        self.log.state.lock().begin_epoch(lost);
+        self.log.grown.notify_all();
+    }
 }
 
-/// Records looked at before the log is given to others for a moment: a long read must not hold up commits.
+/// The number of records read before the lock is released for a moment, so that a long read does
+/// not block commits.
 const SLICE: usize = 1024;
 
 impl MemoryBackend {
-    /// Shows every record with `after < revision <= upto` to `look` until it returns true, which is returned. Fails if
-    /// `exact` is below the floor at the end.
+    /// Calls `look` for every record with `after < revision <= upto` until it returns true, which
+    /// is returned. Fails if `exact` is below the floor at the end.
     fn scan(
         &self,
         exact: u64,
@@ -123,14 +134,6 @@ impl MemoryBackend {
     }
 }
 
-fn note_head(heads: &mut Heads, record: &Record) {
-    let id = (record.resource.clone(), record.key.clone());
-    match record.value {
-        Some(_) => heads.insert(id, record.revision),
-        None => heads.remove(&id),
-    };
-}
-
 impl Default for MemoryBackend {
     fn default() -> Self {
         Self::new()
@@ -141,9 +144,6 @@ impl State {
     fn append(&mut self, record: Record) {
         self.last = record.revision;
         self.bytes += weight(&record);
-        if let Some(heads) = &mut self.heads {
-            note_head(heads, &record);
-        }
         self.records.insert(record.revision, record);
     }
 
@@ -167,32 +167,34 @@ fn weight(record: &Record) -> u64 {
 }
 
 impl Backend for MemoryBackend {
-    fn writers(&self) -> Writers {
-        self.writers
+    fn is_shared(&self) -> bool {
+        self.shared
     }
 
-    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError> {
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         let mut state = self.log.state.lock();
-        let mut outcomes = Vec::with_capacity(batch.len());
-        for record in batch {
-            let mut record = record.clone();
-            if let (Writers::Many, Some(heads)) = (self.writers, &state.heads) {
-                let id = (record.resource.clone(), record.key.clone());
-                let head = heads.get(&id).copied().unwrap_or(0);
-                if head != record.prev {
-                    outcomes.push(Outcome::Lost(state.last));
-                    continue;
-                }
-                record.revision = state.last + 1;
-            }
-            outcomes.push(Outcome::Written(record.revision));
-            state.append(record);
+        if let Some(answer) = state.refuse(base, batch) {
+            return Ok(answer);
         }
+        let end = state.note(base, batch);
+        for record in &batch.records {
+            state.append(record.clone());
+        }
+        drop(state);
         self.log.grown.notify_all();
-        Ok(outcomes)
+        Ok(Appended::Done(end))
     }
 
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        Ok(self.log.state.lock().tail(after))
+    }
+
+    fn wait(&self, after: u64, until: Instant) {
+        let mut state = self.log.state.lock();
+        while state.last <= after && !self.log.grown.wait_until(&mut state, until).timed_out() {}
+    }
+
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         let state = self.log.state.lock();
         let mut live = BTreeMap::new();
         for record in state.records.range(..=after).map(|(_, record)| record) {
@@ -203,7 +205,7 @@ impl Backend for MemoryBackend {
         }
         let since = state.records.range(after + 1..).map(|(_, record)| record);
         live.into_values().chain(since).cloned().for_each(visit);
-        Ok(())
+        Ok(state.mark())
     }
 
     fn read_since(
@@ -220,7 +222,7 @@ impl Backend for MemoryBackend {
             if !wanted(record) {
                 return false;
             }
-            let change = Change {
+            let change = LogChange {
                 record: record.clone(),
                 previous: state.records.get(&record.prev).cloned(),
             };
@@ -259,6 +261,7 @@ impl Backend for MemoryBackend {
         let mut state = self.log.state.lock();
         state.floor = state.floor.max(upto.min(state.last));
         let floor = state.floor;
+        state.forget_batches(floor);
         let slice: Vec<(u64, u64, bool)> = state
             .records
             .range(state.swept + 1..)
@@ -284,34 +287,8 @@ impl Backend for MemoryBackend {
         self.log.state.lock().floor
     }
 
-    fn last_revision(&self) -> Result<u64, BackendError> {
-        Ok(self.log.state.lock().last)
-    }
-
-    fn follow(
-        &self,
-        after: u64,
-        deliver: &mut dyn FnMut(Vec<Record>) -> bool,
-    ) -> Result<(), BackendError> {
-        let mut after = after;
-        loop {
-            let mut state = self.log.state.lock();
-            if state.last <= after {
-                // A pause now and then lets a store that was closed meanwhile leave.
-                let pause = std::time::Duration::from_millis(100);
-                self.log.grown.wait_for(&mut state, pause);
-            }
-            let fresh: Vec<Record> = state
-                .records
-                .range(after + 1..)
-                .map(|(_, record)| record.clone())
-                .collect();
-            drop(state);
-            after = fresh.last().map_or(after, |record| record.revision);
-            if !deliver(fresh) {
-                return Ok(());
-            }
-        }
+    fn mark(&self) -> Result<Mark, BackendError> {
+        Ok(self.log.state.lock().mark())
     }
 
     fn stats(&self) -> BackendStats {

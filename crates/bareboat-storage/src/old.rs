@@ -1,4 +1,4 @@
-//! Entries that were read from the log for old watches and old lists: shared while anyone holds them, and counted.
+//! Entries read from the log for old watches and old lists: shared while in use, and counted.
 
 use std::sync::{Arc, Weak};
 
@@ -9,27 +9,27 @@ use crate::entry::Entry;
 use crate::layout::LayoutError;
 use crate::value::Value;
 
-/// What an entry counts for beside its bytes.
+/// The overhead of an entry in bytes.
 const FIXED: usize = 256;
 
-/// The entries of the past that are in memory, by their revision, which no two entries share.
+/// The old entries in memory, by revision; no two entries have the same revision.
 #[derive(Default)]
 pub(crate) struct OldEntries {
     table: Mutex<Table>,
-    /// Held by who reads a whole state.
+    /// Held while a whole state is read.
     pub(crate) turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Table {
     known: AHashMap<u64, Weak<Entry>>,
-    /// Bytes of all that were known to be held after the last look, and of those that came since.
+    /// The bytes of entries in use at the last check, plus those added since.
     bytes: usize,
     came: usize,
 }
 
 impl OldEntries {
-    /// The entry of a stored value, shared with everyone who read it before and holds it still.
+    /// Returns the entry of a stored value, shared with other readers that still hold it.
     pub(crate) fn entry(
         &self,
         value: &Value,
@@ -52,14 +52,14 @@ impl OldEntries {
         Ok(entry)
     }
 
-    /// Bytes of the past that are in use.
+    /// Returns the bytes of old entries in use.
     pub(crate) fn held(&self) -> usize {
         let mut table = self.table.lock();
         table.count();
         table.bytes
     }
 
-    /// Whether more than `limit` may be held: a cheap look unless it is close.
+    /// Returns whether more than `limit` bytes are in use; cheap unless the count is close to it.
     pub(crate) fn exceeds(&self, limit: usize) -> bool {
         let mut table = self.table.lock();
         if table.bytes + table.came > limit {

@@ -1,42 +1,45 @@
-//! What may be set about a store.
+//! The options of a store.
 
 use std::time::Duration;
 
-/// Bounds and intervals of a store; the defaults suit a server on a small machine.
+/// The limits and intervals of a store; the defaults suit a server on a small machine.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// How long history is kept: watches may resume and lists be exact this far back.
+    /// How long history is kept: watches can resume and lists are exact this far back.
     pub retain_for: Duration,
-    /// At most so many revisions of history are kept, however young.
+    /// The maximum number of revisions of history, regardless of age.
     pub retain_revisions: u64,
-    /// At most so many bytes of history are kept, however young.
+    /// The maximum bytes of history, regardless of age.
     pub retain_bytes: u64,
-    /// How often compaction looks for work while there are writes; never when there are none.
+    /// The interval of compaction while there are writes; an idle store does not compact.
     pub compact_every: Duration,
-    /// Rows one slice of compaction goes through between two batches of writes.
+    /// The rows that one slice of compaction visits between two batches of writes.
     pub compact_rows: usize,
-    /// Bytes of recent events kept in memory over all resources.
+    /// The bytes of recent events kept in memory for all resources.
     pub ring_bytes: usize,
-    /// Bytes of recent events each resource keeps even if others are busy.
+    /// The bytes of recent events that each resource keeps even if others are busy.
     pub ring_floor_bytes: usize,
-    /// How many of the last revisions in the log become events in memory when the store opens.
+    /// The number of the last revisions in the log that become events in memory when the store
+    /// opens.
     pub ring_preload: u64,
-    /// Bytes of encoded event frames kept to be shared by watchers.
+    /// The bytes of encoded event frames that watchers share.
     pub frame_bytes: usize,
-    /// Bytes of other encodings of entries.
+    /// The bytes of other encodings of entries.
     pub variant_bytes: usize,
-    /// Longest value that is accepted.
+    /// The maximum length of a value.
     pub max_value_bytes: usize,
-    /// Most writes in one transaction.
+    /// The maximum number of writes in one transaction.
     pub max_batch: usize,
-    /// How many writes of up to 16 KiB may wait (longer ones count for several); beyond it callers wait for room.
+    /// The maximum number of queued writes of up to 16 KiB (longer ones count as several); further
+    /// callers wait for room.
     pub max_queue: usize,
-    /// Most snapshots pinned by one resource for continue tokens.
+    /// The maximum number of snapshots that one resource pins for continue tokens.
     pub max_pins: usize,
-    /// Bytes that pinned snapshots of all resources may keep alive on their own; beyond it the oldest go.
+    /// The bytes that only pinned snapshots of all resources may keep alive; above it the oldest
+    /// are dropped.
     pub pin_bytes: usize,
-    /// Bytes of entries read from the log for old watches and old lists. Beyond it lists are asked to come back, and
-    /// watches read one change at a time.
+    /// The bytes of entries read from the log for old watches and old lists. Above it lists must be
+    /// retried, and watches read one change at a time.
     pub past_bytes: usize,
     /// How long a snapshot stays pinned.
     pub pin_for: Duration,

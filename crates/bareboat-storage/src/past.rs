@@ -1,6 +1,6 @@
-//! States of the past: unwound from recent events, or read from the log, once for everyone who asks for the same.
+//! Past states: unwound from recent events, or read from the log; equal requests share one state.
 //!
-//! What is unwound holds no lock while it works; what is long is done on the threads for long reads.
+//! Unwinding holds no lock while it works; long work runs on the threads for long reads.
 
 use std::sync::Arc;
 
@@ -13,48 +13,50 @@ use crate::resource::Resource;
 use crate::slot::Slot;
 use crate::snapshot::{Map, Snapshot, SnapshotError};
 
-/// Events copied under the lock at once.
+/// The number of events copied under the lock at once.
 const SLICE: u64 = 256;
-/// So many events are unwound by the caller itself; more by a thread for long reads.
+/// The maximum number of events that the caller unwinds itself; more are unwound on a thread for
+/// long reads.
 const FEW: u64 = 512;
 
-/// A state of the past that several snapshots share. The resource knows it as long as one of them lives.
+/// A past state that several snapshots share. The resource knows it while one of them exists.
 #[derive(Default)]
 pub(crate) struct PastState {
     found: OnceCell<Found>,
 }
 
-/// A state, and the bytes it holds beyond the present one.
+/// A state, and its bytes beyond the present one.
 struct Found {
     map: Map,
     own_bytes: usize,
     as_of: u64,
 }
 
-/// From where a past state can be unwound.
+/// The state from which a past state is unwound.
 struct Present {
     map: Map,
     /// The last change in `map`.
     as_of: u64,
-    /// Ring positions of the events to undo.
+    /// The ring positions of the events to undo.
     from: u64,
     end: u64,
 }
 
-/// Why unwinding ended without a state.
+/// The result of unwinding.
 enum Unwound {
     Found(Found),
-    /// The ring does not reach back so far, or not any more.
+    /// The ring does not, or no longer, reach back so far.
     TooFar,
 }
 
 impl Resource {
-    /// The state as of `revision`: pinned, or unchanged since, or undone from recent events, or read from the log.
+    /// Returns the state as of `revision`: pinned, unchanged since, undone from recent events, or
+    /// read from the log.
     pub async fn snapshot_at(self: &Arc<Self>, revision: u64) -> Result<Snapshot, SnapshotError> {
         if let Some(snapshot) = self.pinned(revision) {
             return Ok(snapshot);
         }
-        // A batch that is applied here but not announced yet may already have been listed.
+        // A list may already contain a batch that is applied here but not announced yet.
         let visible = self.core.visible().max(self.changed_at());
         if revision > visible {
             return Err(SnapshotError::Future { visible });
@@ -74,7 +76,7 @@ impl Resource {
         Ok(found.snapshot(revision, Some(state.clone())))
     }
 
-    /// The shared place of a past state, and the end of those that no snapshot needs any more.
+    /// Returns the shared place of a past state, and drops places that no snapshot needs.
     fn past_state(&self, revision: u64) -> Arc<PastState> {
         let mut past = self.past.lock();
         past.retain(|_, state| state.strong_count() > 0);
@@ -96,7 +98,7 @@ impl Resource {
         if let Unwound::Found(found) = unwound.map_err(SnapshotError::Log)? {
             return Ok(found);
         }
-        // One at a time: then at most one state is held beyond what is allowed.
+        // One read at a time, so that at most one state exceeds the limit.
         let _turn = self.core.old.turn.lock().await;
         if self.core.old.held() > self.core.options.past_bytes {
             return Err(SnapshotError::Busy);
@@ -106,7 +108,7 @@ impl Resource {
         read.await.map_err(|_| SnapshotError::Closed)?
     }
 
-    /// The present state, if the ring knows everything that happened since `revision`.
+    /// Returns the present state, if the ring has all events since `revision`.
     fn present(&self, revision: u64) -> Option<Present> {
         let hub = self.hub.lock();
         let (map, as_of) = self.live_map();
@@ -124,7 +126,8 @@ impl Resource {
         })
     }
 
-    /// Undoes the events of the ring, newest first. They are copied in slices, so that writers never wait for long.
+    /// Undoes the events of the ring, newest first. They are copied in slices, so that writers wait
+    /// only briefly.
     fn unwind(&self, present: Present, stop: &Stop) -> Result<Unwound, BackendError> {
         let Present {
             mut map,
@@ -144,7 +147,7 @@ impl Resource {
                 }
                 slice.extend(hub.ring.between(start, end).cloned());
             }
-            // What an older event replaced stands for what a newer one did.
+            // The state that an older event replaced supersedes that of a newer event.
             for event in slice.drain(..).rev() {
                 before.insert(event.entry.shared_key().clone(), event.prev.clone());
             }
@@ -169,7 +172,8 @@ impl Resource {
         }))
     }
 
-    /// Reads a state from the log. Entries that live, or that another reader of the past holds, are shared with it.
+    /// Reads a state from the log. Entries that are live, or in use by another reader of old
+    /// states, are shared.
     fn read_at(&self, revision: u64, stop: &Stop) -> Result<Found, SnapshotError> {
         let (live, as_of) = self.live_map();
         let (mut map, mut own_bytes) = (Map::new(), 0);

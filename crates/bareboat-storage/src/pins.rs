@@ -1,7 +1,9 @@
-//! Snapshots kept for continue tokens: for a while, and only so many bytes of what nothing else keeps alive.
+//! Snapshots pinned for continue tokens: for a limited time, and with a limit on the bytes that
+//! only pins keep alive.
 //!
-//! Of what is replaced, the pin with the highest revision is the last to let go, since every entry that any pin of a
-//! resource still holds is in that one too. So it is charged there, and the pins of a resource go lowest revision first.
+//! A replaced entry is charged to the pin with the highest revision, because that pin releases it
+//! last: it contains every entry that any pin of the resource still holds. The pins of a resource
+//! are dropped lowest revision first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,15 +17,16 @@ use crate::event::Event;
 use crate::resource::Resource;
 use crate::snapshot::Snapshot;
 
-/// What a replaced entry counts for beside its bytes: it and the nodes of the map that lead to it.
+/// The overhead of a replaced entry in bytes: the entry itself and its nodes in the map.
 const FIXED: usize = 1024;
-/// If more events than this came between a snapshot and its pin, all of the resource is taken to have changed.
+/// If more events than this came between a snapshot and its pin, the whole resource counts as
+/// changed.
 const FEW: usize = 1024;
 
 /// The pins of all resources.
 #[derive(Default)]
 pub(crate) struct Pins {
-    /// By the number of the resource; each list in order of revision and never empty.
+    /// By the number of the resource; each list is sorted by revision and never empty.
     of: AHashMap<u32, VecDeque<Pin>>,
     bytes: usize,
     /// No pin expires before this.
@@ -37,17 +40,22 @@ struct Pin {
 }
 
 impl Pins {
-    /// Bytes that only pins keep alive.
+    /// Returns the bytes that only pins keep alive.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// When to look for expired ones; never, if there are none.
+    /// Returns the time of the next expiry; `None` if there are no pins.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.earliest
     }
 
-    /// Whether a resource has pins.
+    /// Drops all pins.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Returns whether a resource has pins.
     pub(crate) fn any_of(&self, resource: u32) -> bool {
         self.of.contains_key(&resource)
     }
@@ -76,7 +84,8 @@ impl Pins {
         }
     }
 
-    /// Lets pins go while they weigh too much: the oldest of the resource whose pins weigh most.
+    /// Drops pins while they exceed the limit: the oldest of the resource with the most pinned
+    /// bytes.
     fn shed(&mut self, limit: usize, gone: &mut Vec<Snapshot>) {
         while self.bytes > limit {
             let weigh = |pins: &VecDeque<Pin>| pins.iter().map(|pin| pin.bytes).sum::<usize>();
@@ -101,7 +110,7 @@ impl Pins {
         }
     }
 
-    /// Lets expired pins go. What they are charged for an older one may hold, too, and is charged there from then on.
+    /// Drops expired pins. An older pin may hold the same entries, and is then charged for them.
     pub(crate) fn drop_expired(&mut self, now: Instant, gone: &mut Vec<Snapshot>) {
         if self.earliest.is_none_or(|earliest| earliest > now) {
             return;
@@ -128,7 +137,7 @@ impl Pins {
         self.earliest = self.of.values().flatten().map(|pin| pin.until).min();
     }
 
-    /// The highest revision that a resource has pinned, 0 if there is none.
+    /// Returns the highest pinned revision of a resource, 0 if there is none.
     fn newest(&self, resource: u32) -> u64 {
         let newest = self.of.get(&resource).and_then(VecDeque::back);
         newest.map_or(0, |pin| pin.snapshot.revision)
@@ -136,13 +145,14 @@ impl Pins {
 }
 
 impl Resource {
-    /// Keeps a snapshot for [`Resource::snapshot_at`] for a while, even if its revision is compacted. The time runs from
-    /// the first call; asking again does not renew it. It may go earlier when all pins together weigh too much.
+    /// Pins a snapshot for [`Resource::snapshot_at`] for a limited time, even if its revision is
+    /// compacted. The time runs from the first call; another call does not renew it. The pin may
+    /// end earlier when all pins together exceed their limit.
     pub fn pin(&self, snapshot: &Snapshot) {
         let now = Instant::now();
         let options = &self.core.options;
         let mut gone = Vec::new();
-        // Held throughout: what is applied later finds the pin, and what was applied before is counted here.
+        // Held throughout: later events find the pin, and earlier events are counted here.
         let hub = self.hub.lock();
         let mut pins = self.core.pins.lock();
         pins.drop_expired(now, &mut gone);
@@ -170,7 +180,7 @@ impl Resource {
         self.discard(gone);
     }
 
-    /// The snapshot that was pinned at `revision`, if it still is.
+    /// Returns the snapshot pinned at `revision`, if it still is.
     pub fn pinned(&self, revision: u64) -> Option<Snapshot> {
         if self.pinned_to.load(Ordering::Relaxed) < revision {
             return None;
@@ -179,7 +189,7 @@ impl Resource {
         pins.find(self.id, revision, Instant::now()).cloned()
     }
 
-    /// Charges pins with what events replaced. Called with the events' lock held.
+    /// Charges pins with the states that events replaced. Called with the events' lock held.
     pub(crate) fn charge_pins<'a>(&self, events: impl Iterator<Item = &'a Arc<Event>>) {
         let newest = self.pinned_to.load(Ordering::Relaxed);
         if newest == 0 {
@@ -205,7 +215,7 @@ impl Resource {
     }
 }
 
-/// What a snapshot at `revision` alone keeps of what an event replaced.
+/// Returns the bytes of a replaced state that only a snapshot at `revision` keeps alive.
 fn replaced_since(event: &Event, revision: u64) -> Option<usize> {
     let weigh = |entry: &Arc<Entry>| FIXED + entry.json().len();
     let replaced = event.prev.as_ref();

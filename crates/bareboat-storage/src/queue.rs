@@ -1,4 +1,4 @@
-//! The queue before the sequencer: bounded, waited for by tasks on one side and by one thread on the other.
+//! The bounded queue of the sequencer: tasks push, one thread drains.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -11,7 +11,7 @@ pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
     room: Semaphore,
-    /// All the room there is.
+    /// The total capacity.
     size: u32,
 }
 
@@ -20,10 +20,10 @@ struct State<T> {
     closed: bool,
 }
 
-/// What a semaphore takes on every platform.
+/// The maximum of a semaphore on every platform.
 const MOST: usize = 1 << 28;
 
-/// The queue is closed, and nothing more will come.
+/// The error of a closed queue.
 pub(crate) struct Closed;
 
 impl<T> Queue<T> {
@@ -39,7 +39,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Queues a command once there is room for its weight. Queued, it is carried out whether or not the caller waits.
+    /// Queues a command once there is room for its weight. A queued command runs whether or not the
+    /// caller waits.
     pub(crate) async fn push(&self, command: T, weight: u32) -> Result<(), Closed> {
         let weight = weight.min(self.size);
         match self.room.try_acquire_many(weight) {
@@ -52,7 +53,7 @@ impl<T> Queue<T> {
         self.push_now(command)
     }
 
-    /// Queues a command without asking for room.
+    /// Queues a command without waiting for room.
     pub(crate) fn push_now(&self, command: T) -> Result<(), Closed> {
         let mut state = self.state.lock();
         if state.closed {
@@ -64,7 +65,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Gives back the room of commands of these weights.
+    /// Releases the room of commands of these weights.
     pub(crate) fn make_room(&self, weights: impl Iterator<Item = u32>) {
         let room: usize = weights.map(|weight| weight.min(self.size) as usize).sum();
         self.room.add_permits(room);
@@ -80,7 +81,8 @@ impl<T> Queue<T> {
         self.ready.notify_one();
     }
 
-    /// Takes everything, waiting for something until `until` (for ever if `None`); `Closed` after the last of it.
+    /// Takes all commands, and waits for one until `until` (forever if `None`); returns `Closed`
+    /// when the queue is closed and empty.
     pub(crate) fn drain(
         &self,
         into: &mut VecDeque<T>,

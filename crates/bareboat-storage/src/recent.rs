@@ -1,4 +1,5 @@
-//! The recent events of all resources in one order: what feeds read, and what decides how far back the rings reach.
+//! The recent events of all resources in one order: the source of feeds, and the limit of the
+//! rings.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,14 +16,14 @@ pub(crate) struct Recent {
     first: u64,
     since: u64,
     bytes: usize,
-    /// Events numbered below this have no frames any more.
+    /// Events numbered below this have no frames.
     framed_from: u64,
-    /// Feeds that wait, by their number.
+    /// Waiting feeds, by their number.
     parked: Vec<(u64, Waker)>,
     next_feed: u64,
 }
 
-/// How many of the last events may keep encoded frames.
+/// The number of the last events that may keep encoded frames.
 const FRAMED: u64 = 1024;
 
 impl Recent {
@@ -42,7 +43,8 @@ impl Recent {
         self.first + self.events.len() as u64
     }
 
-    /// Appends a batch, lets the oldest go while the budget is exceeded, and collects the feeds to wake.
+    /// Appends a batch, drops the oldest events while the budget is exceeded, and collects the
+    /// feeds to wake.
     pub(crate) fn push(
         &mut self,
         batch: &[(Arc<Resource>, Arc<Event>)],
@@ -58,7 +60,7 @@ impl Recent {
         self.wake_all(wake);
     }
 
-    /// Forgets everything up to `revision` and gives it back: to free it takes long.
+    /// Drops all events up to `revision` and returns them, because freeing them takes long.
     pub(crate) fn trim(&mut self, revision: u64) -> Vec<Arc<Event>> {
         let mut gone = Vec::new();
         while self.events.front().is_some_and(|(_, e)| e.rev <= revision) {
@@ -70,6 +72,17 @@ impl Recent {
         gone
     }
 
+    /// Drops all events. Feeds learn that they missed some.
+    pub(crate) fn restart(&mut self, since: u64, wake: &mut Vec<Waker>) {
+        // One more than there are: a feed that had taken all of them missed something, too.
+        self.first = self.end() + 1;
+        self.framed_from = self.first;
+        self.since = since;
+        self.bytes = 0;
+        self.events = VecDeque::new();
+        self.wake_all(wake);
+    }
+
     fn pop(&mut self, keep: usize) -> Option<Arc<Event>> {
         let (resource, event) = self.events.pop_front()?;
         self.first += 1;
@@ -79,7 +92,8 @@ impl Recent {
         Some(event)
     }
 
-    /// Frames are for watchers who keep up; who comes later encodes again.
+    /// Drops the frames of older events: frames are for watchers that keep up; slow watchers encode
+    /// again.
     fn drop_frames(&mut self, batch: &[(Arc<Resource>, Arc<Event>)], options: &StoreOptions) {
         let settled = self.end() - batch.len() as u64;
         self.framed_from = self.framed_from.max(self.first);
@@ -98,18 +112,22 @@ impl Recent {
     }
 }
 
-/// Every event of every resource, in order of revision: for controllers and indexes within the process.
+/// All events of all resources, in order of revision, for controllers and indexes within the
+/// process.
 pub struct Feed {
     shared: Arc<Shared>,
     next: u64,
     id: u64,
 }
 
-/// Why a feed gives no events.
+opaque_debug!(Feed);
+
+/// The error of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeedError {
-    /// Events were missed. The feed goes on from now; scan the resources again.
+    /// Events were missed. The feed continues with new events; the caller must scan the resources
+    /// again.
     #[error("the feed was read too slowly")]
     Lagged,
     /// The store was closed.
@@ -134,7 +152,8 @@ impl Feed {
         Ok(Self { shared, next, id })
     }
 
-    /// Takes up to `max` events into `out`; pending, and the task will be woken, if there are none.
+    /// Takes up to `max` events into `out`; if there are none, returns pending and wakes the task
+    /// later.
     pub fn poll_batch(
         &mut self,
         cx: &mut Context<'_>,
@@ -161,7 +180,8 @@ impl Feed {
         Poll::Pending
     }
 
-    /// The next events, at least one and at most `max`. Dropping the future loses nothing.
+    /// Returns the next events, at least one and at most `max`. Dropping the future loses no
+    /// events.
     pub async fn next_batch(
         &mut self,
         max: usize,

@@ -1,6 +1,6 @@
 //! The watch cache of one resource: its live entries, its recent events, its watchers.
 //!
-//! Only the sequencer changes it, in whole batches. Which objects may be in it, and who may see them, is not its concern.
+//! Only the sequencer changes it, in whole batches. It does not validate or authorize anything.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -28,13 +28,16 @@ pub struct Resource {
     // Lock order: hub before live.
     pub(crate) hub: Mutex<Hub>,
     live: RwLock<Live>,
-    /// States of the past that snapshots share, by revision.
+    /// Past states that snapshots share, by revision.
     pub(crate) past: Mutex<AHashMap<u64, Weak<PastState>>>,
-    /// The highest revision that may be pinned, 0 if none is.
+    /// The highest revision that may be pinned, 0 if none.
     pub(crate) pinned_to: AtomicU64,
 }
 
-/// What happens: behind one lock, since an event enters the ring and marks its watchers in one step.
+opaque_debug!(Resource);
+
+/// Events and watchers, behind one lock, because an event enters the ring and marks its watchers in
+/// one step.
 pub(crate) struct Hub {
     pub(crate) ring: Ring,
     pub(crate) watchers: Watchers,
@@ -49,28 +52,30 @@ struct Live {
     bytes: usize,
 }
 
-/// A view that follows a resource inside the commit: it is up to date before anyone learns of the commit.
+/// A view that follows a resource inside the commit: it is up to date before the commit is
+/// answered.
 ///
-/// Called by the sequencer under the resource's lock: be quick, don't call back into the store, don't block.
+/// Called by the sequencer under the resource's lock: it must be fast, must not call the store, and
+/// must not block.
 pub trait Observer: Send + Sync {
-    /// The whole state, once, when the view begins.
+    /// Receives the whole state, once, when the view begins.
     fn reset(&self, snapshot: &Snapshot);
-    /// One change, in order.
+    /// Receives one change, in order.
     fn changed(&self, event: &Arc<Event>);
 }
 
-/// Sizes of one resource.
+/// The sizes of one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceStats {
-    /// Live entries.
+    /// The number of live entries.
     pub entries: usize,
     /// Wire bytes of the live entries.
     pub bytes: usize,
-    /// Events in the ring.
+    /// The number of events in the ring.
     pub events: usize,
-    /// Bytes counted for them.
+    /// The bytes counted for them.
     pub event_bytes: usize,
-    /// Watchers.
+    /// The number of watchers.
     pub watchers: usize,
 }
 
@@ -80,28 +85,23 @@ impl Resource {
             name,
             id,
             hub: Mutex::new(Hub {
-                ring: Ring::new(core.loaded_after),
+                ring: Ring::new(core.loaded_after()),
                 watchers: Watchers::default(),
                 observers: Vec::new(),
             }),
-            live: RwLock::new(Live {
-                map: Map::new(),
-                counts: Counts::new(),
-                changed: core.loaded_after,
-                bytes: 0,
-            }),
+            live: RwLock::new(Live::new(core.loaded_after())),
             past: Mutex::default(),
             pinned_to: AtomicU64::new(0),
             core,
         }
     }
 
-    /// The name it is stored under.
+    /// Returns the name it is stored under.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The live entry of a key.
+    /// Returns the live entry of a key.
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
         self.live
             .read()
@@ -110,24 +110,26 @@ impl Resource {
             .map(|slot| slot.entry().clone())
     }
 
-    /// How many entries are live.
+    /// Returns the number of live entries.
     pub fn len(&self) -> usize {
         self.live.read().map.len()
     }
 
-    /// Whether no entry is live.
+    /// Returns whether there are no live entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The revision of the last change; that from which on changes are known, if there was none since.
+    /// Returns the revision of the last change, or the revision from which on changes are known.
     pub fn changed_at(&self) -> u64 {
         self.live.read().changed
     }
 
-    /// The present state, exact at the revision it tells: the store's, not merely that of the last change here.
+    /// Returns the present state. Its revision is that of the store, not only that of the last
+    /// change here.
     pub fn snapshot(&self) -> Snapshot {
-        // Read first: a batch may be applied here but not announced yet, and then its revision is the exact one.
+        // Read first: a batch may be applied here but not announced yet, and then its revision is
+        // the exact one.
         let visible = self.core.visible();
         let live = self.live.read();
         Snapshot {
@@ -140,18 +142,18 @@ impl Resource {
         }
     }
 
-    /// The live entries and the revision of the last change.
+    /// Returns the live entries and the revision of the last change.
     pub(crate) fn live_map(&self) -> (Map, u64) {
         let live = self.live.read();
         (live.map.clone(), live.changed)
     }
 
-    /// Wire bytes of the live entries.
+    /// Returns the wire bytes of the live entries.
     pub(crate) fn live_bytes(&self) -> usize {
         self.live.read().bytes
     }
 
-    /// Whether there is anything here that would be missed if history before `floor` is gone.
+    /// Returns whether the resource is still needed if history before `floor` is compacted.
     pub(crate) fn is_used(&self, floor: u64) -> bool {
         let hub = self.hub.lock();
         let live = self.live.read();
@@ -163,17 +165,17 @@ impl Resource {
             || self.core.pins.lock().any_of(self.id)
     }
 
-    /// Waits until the store has reached `revision`; false if it has not when the time is over.
+    /// Waits until the store has reached `revision`; returns false on timeout.
     pub async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         self.core.wait_for(revision, timeout).await
     }
 
-    /// Starts a watch. One that starts further back than memory reaches is replayed from the log first.
+    /// Starts a watch. A watch that starts before the events in memory first reads the log.
     pub fn watch(self: &Arc<Self>, spec: WatchSpec) -> Result<Watcher, WatchError> {
         Watcher::start(self.clone(), spec)
     }
 
-    /// Starts a view: it is given the state now and every change from here on.
+    /// Starts a view: it receives the state now and every later change.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let mut hub = self.hub.lock();
         observer.reset(&self.snapshot());
@@ -186,7 +188,7 @@ impl Resource {
         hub.observers.retain(|known| !Arc::ptr_eq(known, observer));
     }
 
-    /// Sizes, for metrics.
+    /// Returns sizes for metrics.
     pub fn stats(&self) -> ResourceStats {
         let hub = self.hub.lock();
         let live = self.live.read();
@@ -199,7 +201,7 @@ impl Resource {
         }
     }
 
-    /// Applies the events of one batch and collects whom to wake.
+    /// Applies the events of one batch and collects the watchers to wake.
     pub(crate) fn apply<'a>(
         &self,
         events: impl Iterator<Item = &'a Arc<Event>> + Clone,
@@ -218,7 +220,40 @@ impl Resource {
         }
     }
 
-    /// Takes in a record while the store opens, when nobody watches yet.
+    /// Replaces the state by one that was loaded from the log at `revision`. The ring is emptied,
+    /// watchers are woken to end, and observers receive the differences.
+    pub(crate) fn replace(&self, entries: Vec<Arc<Entry>>, revision: u64, wake: &mut Vec<Waker>) {
+        let mut fresh = Live::new(revision);
+        for entry in entries {
+            let key = entry.shared_key().clone();
+            fresh.put(Some(entry), &key, revision);
+        }
+        let mut hub = self.hub.lock();
+        let old = std::mem::replace(&mut *self.live.write(), fresh).map;
+        let (new, _) = self.live_map();
+        let gone = old.iter().filter(|(key, _)| !new.contains_key(*key));
+        let gone = gone.map(|(_, slot)| (None, Some(slot.entry().clone())));
+        let kept = new.iter().filter_map(|(key, slot)| {
+            let before = old.get(key).map(|slot| slot.entry().clone());
+            let same = before.as_ref().is_some_and(|before| {
+                before.revision() == slot.entry().revision()
+                    && before.persisted() == slot.entry().persisted()
+            });
+            (!same).then(|| (Some(slot.entry().clone()), before))
+        });
+        for (entry, before) in gone.chain(kept) {
+            if let Some(event) = Event::new(revision, entry, before, &self.core.frames) {
+                let event = Arc::new(event);
+                for observer in &hub.observers {
+                    observer.changed(&event);
+                }
+            }
+        }
+        hub.ring.restart(revision);
+        hub.watchers.wake_all(wake);
+    }
+
+    /// Loads a record while the store opens, before there are watchers.
     pub(crate) fn load(
         &self,
         entry: Option<Arc<Entry>>,
@@ -234,6 +269,15 @@ impl Resource {
 }
 
 impl Live {
+    fn new(changed: u64) -> Self {
+        Self {
+            map: Map::new(),
+            counts: Counts::new(),
+            changed,
+            bytes: 0,
+        }
+    }
+
     fn apply<'a>(&mut self, events: impl Iterator<Item = &'a Arc<Event>>) {
         for event in events {
             let entry = (event.kind != EventKind::Deleted).then(|| event.entry.clone());
@@ -241,7 +285,7 @@ impl Live {
         }
     }
 
-    /// Keeps count of a namespace when an entry comes or goes.
+    /// Updates the count of a namespace when an entry is added or removed.
     fn count(&mut self, key: &str, before: bool, now: bool) {
         let Some((namespace, _)) = key.split_once('/').filter(|_| before != now) else {
             return;

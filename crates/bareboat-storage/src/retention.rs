@@ -1,19 +1,20 @@
-//! When history is forgotten: by age, by count and by bytes, and not at all while nothing is written.
+//! Decides when history is compacted: by age, by count and by bytes, and not at all while nothing
+//! is written.
 //!
-//! Pure bookkeeping over instants handed in; the sequencer does what it says.
+//! Pure bookkeeping over given instants; the sequencer acts on it.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::options::StoreOptions;
 
-/// Which revisions were there when.
+/// The revisions and bytes at past moments.
 pub(crate) struct Retention {
     retain_for: Duration,
     retain_revisions: u64,
     retain_bytes: u64,
     spacing: Duration,
-    /// Bytes written since the beginning.
+    /// The bytes written since the start.
     written: u64,
     marks: VecDeque<Mark>,
 }
@@ -22,11 +23,11 @@ pub(crate) struct Retention {
 struct Mark {
     at: Instant,
     revision: u64,
-    /// Bytes written up to the revision.
+    /// The bytes written up to the revision.
     written: u64,
 }
 
-/// How finely the limit of bytes is kept.
+/// The granularity of the byte limit.
 const BYTE_STEPS: u64 = 64;
 
 impl Retention {
@@ -41,7 +42,7 @@ impl Retention {
         }
     }
 
-    /// Notes that `last` had been written at `now`, and how many bytes came with it.
+    /// Records that `last` was written at `now`, with this many bytes.
     pub(crate) fn note(&mut self, now: Instant, last: u64, bytes: u64) {
         self.written += bytes;
         let step = (self.retain_bytes / BYTE_STEPS).max(1);
@@ -54,7 +55,7 @@ impl Retention {
         }
     }
 
-    /// Notes that nothing was written after `last`, so that it comes of age by itself.
+    /// Records that nothing was written after `last`, so that it expires.
     pub(crate) fn end(&mut self, at: Instant, last: u64) {
         if self.marks.back().is_none_or(|mark| mark.revision < last) {
             self.mark(at, last);
@@ -69,12 +70,12 @@ impl Retention {
         });
     }
 
-    /// When the next mark comes of age; never, if everything written has been dealt with.
+    /// Returns the time at which the next mark expires; `None` if all history is compacted.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.marks.front().map(|mark| mark.at + self.retain_for)
     }
 
-    /// The floor that is due at `now`, if it is above `floor`.
+    /// Returns the floor that is due at `now`, if it is above `floor`.
     pub(crate) fn due(&mut self, now: Instant, last: u64, floor: u64) -> Option<u64> {
         let mut target = floor;
         while let Some(mark) = self.marks.front()
@@ -84,7 +85,7 @@ impl Retention {
             target = target.max(revision);
             self.marks.pop_front();
             if self.marks.is_empty() && revision < last {
-                // What was written since that mark, within its spacing, comes of age one round later.
+                // Revisions written since that mark, within its spacing, expire one round later.
                 self.mark(now, last);
             }
         }

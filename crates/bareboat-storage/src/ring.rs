@@ -1,6 +1,6 @@
 //! The recent events of one resource, addressed by a running number.
 //!
-//! A cache of the log: how far back it reaches is decided in `recent`, over all resources.
+//! A cache of the log; `recent` decides over all resources how far back it reaches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring that knows everything after `since`.
+    /// Returns an empty ring that has everything after `since`.
     pub(crate) fn new(since: u64) -> Self {
         Self {
             events: VecDeque::new(),
@@ -26,7 +26,15 @@ impl Ring {
         }
     }
 
-    /// The revision after which every event of the resource is here.
+    /// Drops all events. The ring has everything after `since` from now on.
+    pub(crate) fn restart(&mut self, since: u64) {
+        self.first = self.end();
+        self.since = since;
+        self.bytes = 0;
+        self.events = VecDeque::new();
+    }
+
+    /// Returns the revision after which the ring has all events of the resource.
     pub(crate) fn since(&self) -> u64 {
         self.since
     }
@@ -37,12 +45,12 @@ impl Ring {
         self.end() - 1
     }
 
-    /// The number of the oldest event here.
+    /// Returns the number of the oldest event.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The number the next event will have.
+    /// Returns the number of the next event.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.events.len() as u64
     }
@@ -55,19 +63,20 @@ impl Ring {
         self.bytes
     }
 
-    /// The number of the first event after `revision`.
+    /// Returns the number of the first event after `revision`.
     pub(crate) fn position_after(&self, revision: u64) -> u64 {
         let at = self.events.partition_point(|event| event.rev <= revision);
         self.first + at as u64
     }
 
-    /// The events from number `from` on.
+    /// Returns the events from number `from` on.
     pub(crate) fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         let skip = (from.saturating_sub(self.first) as usize).min(self.events.len());
         self.events.range(skip..)
     }
 
-    /// The events with numbers from `from` up to but not including `to`, both of which are here.
+    /// Returns the events with numbers from `from` up to but not including `to`; the ring must have
+    /// both.
     pub(crate) fn between(
         &self,
         from: u64,

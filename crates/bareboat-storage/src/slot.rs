@@ -1,4 +1,4 @@
-//! The place of an entry in the map of its resource, with what a walk over thousands must know of each.
+//! An entry in the map of its resource, with data for fast scans over thousands of entries.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::entry::Entry;
 
-/// Marks a signature that has been computed.
+/// Marks a computed signature.
 const KNOWN: u64 = 1 << 63;
 
-/// A set of labels as bits: a set that lacks one of another's bits lacks one of its labels.
+/// A set of labels as bits: if one of another's bits is missing, one of its labels is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LabelSignature(u64);
 
 impl LabelSignature {
-    /// The signature of labels.
+    /// Returns the signature of labels.
     pub fn of<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut bits = 0;
         for (key, value) in labels {
@@ -28,10 +28,10 @@ impl LabelSignature {
     }
 }
 
-/// An entry in its place.
+/// An entry in the map.
 pub(crate) struct Slot {
     entry: Arc<Entry>,
-    /// The labels as a [`LabelSignature`]; 0 until somebody asks.
+    /// The labels as a [`LabelSignature`]; 0 until the first use.
     labels: AtomicU64,
 }
 
@@ -44,9 +44,9 @@ impl Slot {
         self.entry
     }
 
-    /// Whether the entry may carry all labels of a signature; false is certain.
+    /// Returns whether the entry may have all labels of a signature; false is certain.
     ///
-    /// A selection out of thousands turns most of them down here, without following a pointer.
+    /// A selection out of thousands rejects most of them here, without following a pointer.
     pub(crate) fn may_carry(&self, wanted: LabelSignature) -> bool {
         if wanted == LabelSignature::default() {
             return true;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_the_labels_is_never_turned_down() {
+    fn an_entry_with_the_labels_is_never_rejected() {
         let wanted =
             |labels: &[(&'static str, &'static str)]| LabelSignature::of(labels.iter().copied());
         let both = slot(r#""app":"web","tier":"front""#);

@@ -1,4 +1,4 @@
-//! A resource as it was at one revision: cheap to take, cheap to keep, never changing.
+//! An immutable view of a resource at one revision: cheap to take and to keep.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,36 +17,36 @@ pub(crate) type Map = OrdMap<Arc<str>, Slot>;
 pub struct Snapshot {
     pub(crate) revision: u64,
     pub(crate) map: Map,
-    /// How many entries each namespace has, where somebody kept count.
+    /// The number of entries of each namespace, if counted.
     pub(crate) counts: Option<Counts>,
-    /// The last change of the present state this was taken or unwound from.
+    /// The last change of the present state that this was taken or unwound from.
     pub(crate) as_of: u64,
-    /// Bytes of entries this held beyond that present state.
+    /// The bytes of entries beyond that present state.
     pub(crate) own_bytes: usize,
-    /// Keeps a state of the past known to its resource, so that others share it.
+    /// Keeps a past state known to its resource, so that other snapshots share it.
     pub(crate) _shared: Option<Arc<PastState>>,
 }
 
-/// Entries by namespace; those without one are not counted.
+/// The number of entries by namespace; cluster-scoped entries are not counted.
 pub(crate) type Counts = OrdMap<Arc<str>, usize>;
 
-/// Why a resource can't be read as of a revision.
+/// The error of reading a resource as of a revision.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// That history has been compacted: 410.
+    /// The history is compacted: 410.
     #[error("revisions before {floor} have been compacted")]
     Expired {
-        /// The oldest revision that can be read.
+        /// The oldest readable revision.
         floor: u64,
     },
-    /// That revision has not happened yet; wait for it first.
+    /// The revision is in the future; the caller must wait for it first.
     #[error("the last revision is {visible}")]
     Future {
-        /// The last revision there is.
+        /// The newest revision that can be read now.
         visible: u64,
     },
-    /// Too much of the past is in memory already; ask again later.
+    /// Too many old entries are in memory already; the caller must retry later.
     #[error("too many old states are being read")]
     Busy,
     /// The log could not be read.
@@ -58,50 +58,37 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
-    /// The revision this is the exact state of.
+    /// Returns the revision of this state.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// The entry of a key.
+    /// Returns the entry of a key.
     pub fn get(&self, key: &str) -> Option<&Arc<Entry>> {
         self.map.get(key).map(Slot::entry)
     }
 
-    /// Entries in order of their keys, bytewise: those whose key begins with `prefix` and comes after `after`.
+    /// Returns the entries in bytewise order of their keys: those whose key begins with `prefix`
+    /// and comes after `after`.
     ///
-    /// Where the range ends is looked up once. Asking every key on the way would fetch it into the processor's cache,
-    /// which costs more than everything else about an entry that is only walked past.
+    /// The end of the range is looked up once. Checking every key on the way would load it into the
+    /// processor's cache, which costs more than all other work for an entry that is only skipped.
     pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Arc<Entry>> {
         self.slots(prefix, after).map(Slot::entry)
     }
 
-    /// Those entries of [`Snapshot::range`] that may carry all labels of a signature; some do not, and none that does is
-    /// left out.
-    pub fn range_with(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        labels: LabelSignature,
-    ) -> impl Iterator<Item = &Arc<Entry>> {
-        let slots = self.slots(prefix, after);
-        slots
-            .filter(move |slot| slot.may_carry(labels))
-            .map(Slot::entry)
-    }
-
-    /// Like [`Snapshot::range_with`], but gives something for every entry that is passed, so that a walk past many can
-    /// pause: nothing for one that cannot carry the labels.
+    /// Returns the entries of [`Snapshot::range`] that may have all labels of a signature. Some do not, and none that
+    /// does is left out. An entry that cannot have the labels yields `None`, so that a long scan can pause.
     pub fn walk_with(
         &self,
         prefix: &str,
@@ -119,14 +106,14 @@ impl Snapshot {
         };
         let end = end_of(prefix);
         let end = end.as_deref();
-        // The map takes a range that ends before it begins for one without end.
+        // The map treats a range that ends before it begins as unbounded.
         let ended = after.is_some_and(|after| end.is_some_and(|end| after >= end));
         let range = (start, end.map_or(Bound::Unbounded, Bound::Excluded));
         let entries = (!ended).then(|| self.map.range::<_, str>(range));
         entries.into_iter().flatten().map(|(_, slot)| slot)
     }
 
-    /// How many entries [`Snapshot::range`] would give.
+    /// Returns the number of entries of [`Snapshot::range`].
     pub fn count(&self, prefix: &str, after: Option<&str>) -> usize {
         if prefix.is_empty() && after.is_none() {
             return self.len();
@@ -140,11 +127,11 @@ impl Snapshot {
     }
 }
 
-/// The least text greater than everything that begins with `prefix`; nothing if there is none.
+/// Returns the smallest text greater than every text with this prefix; `None` if there is none.
 fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
-        // After the last code point before the surrogates comes the first behind them.
+        // The last code point before the surrogates is followed by the first one after them.
         let next = (u32::from(last) + 1..=0x10_FFFF).find_map(char::from_u32);
         if let Some(next) = next {
             end.push(next);
@@ -182,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_what_begins_with_the_prefix_and_comes_after() {
+    fn a_range_has_the_keys_with_the_prefix_after_the_start() {
         let keys = [
             "a",
             "a/1",

@@ -1,8 +1,9 @@
-//! The store: opened on a backend, it gives out resources, takes writes and tells of everything.
+//! The store: opened on a backend, it returns resources, commits writes and delivers events.
 //!
-//! The way of a write is in `sequencer`, that of an event in `resource` and `watch`; this room only holds the doors.
+//! `sequencer` processes writes; `resource` and `watch` deliver events. This module is the public
+//! interface.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -11,38 +12,45 @@ use ahash::AHashMap;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
-use crate::backend::{Backend, BackendError, BackendStats, Writers};
+use crate::backend::{Backend, BackendStats};
+use crate::barrier::Barrier;
 use crate::core::Core;
 use crate::options::StoreOptions;
 use crate::queue::{Closed, Queue};
 use crate::recent::{Feed, FeedError, Recent};
 use crate::resource::{Observer, Resource};
-use crate::sequencer::{Answer, Command, Prepared, PreparedChange, Sequencer, Unit, describe};
+use crate::sequencer::{Answer, Command, Prepared, PreparedChange, Sequencer, Unit};
 use crate::variants::Variants;
-use crate::write::{Change, CommitError, Committed, TransactionError, Write};
+use crate::write::{CommitError, Committed, TransactionError, Write, WriteOp};
 use crate::{Layout, LayoutError};
 
-mod open;
+mod follow;
+pub(crate) mod open;
 
 pub use open::OpenError;
 
-/// A log with its watch caches. Clones share it; when the last is dropped the store closes.
+/// A log with its watch caches. Clones share it; the store closes when the last clone is dropped.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
-    // Held for its Drop: the sequencer keeps `shared` alive, so the doors must know when nobody is outside.
+    // Held for its Drop: the sequencer keeps `shared` alive, so this counts the handles outside.
     _door: Arc<Door>,
 }
 
-/// A store that is not held open, for those whom the store itself holds, such as its [`Observer`]s.
+opaque_debug!(Store);
+
+/// A reference that does not keep the store open, for objects that the store itself holds, such as
+/// its [`Observer`]s.
 #[derive(Clone)]
 pub struct WeakStore {
     shared: Weak<Shared>,
     door: Weak<Door>,
 }
 
+opaque_debug!(WeakStore);
+
 impl WeakStore {
-    /// The store, if somebody else holds it open.
+    /// Returns the store, if it is still open.
     pub fn upgrade(&self) -> Option<Store> {
         Some(Store {
             shared: self.shared.upgrade()?,
@@ -59,24 +67,27 @@ impl Drop for Door {
     }
 }
 
-/// What store, sequencer and feeds share.
+/// The state shared by store, sequencer and feeds.
 pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     pub(crate) queue: Queue<Command>,
+    pub(crate) barrier: Barrier,
+    /// Whether a `CatchUp` of waiting reads is in the queue and has not begun.
+    pub(crate) asked: AtomicBool,
     pub(crate) recent: Mutex<Recent>,
     resources: RwLock<AHashMap<Arc<str>, Arc<Resource>>>,
-    /// How many resources there ever were: their numbers are not used again.
+    /// The number of resources ever created: their numbers are not reused.
     numbered: AtomicU32,
 }
 
-/// Sizes of a store.
+/// The sizes of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// The revision up to which everything is visible.
     pub visible: u64,
     /// The compaction floor.
     pub floor: u64,
-    /// Writes that wait for the sequencer.
+    /// The number of writes in the queue.
     pub queued: usize,
     /// Bytes of other encodings of entries.
     pub variant_bytes: usize,
@@ -84,7 +95,9 @@ pub struct StoreStats {
     pub pinned_bytes: usize,
     /// Bytes of entries read from the log that are in use.
     pub past_bytes: usize,
-    /// What the backend tells of itself.
+    /// How long ago it was last proven that no other store wrote more; zero if there is none.
+    pub unproven_for: Duration,
+    /// The backend's sizes.
     pub backend: BackendStats,
 }
 
@@ -104,8 +117,8 @@ impl Shared {
             .clone()
     }
 
-    /// Forgets resources that hold nothing, have no history left, and are used by no one, such as those of definitions
-    /// that were deleted.
+    /// Removes resources that have no entries, no history and no users, such as those of deleted
+    /// definitions.
     pub(crate) fn drop_unused_resources(&self) {
         let floor = self.core.floor();
         let mut resources = self.resources.write();
@@ -120,9 +133,10 @@ impl Shared {
         self.resources.read().values().cloned().collect()
     }
 
-    /// Ends every wait; collects whom to wake.
+    /// Ends all waits and collects the wakers.
     pub(crate) fn end(&self, wake: &mut Vec<Waker>) {
         self.core.close();
+        self.barrier.close();
         for resource in self.resources() {
             resource.wake_all(wake);
         }
@@ -131,7 +145,8 @@ impl Shared {
 }
 
 impl Store {
-    /// Opens a store on a backend: loads the live state and starts the sequencer. Blocks while it loads.
+    /// Opens a store on a backend: loads the live state and starts the sequencer. Blocks while it
+    /// loads.
     pub fn open(backend: Arc<dyn Backend>, options: StoreOptions) -> Result<Self, OpenError> {
         let shared = open::open(backend, options)?;
         Ok(Self {
@@ -140,7 +155,7 @@ impl Store {
         })
     }
 
-    /// The same store, not held open.
+    /// Returns a reference that does not keep the store open.
     pub fn downgrade(&self) -> WeakStore {
         WeakStore {
             shared: Arc::downgrade(&self.shared),
@@ -148,17 +163,18 @@ impl Store {
         }
     }
 
-    /// The resource of that name, created if it is new.
+    /// Returns the resource of that name, and creates it if necessary.
     pub fn resource(&self, name: &str) -> Arc<Resource> {
         self.shared.resource(name)
     }
 
-    /// All resources, in no order.
+    /// Returns all resources, in no order.
     pub fn resources(&self) -> Vec<Arc<Resource>> {
         self.shared.resources()
     }
 
-    /// Makes a write durable and visible. Once it is queued it happens, whether or not this future is still awaited.
+    /// Makes a write durable and visible. A queued write is committed even if this future is
+    /// dropped.
     pub async fn commit(&self, write: Write) -> Result<Committed, CommitError> {
         let (to, answer) = oneshot::channel();
         let unit = Unit {
@@ -169,7 +185,7 @@ impl Store {
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// Makes several writes durable together, or none of them. Not offered by engines with other writers.
+    /// Makes several writes durable together, or none of them.
     ///
     /// A reader may see one resource's part of it a moment before another's.
     pub async fn commit_many(
@@ -177,9 +193,6 @@ impl Store {
         writes: Vec<Write>,
     ) -> Result<Vec<Committed>, TransactionError> {
         let at = |index| move |error| TransactionError { index, error };
-        if self.shared.core.backend.writers() == Writers::Many && writes.len() > 1 {
-            return Err(at(0)(CommitError::Unsupported));
-        }
         let prepared = writes
             .into_iter()
             .enumerate()
@@ -196,64 +209,49 @@ impl Store {
             .unwrap_or_else(|_| Err(at(0)(self.unanswered())))
     }
 
-    /// Judges a write against the present state without making it: a dry run.
+    /// Checks a write against the present state without committing it: a dry run.
     pub fn rehearse(&self, write: Write) -> Result<(), CommitError> {
         let write = self.prepare(write)?;
         write.judge(write.resource.get(&write.key).as_ref())
     }
 
-    /// The revision up to which everything is durable and seen by readers and watchers.
+    /// Returns the revision up to which everything is durable and visible to readers and watchers.
     pub fn visible(&self) -> u64 {
         self.shared.core.visible()
     }
 
-    /// Bytes of the longest value that is accepted.
+    /// Returns the maximum length of a value in bytes.
     pub fn max_value_bytes(&self) -> usize {
         self.shared.core.options.max_value_bytes
     }
 
-    /// The compaction floor: what is older is gone.
+    /// Returns the compaction floor: older history is deleted.
     pub fn floor(&self) -> u64 {
         self.shared.core.floor()
     }
 
-    /// Waits until `revision` is visible; false if it is not when the time is over.
+    /// Waits until `revision` is visible; returns false on timeout.
     pub async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         self.shared.core.wait_for(revision, timeout).await
     }
 
-    /// Makes sure that reads from memory now see every commit acknowledged anywhere before this call.
-    ///
-    /// Immediate for an engine of one writer; others are asked for their last revision, which is then waited for.
-    pub async fn freshen(&self, timeout: Duration) -> Result<bool, BackendError> {
-        let core = &self.shared.core;
-        if core.backend.writers() == Writers::One {
-            return Ok(true);
-        }
-        let backend = core.backend.clone();
-        let last = core.cold.run(move |_| backend.last_revision()).await;
-        match last {
-            Ok(last) => Ok(core.wait_for(last?, timeout).await),
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// Every event of every resource: after a revision if memory still has it, or from now on.
+    /// Returns a feed of all events of all resources: after a revision if memory still has it, or
+    /// from now on.
     pub fn feed(&self, after: Option<u64>) -> Result<Feed, FeedError> {
         Feed::start(self.shared.clone(), after)
     }
 
-    /// Starts a view on a resource that is kept up to date inside each commit.
+    /// Starts a view of a resource that is updated inside each commit.
     pub fn observe(&self, resource: &str, observer: Arc<dyn Observer>) {
         self.resource(resource).observe(observer);
     }
 
-    /// The cache of other encodings.
+    /// Returns the cache of other encodings.
     pub fn variants(&self) -> &Arc<Variants> {
         &self.shared.core.variants
     }
 
-    /// Raises the floor to `upto` (at most the last revision) and forgets what is below.
+    /// Raises the floor to `upto` (at most the last revision) and deletes older history.
     pub async fn compact(&self, upto: u64) -> Result<(), CommitError> {
         let (to, done) = oneshot::channel();
         let command = Command::Compact(upto, to);
@@ -262,17 +260,19 @@ impl Store {
         done.await.map_err(|_| self.gone())
     }
 
-    /// Whether an object was found that cannot be read any more (see [`Entry::is_damaged`](crate::Entry::is_damaged)).
+    /// Returns whether a damaged object was found (see
+    /// [`Entry::is_damaged`](crate::Entry::is_damaged)).
     pub fn has_damaged(&self) -> bool {
         self.shared.core.damaged.load(Ordering::Relaxed)
     }
 
-    /// Why the store takes no more writes, if it does not.
+    /// Returns the reason why the store accepts no more writes, if so.
     pub fn poison(&self) -> Option<Arc<str>> {
         self.shared.core.poisoned()
     }
 
-    /// Waits until the store is poisoned and tells why: the process should exit and recover from the log.
+    /// Waits until the store is poisoned and returns the reason: the process should exit and
+    /// recover from the log.
     pub async fn poisoned(&self) -> Arc<str> {
         let mut watch = self.shared.core.poison_watch();
         let reason = watch.wait_for(Option::is_some).await;
@@ -282,16 +282,16 @@ impl Store {
         }
     }
 
-    /// Finishes what is queued, closes the backend and ends every watch.
+    /// Finishes the queue, closes the backend and ends all watches.
     pub async fn close(&self) {
         let (to, done) = oneshot::channel();
         if self.shared.queue.push_now(Command::Close(to)).is_ok() {
-            // An error means that the thread is gone, which is as closed as can be.
+            // An error means that the thread has ended, so the store is closed.
             let _ = done.await;
         }
     }
 
-    /// Sizes, for metrics.
+    /// Returns sizes for metrics.
     pub fn stats(&self) -> StoreStats {
         let core = &self.shared.core;
         StoreStats {
@@ -301,6 +301,7 @@ impl Store {
             variant_bytes: core.variants.held(),
             pinned_bytes: core.pins.lock().bytes(),
             past_bytes: core.old.held(),
+            unproven_for: core.unproven_for(),
             backend: core.backend.stats(),
         }
     }
@@ -310,8 +311,8 @@ impl Store {
             return Err(CommitError::Foreign);
         }
         let change = match write.change {
-            Change::Delete => PreparedChange::Delete,
-            Change::Put { value, shape } => {
+            WriteOp::Delete => PreparedChange::Delete,
+            WriteOp::Put { value, shape } => {
                 let max = self.shared.core.options.max_value_bytes;
                 if value.len() > max {
                     let len = value.len();
@@ -339,7 +340,8 @@ impl Store {
         queued.map_err(|Closed| self.gone())
     }
 
-    /// A store that closes answers everyone first, so this one did not close.
+    /// Returns the error of a write without an answer. A closing store answers all writes first, so
+    /// this one did not close.
     fn unanswered(&self) -> CommitError {
         let unknown = || "the sequencer ended before it answered".into();
         CommitError::Unknown(self.poison().unwrap_or_else(unknown))
@@ -353,7 +355,7 @@ impl Store {
     }
 }
 
-/// The sequencer's thread: whatever ends it, nobody is left waiting.
+/// Runs the sequencer's thread; when it ends, all waiting callers are released.
 fn run(sequencer: Sequencer, shared: Arc<Shared>) {
     let run = std::panic::AssertUnwindSafe(|| sequencer.run());
     if std::panic::catch_unwind(run).is_err() {
@@ -362,19 +364,5 @@ fn run(sequencer: Sequencer, shared: Arc<Shared>) {
         let mut wake = Vec::new();
         shared.end(&mut wake);
         wake.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// The thread that follows a log which others write to.
-fn follow(shared: Arc<Shared>) {
-    let after = shared.core.visible();
-    let followed = shared.core.backend.follow(after, &mut |records| {
-        if records.is_empty() {
-            return !shared.core.is_closed();
-        }
-        shared.queue.push_now(Command::Followed(records)).is_ok()
-    });
-    if let Err(error) = followed {
-        shared.core.poison(describe(&error));
     }
 }

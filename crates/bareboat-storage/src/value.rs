@@ -1,4 +1,4 @@
-//! Value bytes as a backend sees them: the object without its resourceVersion.
+//! Value bytes for backends: the object without its resourceVersion.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use bytes::Bytes;
 use crate::entry::Entry;
 use crate::layout::LayoutError;
 
-/// How the placeholder of a value begins that cannot be read. No object has such an apiVersion, so that it is never taken
-/// for an object.
+/// The start of the placeholder for a damaged value. No object has such an apiVersion, so the two
+/// cannot be confused.
 pub(crate) const DAMAGED: &[u8] = br#"{"apiVersion":"!","kind":"Damaged""#;
 
 /// The stored bytes of one object.
 ///
-/// Either bytes of their own or a share of an entry, whose wire bytes without the resourceVersion they are: a backend
-/// in memory holds no second copy, and an engine that writes files reads two slices.
+/// Either owned bytes, or a share of an entry's wire bytes without the resourceVersion: a backend
+/// in memory needs no second copy, and an engine that writes files reads two slices.
 #[derive(Clone, Debug)]
-pub struct Value(Form);
+pub struct Value(ValueBytes);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum ValueBytes {
     Whole(Bytes),
     Shared(Arc<Entry>),
 }
 
 impl Value {
-    /// A value that holds exactly the stored bytes.
+    /// Returns a value with exactly the stored bytes.
     pub fn new(stored: Bytes) -> Self {
-        Self(Form::Whole(stored))
+        Self(ValueBytes::Whole(stored))
     }
 
-    /// The value of an entry, sharing its memory.
+    /// Returns the value of an entry, sharing its memory.
     pub fn of(entry: Arc<Entry>) -> Self {
-        Self(Form::Shared(entry))
+        Self(ValueBytes::Shared(entry))
     }
 
-    /// The value of an object that is stored under `key` but cannot be read any more. It holds nothing but its name.
+    /// Returns the value of a damaged object stored under `key`. It has only a name.
     pub fn damaged(key: &str) -> Self {
         let mut stored = DAMAGED.to_vec();
         stored.extend_from_slice(br#","metadata":{"name":""#);
@@ -53,21 +53,26 @@ impl Value {
         Self::new(stored.into())
     }
 
-    /// The two slices that, joined, are the stored bytes.
+    /// Whether this is [`Value::damaged`].
+    pub fn is_damaged(&self) -> bool {
+        self.parts().0.starts_with(DAMAGED)
+    }
+
+    /// Returns two slices that, joined, are the stored bytes.
     pub fn parts(&self) -> (&[u8], &[u8]) {
         match &self.0 {
-            Form::Whole(bytes) => (bytes, &[]),
-            Form::Shared(entry) => entry.stored(),
+            ValueBytes::Whole(bytes) => (bytes, &[]),
+            ValueBytes::Shared(entry) => entry.persisted(),
         }
     }
 
-    /// Length of the stored bytes.
+    /// Returns the length of the stored bytes.
     pub fn len(&self) -> usize {
         let (head, tail) = self.parts();
         head.len() + tail.len()
     }
 
-    /// Whether there are no bytes at all.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,11 +85,11 @@ impl Value {
         out.extend_from_slice(tail);
     }
 
-    /// The stored bytes in one piece, copied if they are shared with an entry.
+    /// Returns the stored bytes in one piece, copied if they are shared with an entry.
     pub fn to_bytes(&self) -> Bytes {
         match &self.0 {
-            Form::Whole(bytes) => bytes.clone(),
-            Form::Shared(_) => {
+            ValueBytes::Whole(bytes) => bytes.clone(),
+            ValueBytes::Shared(_) => {
                 let mut out = Vec::new();
                 self.append_to(&mut out);
                 out.into()
@@ -92,20 +97,22 @@ impl Value {
         }
     }
 
-    /// The entry whose memory this value shares, if that is the entry at `rev`.
+    /// Returns the entry whose memory this value shares, if it has revision `rev`.
     pub(crate) fn shared_at(&self, rev: u64) -> Option<Arc<Entry>> {
         match &self.0 {
-            Form::Shared(entry) if entry.revision() == rev => Some(entry.clone()),
+            ValueBytes::Shared(entry) if entry.revision() == rev => Some(entry.clone()),
             _ => None,
         }
     }
 
-    /// The entry of this value at `rev`.
+    /// Returns the entry of this value at `rev`.
     pub(crate) fn entry(&self, key: &Arc<str>, rev: u64) -> Result<Arc<Entry>, LayoutError> {
         match &self.0 {
-            Form::Shared(entry) if entry.revision() == rev => Ok(entry.clone()),
-            Form::Shared(_) => Ok(Arc::new(Entry::new(key.clone(), rev, &self.to_bytes(), 0)?)),
-            Form::Whole(bytes) => Ok(Arc::new(Entry::new(key.clone(), rev, bytes, 0)?)),
+            ValueBytes::Shared(entry) if entry.revision() == rev => Ok(entry.clone()),
+            ValueBytes::Shared(_) => {
+                Ok(Arc::new(Entry::new(key.clone(), rev, &self.to_bytes(), 0)?))
+            }
+            ValueBytes::Whole(bytes) => Ok(Arc::new(Entry::new(key.clone(), rev, bytes, 0)?)),
         }
     }
 }

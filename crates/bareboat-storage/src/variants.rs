@@ -1,6 +1,6 @@
 //! Other encodings of entries (versions, protobuf, CBOR) under one byte budget for the whole store.
 //!
-//! A cache and nothing else: any variant may be gone at any time, and is then encoded again by who needs it.
+//! This is only a cache: any variant may be evicted at any time, and is encoded again when needed.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 
 use crate::entry::Entry;
 
-/// Names an encoding: an opaque form (version and media type) under an opaque schema hash.
+/// The key of an encoding: an opaque form (version and media type) under an opaque schema hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VariantKey {
-    /// Which version and media type, numbered by the server.
+    /// The version and media type, numbered by the server.
     pub form: u32,
-    /// The schema hash under which the encoding was made; 0 if it depends on none.
+    /// The schema hash of the encoding; 0 if it depends on none.
     pub shape: u64,
 }
 
@@ -27,10 +27,12 @@ pub struct Variants {
     clock: Mutex<VecDeque<(Weak<Entry>, VariantKey)>>,
 }
 
-/// So many used variants are spared at most while room is made for one.
+opaque_debug!(Variants);
+
+/// The maximum number of used variants that are spared while room is made for one.
 const SPARED: usize = 256;
 
-/// How much is kept.
+/// The bytes and number of variants.
 #[derive(Default)]
 struct Held {
     bytes: AtomicUsize,
@@ -49,7 +51,7 @@ impl Held {
     }
 }
 
-/// The variants of one entry: nothing but a pointer until the first is kept.
+/// The variants of one entry: only a pointer until the first is kept.
 #[derive(Default)]
 pub(crate) struct VariantSlots(Mutex<Option<Box<Slots>>>);
 
@@ -65,7 +67,7 @@ struct Variant {
 }
 
 impl Variants {
-    /// A cache of at most `budget` bytes.
+    /// Returns a cache of at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
         Self {
             budget,
@@ -74,12 +76,12 @@ impl Variants {
         }
     }
 
-    /// Bytes held by variants now.
+    /// Returns the bytes of all variants.
     pub fn held(&self) -> usize {
         self.held.bytes.load(Ordering::Relaxed)
     }
 
-    /// Keeps an encoding of `entry`, making room by dropping variants nobody used lately.
+    /// Keeps an encoding of `entry`, and evicts unused variants to make room.
     pub fn keep(&self, entry: &Arc<Entry>, key: VariantKey, bytes: Bytes) {
         if bytes.len() > self.budget / 4 || !entry.variants.insert(&self.held, key, bytes) {
             return;
@@ -94,34 +96,20 @@ impl Variants {
             let Some(alive) = entry.upgrade() else {
                 continue;
             };
-            // A turn through all of them, if all were used, would hold up everyone who keeps something.
+            // Scanning all variants, if all were used, would delay all callers.
             if !alive.variants.evict(key, spared < SPARED) {
                 spared += 1;
                 clock.push_back((entry, key));
             }
         }
-        // Entries die with their variants; their places in the queue, which keep a part of them, must not pile up.
+        // Variants are freed with their entries; their places in the queue keep a part of them and
+        // must not accumulate.
         if clock.len() > 1024 + 2 * self.held.variants.load(Ordering::Relaxed) {
             clock.retain(|(entry, _)| entry.strong_count() > 0);
             if clock.capacity() > 4 * clock.len() + 64 {
                 clock.shrink_to_fit();
             }
         }
-    }
-
-    /// The kept encoding of `entry`, or the one `encode` makes, which is kept.
-    pub fn get_or_encode<E>(
-        &self,
-        entry: &Arc<Entry>,
-        key: VariantKey,
-        encode: impl FnOnce() -> Result<Bytes, E>,
-    ) -> Result<Bytes, E> {
-        if let Some(bytes) = entry.variant(key) {
-            return Ok(bytes);
-        }
-        let bytes = encode()?;
-        self.keep(entry, key, bytes.clone());
-        Ok(bytes)
     }
 }
 
@@ -133,7 +121,7 @@ impl VariantSlots {
         Some(variant.bytes.clone())
     }
 
-    /// Whether the variant was new.
+    /// Inserts a variant; returns whether it was new.
     fn insert(&self, held: &Arc<Held>, key: VariantKey, bytes: Bytes) -> bool {
         let mut slots = self.0.lock();
         let slots = slots.get_or_insert_with(|| {
@@ -154,7 +142,8 @@ impl VariantSlots {
         true
     }
 
-    /// Drops a variant unless it was used since the last turn and used ones are spared; true if it is gone.
+    /// Evicts a variant, unless it was used since the last scan and used ones are spared; returns
+    /// whether it was evicted.
     fn evict(&self, key: VariantKey, spare_used: bool) -> bool {
         let mut slots = self.0.lock();
         let Some(slots) = slots.as_mut() else {

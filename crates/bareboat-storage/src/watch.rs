@@ -1,7 +1,7 @@
-//! A watcher: a place in the ring of a resource, woken when something may be due to it.
+//! A watcher: a position in the ring of a resource, woken when an event may be due.
 //!
-//! It has no queue. What it has not taken stays in the ring, and if it leaves the ring first the watcher is closed.
-//! Selectors beyond one label, encodings and bookmarks are the server's.
+//! It has no queue. Events that it has not taken stay in the ring; if one leaves the ring first,
+//! the watcher is closed. The server handles selectors beyond one label, encodings and bookmarks.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,33 +16,35 @@ use crate::resource::Resource;
 pub(crate) mod index;
 mod replay;
 
-/// A batch out of the ring ends with the event that makes it this large, so that a client which does not read holds little.
+/// A batch from the ring ends with the event that reaches this size, so that a client that does not
+/// read uses little memory.
 const BATCH_BYTES: usize = 16 << 10;
 
-/// What a watcher wants to see.
+/// The events that a watcher receives.
 #[derive(Clone, Debug)]
 pub struct WatchSpec {
     /// Only events after this revision.
     pub after: u64,
-    /// Which keys.
+    /// The keys whose events are delivered.
     pub scope: Scope,
-    /// One equality term of a label selector: only events whose old or new state carries it are delivered.
+    /// One equality term of a label selector: only events whose old or new state has the label are
+    /// delivered.
     pub label: Option<(Box<str>, Box<str>)>,
 }
 
-/// Which keys of a resource a watcher sees.
+/// The keys of a resource that a watcher receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All of them.
+    /// All keys.
     All,
-    /// Those of one namespace.
+    /// The keys of one namespace.
     Namespace(Box<str>),
     /// One key, `namespace/name` or `name`.
     Name(Box<str>),
 }
 
 impl Scope {
-    /// Whether the event's key is in scope.
+    /// Returns whether the event's key is in scope.
     pub fn holds(&self, event: &Event) -> bool {
         match self {
             Self::All => true,
@@ -53,7 +55,7 @@ impl Scope {
 }
 
 impl WatchSpec {
-    /// Everything of a resource after a revision.
+    /// Selects all events of a resource after a revision.
     pub fn all(after: u64) -> Self {
         Self {
             after,
@@ -62,7 +64,7 @@ impl WatchSpec {
         }
     }
 
-    /// One namespace of a resource after a revision.
+    /// Selects one namespace of a resource after a revision.
     pub fn namespace(after: u64, ns: impl Into<Box<str>>) -> Self {
         Self {
             scope: Scope::Namespace(ns.into()),
@@ -70,7 +72,7 @@ impl WatchSpec {
         }
     }
 
-    /// One object of a resource after a revision.
+    /// Selects one object of a resource after a revision.
     pub fn name(after: u64, key: impl Into<Box<str>>) -> Self {
         Self {
             scope: Scope::Name(key.into()),
@@ -78,7 +80,7 @@ impl WatchSpec {
         }
     }
 
-    /// The same with a label hint.
+    /// Adds a label hint.
     pub fn with_label(self, key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         Self {
             label: Some((key.into(), value.into())),
@@ -96,17 +98,17 @@ impl WatchSpec {
     }
 }
 
-/// Why a watch can't start or go on.
+/// The error of a watch.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// What it should see next has been compacted: 410.
+    /// The next events are compacted: 410.
     #[error("revisions before {floor} have been compacted")]
     Expired {
         /// The oldest revision after which a watch may start.
         floor: u64,
     },
-    /// It took its events too slowly, and the oldest of them left the ring.
+    /// The watcher was too slow, and its oldest events left the ring.
     #[error("the watcher was too slow")]
     Lagged,
     /// The store was closed.
@@ -122,11 +124,15 @@ pub struct Watcher {
     resource: Arc<Resource>,
     spec: Arc<WatchSpec>,
     after: u64,
+    /// The number of reloads of the store when the watch began.
+    reloads: u64,
     stage: Stage,
 }
 
+opaque_debug!(Watcher);
+
 enum Stage {
-    /// Reading the log up to where the ring begins.
+    /// Reading the log up to the start of the ring.
     Replay(Box<Replay>),
     /// In the ring, under this number.
     Live(u32),
@@ -138,19 +144,19 @@ struct Replay {
     reached: u64,
 }
 
-/// Events looked at under the lock at once.
+/// The number of events visited under the lock at once.
 const LOOK: usize = 64;
-/// So many times before the thread is given to others.
+/// The number of such visits before the task yields.
 const TURNS: usize = 16;
 
-/// What a look into the ring came to.
+/// The result of a visit to the ring.
 enum Look {
     Done(Poll<Result<usize, WatchError>>),
-    /// Nothing of what was looked at is wanted, and there is more.
+    /// None of the visited events match, and there are more.
     Nothing,
 }
 
-/// A page that is being read, or waits for its turn.
+/// A page that is being read or queued.
 type Reading =
     Pin<Box<dyn Future<Output = Result<Result<Page, BackendError>, NoReader>> + Send + Sync>>;
 
@@ -163,6 +169,8 @@ struct Page {
 impl Watcher {
     pub(crate) fn start(resource: Arc<Resource>, spec: WatchSpec) -> Result<Self, WatchError> {
         let after = spec.after;
+        // Read first: a later reload raises the floor before it counts.
+        let reloads = resource.core.reloads();
         let floor = resource.core.floor();
         if after < floor {
             return Err(WatchError::Expired { floor });
@@ -177,12 +185,13 @@ impl Watcher {
             resource,
             spec,
             after,
+            reloads,
         };
         watcher.join(after);
         Ok(watcher)
     }
 
-    /// Joins the ring behind `reached`, if the ring reaches back so far.
+    /// Joins the ring after `reached`, if the ring reaches back so far.
     fn join(&mut self, reached: u64) -> bool {
         let mut hub = self.resource.hub.lock();
         if reached < hub.ring.since() {
@@ -194,9 +203,10 @@ impl Watcher {
         true
     }
 
-    /// Takes up to `max` due events into `out`, in order; pending, and the task will be woken, if there are none.
+    /// Takes up to `max` due events into `out`, in order; if there are none, returns pending and
+    /// wakes the task later.
     ///
-    /// Returns how many were added, at least one. An error ends the watch.
+    /// Returns the number of added events, at least one. An error ends the watch.
     pub fn poll_batch(
         &mut self,
         cx: &mut Context<'_>,
@@ -204,6 +214,10 @@ impl Watcher {
         max: usize,
     ) -> Poll<Result<usize, WatchError>> {
         loop {
+            if self.resource.core.reloads() != self.reloads {
+                let floor = self.resource.core.floor();
+                return Poll::Ready(Err(WatchError::Expired { floor }));
+            }
             match self.stage {
                 Stage::Live(id) => return self.poll_ring(id, cx, out, max),
                 Stage::Replay(_) => match self.poll_replay(cx, out, max) {
@@ -227,12 +241,12 @@ impl Watcher {
                 Look::Nothing => {}
             }
         }
-        // There is more to look through; others on this thread come first.
+        // There are more events to visit; other tasks of this thread run first.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// Looks through the next events in the ring, a few at a time: writers wait for this lock.
+    /// Visits the next events in the ring, a few at a time, because writers wait for this lock.
     fn look(
         &mut self,
         id: u32,
@@ -278,16 +292,17 @@ impl Watcher {
         Look::Done(Poll::Pending)
     }
 
-    /// The next due events, at least one and at most `max`. Dropping the future loses nothing.
+    /// Returns the next due events, at least one and at most `max`. Dropping the future loses no
+    /// events.
     pub async fn next_batch(&mut self, max: usize) -> Result<Vec<Arc<Event>>, WatchError> {
         let mut out = Vec::new();
         std::future::poll_fn(|cx| self.poll_batch(cx, &mut out, max)).await?;
         Ok(out)
     }
 
-    /// The revision up to which this watcher has seen everything: what a bookmark may say.
+    /// Returns the revision up to which this watcher has seen everything, for bookmarks.
     pub fn progress(&self) -> u64 {
-        // Read first: whatever was due up to here is already marked.
+        // Read first: everything due up to here is already marked.
         let visible = self.resource.core.visible();
         match self.stage {
             Stage::Live(id) if self.resource.hub.lock().watchers.pending(id).is_none() => {
@@ -297,12 +312,12 @@ impl Watcher {
         }
     }
 
-    /// The resource that is watched.
+    /// Returns the watched resource.
     pub fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
 
-    /// What is watched.
+    /// Returns the spec of the watch.
     pub fn spec(&self) -> &WatchSpec {
         &self.spec
     }

@@ -1,4 +1,4 @@
-//! What callers ask of the log and what they are told.
+//! Writes, their results and errors.
 
 use std::sync::Arc;
 
@@ -8,40 +8,42 @@ use crate::entry::Entry;
 use crate::layout::LayoutError;
 use crate::resource::Resource;
 
-/// One write.
+/// A write to one key of a resource.
 #[derive(Clone)]
 pub struct Write {
-    /// Where.
+    /// The resource that the key belongs to.
     pub resource: Arc<Resource>,
     /// The key, `namespace/name` or `name`.
     pub key: Arc<str>,
-    /// What must be there for the write to happen.
+    /// The expected current state.
     pub expect: Expect,
-    /// What shall be there.
-    pub change: Change,
+    /// The change: store a value, or delete the object.
+    pub change: WriteOp,
 }
 
-/// What a write expects to find.
+opaque_debug!(Write);
+
+/// The expected current state of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// Nothing: a creation.
+    /// No object: a creation.
     Absent,
-    /// This very revision.
+    /// An object of exactly this revision.
     Revision(u64),
-    /// Something.
+    /// Any object.
     Present,
-    /// Something or nothing.
+    /// Any state: an object, or no object.
     Any,
 }
 
-/// What a write does.
+/// The change of a write.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum WriteOp {
     /// Stores an object.
     Put {
         /// The object without resourceVersion, in the form [`Layout::locate`](crate::Layout::locate) reads.
         value: Bytes,
-        /// Opaque hash of the schema it was shaped under; 0 if that says nothing.
+        /// Opaque hash of the schema it was normalised under; 0 if unknown.
         shape: u64,
     },
     /// Removes the object.
@@ -49,44 +51,44 @@ pub enum Change {
 }
 
 impl Write {
-    /// A write that expects nothing to be there.
+    /// Returns a write that creates an object.
     pub fn create(resource: &Arc<Resource>, key: impl Into<Arc<str>>, value: Bytes) -> Self {
         Self {
             resource: resource.clone(),
             key: key.into(),
             expect: Expect::Absent,
-            change: Change::Put { value, shape: 0 },
+            change: WriteOp::Put { value, shape: 0 },
         }
     }
 
-    /// A write that replaces exactly `found`.
+    /// Returns a write that replaces exactly `found`.
     pub fn replace(resource: &Arc<Resource>, found: &Entry, value: Bytes) -> Self {
         Self {
             resource: resource.clone(),
             key: found.shared_key().clone(),
             expect: Expect::Revision(found.revision()),
-            change: Change::Put { value, shape: 0 },
+            change: WriteOp::Put { value, shape: 0 },
         }
     }
 
-    /// A write that removes exactly `found`.
+    /// Returns a write that removes exactly `found`.
     pub fn delete(resource: &Arc<Resource>, found: &Entry) -> Self {
         Self {
             resource: resource.clone(),
             key: found.shared_key().clone(),
             expect: Expect::Revision(found.revision()),
-            change: Change::Delete,
+            change: WriteOp::Delete,
         }
     }
 
-    /// The same, expecting something else.
+    /// Changes the expected state.
     pub fn expecting(self, expect: Expect) -> Self {
         Self { expect, ..self }
     }
 
-    /// The same, remembering the schema hash the value was shaped under.
+    /// Sets the schema hash of the value.
     pub fn shaped(mut self, hash: u64) -> Self {
-        if let Change::Put { shape, .. } = &mut self.change {
+        if let WriteOp::Put { shape, .. } = &mut self.change {
             *shape = hash;
         }
         self
@@ -96,51 +98,55 @@ impl Write {
 /// A write that is durable and visible.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// Its revision; for a deletion that of the deletion.
+    /// The revision of the write, also for a deletion.
     pub revision: u64,
     /// The new entry; for a deletion the last one.
     pub entry: Arc<Entry>,
-    /// The entry before, absent for a creation.
+    /// The previous entry, absent for a creation.
     pub previous: Option<Arc<Entry>>,
 }
 
-/// Why a write did not happen.
+/// The error of a write.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// The key is taken.
+    /// The key exists already.
     #[error("the key exists")]
     AlreadyExists {
-        /// What holds it.
+        /// The existing entry.
         found: Arc<Entry>,
     },
-    /// Something else than the expected revision was found.
+    /// The current revision is not the expected one.
     #[error("another revision was found")]
     Conflict {
-        /// What was found, `None` if it is gone.
+        /// The current entry, `None` if it was deleted.
         found: Option<Arc<Entry>>,
     },
-    /// There is nothing under the key.
+    /// There is no object under the key.
     #[error("nothing is stored under the key")]
     NotFound,
     /// The value is longer than allowed.
     #[error("value of {len} bytes is longer than {max}")]
     TooLarge {
-        /// Its length.
+        /// The length of the value in bytes.
         len: usize,
-        /// The longest allowed.
+        /// The maximum length of a value in bytes.
         max: usize,
     },
     /// The value does not have the form the store needs.
     #[error("the value can't be stored")]
     Malformed(#[source] LayoutError),
-    /// There is no room for it; reads go on.
+    /// There is no space left; reads still work.
     #[error("no space left for the log")]
     Full,
     /// Another program holds a lock on the log; nothing was written.
     #[error("the log is locked by another program")]
     Busy,
-    /// The log failed while this was written: whether it is durable is known after the restart.
+    /// The log cannot be reached; nothing was written.
+    #[error("the log can't be reached")]
+    Unreachable,
+    /// The log failed or was lost during this write: whether it is durable is known when the log can be
+    /// used again.
     #[error("the log failed, and the outcome of the write is not known: {0}")]
     Unknown(Arc<str>),
     /// The log had failed before; nothing was written, and the process should restart.
@@ -149,21 +155,18 @@ pub enum CommitError {
     /// The write names a resource of another store.
     #[error("the resource belongs to another store")]
     Foreign,
-    /// The backend does not offer transactions of several writes.
-    #[error("the backend has no transactions")]
-    Unsupported,
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
 }
 
-/// Why none of several writes happened.
+/// The error of a transaction.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("write {index} of a transaction failed")]
 pub struct TransactionError {
-    /// Which of them failed.
+    /// The index of the failed write in the transaction, from 0.
     pub index: usize,
-    /// Why.
+    /// The error of that write.
     #[source]
     pub error: CommitError,
 }

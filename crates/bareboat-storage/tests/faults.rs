@@ -1,4 +1,4 @@
-//! What a store does when its backend does not do what it should.
+//! Tests of a store whose backend fails.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn faulty() -> (Arc<Faulty>, Store, Arc<Resource>) {
 }
 
 #[tokio::test]
-async fn a_full_disk_fails_writes_and_goes_away_again() {
+async fn a_full_disk_fails_writes_until_there_is_space() {
     let (backend, store, resource) = faulty();
     let first = store
         .commit(Write::create(&resource, "a", object(1)))
@@ -44,10 +44,10 @@ async fn a_full_disk_fails_writes_and_goes_away_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lost_to_a_write_that_failed_is_not_shown_it() {
+async fn a_conflict_with_a_failed_write_is_not_reported() {
     let (backend, store, resource) = faulty();
     let gate = tokio::task::block_in_place(|| backend.hold());
-    // The first keeps the sequencer busy, so that the next two share a batch.
+    // The first write keeps the sequencer busy, so that the next two share a batch.
     let spawn = |key: &'static str, n| {
         let (store, resource) = (store.clone(), resource.clone());
         tokio::spawn(async move { store.commit(Write::create(&resource, key, object(n))).await })
@@ -68,7 +68,7 @@ async fn who_lost_to_a_write_that_failed_is_not_shown_it() {
 }
 
 #[tokio::test]
-async fn a_failed_commit_poisons_the_store_and_reads_go_on() {
+async fn a_failed_commit_poisons_the_store_but_reads_still_work() {
     let (backend, store, resource) = faulty();
     store
         .commit(Write::create(&resource, "a", object(1)))
@@ -78,7 +78,7 @@ async fn a_failed_commit_poisons_the_store_and_reads_go_on() {
     let failed = store.commit(Write::create(&resource, "b", object(1))).await;
     assert!(matches!(failed, Err(CommitError::Unknown(_))));
     let reason = store.poisoned().await;
-    assert_eq!(&*reason, "the log failed: a fault was asked for");
+    assert_eq!(&*reason, "the log failed: injected fault");
     backend.set(None);
     let write = Write::create(&resource, "a", object(2)).expecting(Expect::Any);
     let refused = store.commit(write).await;
@@ -90,7 +90,7 @@ async fn a_failed_commit_poisons_the_store_and_reads_go_on() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_backend_leaves_nobody_waiting() {
+async fn a_panic_in_the_backend_fails_all_waiting_writes() {
     let (backend, store, resource) = faulty();
     let mut watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
     backend.set(Some(Fault::Panic));

@@ -1,4 +1,4 @@
-//! The suite on the memory backend, which is the model the others are measured by.
+//! The conformance suite on the memory backend, the reference model, alone and shared.
 
 use std::sync::Arc;
 
@@ -10,4 +10,13 @@ fn memory() -> impl Site {
     move || -> Arc<dyn Backend> { Arc::new(backend.clone()) }
 }
 
+fn shared_memory() -> impl Site {
+    let backend = MemoryBackend::new().shared();
+    move || -> Arc<dyn Backend> { Arc::new(backend.clone()) }
+}
+
 bareboat_storage::conformance!(memory);
+
+mod shared {
+    bareboat_storage::conformance!(super::shared_memory);
+}

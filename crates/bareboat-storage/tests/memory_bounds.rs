@@ -1,4 +1,4 @@
-//! What is kept in memory, for how long, and that sharing really shares.
+//! Tests of memory limits, eviction and sharing.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn put(store: &Store, resource: &Arc<Resource>, key: &str, size: usize) ->
 }
 
 #[test]
-fn what_crosses_threads_may_cross_threads() {
+fn shared_types_are_send_and_sync() {
     fn crosses<T: Send + Sync>() {}
     crosses::<Store>();
     crosses::<Resource>();
@@ -35,7 +35,7 @@ fn what_crosses_threads_may_cross_threads() {
 }
 
 #[tokio::test]
-async fn a_frame_is_built_once_and_goes_with_age() {
+async fn a_frame_is_built_once_and_evicted_by_later_events() {
     let options = StoreOptions {
         frame_bytes: 1000,
         ..StoreOptions::default()
@@ -58,7 +58,7 @@ async fn a_frame_is_built_once_and_goes_with_age() {
         first = Some(events[0].clone());
     }
     assert_eq!(built.load(Ordering::Relaxed), 1);
-    // Another 600 bytes exceed what may be kept; the next batch lets the older ones go.
+    // Another 600 bytes exceed the limit; the next batch evicts the older frames.
     put(&store, &resource, "x", 11).await;
     watchers[0].next_batch(9).await.unwrap()[0].frame(key, build);
     put(&store, &resource, "x", 12).await;
@@ -83,7 +83,7 @@ async fn frames_beyond_the_limit_are_not_kept() {
         events.extend(watcher.next_batch(9).await.unwrap());
     }
     let built = AtomicUsize::new(0);
-    // Nothing more is written, so nothing lets frames go: they must not pile up.
+    // Without further writes nothing evicts frames: they must not accumulate.
     for event in events.iter().chain(&events) {
         event.frame(VariantKey { form: 1, shape: 2 }, || {
             built.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +94,7 @@ async fn frames_beyond_the_limit_are_not_kept() {
 }
 
 #[tokio::test]
-async fn a_busy_resource_leaves_a_quiet_one_its_floor() {
+async fn a_busy_resource_does_not_evict_the_minimum_of_a_quiet_one() {
     let options = StoreOptions {
         ring_bytes: 64 << 10,
         ring_floor_bytes: 8 << 10,
@@ -129,7 +129,7 @@ impl Wake for Count {
 }
 
 #[tokio::test]
-async fn a_watcher_is_woken_once_until_it_looks_again() {
+async fn a_watcher_is_woken_once_until_it_polls_again() {
     let store = open(StoreOptions::default());
     let resource = store.resource("core/configmaps");
     let count = Arc::new(Count(AtomicUsize::new(0)));
@@ -152,7 +152,7 @@ async fn a_watcher_is_woken_once_until_it_looks_again() {
     for n in 0..5 {
         put(&store, &resource, "mine/x", n).await;
     }
-    // Waking comes after the answer; the next answer proves that it is done.
+    // Watchers are woken after the answer; the next answer proves that it happened.
     put(&store, &resource, "other/x", 1).await;
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     assert_eq!(look(), 5);

@@ -1,4 +1,4 @@
-//! Old lists and old watches: what they hold in memory, and that no one waits for them.
+//! Tests of old lists and old watches: their memory, and that other callers do not wait for them.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bareboat_storage::{
-    Backend, BackendError, ChangePage, Expect, MemoryBackend, Outcome, PageLimit, Record, Resource,
-    SnapshotError, Stop, Store, StoreOptions, Sweep, Value, WatchSpec, Write,
+    Appended, Backend, BackendError, Batch, ChangePage, Expect, Mark, MemoryBackend, PageLimit,
+    Record, Resource, SnapshotError, Stop, Store, StoreOptions, Sweep, Value, WatchSpec, Write,
 };
 
-/// An engine whose values are copies, as those of a file are, and which counts its reads.
+/// An engine whose values are copies, like those of a file, and which counts its reads.
 struct Copies {
     log: MemoryBackend,
     states: AtomicUsize,
@@ -35,11 +35,11 @@ fn copy(record: Record) -> Record {
 }
 
 impl Backend for Copies {
-    fn commit(&self, batch: &[Record]) -> Result<Vec<Outcome>, BackendError> {
-        self.log.commit(batch)
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        self.log.append(base, batch)
     }
 
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<(), BackendError> {
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.log.load(after, &mut |record| visit(copy(record)))
     }
 
@@ -80,8 +80,8 @@ impl Backend for Copies {
         self.log.compacted()
     }
 
-    fn last_revision(&self) -> Result<u64, BackendError> {
-        self.log.last_revision()
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.log.mark()
     }
 }
 
@@ -101,7 +101,7 @@ async fn remove(store: &Store, resource: &Arc<Resource>, key: &str) {
     store.commit(write).await.unwrap();
 }
 
-/// Memory remembers next to nothing, so that the log is asked.
+/// Returns options under which memory keeps almost no history, so that reads go to the log.
 fn forgetful() -> StoreOptions {
     StoreOptions {
         ring_bytes: 1,
@@ -120,7 +120,7 @@ async fn lists_of_the_same_past_state_share_one_read_and_one_copy() {
         put(&store, &resource, &format!("ns/{n}"), 10_000).await;
     }
     let past = store.visible();
-    // Half of it changes; the other half lives on and is shared with the present.
+    // Half of it changes; the other half is still live and shared with the present state.
     for n in 0..5 {
         put(&store, &resource, &format!("ns/{n}"), 20_000).await;
     }
@@ -135,13 +135,13 @@ async fn lists_of_the_same_past_state_share_one_read_and_one_copy() {
     for list in lists {
         snapshots.push(list.await.unwrap());
     }
-    // One that comes later shares with those that are still being sent.
+    // A later request shares the state with those still being sent.
     snapshots.push(resource.snapshot_at(past).await.unwrap());
     assert_eq!(log.states.load(Ordering::SeqCst), 1);
     assert!(snapshots.iter().all(|snapshot| snapshot.len() == 10));
     let held = store.stats().past_bytes;
     assert!((50_000..70_000).contains(&held), "{held}");
-    // Another revision shares the entries that are the same.
+    // Another revision shares the unchanged entries.
     let other = resource.snapshot_at(past + 1).await.unwrap();
     assert_eq!(log.states.load(Ordering::SeqCst), 2);
     assert_eq!(store.stats().past_bytes, held);
@@ -196,7 +196,7 @@ async fn a_long_undo_is_exact_and_shared() {
         );
         for snapshot in [one.unwrap(), other.unwrap()] {
             let found = snapshot.range("", None);
-            let found = found.map(|e| (e.key().to_owned(), e.stored().1.len()));
+            let found = found.map(|e| (e.key().to_owned(), e.persisted().1.len()));
             let found: Vec<_> = found.collect();
             let empty = object(0);
             let expected = sizes.iter().map(|(key, size)| {
@@ -226,7 +226,7 @@ async fn pages_of_a_resumed_watch_are_bounded_in_bytes_and_shared() {
         let first = watcher.next_batch(1).await.unwrap();
         watchers.push((watcher, first));
     }
-    // All of them stand at the same place: what they hold is one page, of one change and the next.
+    // All of them are at the same position: they hold one page, of one change and the next.
     let held = store.stats().past_bytes;
     assert!(held < 4_000_000, "{held}");
     let largest = log.largest_page.load(Ordering::SeqCst);
@@ -240,7 +240,7 @@ async fn pages_of_a_resumed_watch_are_bounded_in_bytes_and_shared() {
 }
 
 #[tokio::test]
-async fn pins_are_bounded_by_what_only_they_keep_alive() {
+async fn pins_are_limited_by_the_bytes_only_they_keep_alive() {
     let options = StoreOptions {
         pin_bytes: 1_000_000,
         ..StoreOptions::default()
@@ -254,17 +254,17 @@ async fn pins_are_bounded_by_what_only_they_keep_alive() {
         }
         let snapshot = resource.snapshot();
         resource.pin(&snapshot);
-        // Nothing has changed since: it costs nothing, however often it is pinned.
+        // Nothing has changed since: pinning it repeatedly costs nothing.
         assert!(store.stats().pinned_bytes <= 1_000_000);
         pinned.push(snapshot.revision());
     }
-    // Each round replaced 100 KB which the pin before it holds.
+    // Each round replaced 100 KB which the previous pin holds.
     let kept: Vec<bool> = (pinned.iter())
         .map(|revision| resource.pinned(*revision).is_some())
         .collect();
     assert!((8..=11).contains(&kept.iter().filter(|kept| **kept).count()));
     assert!(kept.is_sorted(), "the oldest go first: {kept:?}");
-    // Another resource is not made to pay for this one.
+    // Another resource does not lose its pins for this one.
     let other = store.resource("core/secrets");
     put(&store, &other, "ns/x", 10).await;
     other.pin(&other.snapshot());
@@ -277,7 +277,7 @@ async fn pins_are_bounded_by_what_only_they_keep_alive() {
 }
 
 #[tokio::test]
-async fn a_pin_taken_late_is_charged_for_what_was_replaced_before() {
+async fn a_late_pin_is_charged_for_entries_replaced_before() {
     let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
     let resource = store.resource("core/configmaps");
     put(&store, &resource, "ns/x", 10_000).await;
@@ -294,7 +294,7 @@ async fn a_pin_taken_late_is_charged_for_what_was_replaced_before() {
 }
 
 #[tokio::test]
-async fn pins_expire_without_anyone_asking() {
+async fn pins_expire_without_further_requests() {
     let options = StoreOptions {
         pin_for: Duration::from_millis(20),
         ..StoreOptions::default()
@@ -315,7 +315,7 @@ async fn pins_expire_without_anyone_asking() {
 }
 
 #[tokio::test]
-async fn resources_that_are_empty_and_unused_are_forgotten_with_their_history() {
+async fn empty_unused_resources_are_removed_with_their_history() {
     let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
     let start = store.visible();
     for n in 0..100 {
@@ -343,7 +343,7 @@ async fn resources_that_are_empty_and_unused_are_forgotten_with_their_history() 
         .collect();
     names.sort();
     assert_eq!(names, ["a/kept", "a/watched"]);
-    // One that comes again starts anew, and numbers are not mixed up.
+    // A resource that is created again gets a new number.
     let again = store.resource("example.com/7");
     let revision = put(&store, &again, "ns/x", 10).await;
     let mut watcher_again = again.watch(WatchSpec::all(store.floor())).unwrap();
@@ -353,7 +353,7 @@ async fn resources_that_are_empty_and_unused_are_forgotten_with_their_history() 
 }
 
 #[tokio::test]
-async fn a_restart_knows_what_it_did_not_load() {
+async fn a_restarted_store_can_read_history_it_did_not_load() {
     let log = Copies::new();
     let options = || StoreOptions {
         ring_preload: 10,
@@ -372,7 +372,7 @@ async fn a_restart_knows_what_it_did_not_load() {
     assert_eq!(store.resource("a/busy").len(), 3);
     let gone = store.resource("a/gone");
     assert!(gone.is_empty());
-    // Nothing of it was loaded, but its past is not denied.
+    // None of it was loaded, but its past can be read.
     let then = gone.snapshot_at(created).await.unwrap();
     assert!(then.get("ns/x").is_some());
     let mut watcher = gone.watch(WatchSpec::all(start)).unwrap();
@@ -383,7 +383,7 @@ async fn a_restart_knows_what_it_did_not_load() {
 }
 
 #[tokio::test]
-async fn the_ring_counts_what_was_replaced() {
+async fn the_ring_counts_replaced_states() {
     let options = StoreOptions {
         ring_bytes: 200_000,
         ring_floor_bytes: 0,
@@ -394,7 +394,7 @@ async fn the_ring_counts_what_was_replaced() {
     for n in 0..100 {
         put(&store, &resource, &format!("ns/{n}"), 50_000).await;
     }
-    // All of them shrink: the ring keeps no more of the large states than it may.
+    // All of them shrink: the ring keeps the large states only up to its limit.
     for n in 0..100 {
         put(&store, &resource, &format!("ns/{n}"), 1).await;
     }

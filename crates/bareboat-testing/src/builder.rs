@@ -1,4 +1,4 @@
-//! What a test server is made of: choices first, then a running server.
+//! The builder of a test server.
 
 use crate::TestServer;
 use bareboat::ServerBuilder;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 type Extend = Box<dyn Fn(ServerBuilder) -> ServerBuilder + Send + Sync>;
 
-/// A test server in the making.
+/// The builder of a test server.
 pub struct Builder {
     extensions: Vec<Extend>,
     tokens: String,
@@ -18,9 +18,13 @@ pub struct Builder {
     sqlite: bool,
     pub(crate) controllers: bool,
     pub(crate) default_roles: bool,
+    service_accounts: bool,
+    pub(crate) flow_control: bool,
     control_plane: Option<Profile>,
     pub(crate) listening: bool,
 }
+
+bareboat::api::opaque_debug!(Builder);
 
 impl Default for Builder {
     fn default() -> Self {
@@ -31,6 +35,8 @@ impl Default for Builder {
             sqlite: false,
             controllers: true,
             default_roles: false,
+            service_accounts: false,
+            flow_control: false,
             control_plane: Some(Profile::Full),
             listening: false,
         }
@@ -38,9 +44,9 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Adds anything a [`ServerBuilder`] takes: kinds, admission, an authorizer.
+    /// Adds anything that a [`ServerBuilder`] takes: kinds, admission, an authorizer.
     ///
-    /// Called again at every restart.
+    /// The function runs again at every restart.
     #[must_use]
     pub fn with(
         mut self,
@@ -50,7 +56,7 @@ impl Builder {
         self
     }
 
-    /// Knows a user by a bearer token.
+    /// Adds a user with a bearer token.
     #[must_use]
     pub fn token(mut self, token: &str, user: &str, groups: &[&str]) -> Self {
         let groups = groups.join(",");
@@ -59,7 +65,7 @@ impl Builder {
         self
     }
 
-    /// Keeps its data in SQLite, in a directory that goes when the server goes.
+    /// Stores data in SQLite, in a temporary directory that is removed with the server.
     #[must_use]
     pub fn sqlite(mut self) -> Self {
         self.sqlite = true;
@@ -73,29 +79,46 @@ impl Builder {
         self
     }
 
-    /// Creates the first namespaces and then leaves everything to you.
+    /// Creates the first namespaces but runs no controllers.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
         self
     }
 
-    /// Has the default roles and bindings (`cluster-admin`, `view`, `system:discovery` and so on), as `bareboat serve`
-    /// does. Without them a test starts faster; members of `system:masters` may do everything anyway.
+    /// Creates the default roles and bindings (`cluster-admin`, `view`, `system:discovery` and so
+    /// on), as `bareboat serve` does. Without them a test starts faster: there are only the roles
+    /// of controllers, and members of `system:masters` may do everything anyway.
     #[must_use]
     pub fn default_roles(mut self) -> Self {
         self.default_roles = true;
         self
     }
 
-    /// Serves as many built-in kinds as a profile has.
+    /// Gives pods service accounts and tokens, as `bareboat serve` does: the admission plug-in
+    /// `ServiceAccount` runs. Without it pods can be created before their namespace has an account.
+    #[must_use]
+    pub fn service_account_admission(mut self) -> Self {
+        self.service_accounts = true;
+        self
+    }
+
+    /// Has the default flow schemas and priority levels as objects, as `bareboat serve` does. Without them they apply all the
+    /// same.
+    #[must_use]
+    pub fn default_flow_control(mut self) -> Self {
+        self.flow_control = true;
+        self
+    }
+
+    /// Serves the built-in kinds of a profile.
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.control_plane = Some(profile);
         self
     }
 
-    /// Serves nothing but what [`Builder::with`] adds; no controllers either.
+    /// Serves only the kinds that [`Builder::with`] adds, without controllers.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.control_plane = None;
@@ -103,14 +126,14 @@ impl Builder {
         self
     }
 
-    /// Listens on a free port of this machine, with TLS.
+    /// Listens on a free local port, with TLS.
     #[must_use]
     pub fn listening(mut self) -> Self {
         self.listening = true;
         self
     }
 
-    /// Starts it.
+    /// Starts the server.
     pub async fn start(self) -> TestServer {
         TestServer::begin(self).await
     }
@@ -120,23 +143,27 @@ impl Builder {
     }
 
     /// Where this server keeps its data, made once and kept over restarts.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn location(&self) -> DataLocation {
         if self.sqlite {
-            Place::File(tempfile::tempdir().expect("a temporary directory can be made"))
+            DataLocation::File(tempfile::tempdir().expect("a temporary directory can be made"))
         } else {
-            Place::Memory(Arc::new(MemoryBackend::new()))
+            DataLocation::Memory(Arc::new(MemoryBackend::new()))
         }
     }
 
-    /// A server on the data of a place; `more` adds what only the caller knows.
+    /// Builds a server on the data of a place; `more` adds the caller's settings.
     pub(crate) fn build(
         &self,
-        place: &Place,
+        location: &DataLocation,
         more: impl FnOnce(ServerBuilder) -> ServerBuilder,
     ) -> Server {
-        let mut builder = Server::builder().storage(place.open(self.options.clone()));
+        let mut builder = Server::builder().storage(location.open(self.options.clone()));
         if let Some(profile) = self.control_plane {
-            builder = builder.control_plane_with(&Settings::default().profile(profile));
+            let mut settings = Settings::default().profile(profile);
+            if !self.service_accounts {
+                settings.disabled_admission.insert("ServiceAccount");
+            }
+            builder = builder.control_plane_with(&settings);
         }
         builder = more(builder);
         if !self.tokens.is_empty() {
@@ -151,18 +178,18 @@ impl Builder {
 }
 
 /// Where data lives while servers come and go.
-pub(crate) enum Place {
+pub(crate) enum DataLocation {
     Memory(Arc<MemoryBackend>),
     File(TempDir),
 }
 
-impl Place {
+impl DataLocation {
     fn open(&self, options: StoreOptions) -> Store {
         match self {
-            Place::Memory(backend) => {
+            DataLocation::Memory(backend) => {
                 Store::open(backend.clone(), options).expect("memory can be opened")
             }
-            Place::File(_) => {
+            DataLocation::File(_) => {
                 let path = self.path().expect("a file has a path");
                 bareboat::open_sqlite(path, options).expect("the database can be opened")
             }
@@ -171,8 +198,8 @@ impl Place {
 
     pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
-            Place::Memory(_) => None,
-            Place::File(dir) => Some(dir.path().join("state.db")),
+            DataLocation::Memory(_) => None,
+            DataLocation::File(dir) => Some(dir.path().join("state.db")),
         }
     }
 }

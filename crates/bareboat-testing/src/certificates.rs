@@ -1,4 +1,4 @@
-//! The certificates of a test server: a CA, the server's, the administrator's, all in memory.
+//! The certificates of a test server: a CA, the server's and the administrator's, all in memory.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them all.
+    /// Creates all certificates.
     pub(crate) fn new() -> Certificates {
         let mut params = CertificateParams::default();
         params.distinguished_name = name("bareboat-testing-ca", None);
@@ -37,9 +37,9 @@ impl Certificates {
         }
     }
 
-    /// A kubeconfig of the administrator for a server at a URL.
+    /// Returns a kubeconfig of the administrator for a server at a URL.
     pub(crate) fn kubeconfig(&self, url: &str) -> String {
-        // JSON is YAML, and needs no care about indentation.
+        // JSON is YAML, and needs no indentation.
         serde_json::json!({
             "apiVersion": "v1",
             "kind": "Config",

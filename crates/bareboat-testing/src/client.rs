@@ -1,14 +1,14 @@
-//! Who asks a test server, and the client that goes over its socket.
+//! The users of a test server, and the client that connects to its socket.
 
 use bareboat::api::kind::User;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-/// The administrator, as the kubeconfig knows him.
+/// Returns the administrator, as in the kubeconfig.
 pub(crate) fn admin() -> User {
     user("admin", &["system:masters"])
 }
 
-/// Somebody in some groups, as if they had been authenticated.
+/// Returns a user with groups, as if authenticated.
 pub(crate) fn user(name: &str, groups: &[&str]) -> User {
     User {
         name: name.into(),
@@ -22,7 +22,7 @@ pub(crate) fn user(name: &str, groups: &[&str]) -> User {
     }
 }
 
-/// A client that reads a kubeconfig and goes over the socket.
+/// Returns a client that connects to the socket with a kubeconfig.
 pub(crate) async fn over_socket(kubeconfig: &str) -> kube::Client {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("our own kubeconfig is well formed");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())

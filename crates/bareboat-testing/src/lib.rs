@@ -13,16 +13,16 @@
 //! # Ok(()) }
 //! ```
 //!
-//! | you want | you write |
+//! | for | call |
 //! |---|---|
 //! | no socket, nothing on disk | [`TestServer::start`] |
 //! | a port, TLS and a kubeconfig for programs in other languages | [`TestServer::listening`] |
 //! | your own kinds, users, SQLite, no controllers | [`TestServer::builder`] |
 //! | to see what your controller does after a restart | [`TestServer::restart`] |
-//! | to be somebody else | [`TestServer::client_as`] |
+//! | a client of another user | [`TestServer::client_as`] |
 //!
-//! The server ends when its value is dropped. Everything here panics with a plain sentence where
-//! production code would return an error: in a test that is what one wants.
+//! The server stops when its value is dropped. Everything here panics with a plain message where
+//! production code would return an error, because that fails the test.
 
 mod builder;
 mod certificates;

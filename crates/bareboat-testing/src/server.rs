@@ -1,12 +1,12 @@
-//! A running test server: its clients, its address, its restarts, its end.
+//! A running test server: its clients, address and restarts.
 
-use crate::builder::{Builder, Place};
+use crate::builder::{Builder, DataLocation};
 use crate::certificates::Certificates;
 use crate::client;
 use bareboat::api::kind::User;
 use bareboat::client::in_process;
 use bareboat::control_plane::Settings;
-use bareboat::controllers::{Controllers, Options};
+use bareboat::controllers::{Controllers, DefaultRoles, Options};
 use bareboat::server::reply::Response;
 use bareboat::server::request::body::RequestBody;
 use bareboat::{Server, Tls};
@@ -15,23 +15,25 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use tempfile::NamedTempFile;
 
-/// A whole API server; it ends when this is dropped.
+/// A running API server; it stops when this is dropped.
 pub struct TestServer {
     builder: Builder,
-    place: Place,
+    location: DataLocation,
     running: Running,
     socket: Option<Socket>,
 }
 
-/// What a restart replaces.
+bareboat::api::opaque_debug!(TestServer);
+
+/// The parts that a restart replaces.
 struct Running {
     server: Server,
     controllers: Option<Controllers>,
 }
 
-/// What a restart keeps: clients hold on to address and certificates.
+/// The parts that a restart keeps, because clients use the address and certificates.
 struct Socket {
-    /// Kept open over restarts: another program could take a port that is closed for a moment.
+    /// Stays open across restarts: another program could take a port that is closed for a moment.
     listener: TcpListener,
     address: SocketAddr,
     tls: Tls,
@@ -41,7 +43,7 @@ struct Socket {
 }
 
 impl TestServer {
-    /// Starts a server that is called in-process.
+    /// Starts a server for in-process calls.
     pub async fn start() -> TestServer {
         TestServer::builder().start().await
     }
@@ -51,18 +53,18 @@ impl TestServer {
         TestServer::builder().listening().start().await
     }
 
-    /// Chooses what the server is made of.
+    /// Returns a builder for a server with other settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
     pub(crate) async fn begin(builder: Builder) -> TestServer {
-        let place = builder.place();
+        let location = builder.location();
         if !builder.listening {
-            let running = run(&builder, &place, None).await;
+            let running = run(&builder, &location, None).await;
             return TestServer {
                 builder,
-                place,
+                location,
                 running,
                 socket: None,
             };
@@ -71,7 +73,7 @@ impl TestServer {
         let (chain, key) = &certificates.server;
         let tls =
             Tls::from_pem(chain, key, Some(&certificates.ca)).expect("our own certificates work");
-        let running = run(&builder, &place, Some(&tls)).await;
+        let running = run(&builder, &location, Some(&tls)).await;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.expect("a free port can be listened on");
         let address = serve(&running.server, &listener, &tls).await;
@@ -88,13 +90,13 @@ impl TestServer {
         };
         TestServer {
             builder,
-            place,
+            location,
             running,
             socket: Some(socket),
         }
     }
 
-    /// A client of the administrator: over the socket if there is one, else in-process.
+    /// Returns a client of the administrator: over the socket if there is one, else in-process.
     pub fn client(&self) -> kube::Client {
         match &self.socket {
             Some(socket) => socket.client.clone(),
@@ -102,56 +104,61 @@ impl TestServer {
         }
     }
 
-    /// An in-process client of somebody in some groups.
+    /// Returns an in-process client of a user with groups.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> kube::Client {
         in_process(&self.running.server, client::user(user, groups))
     }
 
-    /// Sends a request as the administrator, without a socket, byte for byte as given.
+    /// Sends a request as the administrator, without a socket and unchanged.
     pub async fn call(&self, request: http::Request<Bytes>) -> Response {
         self.call_as(client::admin(), request).await
     }
 
-    /// Sends a request as anybody, without a socket.
+    /// Sends a request as any user, without a socket.
     pub async fn call_as(&self, user: User, request: http::Request<Bytes>) -> Response {
         let request = request.map(RequestBody::Memory);
         self.running.server.call(user, request).await
     }
 
-    /// The server itself.
+    /// Returns the server.
     pub fn server(&self) -> &Server {
         &self.running.server
     }
 
-    /// Where it listens; only a listening server does.
+    /// Returns the address of a listening server.
     pub fn address(&self) -> SocketAddr {
         self.socket().address
     }
 
-    /// Its URL; only a listening server has one.
+    /// Returns the URL of a listening server.
     pub fn url(&self) -> String {
         format!("https://{}", self.address())
     }
 
-    /// The PEM text of its CA; only a listening server has one.
+    /// Returns the CA certificate of a listening server in PEM.
     pub fn ca(&self) -> &str {
         &self.socket().certificates.ca
     }
 
-    /// The administrator's certificate and key in PEM; only a listening server knows them.
+    /// Returns the administrator's certificate and key of a listening server in PEM.
     pub fn admin_certificate(&self) -> (&str, &str) {
         let (certificate, key) = &self.socket().certificates.admin;
         (certificate, key)
     }
 
-    /// The text of a kubeconfig for the administrator; only a listening server has one.
+    /// Returns the text of a kubeconfig for the administrator of a listening server.
     pub fn kubeconfig(&self) -> String {
         self.socket().certificates.kubeconfig(&self.url())
     }
 
-    /// A file with that kubeconfig, which goes when the server goes.
+    /// Returns the path of a file with that kubeconfig, which is removed with the server.
     pub fn kubeconfig_path(&self) -> PathBuf {
         self.socket().kubeconfig.path().to_owned()
+    }
+
+    /// The TLS side of its socket, such as to trust another CA; only a listening server has one.
+    pub fn tls(&self) -> &Tls {
+        &self.socket().tls
     }
 
     fn socket(&self) -> &Socket {
@@ -164,7 +171,7 @@ impl TestServer {
     pub async fn restart(&mut self) {
         self.running.end().await;
         let tls = self.socket.as_ref().map(|socket| socket.tls.clone());
-        self.running = run(&self.builder, &self.place, tls.as_ref()).await;
+        self.running = run(&self.builder, &self.location, tls.as_ref()).await;
         if let Some(socket) = &self.socket {
             serve(&self.running.server, &socket.listener, &socket.tls).await;
         }
@@ -176,15 +183,15 @@ impl TestServer {
     }
 }
 
-/// Lets a server serve on a socket that outlives it.
+/// Serves on a socket that outlives the server.
 async fn serve(server: &Server, listener: &TcpListener, tls: &Tls) -> SocketAddr {
     let listener = listener.try_clone().expect("a socket can be cloned");
     let served = server.listen_on(listener, Some(tls.clone())).await;
     served.expect("a socket that listens can be served on")
 }
 
-async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
-    let server = builder.build(place, |builder| {
+async fn run(builder: &Builder, location: &DataLocation, tls: Option<&Tls>) -> Running {
+    let server = builder.build(location, |builder| {
         match tls.and_then(Tls::client_certificates) {
             Some(clients) => builder.authenticator(clients),
             None => builder,
@@ -195,11 +202,17 @@ async fn run(builder: &Builder, place: &Place, tls: Option<&Tls>) -> Running {
             kubernetes: Some(Settings::default().kubernetes(6443)),
             ..Options::default()
         };
-        let others = Options::NAMES.iter().filter(|name| **name != "bootstrap");
-        for name in others.filter(|_| !builder.controllers) {
-            options.switch_off(name).expect("these are their names");
+        if !builder.controllers {
+            let kept = ["bootstrap", "default-roles", "kubernetes-service"];
+            let others = Options::names().filter(|name| !kept.contains(name));
+            options.disabled = others.collect();
         }
-        options.default_roles = builder.default_roles;
+        if !builder.default_roles {
+            options.default_roles = DefaultRoles::ControllersOnly;
+        }
+        if !builder.flow_control {
+            options.disabled.insert("flow-control");
+        }
         Some(bareboat::control_plane::start_with(&server, options).await)
     } else {
         None
@@ -222,7 +235,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.controllers = None;
-        // Outside a runtime nothing is running any more that could be ended.
+        // Outside a runtime there are no tasks left to stop.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let server = self.server.clone();
             runtime.spawn(async move { server.shut_down().await });

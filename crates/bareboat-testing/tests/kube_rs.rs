@@ -1,4 +1,4 @@
-//! kube-rs against a test server, in-process and over its socket.
+//! Tests of kube-rs against a test server, in-process and over its socket.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use bareboat_testing::TestServer;
@@ -27,7 +27,7 @@ fn config_map(name: &str) -> ConfigMap {
     .unwrap()
 }
 
-/// Fails rather than hangs.
+/// Fails after a time limit instead of hanging.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     let waited = tokio::time::timeout(Duration::from_secs(300), what).await;
     waited.expect("this should not take so long")
@@ -38,7 +38,7 @@ async fn both() -> [TestServer; 2] {
 }
 
 #[tokio::test]
-async fn creates_reads_patches_lists_and_deletes() {
+async fn objects_are_created_read_patched_listed_and_deleted() {
     for server in both().await {
         let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
         let made = maps
@@ -63,7 +63,7 @@ async fn creates_reads_patches_lists_and_deletes() {
 }
 
 #[tokio::test]
-async fn watches_what_happens() {
+async fn a_watch_sees_every_change() {
     for server in both().await {
         let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
         let now = maps.list(&ListParams::default()).await.unwrap();
@@ -129,7 +129,8 @@ async fn a_restart_keeps_data_address_and_clients() {
         assert_eq!(server.address(), address);
         let found = soon(async {
             loop {
-                // The client's pooled connection died with the old server; one failed try is fair.
+                // The client's pooled connection ended with the old server, so one failed attempt
+                // is allowed.
                 match maps.get("a").await {
                     Ok(found) => break found,
                     Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -141,7 +142,7 @@ async fn a_restart_keeps_data_address_and_clients() {
 }
 
 #[tokio::test]
-async fn others_are_refused_what_masters_may() {
+async fn a_user_without_rights_is_refused() {
     let server = TestServer::builder()
         .token("secret", "ann", &["dev"])
         .listening()
@@ -158,7 +159,7 @@ async fn others_are_refused_what_masters_may() {
 }
 
 #[tokio::test]
-async fn a_bare_server_serves_only_own_kinds() {
+async fn a_bare_server_serves_only_its_own_kinds() {
     use bareboat::prelude::TypedKind;
     #[derive(Clone, Serialize, Deserialize, JsonSchema)]
     struct Post {
@@ -172,7 +173,7 @@ async fn a_bare_server_serves_only_own_kinds() {
         .bare()
         .with(|builder| {
             let posts = TypedKind::new("blog.example.com", "posts", "Post").version::<Post>("v1");
-            builder.kind(posts.build())
+            builder.kind(posts.build().unwrap())
         })
         .start()
         .await;

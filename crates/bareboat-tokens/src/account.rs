@@ -1,22 +1,22 @@
-//! Tokens of service accounts: what they claim, how they are issued and read.
+//! Service account tokens: claims, issuing and reading.
 
 use crate::jws::{Jws, TokenError, sign};
 use crate::keys::{KeyError, PublicKey, SigningKey};
 use bareboat_api::{Map, Str, Value, value};
 
-/// How user names of service accounts begin.
+/// The prefix of service account user names.
 pub const USER_PREFIX: &str = "system:serviceaccount:";
 /// The issuer of tokens that are stored in secrets.
 pub const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
-/// How far clocks may differ, in seconds.
+/// The allowed difference of clocks, in seconds.
 const LEEWAY: i64 = 60;
 
 /// An object that a token refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Its name.
+    /// The name of the object.
     pub name: Str,
-    /// Its uid.
+    /// The uid of the object.
     pub uid: Str,
 }
 
@@ -35,12 +35,12 @@ impl Reference {
     }
 }
 
-/// Whom a token is for, and what it depends on.
+/// The account of a token, and the objects it depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The namespace of the account.
     pub namespace: Str,
-    /// The account.
+    /// The name and uid of the service account.
     pub account: Reference,
     /// The secret the token depends on.
     pub secret: Option<Reference>,
@@ -48,23 +48,24 @@ pub struct Claims {
     pub pod: Option<Reference>,
     /// The node of the pod, or the node the token depends on if there is no pod.
     pub node: Option<Reference>,
-    /// Who may accept the token; empty for legacy tokens.
+    /// The audiences of the token; empty for legacy tokens.
     pub audiences: Vec<Str>,
     /// The id of the token; empty for legacy tokens.
     pub id: Str,
-    /// When it ends, in seconds since 1970; never for legacy tokens.
+    /// The expiry, in seconds since 1970; `None` for legacy tokens.
     pub expires: Option<i64>,
-    /// Whether the token is stored in a secret and good as long as that.
+    /// Whether the token is stored in a secret and valid as long as the secret exists.
     pub legacy: bool,
 }
 
 impl Claims {
-    /// The user name of the account.
+    /// Returns the user name of the account.
     pub fn user_name(&self) -> String {
         format!("{USER_PREFIX}{}:{}", self.namespace, self.account.name)
     }
 
-    /// Whether the token has not ended yet. [`read`] checks this too; a caller that keeps claims asks again.
+    /// Checks that the token has not expired. [`read`] checks this too; a caller that caches claims
+    /// checks again.
     pub fn check_end(&self, now: i64) -> Result<(), TokenError> {
         match self.expires {
             Some(end) if now.saturating_sub(LEEWAY) > end => Err(expired()),
@@ -125,9 +126,9 @@ fn legacy_value(claims: &Claims) -> Value {
     })
 }
 
-/// Reads a token and checks all that needs no other object: issuer, signature and times.
+/// Reads a token and checks everything that needs no other object: issuer, signature and times.
 ///
-/// Nothing if the token is none of ours: it is not a JSON Web Signature, or another issuer made it.
+/// Returns `None` for a foreign token: it is not a JSON Web Signature, or has another issuer.
 pub fn read<'k>(
     token: &str,
     issuers: &[String],

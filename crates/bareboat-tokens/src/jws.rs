@@ -1,7 +1,7 @@
-//! JSON Web Signatures in compact form: three parts of base64 with dots between them.
+//! JSON Web Signatures in compact form: three base64 parts separated by dots.
 //!
-//! A token is bounded before it is decoded. Encryption, compression, keys inside the header and critical extensions are
-//! not supported and never looked at.
+//! The length of a token is checked before it is decoded. Encryption, compression, keys inside the
+//! header and critical extensions are not supported.
 
 use crate::keys::{PublicKey, SigningKey};
 use crate::{KeyError, keys};
@@ -9,31 +9,32 @@ use bareboat_api::{Value, value};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The longest token that is looked at.
+/// The maximum length of a token.
 pub const MAX_TOKEN: usize = 16 * 1024;
 
-/// Why a token is not accepted. The texts go to the log and into TokenReviews; they never hold the token.
+/// The error of a rejected token. The texts appear in the log and in TokenReviews; they never
+/// contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// It is not a signed token at all.
+    /// The text is not a JSON Web Signature in compact form.
     #[error("the token is not a JSON Web Signature in compact form")]
     NotJws,
-    /// The header asks for something that is not supported.
+    /// The header requires an unsupported feature.
     #[error("the header of the token is not supported: {0}")]
     Header(&'static str),
-    /// No key has the id the token names.
+    /// No key has the token's key id.
     #[error("invalid signature, no keys found")]
     NoKeys,
-    /// No key made the signature.
+    /// No key verifies the signature.
     #[error("invalid signature")]
     Signature,
-    /// The claims say that it is not good here or now.
+    /// The claims are not valid here or now.
     #[error("{0}")]
     Claims(String),
 }
 
-/// A token that was read but not yet checked.
+/// A parsed token that is not verified yet.
 #[derive(Debug)]
 pub struct Jws<'a> {
     algorithm: String,
@@ -44,7 +45,7 @@ pub struct Jws<'a> {
 }
 
 impl<'a> Jws<'a> {
-    /// Reads a token.
+    /// Parses a token.
     pub fn parse(token: &'a str) -> Result<Jws<'a>, TokenError> {
         if token.len() > MAX_TOKEN {
             return Err(TokenError::NotJws);
@@ -74,12 +75,32 @@ impl<'a> Jws<'a> {
         })
     }
 
-    /// The claims, which anybody may have written until [`Jws::verify`] says otherwise.
+    /// Returns the claims, which are not trustworthy before [`Jws::verify`] succeeds.
     pub fn unverified(&self) -> &Value {
         &self.claims
     }
 
-    /// The claims, if one of the keys signed them with the algorithm the key is for.
+    /// The algorithm the header names.
+    pub fn algorithm(&self) -> &str {
+        &self.algorithm
+    }
+
+    /// The id of the key the header names, if it names one.
+    pub fn key_id(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// The bytes that were signed.
+    pub(crate) fn signed(&self) -> &[u8] {
+        self.signed
+    }
+
+    /// The signature, decoded.
+    pub(crate) fn signature(&self) -> &[u8] {
+        &self.signature
+    }
+
+    /// Returns the claims, if one of the keys signed them with the key's algorithm.
     pub fn verify<'k>(
         self,
         keys: impl IntoIterator<Item = &'k PublicKey>,
@@ -103,8 +124,8 @@ impl<'a> Jws<'a> {
     }
 }
 
-/// Signs claims.
-pub(crate) fn sign(key: &SigningKey, claims: &Value) -> Result<String, keys::KeyError> {
+/// Signs claims. What they say is up to the caller.
+pub fn sign(key: &SigningKey, claims: &Value) -> Result<String, keys::KeyError> {
     let header = value!({
         "alg": (key.public().algorithm().name()),
         "kid": (key.public().id()),
@@ -122,7 +143,7 @@ pub(crate) fn sign(key: &SigningKey, claims: &Value) -> Result<String, keys::Key
     Ok(token)
 }
 
-/// Reads a JSON object; a member that is there twice makes it unreadable.
+/// Parses a JSON object; a duplicate member is an error.
 fn object(bytes: &[u8]) -> Result<Value, TokenError> {
     let parsed = bareboat_wire::json::parse(bytes).map_err(|_| TokenError::NotJws)?;
     if !parsed.duplicates.is_empty() || parsed.value.as_object().is_none() {

@@ -1,7 +1,8 @@
-//! Keys that sign tokens, and keys that check them.
+//! Keys that sign tokens, and keys that verify them.
 
-use crate::der::{self, KeyType};
 use bareboat_api::{Value, value};
+use bareboat_certificates::der::oid;
+use bareboat_certificates::keys::{ec_public_key_info, rsa_public_key_info, to_pkcs8};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
@@ -13,25 +14,25 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use x509_parser::public_key::PublicKey as ParsedKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-/// Why a key cannot be used. The key itself is never shown.
+/// The error of an unusable key. The text never contains the key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The text is not PEM.
     #[error("the text is not PEM")]
     NotPem,
-    /// There is no key in it.
-    #[error("there is no key of the needed sort in the PEM text")]
+    /// The text contains no key.
+    #[error("the PEM text contains no key of the required type")]
     NoKey,
-    /// The key is damaged or of a sort that is not supported.
+    /// The key is damaged or of an unsupported type.
     #[error("the key cannot be used: {0}; use RSA (2048 bits or more), ECDSA P-256 or P-384")]
     Unusable(String),
     /// The random source failed.
-    #[error("no signature can be made")]
+    #[error("signing failed")]
     Sign,
 }
 
-/// How a signature is made.
+/// A signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA PKCS#1 v1.5 with SHA-256.
@@ -43,7 +44,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The name in the header of a token.
+    /// Returns the name in the header of a token.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Rs256 => "RS256",
@@ -61,7 +62,7 @@ impl Algorithm {
     }
 }
 
-/// A key that checks signatures.
+/// A key that verifies signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     algorithm: Algorithm,
@@ -73,7 +74,8 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads the public keys of a PEM text: public keys, certificates, or the public halves of private keys.
+    /// Parses the public keys of a PEM text: public keys, certificates, or the public halves of
+    /// private keys.
     pub fn from_pem(text: &str) -> Result<Vec<PublicKey>, KeyError> {
         let mut keys = Vec::new();
         for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()) {
@@ -98,7 +100,7 @@ impl PublicKey {
         }
     }
 
-    /// Reads a SubjectPublicKeyInfo in DER.
+    /// Parses a SubjectPublicKeyInfo in DER.
     fn from_info(info: &[u8]) -> Result<PublicKey, KeyError> {
         let unusable = |why: &str| KeyError::Unusable(why.to_owned());
         let (_, parsed) = SubjectPublicKeyInfo::from_der(info)
@@ -146,24 +148,24 @@ impl PublicKey {
         })
     }
 
-    /// The name of the key in the headers of tokens: a digest of it.
+    /// Returns the key id for the headers of tokens: a digest of the key.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// How it checks.
+    /// Returns the signature algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Whether a signature is that of this key.
+    /// Returns whether this key made a signature.
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(self.algorithm.verification(), &self.bits)
             .verify(message, signature)
             .is_ok()
     }
 
-    /// The key as a member of a key set (JWKS).
+    /// Returns the key as a member of a key set (JWKS).
     pub fn to_value(&self) -> Value {
         let mut key = value!({
             "use": "sig",
@@ -192,7 +194,7 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Reads the first private key of a PEM text: PKCS#8, SEC1 or PKCS#1.
+    /// Parses the first private key of a PEM text: PKCS#8, SEC1 or PKCS#1.
     pub fn from_pem(text: &str) -> Result<SigningKey, KeyError> {
         for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()) {
             let (kind, bytes) = section.map_err(|_| KeyError::NotPem)?;
@@ -204,7 +206,7 @@ impl SigningKey {
         Err(KeyError::NoKey)
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
@@ -241,27 +243,20 @@ enum Pair {
 impl Pair {
     fn public(&self) -> Result<PublicKey, KeyError> {
         let info = match self {
-            Pair::P256(key) => der::public_key_info(KeyType::P256, key.public_key().as_ref()),
-            Pair::P384(key) => der::public_key_info(KeyType::P384, key.public_key().as_ref()),
-            Pair::Rsa(key) => der::public_key_info(KeyType::Rsa, key.public().as_ref()),
+            Pair::P256(key) => ec_public_key_info(oid::P256, key.public_key().as_ref()),
+            Pair::P384(key) => ec_public_key_info(oid::P384, key.public_key().as_ref()),
+            Pair::Rsa(key) => rsa_public_key_info(key.public().as_ref()),
         };
         PublicKey::from_info(&info)
     }
 }
 
-/// The private key in a section of PEM; nothing if the section holds none.
+/// Returns the private key in a section of PEM; `None` if the section has none.
 fn pair(kind: &SectionKind, bytes: &[u8]) -> Result<Option<Pair>, KeyError> {
-    match kind {
-        SectionKind::PrivateKey => from_pkcs8(bytes).map(Some),
-        SectionKind::EcPrivateKey => {
-            let wrapped = [KeyType::P256, KeyType::P384]
-                .into_iter()
-                .find_map(|curve| from_pkcs8(&der::pkcs8(curve, bytes)).ok());
-            let unusable = || KeyError::Unusable("it is not a P-256 or P-384 key".to_owned());
-            wrapped.ok_or_else(unusable).map(Some)
-        }
-        SectionKind::RsaPrivateKey => from_pkcs8(&der::pkcs8(KeyType::Rsa, bytes)).map(Some),
-        _ => Ok(None),
+    match to_pkcs8(kind, bytes) {
+        Some(Ok(pkcs8)) => from_pkcs8(&pkcs8).map(Some),
+        Some(Err(why)) => Err(KeyError::Unusable(why.to_string())),
+        None => Ok(None),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Signed tokens: keys, JSON Web Signatures, and the claims of service accounts.
 //!
-//! [`Jws`] reads a token without trusting it and checks its signature. [`account`] issues and reads tokens of service
-//! accounts. The clock, the store and HTTP are the caller's: nothing here does I/O.
+//! [`Jws`] parses a token without trusting it and verifies its signature. [`account`] issues and
+//! reads service account tokens. [`KeySet`] holds the keys that another issuer publishes. Nothing here does I/O: the caller provides the clock, the store
+//! and HTTP.
 
 pub mod account;
-mod der;
 mod jws;
+mod key_set;
 mod keys;
 
-pub use jws::{Jws, MAX_TOKEN, TokenError};
+pub use jws::{Jws, MAX_TOKEN, TokenError, sign};
+pub use key_set::{KeySet, KeySetError};
 pub use keys::{Algorithm, KeyError, PublicKey, SigningKey};

@@ -1,8 +1,9 @@
-//! Whole objects as JSON bytes with a fixed head, so that others can cut and splice without parsing.
+//! Encodes objects as JSON bytes with a fixed head, so that other code can splice them without
+//! parsing.
 //!
-//! An object reads `{"apiVersion":…,"kind":…,"metadata":{…` and then its other members in
-//! order. In the stored form the resourceVersion is left out of the metadata; splicing
-//! `"resourceVersion":"N",` in right after `"metadata":{` gives the wire form, byte for byte.
+//! An object starts with `{"apiVersion":…,"kind":…,"metadata":{…`; its other members follow in
+//! order. The stored form has no resourceVersion in the metadata. Inserting
+//! `"resourceVersion":"N",` right after `"metadata":{` gives exactly the wire form.
 
 use bareboat_api::value::write_string;
 use bareboat_api::{Map, Value};
@@ -10,32 +11,28 @@ use bytes::Bytes;
 use std::cell::RefCell;
 
 /// The object as the store keeps it: without `metadata.resourceVersion`.
-pub fn stored(object: &Value) -> Bytes {
+pub fn persisted(object: &Value) -> Bytes {
     collect(|out| write_object(object, Version::LeftOut, out))
 }
 
-/// The object as clients get it: `metadata.resourceVersion`, if there is one, comes first in the metadata.
+/// Encodes the form clients receive: `metadata.resourceVersion`, if set, comes first in the
+/// metadata.
 pub fn wire(object: &Value) -> Bytes {
     collect(|out| write_object(object, Version::First, out))
 }
 
-/// Appends the wire form of an object.
-pub fn write_wire(object: &Value, out: &mut Vec<u8>) {
-    write_object(object, Version::First, out);
-}
-
-/// What a list says about itself.
+/// The metadata of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListMeta<'a> {
-    /// The version all items belong to.
+    /// The resourceVersion of the list.
     pub resource_version: &'a str,
-    /// The token for the next page; empty when this is the last one.
+    /// The token for the next page; empty on the last page.
     pub continue_token: &'a str,
-    /// How many items follow on later pages, where that is known.
+    /// The number of items on later pages, if known.
     pub remaining_item_count: Option<i64>,
 }
 
-/// Appends the head of a list; items joined by commas and [`LIST_TAIL`] complete it.
+/// Appends the head of a list; the caller appends the items, joined by commas, and [`LIST_TAIL`].
 pub fn write_list_head(api_version: &str, kind: &str, meta: &ListMeta<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"apiVersion\":");
     write_string(api_version, out);
@@ -61,7 +58,7 @@ pub fn write_list_head(api_version: &str, kind: &str, meta: &ListMeta<'_>, out: 
     out.extend_from_slice(b"},\"items\":[");
 }
 
-/// The bytes that close what [`write_list_head`] opened.
+/// The bytes that close a list opened by [`write_list_head`].
 pub const LIST_TAIL: &[u8] = b"]}";
 
 #[derive(Clone, Copy, PartialEq)]
@@ -136,8 +133,8 @@ impl Separator {
     }
 }
 
-/// Encodes into a buffer that stays with the thread and copies the result, so that bytes which
-/// live long in the cache occupy exactly their length.
+/// Encodes into a buffer of the thread and copies the result, so that bytes which stay in the cache
+/// occupy exactly their length.
 fn collect(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     const KEEP: usize = 64 * 1024;
     thread_local! {

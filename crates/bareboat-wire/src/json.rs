@@ -1,8 +1,8 @@
-//! A strict reader of JSON text, straight into a value.
+//! A strict JSON parser that builds values directly.
 //!
-//! Strict means RFC 8259 and no more: bad UTF-8, lone surrogates, raw control characters, leading
-//! zeros, a byte order mark and bytes after the value are refused. Keys that stand twice are
-//! legal JSON; they are reported, and the last one wins.
+//! It follows RFC 8259 exactly: invalid UTF-8, lone surrogates, raw control characters, leading
+//! zeros, a byte order mark and bytes after the value are rejected. Duplicate keys are legal JSON;
+//! they are reported, and the last one wins.
 
 mod findings;
 mod number;
@@ -12,7 +12,7 @@ use crate::{ParseError, Parsed};
 use bareboat_api::value::MAX_DEPTH;
 use bareboat_api::{Map, Str, Value};
 
-/// Reads one JSON document.
+/// Parses one JSON document.
 pub fn parse(document: &[u8]) -> Result<Parsed, ParseError> {
     let text = std::str::from_utf8(document).map_err(|error| {
         ParseError::at(document, error.valid_up_to(), "the text is not valid UTF-8")
@@ -27,8 +27,8 @@ pub fn parse(document: &[u8]) -> Result<Parsed, ParseError> {
     Ok(Parsed { value, duplicates })
 }
 
-/// Brings what strict decoding found in a document, keys that stand twice and `unknown field "…"`, into the order
-/// in which a reader of the document meets it.
+/// Sorts the findings of strict decoding, duplicate keys and `unknown field "…"`, by their position
+/// in the document.
 pub fn in_order(document: &[u8], findings: Vec<String>) -> Vec<String> {
     match std::str::from_utf8(document) {
         Ok(text) if findings.len() > 1 => findings::in_order(text, findings),
@@ -36,8 +36,8 @@ pub fn in_order(document: &[u8], findings: Vec<String>) -> Vec<String> {
     }
 }
 
-/// A fault while it travels up; the line is counted once, at the end. Boxed, because results
-/// that are small where all goes well are what makes the reader fast.
+/// An error before its line is known; the line is counted once, at the end. It is boxed because
+/// small results make the parser fast.
 struct Fault(Box<(usize, String)>);
 
 impl Fault {
@@ -52,12 +52,13 @@ impl Fault {
     }
 }
 
-/// Documents of so many bytes are read with room made beforehand: long ones, and none that is no body of a request.
+/// Documents of this size are parsed into preallocated buffers. Shorter ones do not need it; longer
+/// ones are not request bodies.
 const LONG: std::ops::RangeInclusive<usize> = 64 << 10..=4 << 20;
-/// Collections of so many items are not copied when they close.
+/// Collections with at least this many items are not copied when they close.
 const MANY: usize = 4096;
 
-/// What was gathered since `first`, in its exact size.
+/// Moves the items from `first` on into a vector of exact size.
 fn close<T>(gathered: &mut Vec<T>, first: usize) -> Vec<T> {
     if first == 0 && gathered.len() >= MANY {
         let mut all = std::mem::take(gathered);
@@ -67,14 +68,14 @@ fn close<T>(gathered: &mut Vec<T>, first: usize) -> Vec<T> {
     gathered.split_off(first)
 }
 
-/// A cursor over text that is known to be UTF-8.
+/// A cursor over text that is valid UTF-8.
 struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     depth: usize,
     saw_duplicates: bool,
-    // Members and elements gather here and move out when their container closes, so that each
+    // Members and elements collect here and move out when their container closes, so that each
     // container is allocated once, in its exact size.
     members: Vec<(Str, Value)>,
     elements: Vec<Value>,
@@ -82,8 +83,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Reader<'a> {
-        // Room for all that a long document can hold, most of which is never touched: growing there would take up to
-        // three times the memory of what was read.
+        // Reserves room for everything a long document can contain, most of which is never touched.
+        // Growing the buffers would take up to three times the memory of the parsed value.
         let room = match LONG.contains(&text.len()) {
             true => 1 + text.bytes().filter(|byte| *byte == b',').count(),
             false => 0,
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
 
     fn document(&mut self) -> Result<Value, Fault> {
         if self.bytes.starts_with(b"\xEF\xBB\xBF") {
-            return Err(self.fault("a byte order mark may not stand before JSON"));
+            return Err(self.fault("a byte order mark before JSON is not allowed"));
         }
         self.skip_space();
         let value = self.value()?;
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Invariant: everything that recurses passes here, so the stack is bounded by `MAX_DEPTH`.
+    /// Invariant: all recursion passes through here, so `MAX_DEPTH` bounds the stack.
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
         if self.depth == MAX_DEPTH {
             return Err(self.fault(format!("nested deeper than {MAX_DEPTH} levels")));
@@ -195,7 +196,7 @@ impl<'a> Reader<'a> {
         Ok(Value::Array(close(&mut self.elements, first)))
     }
 
-    /// Takes a comma, and says that more follows, or the closing byte.
+    /// Consumes a comma and returns true, or consumes the closing byte and returns false.
     #[inline]
     fn next_follows(&mut self, close: u8, expected: &str) -> Result<bool, Fault> {
         match self.peek() {

@@ -1,7 +1,7 @@
-//! Bytes to values and back: JSON, YAML and protobuf as Kubernetes speaks them.
+//! Conversion between bytes and values: JSON, YAML and protobuf in Kubernetes' dialects.
 //!
-//! Nothing here knows HTTP, does I/O or judges an object: a reader gives a [`Value`] and the
-//! findings that strict clients want to hear about, a writer gives bytes.
+//! This crate knows no HTTP, does no I/O and validates no object. A parser returns a [`Value`] and
+//! the findings for strict decoding, a writer returns bytes.
 //!
 //! [`Value`]: bareboat_api::Value
 
@@ -10,8 +10,6 @@ pub mod json;
 pub mod openapi;
 mod parsed;
 pub mod proto;
-#[cfg(test)]
-mod vectors;
 pub mod yaml;
 
 pub use parsed::{ParseError, Parsed};

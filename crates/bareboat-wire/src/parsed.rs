@@ -1,35 +1,35 @@
-//! What a reader of text gives back: a value with strict findings, or the place where it gave up.
+//! The result of a text parser: a value with strict findings, or an error with its position.
 
 use bareboat_api::Value;
 use std::fmt;
 
-/// The most findings one document reports; the rest would not help anybody.
+/// The maximum number of findings reported for one document.
 pub(crate) const MAX_FINDINGS: usize = 100;
 
-/// A document that was understood.
+/// A parsed document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// The value; of members with the same key the last one.
+    /// The value; of members with the same key, the last one.
     pub value: Value,
-    /// What strict decoding objects to, as ready texts such as `duplicate field "spec.foo"`.
+    /// The duplicate keys, as texts such as `duplicate field "spec.foo"`.
     pub duplicates: Vec<String>,
 }
 
-/// A document that was not understood, and where.
+/// A syntax error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// How many bytes were understood.
+    /// The position in bytes.
     pub offset: usize,
-    /// The line of the fault, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// The column of the fault in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The message, without the position.
     pub message: String,
 }
 
 impl ParseError {
-    /// A fault at a place in a document.
+    /// Returns an error at a position of a document.
     pub(crate) fn at(document: &[u8], offset: usize, message: impl Into<String>) -> ParseError {
         let before = &document[..offset.min(document.len())];
         let line_start = before

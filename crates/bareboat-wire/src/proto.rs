@@ -1,9 +1,9 @@
-//! Protobuf as Kubernetes speaks it: messages driven by the table of facts, the envelope around
-//! them, watch frames and lists.
+//! Protobuf in Kubernetes' dialect: messages driven by the table of facts, their envelope, watch
+//! frames and lists.
 //!
-//! Bytes come out as the Go server writes them: members in the order of their numbers, plain
-//! members even when they are empty, pointers only when they are set, maps sorted by key. Which
-//! message belongs to a kind is for the caller to say.
+//! The output equals that of the Go server: members in the order of their numbers, non-pointer
+//! members even when empty, pointers only when set, maps sorted by key. The caller knows which
+//! message belongs to a kind.
 
 mod budget;
 mod decode;
@@ -19,10 +19,10 @@ pub use frames::{LIST_TAIL, list_item_len, write_list_head, write_list_item, wri
 
 use std::fmt;
 
-/// Bytes that are no such message, or a value that cannot become one.
+/// The error of bytes that are not a valid message, or of a value that cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtoError {
-    /// The fields around the fault, innermost first.
+    /// The fields around the error, innermost first.
     path: Vec<String>,
     message: String,
     too_large: bool,
@@ -37,7 +37,7 @@ impl ProtoError {
         }
     }
 
-    /// The message would take more memory than its size allows.
+    /// Returns the error of a message that would take more memory than its size allows.
     #[cold]
     pub(crate) fn too_large(limit: usize) -> ProtoError {
         ProtoError {
@@ -48,12 +48,12 @@ impl ProtoError {
         }
     }
 
-    /// Whether the message was refused for the memory it would take, and not for what it says.
+    /// Returns whether the message was rejected for its memory use, and not for its content.
     pub fn is_too_large(&self) -> bool {
         self.too_large
     }
 
-    /// The same fault, seen from one member further out.
+    /// Adds the enclosing field to the path of the error.
     pub(crate) fn inside(mut self, field: &str) -> ProtoError {
         self.path.push(field.to_owned());
         self

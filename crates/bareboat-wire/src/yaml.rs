@@ -1,7 +1,6 @@
-//! YAML as Kubernetes reads and prints it: YAML 1.1 scalars, merge keys, bounded aliases.
+//! YAML in Kubernetes' dialect: YAML 1.1 scalars, merge keys, bounded aliases.
 //!
-//! Only the first document of a stream is read. Where to split a stream of many is the business
-//! of clients.
+//! Only the first document of a stream is parsed. Clients split streams of several documents.
 
 mod key;
 mod load;
@@ -12,10 +11,10 @@ pub use print::print;
 
 use crate::{ParseError, Parsed, json};
 
-/// Reads the first document of a YAML stream; JSON is YAML too.
+/// Parses the first document of a YAML stream; JSON is YAML too.
 pub fn parse(document: &[u8]) -> Result<Parsed, ParseError> {
-    // Most bodies sent as YAML are JSON in truth. The fast reader takes those it fully approves
-    // of; everything else, and every complaint, comes from the YAML reader.
+    // Most bodies sent as YAML are JSON. The fast JSON parser handles those that are fully valid;
+    // everything else, and every error, comes from the YAML parser.
     let first = document.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'{')
         && let Ok(parsed) = json::parse(document)

@@ -1,5 +1,5 @@
-//! Clients of kube-rs that call a server of the same process: no socket and no credentials, and
-//! all else as over a socket. Controllers use one when they live beside the server they serve.
+//! kube-rs clients that call a server in the same process, without socket and credentials. Everything else works as
+//! over a socket. Controllers in the same process use them.
 
 use bareboat_api::kind::User;
 use bareboat_server::Server;
@@ -7,7 +7,7 @@ use bareboat_server::request::body::RequestBody;
 use http_body_util::BodyExt as _;
 use std::convert::Infallible;
 
-/// A client whose requests are those of a user, as if the server had authenticated it.
+/// Returns a client whose requests are made as `user`, as if the server had authenticated it.
 pub fn in_process(server: &Server, user: User) -> kube::Client {
     let server = server.clone();
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {

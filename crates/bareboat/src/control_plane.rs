@@ -1,87 +1,117 @@
 //! Everything `bareboat serve` serves: built-in kinds, custom kinds, admission, protobuf, controllers.
 
-use crate::certificates::{self, IssuedCertificates};
+use crate::admission::{self, UnknownPlugin, Webhooks};
+use crate::fairness;
+use crate::issued::{self, IssuedCertificates};
 use crate::rbac::Rbac;
 use crate::reviews;
 use bareboat_api::kind::SubresourceRole;
 use bareboat_api::{Kind, Value};
-use bareboat_builtin::admission::{
-    CertificateSubject, ClaimGrowth, Completion, DefaultClass, LimitRanger, NamespaceLifecycle,
-    PodResize, Priority, RuntimeClass, SigningRequests,
-};
-use bareboat_builtin::services::{self, Claims, ServiceRanges};
+use bareboat_builtin::admission::PodSecurityConfiguration;
+use bareboat_builtin::services::{self, Claims, ServiceEndpoints, ServiceRanges};
 use bareboat_builtin::{describe, facts, kinds};
+#[cfg(feature = "controllers")]
 use bareboat_controllers::{Controllers, KubernetesService, Options};
-use bareboat_server::{Server, ServerBuilder};
-use bareboat_sqlite::{Sqlite, SqliteError};
-use bareboat_storage::{
-    Entry, Event, EventKind, Observer, OpenError, Snapshot, Store, StoreOptions,
-};
-use std::path::Path;
+#[cfg(feature = "controllers")]
+use bareboat_server::Server;
+use bareboat_server::ServerBuilder;
+use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot};
+#[cfg(feature = "streams")]
+use bareboat_streams::{Connector, KubeletSettings, KubeletUrl, Kubelets, SUBRESOURCES};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Why the embedded store could not be opened.
-#[derive(Debug)]
-pub enum OpenSqliteError {
-    /// The file cannot be used.
-    File(SqliteError),
-    /// What is in it cannot be read.
-    Content(OpenError),
-}
-
-impl std::fmt::Display for OpenSqliteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            OpenSqliteError::File(error) => error.fmt(f),
-            OpenSqliteError::Content(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenSqliteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OpenSqliteError::File(error) => error.source(),
-            OpenSqliteError::Content(error) => error.source(),
-        }
-    }
-}
-
-/// Opens the embedded store in a file, or makes it.
-pub fn open_sqlite(
-    path: impl AsRef<Path>,
-    options: StoreOptions,
-) -> Result<Store, OpenSqliteError> {
-    let backend = Sqlite::open(path).map_err(OpenSqliteError::File)?;
-    Store::open(Arc::new(backend), options).map_err(OpenSqliteError::Content)
-}
-
-/// What can be chosen about the default control plane.
+/// Settings of the default control plane.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where addresses and node ports of services come from.
+    /// The ranges for service addresses and node ports.
     pub services: ServiceRanges,
-    /// How many of the built-in kinds are served.
+    /// Which built-in kinds are served.
     pub profile: Profile,
+    /// Whether services are reached by their endpoints only, never by their cluster IPs.
+    pub endpoints_only: bool,
+    /// The disabled admission plug-ins, from [`admission::PLUGINS`].
+    pub disabled_admission: BTreeSet<&'static str>,
+    /// The policies of pods in namespaces without labels, and exemptions.
+    pub pod_security: PodSecurityConfiguration,
+    /// How kubelets are called.
+    #[cfg(feature = "streams")]
+    pub kubelets: KubeletSettings,
+    #[cfg(feature = "streams")]
+    connectors: Vec<(String, String, Connector)>,
+    /// The server's credentials for webhooks.
+    pub webhooks: Webhooks,
 }
 
 impl Settings {
-    /// The same with another profile.
+    /// Sets the profile.
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Settings {
         self.profile = profile;
         self
     }
 
-    /// The same with other ranges for services.
+    /// Sets the ranges for services.
     #[must_use]
     pub fn services(mut self, ranges: ServiceRanges) -> Settings {
         self.services = ranges;
         self
     }
 
-    /// The service `default/kubernetes` of a server with these settings, for [`Options::kubernetes`].
+    /// Sets how kubelets are called.
+    #[cfg(feature = "streams")]
+    #[must_use]
+    pub fn kubelets(mut self, kubelets: KubeletSettings) -> Settings {
+        self.kubelets = kubelets;
+        self
+    }
+
+    /// Serves a subresource of [`crate::streams::SUBRESOURCES`], such as `exec` of `pods`, with a connector instead of
+    /// kubelets.
+    #[cfg(feature = "streams")]
+    #[must_use]
+    pub fn stream(mut self, plural: &str, subresource: &str, connector: Connector) -> Settings {
+        let place = (plural.to_owned(), subresource.to_owned(), connector);
+        self.connectors.push(place);
+        self
+    }
+
+    /// Sets whether services are reached by their endpoints only. By default the cluster IP of a service without
+    /// endpoints is tried.
+    #[must_use]
+    pub fn endpoints_only(mut self, only: bool) -> Settings {
+        self.endpoints_only = only;
+        self
+    }
+
+    /// Sets the server's credentials for webhooks.
+    #[must_use]
+    pub fn webhooks(mut self, webhooks: Webhooks) -> Settings {
+        self.webhooks = webhooks;
+        self
+    }
+
+    /// Disables admission plug-ins.
+    pub fn without_admission<'a>(
+        mut self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Settings, UnknownPlugin> {
+        for name in names {
+            self.disabled_admission.insert(admission::plugin(name)?);
+        }
+        Ok(self)
+    }
+
+    /// Sets the policies of pods in namespaces without labels, and exemptions.
+    #[must_use]
+    pub fn pod_security(mut self, configuration: PodSecurityConfiguration) -> Settings {
+        self.pod_security = configuration;
+        self
+    }
+
+    /// Returns the service `default/kubernetes` of a server with these settings, for [`Options::kubernetes`].
+    #[cfg(feature = "controllers")]
     pub fn kubernetes(&self, port: u16) -> KubernetesService {
         KubernetesService {
             networks: self.services.networks(),
@@ -95,27 +125,20 @@ impl Settings {
 /// The kind CustomResourceDefinition.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
-/// How much a control plane serves.
+/// The set of built-in kinds that a control plane serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Every built-in kind, as operators expect.
+    /// Every built-in kind.
     #[default]
     Full,
-    /// What a control plane for kinds of your own needs, and nothing about containers, networks and volumes.
+    /// The kinds that a control plane for custom kinds needs, without those for containers, networks and volumes.
     Bare,
 }
 
-/// There is no profile of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error for an unknown profile name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown profile {0}; the profiles are full and bare")]
 pub struct UnknownProfile(pub String);
-
-impl std::fmt::Display for UnknownProfile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "there is no profile {}; there are full and bare", self.0)
-    }
-}
-
-impl std::error::Error for UnknownProfile {}
 
 impl std::str::FromStr for Profile {
     type Err = UnknownProfile;
@@ -131,14 +154,14 @@ impl std::str::FromStr for Profile {
 
 /// Adds the default control plane to a server.
 pub trait ControlPlane: Sized {
-    /// Serves the built-in kinds and custom kinds, with their admission and in protobuf. Roles and bindings decide
-    /// who may do what, unless an authorizer is set after this.
+    /// Serves the built-in kinds and custom kinds, with admission and protobuf. RBAC authorizes requests, unless an
+    /// authorizer is set after this.
     #[must_use]
     fn control_plane(self) -> Self {
         self.control_plane_with(&Settings::default())
     }
 
-    /// The same, with choices of one's own.
+    /// Like [`Self::control_plane`], with settings.
     #[must_use]
     fn control_plane_with(self, settings: &Settings) -> Self;
 }
@@ -147,17 +170,15 @@ impl ControlPlane for ServerBuilder {
     fn control_plane_with(self, settings: &Settings) -> Self {
         let profile = settings.profile;
         let claims = Claims::new(settings.services.clone());
-        let mut builder = Rbac::new()
-            .install(self)
-            .mutator(NamespaceLifecycle)
-            .validator(CertificateSubject)
-            .validator(SigningRequests)
+        let mut builder = fairness::install(Rbac::new().install(self))
+            .service_resolver(ServiceEndpoints::new(settings.endpoints_only))
+            .aggregation()
             .protobuf(facts::message, facts::kind)
             .descriptions(describe::definition);
-        // The names are constants and fit together, so there is always something to count with.
+        // The metric names are constants and valid, so this does not fail.
         if let Ok(issued) = IssuedCertificates::new() {
             builder = builder
-                .observe(certificates::STORE, Arc::new(issued.clone()))
+                .observe(issued::STORE, Arc::new(issued.clone()))
                 .collector(issued);
         }
         if profile == Profile::Full {
@@ -170,22 +191,23 @@ impl ControlPlane for ServerBuilder {
                 .observe(
                     NETWORKS,
                     watching(&claims, Claims::note_networks, Claims::forget_networks),
-                )
-                .mutator(LimitRanger)
-                .mutator(Priority)
-                .mutator(Completion)
-                .mutator(DefaultClass)
-                .mutator(RuntimeClass)
-                .validator(LimitRanger)
-                .validator(Priority)
-                .validator(ClaimGrowth)
-                .validator(RuntimeClass)
-                .validator(PodResize);
+                );
+        }
+        builder = admission::install(
+            builder,
+            profile,
+            &settings.disabled_admission,
+            &settings.pod_security,
+            &settings.webhooks,
+        );
+        #[cfg(feature = "streams")]
+        if profile == Profile::Full {
+            builder = connected(builder, settings);
         }
         let served = |kind: &Kind| profile == Profile::Full || kinds::is_bare(kind);
         for kind in kinds::all().into_iter().filter(served) {
             let place = (kind.group.as_str(), kind.names.plural.as_str());
-            builder = match reviews::computed(without_connections(kind.clone())) {
+            builder = match reviews::computed(without_missing_parts(kind.clone())) {
                 Ok(review) => builder.computed(review),
                 Err(kind) if place == (SERVICES.0, SERVICES.1) => {
                     builder.kind(services::allocating(*kind, &claims))
@@ -198,15 +220,15 @@ impl ControlPlane for ServerBuilder {
     }
 }
 
-/// The kind Service, and its place in the store.
+/// The kind Service and its storage resource.
 const SERVICES: (&str, &str, &str) = ("", "services", "core/services");
 
-/// Where objects that tell of addresses are stored.
+/// The storage resource of IPAddresses.
 const ADDRESSES: &str = "networking.k8s.io/ipaddresses";
-/// Where objects that tell of networks of services are stored.
+/// The storage resource of ServiceCIDRs.
 const NETWORKS: &str = "networking.k8s.io/servicecidrs";
 
-/// Tells the claims of services what is stored under one resource.
+/// Reports stored objects of one resource to the service allocator.
 struct Watching {
     claims: Arc<Claims>,
     note: fn(&Claims, &str, Option<&Value>),
@@ -229,7 +251,7 @@ impl Watching {
     fn tell(&self, entry: &Entry) {
         match bareboat_wire::json::parse(entry.json()) {
             Ok(parsed) => (self.note)(&self.claims, entry.key(), Some(&parsed.value)),
-            // What cannot be read is served to nobody, and claims nothing.
+            // An unreadable object is not served, so it claims nothing.
             Err(error) => {
                 tracing::error!(key = entry.key(), %error, "a stored object does not parse");
             }
@@ -253,22 +275,43 @@ impl Observer for Watching {
     }
 }
 
-/// A kind without the parts that need somebody who runs containers, or issues tokens.
-fn without_connections(mut kind: Kind) -> Kind {
+/// Adds the connectors of streams: the program's own, or kubelets.
+#[cfg(feature = "streams")]
+fn connected(mut builder: ServerBuilder, settings: &Settings) -> ServerBuilder {
+    let kubelets = Kubelets::new(settings.kubelets.clone());
+    for (group, plural, subresource) in SUBRESOURCES {
+        let mut own = settings.connectors.iter().rev();
+        let own = own.find(|(of, name, _)| of == plural && name == subresource);
+        let connector = match own {
+            Some((_, _, connector)) => Some(connector.clone()),
+            None => kubelets.connector(plural, subresource),
+        };
+        if let Some(connector) = connector {
+            builder = builder.connect(group, plural, subresource, connector);
+        }
+    }
+    builder.validator(KubeletUrl)
+}
+
+/// Removes subresources that nothing serves: actions without an implementation and, without the feature `streams`,
+/// connections.
+fn without_missing_parts(mut kind: Kind) -> Kind {
     for version in &mut kind.versions {
         version.subresources.retain(|part| match part.role {
             SubresourceRole::Action => part.action.is_some(),
-            SubresourceRole::Connect { .. } => false,
+            SubresourceRole::Connect { .. } => cfg!(feature = "streams"),
             _ => true,
         });
     }
     kind
 }
 
-/// Where API servers usually listen.
+/// The usual port of API servers.
+#[cfg(feature = "controllers")]
 const USUAL_PORT: u16 = 6443;
 
-/// Creates what must be there from the start, and starts the controllers.
+/// Creates the initial objects and starts the controllers.
+#[cfg(feature = "controllers")]
 pub async fn start(server: &Server) -> Controllers {
     let options = Options {
         kubernetes: Some(Settings::default().kubernetes(USUAL_PORT)),
@@ -277,7 +320,8 @@ pub async fn start(server: &Server) -> Controllers {
     start_with(server, options).await
 }
 
-/// The same, with controllers switched off or told what they cannot know.
+/// Like [`start`], with options for the controllers.
+#[cfg(feature = "controllers")]
 pub async fn start_with(server: &Server, options: Options) -> Controllers {
     Controllers::start_with(server.clone(), options).await
 }

@@ -1,59 +1,153 @@
-//! The Kubernetes API without Kubernetes: the face of the library.
+//! Bareboat is the Kubernetes API without Kubernetes: a library to build API servers that kubectl, client-go, kube-rs and
+//! every other client of Kubernetes can talk to.
+//!
+//! A server here has resources with watches, CustomResourceDefinitions, server-side apply, admission, RBAC and durable
+//! storage. It runs no containers. The binary `bareboat` is [`Server::builder`] with everything enabled; your own
+//! program takes what it needs.
+//!
+//! # Example
+//!
+//! A server for one kind, defined by a Rust struct. `kubectl --server http://127.0.0.1:8080 get posts` works at once.
 //!
 //! ```no_run
 //! use bareboat::prelude::*;
 //!
-//! #[derive(Clone, Serialize, Deserialize, JsonSchema)]
-//! struct Post { spec: PostSpec }
-//! #[derive(Clone, Serialize, Deserialize, JsonSchema)]
-//! struct PostSpec { title: String }
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! struct Post {
+//!     spec: PostSpec,
+//! }
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! struct PostSpec {
+//!     title: String,
+//!     #[serde(default)]
+//!     draft: bool,
+//! }
 //!
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let posts = TypedKind::new("blog.example.com", "posts", "Post").version::<Post>("v1").build();
-//! let server = Server::builder()
-//!     .kind(posts)
-//!     .authenticator(Anonymous)
-//!     .authorizer(AllowAll)
-//!     .build()?;
-//! server.listen("127.0.0.1:8080".parse()?, None).await?;
-//! tokio::signal::ctrl_c().await?;
-//! server.shut_down().await;
-//! # Ok(()) }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let posts = TypedKind::new("blog.example.com", "posts", "Post")
+//!         .version::<Post>("v1")
+//!         .column("Title", ".spec.title")
+//!         .build()?;
+//!     let server = Server::builder()
+//!         .kind(posts)
+//!         .authenticator(Anonymous)
+//!         .authorizer(AllowAll)
+//!         .build()?;
+//!     server.listen("127.0.0.1:8080".parse()?, None).await?;
+//!     tokio::signal::ctrl_c().await?;
+//!     server.shut_down().await;
+//!     Ok(())
+//! }
 //! ```
+//!
+//! # High-level features
+//!
+//! - **Custom kinds**: from Rust structs ([`TypedKind`]), from CustomResourceDefinitions, or answered by a function
+//!   ([`Computed`]). All use the same pipeline.
+//! - **The whole protocol**: all verbs and patch types, watches with bookmarks, paging, selectors, tables, discovery,
+//!   OpenAPI; JSON, YAML and protobuf.
+//! - **Rules**: defaults and validation of a kind ([`api::kind::Strategy`]), and admission across kinds
+//!   ([`api::admission::Mutator`], [`api::admission::Validator`]).
+//! - **Users**: [`server::authn::Authenticator`] and [`server::authz::Authorizer`] are small traits; certificates,
+//!   tokens and RBAC are included.
+//! - **Storage**: memory, SQLite, or your own engine behind [`storage::Backend`].
+//! - **No socket needed**: [`Server::call`] answers a request inside the process, so a server can run in a test or in
+//!   another HTTP program, for example with axum.
+//! - **The default control plane**: `ControlPlane::control_plane` adds the built-in kinds, and the controllers manage
+//!   them.
+//!
+//! # Modules
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`prelude`] | the imports that most programs need |
 //! | [`typed`] | kinds from Rust structs |
-//! | [`control_plane`] | everything `bareboat serve` serves |
-//! | [`rbac`] | roles and bindings that decide |
-//! | [`service_accounts`] | tokens of service accounts |
-//! | `client`, with the feature `kube` | clients of kube-rs without a socket |
-//! | re-exports | the server, the store, the vocabulary |
+//! | [`api`] | API types: values, objects, kinds, errors, admission |
+//! | [`server`] | the server, its builder, authentication, authorization, bodies |
+//! | [`storage`] | the store, and the interface of storage engines |
+//! | `control_plane`, `admission`, `builtin`, `controllers` | everything `bareboat serve` serves |
+//! | `rbac`, `service_accounts`, `bootstrap_tokens` | roles and bindings; tokens |
+//! | `certificates` | certificates and the authorities that issue them |
+//! | `encryption` | encryption at rest |
+//! | `sqlite`, `postgres` | the embedded engine, and one in a database |
+//! | `streams` | exec, attach, log, port-forward and proxy, by functions or by kubelets |
+//! | `client` | a kube-rs client without a socket |
+//!
+//! The folder `examples/` of the repository has complete programs: a kind with two versions, a controller, a storage
+//! engine, admission rules, and a server inside axum.
+//!
+//! # Feature flags
+//!
+//! All but `postgres` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
+//! store.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `builtin` | the built-in kinds with their rules, and `ControlPlane`; includes `rbac` |
+//! | `controllers` | garbage collection, namespaces, quotas and the other controllers; includes `builtin` |
+//! | `encryption` | encryption at rest |
+//! | `kube` | a kube-rs client that calls a server of the same process |
+//! | `postgres` | the log in a PostgreSQL database that several servers share |
+//! | `rbac` | authorization by roles and bindings |
+//! | `sqlite` | the embedded store in a file, [`open_sqlite`] |
+//! | `streams` | exec, attach, log, port-forward and proxy of pods; includes `builtin` |
+//! | `tokens` | service account tokens; includes `builtin` |
 
-mod certificates;
+#[cfg(feature = "builtin")]
+pub mod admission;
+pub mod api;
+#[cfg(feature = "tokens")]
+pub mod bootstrap_tokens;
+#[cfg(feature = "builtin")]
+pub mod builtin;
+#[cfg(feature = "controllers")]
+pub mod certificates;
 #[cfg(feature = "kube")]
 pub mod client;
+#[cfg(feature = "builtin")]
 pub mod control_plane;
+#[cfg(feature = "controllers")]
+pub mod controllers;
+#[cfg(feature = "encryption")]
+pub mod encryption;
+#[cfg(feature = "builtin")]
+mod fairness;
+#[cfg(feature = "builtin")]
+mod issued;
+mod open;
+#[cfg(feature = "builtin")]
+mod pod_security;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod prelude;
+#[cfg(feature = "rbac")]
 pub mod rbac;
+#[cfg(feature = "builtin")]
 mod reviews;
+pub mod server;
+#[cfg(feature = "tokens")]
 pub mod service_accounts;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod storage;
+#[cfg(feature = "streams")]
+pub mod streams;
 pub mod typed;
 
-pub use bareboat_api as api;
-pub use bareboat_builtin as builtin;
-pub use bareboat_controllers as controllers;
-pub use bareboat_server as server;
-pub use bareboat_sqlite as sqlite;
-pub use bareboat_storage as storage;
-
-pub use bareboat_server::{
-    ClientIdentity, Computed, Connector, RemoteServer, Server, ServerBuilder, Tls, Visit,
+#[cfg(feature = "builtin")]
+pub use control_plane::{ControlPlane, Profile};
+pub use open::{OpenStorageError, open_backend, open_storage};
+pub use server::{
+    ClientIdentity, Computed, Connector, RemoteApi, RemoteServer, Server, ServerBuilder, Tls, Visit,
 };
-pub use control_plane::{ControlPlane, Profile, open_sqlite};
-pub use typed::TypedKind;
+#[cfg(feature = "sqlite")]
+pub use sqlite::open_sqlite;
+pub use typed::{TypedKind, TypedKindError};
 
 /// Programs in the documentation are compiled with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/subresources.md")]
+#[doc = include_str!("../../../docs/identity.md")]
+#[doc = include_str!("../../../docs/aggregation.md")]
 mod documentation {}

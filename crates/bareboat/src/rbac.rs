@@ -1,10 +1,10 @@
-//! RBAC for a server: the policy of `bareboat-rbac`, kept up to date by the store and asked by the server.
+//! RBAC for a server: connects the policy of `bareboat-rbac` to the store and the server.
 //!
 //! ```
 //! use bareboat::prelude::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // The default control plane decides by RBAC already; another authorizer takes its place.
+//! // The default control plane already uses RBAC; this replaces the authorizer.
 //! let server = Server::builder().control_plane().authorizer(AllowAll).build()?;
 //! # Ok(()) }
 //! ```
@@ -14,33 +14,32 @@ mod escalation;
 use bareboat_api::Value;
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_rbac::{Outcome, Policy, Request, Rule, Scope};
-use bareboat_server::ServerBuilder;
 use bareboat_server::authz::{Attributes, Authorizer, Decision, UserRules};
 use bareboat_server::request::info::RequestInfo;
+use bareboat_server::{Revocations, ServerBuilder};
 use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot};
 use std::sync::Arc;
 
 pub use escalation::EscalationCheck;
 
-/// Decides by the roles and bindings in the store.
+/// Authorizes requests by the roles and bindings in the store.
 #[derive(Clone, Debug, Default)]
 pub struct Rbac {
     policy: Arc<Policy>,
 }
 
 impl Rbac {
-    /// A policy that allows nothing until it is installed.
+    /// Creates a policy that allows nothing until it is installed.
     pub fn new() -> Rbac {
         Rbac::default()
     }
 
-    /// The index of roles and bindings.
+    /// Returns the index of roles and bindings that decides.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }
 
-    /// Makes this the authorizer of a server, keeps it up to date, and adds the check that users grant no rights
-    /// they do not have.
+    /// Makes this the authorizer of a server, keeps it up to date, and adds the check against privilege escalation.
     #[must_use]
     pub fn install(&self, mut builder: ServerBuilder) -> ServerBuilder {
         for (resource, content) in [
@@ -61,6 +60,7 @@ impl Rbac {
             let view = View {
                 policy: self.policy.clone(),
                 content,
+                revocations: builder.revocations().clone(),
             };
             builder = builder.observe(resource, Arc::new(view));
         }
@@ -70,7 +70,7 @@ impl Rbac {
     }
 }
 
-/// A request in the form the policy reads.
+/// Converts a request for the policy.
 pub(crate) fn request(info: &RequestInfo) -> Request<'_> {
     if info.is_resource {
         Request::Resource {
@@ -120,20 +120,28 @@ impl Authorizer for Rbac {
     }
 
     fn rules(&self, user: &User, namespace: &str) -> Option<UserRules> {
-        let (rules, missing) = self.policy.rules_for(user, namespace);
+        let held = self.policy.rules_for(user, namespace);
         let (urls, resources): (Vec<Rule>, Vec<Rule>) =
-            rules.into_iter().partition(Rule::is_about_urls);
+            held.rules.into_iter().partition(Rule::is_about_urls);
+        let mut errors = held.missing;
+        if held.is_cut {
+            errors.push("the user has more rules than a review lists".to_owned());
+        }
         let values = |rules: Vec<Rule>| rules.iter().map(Rule::to_value).collect();
         Some(UserRules {
             resources: values(resources),
             urls: values(urls),
-            incomplete: !missing.is_empty(),
-            error: missing.join(", "),
+            incomplete: !errors.is_empty(),
+            error: errors.join(", "),
         })
+    }
+
+    fn uses_roles(&self) -> bool {
+        true
     }
 }
 
-/// What a resource of the store holds.
+/// The kind of objects in a storage resource.
 #[derive(Clone, Copy)]
 enum Content {
     ClusterRoles,
@@ -142,10 +150,12 @@ enum Content {
     RoleBindings,
 }
 
-/// Feeds the policy inside each commit.
+/// Updates the policy inside each commit.
 struct View {
     policy: Arc<Policy>,
     content: Content,
+    /// Streams are judged again when the policy changed.
+    revocations: Revocations,
 }
 
 impl View {
@@ -163,7 +173,7 @@ impl View {
     fn read(&self, entry: &Entry) {
         match bareboat_wire::json::parse(entry.json()) {
             Ok(parsed) => self.set(entry.key(), Some(&parsed.value)),
-            // An object that cannot be read grants nothing.
+            // An unreadable object grants nothing.
             Err(error) => {
                 tracing::error!(key = entry.key(), %error, "a stored role or binding does not parse");
                 self.set(entry.key(), None);
@@ -190,5 +200,6 @@ impl Observer for View {
             EventKind::Deleted => self.set(event.key(), None),
             _ => self.read(&event.entry),
         }
+        self.revocations.everything_changed();
     }
 }

@@ -1,4 +1,6 @@
-//! Questions that are answered, not stored: who am I, who is this, may they do that, which components are there.
+//! Kinds that are answered and not stored: token reviews, access reviews, component statuses.
+
+mod selectors;
 
 use bareboat_api::kind::{Kind, User};
 use bareboat_api::status::GroupResource;
@@ -9,7 +11,7 @@ use bareboat_server::authz::{Decision, UserRules};
 use bareboat_server::kinds::computed::Question;
 use bareboat_server::request::info::RequestInfo;
 
-/// The computed form of a kind that is answered; the kind back if it is none.
+/// Returns the computed form of an answered kind, or the kind itself if it is stored.
 pub(crate) fn computed(kind: Kind) -> Result<Computed, Box<Kind>> {
     let group = kind.group.clone();
     let plural = kind.names.plural.clone();
@@ -32,7 +34,7 @@ pub(crate) fn computed(kind: Kind) -> Result<Computed, Box<Kind>> {
     Ok(computed)
 }
 
-/// There is one program, and no components to watch over.
+/// Returns no components; there is only one program.
 async fn components(_: Question) -> Result<Vec<Object>, Status> {
     Ok(Vec::new())
 }
@@ -91,7 +93,7 @@ async fn token((question, mut review): (Question, Object)) -> Result<Object, Sta
             );
         }
     }
-    // The answer need not repeat a secret.
+    // The response need not repeat a secret.
     review.map_mut().object_mut("spec").remove("token");
     review.map_mut().insert("status", Value::Object(status));
     Ok(review)
@@ -135,7 +137,7 @@ async fn local_access((question, review): (Question, Object)) -> Result<Object, 
     decide(&question, review, &user).await
 }
 
-/// The user a review asks about.
+/// Returns the user that a review is about.
 fn subject(review: &Object) -> User {
     let text = |key: &str| {
         review
@@ -171,7 +173,7 @@ fn spec(member: &str) -> FieldPath {
     FieldPath::new("spec").child(member)
 }
 
-/// A member of the spec that is there and not null.
+/// Returns a member of the spec unless it is missing or null.
 fn present<'a>(review: &'a Object, member: &str) -> Option<&'a Value> {
     review
         .at(&["spec", member])
@@ -242,7 +244,7 @@ async fn decide(question: &Question, mut review: Object, user: &User) -> Result<
     Ok(review)
 }
 
-/// What the question is about, as a request for it would be.
+/// Returns the request that a review is about.
 fn wanted(review: &Object) -> RequestInfo {
     let text = |value: &Value, key: &str| {
         value
@@ -261,6 +263,8 @@ fn wanted(review: &Object) -> RequestInfo {
             resource: text(asked, "resource"),
             subresource: text(asked, "subresource"),
             name: text(asked, "name"),
+            field_selector: selectors::of_fields(asked.get("fieldSelector")),
+            label_selector: selectors::of_labels(asked.get("labelSelector")),
             ..RequestInfo::default()
         },
         None => {
@@ -275,7 +279,7 @@ fn wanted(review: &Object) -> RequestInfo {
     }
 }
 
-/// What the caller may do in a namespace.
+/// Lists what the user may do in a namespace.
 async fn self_rules((question, mut review): (Question, Object)) -> Result<Object, Status> {
     let namespace = review
         .at(&["spec", "namespace"])

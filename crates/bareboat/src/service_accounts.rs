@@ -1,4 +1,4 @@
-//! Service accounts for a server: tokens that it issues and accepts.
+//! Service account tokens: issues and accepts them.
 //!
 //! ```
 //! use bareboat::prelude::*;
@@ -12,35 +12,36 @@
 
 mod authenticate;
 mod issue;
+mod revoke;
 
 use arc_swap::ArcSwap;
 use bareboat_api::kind::Subresource;
 use bareboat_api::{Str, Value, value};
-use bareboat_server::{Page, ServerBuilder};
+use bareboat_server::{Page, Revocations, ServerBuilder};
 use bareboat_tokens::account::{self, Claims};
 use bareboat_tokens::{KeyError, MAX_TOKEN, PublicKey, SigningKey, TokenError};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use issue::TokenAction;
 
-/// The issuer of tokens unless another is named.
+/// The default issuer of tokens.
 pub const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// What can be chosen about tokens.
+/// Settings for tokens.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TokenSettings {
-    /// Who issues tokens. The first is named in new tokens, tokens of all are accepted.
+    /// Token issuers. New tokens name the first one; tokens of all of them are accepted.
     pub issuers: Vec<String>,
-    /// The audiences that mean this API server; the issuers if empty.
+    /// The audiences of this API server; empty means the issuers.
     pub audiences: Vec<String>,
-    /// The longest life of a token; longer ones are shortened with a warning.
+    /// The maximum lifetime of a token; longer requests are shortened with a warning.
     pub longest: Duration,
-    /// Where clients find the key set; derived from the issuer if absent.
+    /// The URL of the key set; derived from the issuer if absent.
     pub key_set_url: Option<String>,
 }
 
@@ -55,17 +56,17 @@ impl Default for TokenSettings {
     }
 }
 
-/// How many tokens are remembered as well signed.
+/// Maximum number of cached token signatures.
 const REMEMBERED: usize = 4096;
 
-/// Keys: one signs, several check.
+/// The key that signs tokens and the keys that verify them.
 struct Keys {
     signing: SigningKey,
-    /// The public half of the signing key first, then older ones.
+    /// The public part of the signing key, then older keys.
     checking: Vec<PublicKey>,
-    /// Keys the digests below, so that they tell nothing of the tokens.
+    /// The key of the token digests, so that digests reveal nothing about tokens.
     secret: [u8; 16],
-    /// What well signed tokens claim, by a digest of the token. Checking a signature costs more than most requests.
+    /// Claims of verified tokens by token digest. Verifying a signature costs more than most requests.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
 
@@ -88,7 +89,7 @@ impl Keys {
         })
     }
 
-    /// What a token claims, if one of the keys signed it and its time has come and not passed. Nothing if it is not ours.
+    /// Returns the claims of a token that one of the keys signed and that is valid now; `None` for foreign tokens.
     fn claims(
         &self,
         token: &str,
@@ -111,7 +112,7 @@ impl Keys {
         };
         let claims = Arc::new(claims);
         let mut verified = self.verified.lock();
-        // Only tokens this server issued get here; when there are too many, the count starts again.
+        // Only tokens issued by this server are cached; a full cache is cleared.
         if verified.len() >= REMEMBERED {
             verified.clear();
         }
@@ -124,9 +125,10 @@ struct Shared {
     settings: TokenSettings,
     audiences: Vec<Str>,
     keys: ArcSwap<Keys>,
+    revocations: OnceLock<Revocations>,
 }
 
-/// Issues tokens of service accounts and accepts them.
+/// Issues and accepts service account tokens.
 #[derive(Clone)]
 pub struct ServiceAccounts {
     shared: Arc<Shared>,
@@ -141,7 +143,8 @@ impl std::fmt::Debug for ServiceAccounts {
 }
 
 impl ServiceAccounts {
-    /// Signs with a private key (PEM), and accepts what it or one of the other keys (PEM, public or private) signed.
+    /// Creates an issuer that signs with a private key (PEM) and accepts tokens signed with it or one of the other keys
+    /// (PEM, public or private).
     pub fn new(
         signing: &str,
         others: &[String],
@@ -155,21 +158,25 @@ impl ServiceAccounts {
             shared: Arc::new(Shared {
                 audiences: audiences.iter().map(Str::new).collect(),
                 keys: ArcSwap::from_pointee(Keys::read(signing, others)?),
+                revocations: OnceLock::new(),
                 settings,
             }),
         })
     }
 
-    /// Uses other keys from now on.
+    /// Replaces the keys.
     pub fn replace_keys(&self, signing: &str, others: &[String]) -> Result<(), KeyError> {
         self.shared
             .keys
             .store(Arc::new(Keys::read(signing, others)?));
+        if let Some(revocations) = self.shared.revocations.get() {
+            revocations.everything_changed();
+        }
         Ok(())
     }
 
-    /// Lets a server issue and accept tokens, and publish the keys they are checked with. Call it after
-    /// `control_plane`: it serves the subresource `token` of the service accounts that are there.
+    /// Makes a server issue and accept tokens and publish the public keys. Call it after `control_plane`: it adds the
+    /// subresource `token` to the existing kind ServiceAccount.
     #[must_use]
     pub fn install(&self, builder: ServerBuilder) -> ServerBuilder {
         let (document, keys) = (self.clone(), self.clone());
@@ -178,7 +185,7 @@ impl ServiceAccounts {
             ("authentication.k8s.io", "v1", "TokenRequest"),
             TokenAction::new(self.clone()),
         );
-        builder
+        revoke::observe(builder)
             .authenticator(self.clone())
             .subresource("", "serviceaccounts", &token)
             .page(
@@ -191,12 +198,22 @@ impl ServiceAccounts {
             )
     }
 
+    /// The issuers whose tokens are accepted; no other authenticator may have them.
+    pub fn issuers(&self) -> &[String] {
+        &self.shared.settings.issuers
+    }
+
+    /// The audiences that mean this server.
+    pub fn audiences(&self) -> Vec<String> {
+        self.shared.audiences.iter().map(Str::to_string).collect()
+    }
+
     fn issuer(&self) -> &str {
         let first = self.shared.settings.issuers.first();
         first.map_or(DEFAULT_ISSUER, String::as_str)
     }
 
-    /// The document by which others find the key set.
+    /// Returns the OpenID discovery document, which refers to the key set.
     fn discovery(&self) -> Value {
         let issuer = self.issuer();
         let keys = match &self.shared.settings.key_set_url {
@@ -226,7 +243,7 @@ impl ServiceAccounts {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the current time in seconds since 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))

@@ -1,10 +1,10 @@
-//! Kinds from Rust structs: serde gives the form, schemars the schema, `From` the conversion.
+//! Kinds from Rust structs: serde gives the fields, schemars the schema, `From` the conversion.
 
 mod carry;
 mod shape;
 mod structural;
 
-use bareboat_api::jsonpath::JsonPath;
+use bareboat_api::jsonpath::{JsonPath, PathError};
 use bareboat_api::kind::{
     Column, Conversion, ConvertError, Generation, Kind, Names, Now, Policy, Scope, SelectableField,
     Strategy, Subresource, Version,
@@ -19,16 +19,86 @@ use shape::TypedShape;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Members every object has beside those of its struct.
+/// Members that every object has in addition to those of its struct.
 const COMMON: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 type Convert = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
-/// A kind in the making, from one struct a version.
+/// Why a kind is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypedKindError {
+    /// A kind needs a version.
+    #[error("the kind has no version")]
+    NoVersion,
+    /// Two versions have the same name.
+    #[error("the version {0} is given twice")]
+    TwoVersions(String),
+    /// A stored, converted or described version does not exist.
+    #[error("the version {0} does not exist")]
+    UnknownVersion(String),
+    /// A column or selectable field comes before the first version.
+    #[error("{0} belongs to a version, but there is no version yet")]
+    BeforeVersions(String),
+    /// The path of a column is invalid.
+    #[error("the path of the column {column} is invalid")]
+    Column {
+        /// The heading of the column.
+        column: String,
+        /// Why the path is invalid.
+        source: PathError,
+    },
+}
+
+/// A builder for a kind, with one struct per version.
 ///
-/// A struct describes an object without `apiVersion`, `kind` and `metadata`: mostly `spec` and
-/// `status`. The first version given is preferred and, unless [`TypedKind::stored_in`] says
-/// otherwise, stored.
+/// A struct describes an object without `apiVersion`, `kind` and `metadata`: usually `spec` and `status`. The first
+/// version is preferred. It is also stored, unless [`TypedKind::stored_in`] names another.
+///
+/// ```
+/// use bareboat::prelude::*;
+///
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct BoatV1 {
+///     spec: SpecV1,
+/// }
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct SpecV1 {
+///     feet: u32,
+/// }
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct BoatV2 {
+///     spec: SpecV2,
+/// }
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct SpecV2 {
+///     /// Its length.
+///     inches: u32,
+/// }
+/// impl From<BoatV1> for BoatV2 {
+///     fn from(v1: BoatV1) -> BoatV2 {
+///         BoatV2 { spec: SpecV2 { inches: v1.spec.feet * 12 } }
+///     }
+/// }
+/// impl From<BoatV2> for BoatV1 {
+///     fn from(v2: BoatV2) -> BoatV1 {
+///         BoatV1 { spec: SpecV1 { feet: v2.spec.inches / 12 } }
+///     }
+/// }
+///
+/// # fn main() -> Result<(), bareboat::TypedKindError> {
+/// let boats = TypedKind::new("sea.example.com", "boats", "Boat")
+///     .cluster_scoped()
+///     .short_name("bo")
+///     .version::<BoatV2>("v2")
+///     .column("Inches", ".spec.inches")
+///     .version::<BoatV1>("v1")
+///     .convert::<BoatV1, BoatV2>("v1", "v2")
+///     .stored_in("v2")
+///     .build()?;
+/// assert_eq!(boats.storage_api_version, "sea.example.com/v2");
+/// # Ok(()) }
+/// ```
 pub struct TypedKind {
     group: String,
     names: Names,
@@ -37,10 +107,14 @@ pub struct TypedKind {
     stored: Option<String>,
     conversions: HashMap<(String, String), Convert>,
     strategy: Option<Arc<dyn Strategy>>,
+    /// The first error; [`TypedKind::build`] returns it.
+    fault: Option<TypedKindError>,
 }
 
+bareboat_api::opaque_debug!(TypedKind);
+
 impl TypedKind {
-    /// A namespaced kind without versions.
+    /// Starts a namespaced kind without versions.
     pub fn new(group: &str, plural: &str, kind: &str) -> TypedKind {
         TypedKind {
             group: group.to_owned(),
@@ -50,36 +124,40 @@ impl TypedKind {
             stored: None,
             conversions: HashMap::new(),
             strategy: None,
+            fault: None,
         }
     }
 
-    /// Objects live in no namespace.
+    /// Makes the kind cluster-scoped.
     #[must_use]
     pub fn cluster_scoped(mut self) -> TypedKind {
         self.scope = Scope::Cluster;
         self
     }
 
-    /// A name for people in a hurry.
+    /// Adds a short name.
     #[must_use]
     pub fn short_name(mut self, name: &str) -> TypedKind {
         self.names.short.push(Str::new(name));
         self
     }
 
-    /// A group of kinds it is listed with, such as `all`.
+    /// Adds a category, such as `all`.
     #[must_use]
     pub fn category(mut self, name: &str) -> TypedKind {
         self.names.categories.push(Str::new(name));
         self
     }
 
-    /// A version whose objects look like `T`. If `T` has a `status`, it is written apart.
+    /// Adds a version with objects of type `T`. If `T` has a `status`, the version gets a status subresource.
     #[must_use]
     pub fn version<T: JsonSchema + Serialize + DeserializeOwned>(
         mut self,
         name: &str,
     ) -> TypedKind {
+        if self.versions.iter().any(|version| version.name == name) {
+            self.fail(TypedKindError::TwoVersions(name.to_owned()));
+        }
         let schema = structural::schema_of::<T>();
         let has_status = schema.at(&["properties", "status"]).is_some();
         self.versions.push(Version {
@@ -98,39 +176,47 @@ impl TypedKind {
         self
     }
 
-    /// A column of the version given last: a heading and a JSONPath such as `.spec.image`.
+    /// Adds a column to the last version: a heading and a JSONPath such as `.spec.image`.
     #[must_use]
-    pub fn column(self, name: &str, path: &str) -> TypedKind {
-        let compiled = JsonPath::compile(path).ok();
-        let cell = move |object: &Value, _: Now| {
-            let found = compiled.as_ref().and_then(|path| path.first(object));
-            found.cloned().unwrap_or_default()
+    pub fn column(mut self, name: &str, path: &str) -> TypedKind {
+        let path = match JsonPath::compile(path) {
+            Ok(path) => path,
+            Err(source) => {
+                let column = name.to_owned();
+                self.fail(TypedKindError::Column { column, source });
+                return self;
+            }
         };
+        let cell = move |object: &Value, _: Now| path.first(object).cloned().unwrap_or_default();
         self.with_column(Column::string(name, cell))
     }
 
-    /// A computed column of the version given last.
+    /// Adds a computed column to the last version.
     #[must_use]
     pub fn with_column(mut self, column: Column) -> TypedKind {
         if let Some(version) = self.versions.last_mut() {
-            // The age stays the last column.
+            // `Age` remains the last column.
             let mut columns: Vec<Column> = version.columns.to_vec();
             columns.insert(columns.len().saturating_sub(1), column);
             version.columns = columns.into();
+        } else {
+            self.fail(TypedKindError::BeforeVersions("a column".to_owned()));
         }
         self
     }
 
-    /// Lets field selectors name a field of the version given last, such as `spec.image`.
+    /// Adds a field selector such as `spec.image` to the last version.
     #[must_use]
     pub fn selectable(mut self, field: &str) -> TypedKind {
         if let Some(version) = self.versions.last_mut() {
             version.selectable.push(SelectableField::at_path(field));
+        } else {
+            self.fail(TypedKindError::BeforeVersions(format!("the field {field}")));
         }
         self
     }
 
-    /// Stores objects in this version.
+    /// Sets the storage version.
     #[must_use]
     pub fn stored_in(mut self, version: &str) -> TypedKind {
         self.stored = Some(version.to_owned());
@@ -139,8 +225,8 @@ impl TypedKind {
 
     /// Converts between two versions by `From` in both directions.
     ///
-    /// What one version cannot say survives writes in it: they change what they change of the
-    /// stored object and leave the rest as it is.
+    /// A write in one version keeps the fields that only the other version has: it changes the stored object and does
+    /// not replace it.
     #[must_use]
     pub fn convert<A, B>(self, a: &str, b: &str) -> TypedKind
     where
@@ -164,25 +250,48 @@ impl TypedKind {
         self
     }
 
-    /// What the kind does beyond its data.
+    /// Sets the strategy.
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy + 'static) -> TypedKind {
         self.strategy = Some(Arc::new(strategy));
         self
     }
 
-    /// The finished kind.
-    pub fn build(self) -> Kind {
+    /// Records the first error.
+    fn fail(&mut self, fault: TypedKindError) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn check(&self) -> Result<(), TypedKindError> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if self.versions.is_empty() {
+            return Err(TypedKindError::NoVersion);
+        }
+        let converted = self.conversions.keys().flat_map(|(from, to)| [from, to]);
+        let mut named = self.stored.iter().chain(converted);
+        let known = |name: &String| self.versions.iter().any(|version| version.name == *name);
+        match named.find(|name| !known(name)) {
+            Some(name) => Err(TypedKindError::UnknownVersion(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Builds the kind, or returns the first error.
+    pub fn build(self) -> Result<Kind, TypedKindError> {
+        self.check()?;
         let mut kind = Kind::new(&self.group, self.names, self.scope);
         let has_status = self.versions.iter().any(Version::has_status);
         for version in self.versions {
             kind = kind.with_version(version);
         }
         if let Some(stored) = &self.stored {
-            kind.stored_api_version = kind.api_version(stored);
+            kind.storage_api_version = kind.api_version(stored);
         }
-        kind.custom = true;
+        kind = kind.into_custom();
         kind.policy = Policy {
+            slow_conversion: true,
             generation: if has_status {
                 Generation::OutsideStatus
             } else {
@@ -197,7 +306,7 @@ impl TypedKind {
         if !self.conversions.is_empty() {
             kind.conversion = conversion(self.group, self.conversions);
         }
-        kind
+        Ok(kind)
     }
 }
 
@@ -239,7 +348,7 @@ fn conversion(group: String, conversions: HashMap<(String, String), Convert>) ->
     }))
 }
 
-/// An object without what its struct does not describe.
+/// Returns the part of an object that its struct describes.
 fn own_part(object: &Value) -> Value {
     let mut own = object.clone();
     for key in COMMON {
@@ -248,7 +357,7 @@ fn own_part(object: &Value) -> Value {
     own
 }
 
-/// An absent `Option` serializes as null; objects of the API leave it out.
+/// Removes nulls: an absent `Option` serializes as null, but API objects omit it.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {

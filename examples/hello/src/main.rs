@@ -1,10 +1,10 @@
-//! An API server of one's own: the kind Foo in two versions, served side by side.
+//! A custom API server: the kind Foo with two versions.
 //!
-//! Shows kinds from Rust structs, defaults, conversion both ways, columns, a short name and a status
-//! that is written apart. Nothing is generated; what `From` cannot carry over survives all the same.
+//! It shows kinds from Rust structs, defaults, conversion in both directions, columns, a short name and a status
+//! subresource. Nothing is generated. Fields that `From` does not convert are kept.
 //!
 //! ```text
-//! cargo run -p hello                          # in memory; --sqlite FILE keeps what you write
+//! cargo run -p hello                          # in memory; --sqlite FILE makes it durable
 //!
 //! export KUBECONFIG=/dev/null                 # kubectl then asks localhost:8080, without credentials
 //! kubectl apply -f examples/hello/foo.yaml    # written as v1 …
@@ -27,14 +27,14 @@ struct FooV1 {
 }
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SpecV1 {
-    /// What to say.
+    /// The first message.
     msg: String,
-    /// What to say after that.
+    /// The second message.
     #[serde(default = "and_then")]
     msg1: String,
 }
 
-/// `v2`: the messages moved, there is an image to run, and a status.
+/// `v2`: the messages moved, and there are an image and a status.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct FooV2 {
     spec: SpecV2,
@@ -42,14 +42,14 @@ struct FooV2 {
 }
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SpecV2 {
-    /// What runs.
+    /// The image to run.
     #[serde(default = "image")]
     image: String,
     config: SpecV1,
 }
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Status {
-    /// How far it came.
+    /// The present phase.
     phase: String,
 }
 
@@ -77,7 +77,7 @@ impl From<FooV2> for FooV1 {
     }
 }
 
-fn foos() -> Kind {
+fn foos() -> Result<Kind, bareboat::TypedKindError> {
     TypedKind::new("hello.zeng.dev", "foos", "Foo")
         .short_name("fo")
         .version::<FooV2>("v2")
@@ -92,10 +92,10 @@ fn foos() -> Kind {
 
 #[derive(Parser)]
 struct Args {
-    /// Listen on this port of the local machine; 0 takes any free one
+    /// Local port to listen on; 0 takes any free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Keep objects in this file; without it they are gone when the server stops
+    /// File for the objects; without it they are lost when the server stops
     #[arg(long)]
     sqlite: Option<PathBuf>,
 }
@@ -104,7 +104,7 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut server = Server::builder()
-        .kind(foos())
+        .kind(foos()?)
         .authenticator(Anonymous)
         .authorizer(AllowAll);
     if let Some(file) = args.sqlite {
@@ -114,7 +114,7 @@ async fn main() -> anyhow::Result<()> {
     let address = server
         .listen(([127, 0, 0, 1], args.port).into(), None)
         .await?;
-    println!("foos are served on http://{address}");
+    println!("serving foos on http://{address}");
     tokio::signal::ctrl_c().await?;
     server.shut_down().await;
     Ok(())

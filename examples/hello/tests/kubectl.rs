@@ -1,4 +1,4 @@
-//! The example as its users meet it: the program on a socket, kubectl at the other end.
+//! Runs the example on a socket and uses it with kubectl.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead as _, BufReader};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A running example and the kubectl to ask it with.
+/// A running example, and a kubectl for it.
 struct Hello {
     server: Child,
     address: String,
@@ -35,7 +35,7 @@ impl Hello {
         }
     }
 
-    /// What kubectl prints; it must succeed.
+    /// Runs kubectl, which must succeed, and returns its output.
     fn kubectl(&self, arguments: &[&str]) -> String {
         let output = Command::new("kubectl")
             .env("KUBECONFIG", "/dev/null")
@@ -48,7 +48,7 @@ impl Hello {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A table without its ages, which move.
+    /// Returns a table without the column of ages.
     fn table(&self, arguments: &[&str]) -> Vec<Vec<String>> {
         let text = self.kubectl(arguments);
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
@@ -126,7 +126,7 @@ fn two_versions_of_a_kind_are_served_side_by_side() {
         [vec!["NAME", "MESSAGE"], vec!["hi", "hi", "there"]]
     );
 
-    // A write in v1 leaves alone what v1 cannot say: image and status.
+    // A write in v1 keeps the fields that v1 does not have: image and status.
     let ready = r#"{"status":{"phase":"Ready"}}"#;
     patch("foo", &["--subresource", "status"], ready);
     patch(foo_v1, &[], r#"{"spec":{"msg":"hello"}}"#);
@@ -136,16 +136,13 @@ fn two_versions_of_a_kind_are_served_side_by_side() {
     );
 
     let explained = hello.kubectl(&["explain", "foos.spec.config.msg1"]);
-    assert!(
-        explained.contains("What to say after that."),
-        "{explained:?}"
-    );
+    assert!(explained.contains("The second message."), "{explained:?}");
     hello.kubectl(&["delete", "foo", "hi"]);
     assert_eq!(hello.kubectl(&["get", "foos", "-o", "name"]), "");
 }
 
 #[test]
-fn a_file_keeps_what_was_written() {
+fn a_file_keeps_the_objects() {
     if !kubectl_is_here() {
         return;
     }

@@ -1,5 +1,5 @@
-//! The machinery around `reconcile`: two informers fill two caches, every change names a Foo, and a
-//! queue hands the named Foos to workers, each Foo to one worker at a time.
+//! The controller around `reconcile`: two informers fill two caches, every change names a Foo, and a queue passes the
+//! named Foos to workers, each Foo to one worker at a time.
 
 use crate::foo::Foo;
 use crate::limits::Limits;
@@ -16,23 +16,23 @@ use kube::{Api, Client};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-/// What this controller calls itself: in events, and as the manager of the fields it writes.
+/// The name of this controller in events and as field manager.
 pub(crate) const NAME: &str = "sample-controller";
 
-/// How many Foos are worked on at once.
+/// Number of Foos that are reconciled at once.
 const WORKERS: u16 = 2;
 
-/// Keeps all Foos until `stop` comes; the ones in work are finished.
+/// Reconciles all Foos until `stop` completes; reconciliations in progress are finished.
 pub(crate) async fn run(client: Client, stop: impl Future<Output = ()>) {
     let (foos, foo_writer) = store();
     let (deployments, deployment_writer) = store();
     let settings = watcher::Config::default;
-    // An informer lists, then watches, and comes back after a failure with growing patience.
+    // An informer lists, then watches, and retries after a failure with a growing delay.
     let foo_changes = watcher(Api::<Foo>::all(client.clone()), settings())
         .default_backoff()
         .reflect(foo_writer)
         .applied_objects();
-    // A Deployment that goes is news too: its Foo wants it back.
+    // A deleted Deployment also triggers its Foo, which creates it again.
     let deployment_changes = watcher(Api::<Deployment>::all(client.clone()), settings())
         .default_backoff()
         .reflect(deployment_writer)
@@ -58,12 +58,12 @@ pub(crate) async fn run(client: Client, stop: impl Future<Output = ()>) {
     report(done).await;
 }
 
-/// When to try again: the more often a Foo failed in a row, the later.
+/// Returns when to retry: the more failures in a row, the later.
 fn retry(foo: Arc<Foo>, _: &Error, context: Arc<Context>) -> Action {
     let mut limits = context
         .limits
         .lock()
-        .expect("nobody panics with the limits in hand");
+        .expect("no panic while the limits are locked");
     Action::requeue(limits.failed(ObjectRef::from_obj(&*foo)))
 }
 
@@ -74,7 +74,7 @@ async fn report(
     while let Some(outcome) = done.next().await {
         match outcome {
             Ok((foo, _)) => tracing::info!(%foo, "in order"),
-            // It was deleted while it waited in the queue; the garbage collector does the rest.
+            // It was deleted while it waited in the queue; the garbage collector deletes its Deployment.
             Err(QueueError::ObjectNotFound(foo)) => tracing::debug!(%foo, "gone"),
             Err(QueueError::ReconcilerFailed(error, foo)) => {
                 tracing::warn!(%foo, %error, "to be tried again")

@@ -1,4 +1,4 @@
-//! The kind: a struct, from which the definition is derived. No YAML to keep in step with it.
+//! The kind: a struct from which the definition is derived, so there is no YAML to maintain.
 
 #![allow(
     clippy::duplicated_attributes,
@@ -9,7 +9,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A wish for a Deployment of nginx.
+/// A request for a Deployment of nginx.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "samplecontroller.k8s.io",
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "FooStatus",
     doc = "Foo keeps a Deployment of nginx.",
-    // Groups under k8s.io are protected: whoever defines a kind there says what gives them the right.
+    // Groups under k8s.io are protected: a definition must name its API approval.
     annotation("api-approved.kubernetes.io", "unapproved, experimental-only"),
     printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deploymentName"),
     printcolumn(name = "Replicas", type_ = "integer", json_path = ".spec.replicas"),
@@ -27,18 +27,18 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FooSpec {
-    /// What the Deployment is called.
+    /// The name of the Deployment.
     #[schemars(length(min = 1))]
     pub(crate) deployment_name: String,
-    /// How many pods it should have; left to the Deployment when not given.
+    /// The desired number of pods; if absent, the Deployment's default applies.
     #[schemars(range(min = 1, max = 10))]
     pub(crate) replicas: Option<i32>,
 }
 
-/// What became of the wish.
+/// The observed state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FooStatus {
-    /// How many pods of the Deployment can be used.
+    /// The number of available pods of the Deployment.
     pub(crate) available_replicas: i32,
 }

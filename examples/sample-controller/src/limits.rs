@@ -1,21 +1,21 @@
-//! When a Foo that failed is tried again: later after each failure in a row, and never so soon that
-//! all failing Foos together would flood the server.
+//! Retry delays of failed Foos: they grow with each failure in a row, and a rate limit over all Foos protects the
+//! server.
 
 use crate::foo::Foo;
 use kube::runtime::reflector::ObjectRef;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The wait after the first failure; it doubles with each further one.
+/// The delay after the first failure; it doubles with each further one.
 const FIRST: Duration = Duration::from_millis(5);
-/// No wait is longer than this.
+/// The maximum delay.
 const LONGEST: Duration = Duration::from_secs(1000);
-/// Retries a second, over all Foos, once the burst is used up.
+/// Retries per second over all Foos, after the burst.
 const RATE: f64 = 50.0;
-/// Retries that may come at once.
+/// Number of retries without a rate limit.
 const BURST: f64 = 300.0;
 
-/// Who failed how often, and how many retries are free at the moment.
+/// Failures of each Foo, and the number of retries available now.
 pub(crate) struct Limits {
     failures: HashMap<ObjectRef<Foo>, u32>,
     free: f64,
@@ -33,7 +33,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Notes a failure and says how long to wait.
+    /// Records a failure and returns the delay.
     pub(crate) fn failed(&mut self, foo: ObjectRef<Foo>) -> Duration {
         let failures = self.failures.entry(foo).or_default();
         let wait = FIRST.saturating_mul(1 << (*failures).min(20)).min(LONGEST);
@@ -41,12 +41,12 @@ impl Limits {
         wait.max(self.turn(Instant::now()))
     }
 
-    /// Notes a success: the next failure is a first one again.
+    /// Records a success, which resets the delay.
     pub(crate) fn succeeded(&mut self, foo: &ObjectRef<Foo>) {
         self.failures.remove(foo);
     }
 
-    /// Takes one of the free retries, or one that will be free after a wait.
+    /// Takes an available retry, or the next one after a delay.
     fn turn(&mut self, now: Instant) -> Duration {
         let gained = now.duration_since(self.counted).as_secs_f64() * RATE;
         self.free = (self.free + gained).min(BURST) - 1.0;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_longest_and_start_over_after_a_success() {
+    fn delays_double_up_to_the_maximum_and_reset_after_a_success() {
         let mut limits = Limits::default();
         let waits: Vec<_> = (0..3)
             .map(|_| limits.failed(foo("a")).as_millis())
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn all_foos_together_keep_to_a_rate_after_the_burst() {
+    fn the_rate_of_all_foos_is_limited_after_the_burst() {
         let mut limits = Limits::default();
         let now = limits.counted;
         for _ in 0..300 {

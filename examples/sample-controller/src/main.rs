@@ -1,7 +1,7 @@
-//! A controller with kube-rs: each Foo of samplecontroller.k8s.io keeps a Deployment.
+//! A controller with kube-rs: each Foo of samplecontroller.k8s.io owns a Deployment.
 //!
-//! Shows a kind by derive, informers, a work queue with rate limits, owner references, events and
-//! status updates; beside a server, or in one process with it.
+//! It shows a derived kind, informers, a work queue with rate limits, owner references, events and status updates. It
+//! runs as a client of a server, or in one process with it.
 //!
 //! ```text
 //! cargo run -p sample-controller -- --embedded    # a server in memory, and the controller inside it
@@ -12,7 +12,7 @@
 //! kubectl describe foo example-foo
 //! ```
 //!
-//! Without `--embedded` it is a program like any other: it goes where `KUBECONFIG` points.
+//! Without `--embedded` it connects to the server in `KUBECONFIG`.
 
 #![allow(
     clippy::disallowed_names,
@@ -40,10 +40,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 struct Args {
-    /// Be the server as well: in memory, without credentials
+    /// Run the server as well: in memory, without credentials
     #[arg(long)]
     embedded: bool,
-    /// Where the embedded server listens on the local machine; 0 takes any free port
+    /// Local port of the embedded server; 0 takes any free one
     #[arg(long, default_value_t = 8080, requires = "embedded")]
     port: u16,
 }
@@ -70,7 +70,7 @@ async fn main() -> anyhow::Result<()> {
     ended
 }
 
-/// Defines the kind, and keeps its objects until somebody says stop.
+/// Defines the kind and reconciles its objects until `stop` completes.
 async fn keep_foos(client: Client, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let apply = PatchParams::apply(controller::NAME).force();
@@ -83,12 +83,12 @@ async fn keep_foos(client: Client, stop: impl Future<Output = ()>) -> anyhow::Re
         conditions::is_crd_established(),
     )
     .await?;
-    println!("{} are kept", Foo::crd_name());
+    println!("reconciling {}", Foo::crd_name());
     controller::run(client, stop).await;
     Ok(())
 }
 
-/// A whole control plane on a port of the local machine, where everybody may do everything.
+/// Starts a whole control plane on a local port, where every request is allowed.
 async fn serve(port: u16) -> anyhow::Result<(Server, Controllers)> {
     let server = Server::builder()
         .control_plane()
@@ -97,11 +97,11 @@ async fn serve(port: u16) -> anyhow::Result<(Server, Controllers)> {
         .build()?;
     let controllers = bareboat::control_plane::start(&server).await;
     let address = server.listen(([127, 0, 0, 1], port).into(), None).await?;
-    println!("serves on http://{address}");
+    println!("serving on http://{address}");
     Ok((server, controllers))
 }
 
-/// What a terminal or an init system sends to end a program.
+/// Waits for SIGINT or SIGTERM.
 fn stop() -> std::io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,5 +1,5 @@
-//! One Foo at a time: look at what is, write what is missing, say what was done. Everything here can
-//! be interrupted anywhere and started again from the beginning.
+//! Reconciles one Foo: reads the present state, writes what is missing, and records an event. It can be interrupted
+//! anywhere and started again.
 
 use crate::controller::NAME;
 use crate::foo::{Foo, FooStatus};
@@ -13,34 +13,34 @@ use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// What every worker has at hand.
+/// State shared by all workers.
 pub(crate) struct Context {
     pub(crate) client: Client,
-    /// All Deployments, as of a moment ago.
+    /// A cache of all Deployments.
     pub(crate) deployments: Store<Deployment>,
     pub(crate) recorder: Recorder,
     pub(crate) limits: Mutex<Limits>,
 }
 
-/// Why a Foo is not in order; it is tried again.
+/// Why a Foo could not be reconciled; it is retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// Somebody else's Deployment has the name.
+    /// A Deployment of another owner has the name.
     #[error("Resource {0:?} already exists and is not managed by Foo")]
     Taken(String),
-    /// The server refused, or was not there.
+    /// The request failed.
     #[error("the server does not do it")]
     Request(#[from] kube::Error),
-    /// The controller ends.
+    /// The controller is shutting down.
     #[error("the cache of Deployments ended")]
     Cache(#[from] WriterDropped),
 }
 
-/// Makes the Deployment of a Foo what the Foo wants, and the Foo's status what the Deployment has.
+/// Creates or updates the Deployment of a Foo, and updates the Foo's status.
 pub(crate) async fn reconcile(foo: Arc<Foo>, context: Arc<Context>) -> Result<Action, Error> {
     context.deployments.wait_until_ready().await?;
     if foo.meta().deletion_timestamp.is_some() {
-        // Its Deployment names it as owner and goes with it: nothing to clean up here.
+        // The garbage collector deletes its Deployment: nothing to clean up here.
         return Ok(Action::await_change());
     }
     let outcome = keep(&foo, &context).await;
@@ -72,12 +72,12 @@ pub(crate) async fn reconcile(foo: Arc<Foo>, context: Arc<Context>) -> Result<Ac
     let mut limits = context
         .limits
         .lock()
-        .expect("nobody panics with the limits in hand");
+        .expect("no panic while the limits are locked");
     limits.succeeded(&ObjectRef::from_obj(&*foo));
     Ok(Action::await_change())
 }
 
-/// Does the work; whether there was any.
+/// Reconciles a Foo; returns whether anything changed.
 async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
     let namespace = foo.namespace().unwrap_or_default();
     let deployments: Api<Deployment> = Api::namespaced(context.client.clone(), &namespace);
@@ -85,14 +85,14 @@ async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
         .deployments
         .get(&ObjectRef::new(&foo.spec.deployment_name).within(&namespace));
     let (deployment, written) = match found {
-        // The cache may be late: then this fails because it exists, and the next try finds it.
+        // The cache may be late: then this fails because the Deployment exists, and the next try finds it.
         None => (deployments.create(&writes(), &wanted(foo)).await?, true),
         Some(found) if !is_controlled_by(&found, foo) => {
             return Err(Error::Taken(found.name_any()));
         }
         Some(found) if replicas_differ(&found, foo) => {
             let mut wanted = wanted(foo);
-            // Meant for this one, not for another that takes its name in the meantime.
+            // The precondition protects another Deployment that took the name in the meantime.
             wanted.metadata.uid = found.uid();
             (
                 deployments
@@ -106,7 +106,7 @@ async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
     Ok(tell(foo, context, &deployment).await? || written)
 }
 
-/// Writes the status, if it is not what the Deployment says; whether it was written.
+/// Writes the status if it differs from the Deployment's; returns whether it was written.
 async fn tell(foo: &Foo, context: &Context, deployment: &Deployment) -> Result<bool, Error> {
     let available = deployment
         .status
@@ -150,7 +150,7 @@ async fn say(
     Ok(())
 }
 
-/// The Deployment a Foo wants. The reference to the Foo makes it go when the Foo goes.
+/// Returns the desired Deployment of a Foo. The owner reference makes the garbage collector delete it with the Foo.
 fn wanted(foo: &Foo) -> Deployment {
     let labels = json!({ "app": "nginx", "controller": foo.name_any() });
     let deployment = json!({
@@ -188,7 +188,7 @@ fn writes() -> PostParams {
     }
 }
 
-/// Forced: the fields this controller names are its own, whoever wrote them last.
+/// Forces conflicts: this controller owns the fields that it applies.
 fn applies() -> PatchParams {
     PatchParams::apply(NAME).force()
 }

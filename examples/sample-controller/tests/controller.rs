@@ -1,4 +1,4 @@
-//! The example as its users meet it: the program beside a server, and the program as the server.
+//! Runs the example as a client of a server, and as the server.
 #![allow(clippy::unwrap_used)]
 #![allow(
     clippy::disallowed_names,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The program; killed when the test ends without stopping it.
+/// The running program; killed when the test ends.
 struct Program {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -37,7 +37,7 @@ impl Program {
         line.trim_end().to_owned()
     }
 
-    /// SIGTERM, as an init system ends it.
+    /// Sends SIGTERM, as an init system does.
     fn stop(mut self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
@@ -52,7 +52,7 @@ impl Drop for Program {
     }
 }
 
-/// What a user of the controller sees.
+/// A client that observes the controller's work.
 struct User {
     foos: Api<DynamicObject>,
     kind: ApiResource,
@@ -82,7 +82,7 @@ impl User {
         self.deployments.delete(name, &parameters).await.unwrap();
     }
 
-    /// The Deployment of a name, once it is as it should be.
+    /// Waits until a Deployment meets a condition and returns it.
     async fn deployment(&self, name: &str, is: impl Fn(&Deployment) -> bool) -> Deployment {
         eventually(name, async || {
             self.deployments.get_opt(name).await.unwrap().filter(&is)
@@ -132,12 +132,12 @@ fn program(server: &TestServer) -> Program {
         Command::new(env!("CARGO_BIN_EXE_sample-controller"))
             .env("KUBECONFIG", server.kubeconfig_path()),
     );
-    assert_eq!(program.line(), "foos.samplecontroller.k8s.io are kept");
+    assert_eq!(program.line(), "reconciling foos.samplecontroller.k8s.io");
     program
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foo_keeps_a_deployment_until_it_goes() {
+async fn a_foo_owns_a_deployment_until_it_is_deleted() {
     let server = TestServer::listening().await;
     let program = program(&server);
     let user = User::new(server.client());
@@ -155,7 +155,7 @@ async fn a_foo_keeps_a_deployment_until_it_goes() {
     let event = user.hears("web-of-foo", "Synced").await;
     assert_eq!(event.note.as_deref(), Some("Foo synced successfully"));
 
-    // What a Deployment says of itself comes to the Foo.
+    // The status of the Deployment is copied to the Foo.
     let ready = json!({ "status": { "replicas": 2, "readyReplicas": 2, "availableReplicas": 2 } });
     let parameters = PatchParams::default();
     let ready = Patch::Merge(&ready);
@@ -169,7 +169,7 @@ async fn a_foo_keeps_a_deployment_until_it_goes() {
     patched.await.unwrap();
     user.deployment("web", |it| replicas(it) == Some(3)).await;
 
-    // One that was deleted comes back as another.
+    // A deleted one is created again.
     user.deletes_deployment("web").await;
     user.deployment("web", |it| it.uid() != first.uid()).await;
 
@@ -181,7 +181,7 @@ async fn a_foo_keeps_a_deployment_until_it_goes() {
         .delete("web-of-foo", &DeleteParams::default())
         .await
         .unwrap();
-    eventually("the deployment goes", async || {
+    eventually("the deployment is deleted", async || {
         let found = user.deployments.get_opt("web").await.unwrap();
         found.is_none().then_some(())
     })
@@ -190,7 +190,7 @@ async fn a_foo_keeps_a_deployment_until_it_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_of_somebody_else_is_left_alone() {
+async fn a_deployment_of_another_owner_is_left_alone() {
     let server = TestServer::listening().await;
     let user = User::new(server.client());
     let theirs: Deployment = serde_json::from_value(json!({
@@ -221,7 +221,7 @@ async fn a_deployment_of_somebody_else_is_left_alone() {
     let left = user.deployments.get("taken").await.unwrap();
     assert_eq!(left.resource_version(), theirs.resource_version());
 
-    // It does not give up: when the name is free, the Foo has its way.
+    // It retries: when the name is free, the Foo gets its Deployment.
     user.deletes_deployment("taken").await;
     let ours = user
         .deployment("taken", |it| it.uid() != theirs.uid())
@@ -230,7 +230,7 @@ async fn a_deployment_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn the_embedded_server_keeps_foos_for_kubectl() {
+fn the_embedded_server_works_with_kubectl() {
     let found = Command::new("kubectl")
         .args(["version", "--client"])
         .output()
@@ -250,7 +250,7 @@ fn the_embedded_server_keeps_foos_for_kubectl() {
     ]));
     let greeting = program.line();
     let address = greeting.split_whitespace().last().unwrap();
-    assert_eq!(program.line(), "foos.samplecontroller.k8s.io are kept");
+    assert_eq!(program.line(), "reconciling foos.samplecontroller.k8s.io");
     let home = tempfile::tempdir().unwrap();
     let kubectl = |line: &str| {
         let output = Command::new("kubectl")

@@ -1,4 +1,4 @@
-// An informer of the 1.30 days: LIST, then WATCH.
+// An informer with client-go 0.30: LIST, then WATCH.
 module bareboat/tests/peers/client130
 
 go 1.26.0

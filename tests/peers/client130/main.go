@@ -1,5 +1,5 @@
-// Command informer130 is a typed protobuf or dynamic informer as built with the client library of
-// Kubernetes 1.30: it lists, then watches, and prints one JSON line per event like `peers informer`.
+// Command informer130 is a typed protobuf or dynamic informer built with the client library of Kubernetes 1.30: it
+// lists, then watches, and prints one JSON line per event like `peers informer`.
 package main
 
 import (

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fleet is what a repository would hold: a definition and an object of it, and kinds whose defaults and
-// conversions are many. Applied twice, nothing of it may have drifted.
+// fleet is an example repository: a definition, an object of it, and kinds with many defaults and conversions. A second
+// apply must find no drift.
 const fleet = `
 apiVersion: v1
 kind: Namespace
@@ -142,8 +142,8 @@ spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
 `
 
-// flux applies, finds drift and prunes with the library that Flux does it with: everything is applied in a
-// dry run first, and what comes back is compared with what is there.
+// flux applies, detects drift and prunes with the library of Flux: everything is applied in a dry run first, and the
+// result is compared with the live object.
 func flux(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	patience := flags.Duration("within", 4*time.Minute, "give up after this time")
 
@@ -170,7 +170,7 @@ func flux(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	}
 }
 
-// fluxUser is a controller of Flux, and those who get in its way.
+// fluxUser is a Flux controller and the clients that interfere with it.
 type fluxUser struct {
 	user
 	manager *ssa.ResourceManager
@@ -193,7 +193,7 @@ func (f *fluxUser) plays(objects []*unstructured.Unstructured) {
 	changes, err = f.manager.ApplyAllStaged(f.ctx, copies(objects), options)
 	f.expect("nothing drifted", errOr(err, changes, all(ssa.UnchangedAction)))
 
-	// Somebody changes a field that is applied, and one that is not.
+	// Another client changes an applied field, and one that is not applied.
 	web := find(objects, "Deployment")
 	f.patch(web, "kubectl-edit", `{"spec":{"replicas":5,"minReadySeconds":7}}`)
 	difference, _, _, err := f.manager.Diff(f.ctx, web.DeepCopy(), ssa.DefaultDiffOptions())
@@ -208,7 +208,7 @@ func (f *fluxUser) plays(objects []*unstructured.Unstructured) {
 	f.expect("what is applied is back", f.holds(web, 2, "spec", "replicas"))
 	f.expect("what is not applied is left alone", f.holds(web, 7, "spec", "minReadySeconds"))
 
-	// What was written before with other means is taken over, and their traces removed.
+	// Fields of other managers are taken over, and their entries are removed.
 	settings := find(objects, "ConfigMap")
 	f.patch(settings, "kubectl-client-side-apply", `{"metadata":{"annotations":{"old":"1"}},"data":{"stale":"1"}}`)
 	options.Cleanup = ssa.ApplyCleanupOptions{
@@ -219,7 +219,7 @@ func (f *fluxUser) plays(objects []*unstructured.Unstructured) {
 	f.expect("taken over", err)
 	f.expect("nobody else owns it", f.ownedBy(settings, "kustomize-controller"))
 
-	// What cannot be changed is refused, or made anew if that is wished.
+	// Changes of immutable fields are rejected, or the object is recreated if requested.
 	other := web.DeepCopy()
 	_ = unstructured.SetNestedField(other.Object, "other", "spec", "selector", "matchLabels", "app")
 	_ = unstructured.SetNestedField(other.Object, "other", "spec", "template", "metadata", "labels", "app")
@@ -242,7 +242,7 @@ func (f *fluxUser) patch(object *unstructured.Unstructured, manager, patch strin
 	f.expect(manager+" interferes", err)
 }
 
-// holds says whether a number is in an object as it is now.
+// holds checks a number in the live object.
 func (f *fluxUser) holds(object *unstructured.Unstructured, wanted int64, path ...string) error {
 	live := object.DeepCopy()
 	if err := f.client.Get(f.ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -254,7 +254,7 @@ func (f *fluxUser) holds(object *unstructured.Unstructured, wanted int64, path .
 	return nil
 }
 
-// ownedBy says whether one manager applies all that is in an object.
+// ownedBy checks that one manager applies all fields of an object.
 func (f *fluxUser) ownedBy(object *unstructured.Unstructured, manager string) error {
 	live := object.DeepCopy()
 	if err := f.client.Get(f.ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -283,7 +283,7 @@ func find(objects []*unstructured.Unstructured, kind string) *unstructured.Unstr
 	return objects[slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })]
 }
 
-// errOr is the error, or else what of the changes is not as wanted.
+// errOr returns the error, or the changes that differ from the wanted ones.
 func errOr(err error, changes *ssa.ChangeSet, wanted map[string]ssa.Action) error {
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 var greetings = schema.GroupVersion{Group: "manager.bareboat.example", Version: "v1"}
 
-// Greeting is a kind as kubebuilder lays one out: it is said in a configmap, with the voice of a secret.
+// Greeting is a kind with the layout of kubebuilder: its text is written to a ConfigMap, with the voice of a Secret.
 type Greeting struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -18,21 +18,21 @@ type Greeting struct {
 	Status GreetingStatus `json:"status,omitzero"`
 }
 
-// GreetingSpec is what is wanted.
+// GreetingSpec is the desired state.
 type GreetingSpec struct {
 	Text string `json:"text"`
-	// VoiceFrom names a secret with a key "voice".
+	// VoiceFrom names a Secret with a key "voice".
 	VoiceFrom string `json:"voiceFrom,omitempty"`
 }
 
-// GreetingStatus is what became of it.
+// GreetingStatus is the observed state.
 type GreetingStatus struct {
 	Said               string             `json:"said,omitempty"`
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// GreetingList is what a list of them is on the wire.
+// GreetingList is a list of greetings.
 type GreetingList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -68,7 +68,7 @@ func addGreetings(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// greetingDefinition is what controller-gen would write for the types above.
+// greetingDefinition is the definition that controller-gen would generate for the types above.
 func greetingDefinition() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	short := int64(1)

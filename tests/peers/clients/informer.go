@@ -31,8 +31,8 @@ type event struct {
 	UID             string `json:"uid"`
 }
 
-// notice is any other line of an informer: SYNCED with the number of objects, ERROR with a message,
-// DONE with the number of objects held in the end.
+// notice is any other line of an informer: SYNCED with the number of objects, ERROR with a message, DONE with the
+// number of objects at the end.
 type notice struct {
 	Type    string `json:"type"`
 	Count   int    `json:"count"`
@@ -109,7 +109,7 @@ func sharedInformer(
 	return nil, fmt.Errorf("--mode %q: want typed, dynamic or metadata", mode)
 }
 
-// follow runs the informer and prints its events until the time is over.
+// follow runs the informer and prints its events until the time is up.
 func follow(ctx context.Context, shared cache.SharedIndexInformer, length, patience time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// leaderElect takes part in an election. It prints LEADER whenever it sees a new leader, LEADING when
-// it is the leader itself, EVENT once the event it recorded can be read, and STOPPED at its end.
+// leaderElect takes part in an election. It prints LEADER for each new leader, LEADING when it is the leader itself,
+// EVENT when its recorded event can be read, and STOPPED at its end.
 func leaderElect(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	identity := flags.String("identity", fmt.Sprintf("peer-%d", os.Getpid()), "who takes part")
 	namespace := flags.String("namespace", "default", "namespace of the lease")
@@ -73,7 +73,7 @@ func leaderElect(flags *flag.FlagSet) func(context.Context, *rest.Config) error 
 	}
 }
 
-// recorded waits for the event that says who became leader.
+// recorded waits for the event that names the new leader.
 func recorded(ctx context.Context, client kubernetes.Interface, namespace, name, identity string) error {
 	return until(ctx, func(ctx context.Context) (bool, error) {
 		found, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{

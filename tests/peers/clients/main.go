@@ -1,5 +1,5 @@
-// Command peers is a set of real Kubernetes clients, each of which does one thing against
-// the server named by a kubeconfig and tells what happened as JSON lines on stdout.
+// Command peers is a set of real Kubernetes clients. Each runs one scenario against the server of a kubeconfig and
+// prints the results as JSON lines on stdout.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A subcommand registers its flags and returns what to run once they are parsed.
+// A subcommand registers its flags and returns the function to run after parsing.
 type subcommand struct {
 	about string
 	setup func(*flag.FlagSet) func(context.Context, *rest.Config) error
@@ -32,10 +32,13 @@ var subcommands = map[string]subcommand{
 	"typed":       {"create, read, change, list, watch and delete through typed protobuf clients", typed},
 	"stress":      {"concurrent writers of one counter with optimistic concurrency", stress},
 	"manager":     {"a controller-runtime manager reconciling a custom kind", manage},
+	"webhooks":    {"defaulting, validating and conversion webhooks of a kubebuilder program", webhooks},
 	"flux":        {"apply, drift and pruning as Flux does it", flux},
+	"whoami":      {"the user of a kubeconfig, or of a pod without one", whoAmI},
+	"metrics":     {"metrics of a controller-runtime manager, for authorized users only", metrics},
 }
 
-// errFailed is returned by a subcommand that has already said on stdout what went wrong.
+// errFailed is returned by a subcommand that has already printed the problem on stdout.
 var errFailed = errors.New("failed")
 
 func main() {
@@ -62,7 +65,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// The server is what is tested, not the client's own throttle.
+	// The server is under test, not the client's own throttle.
 	config.QPS, config.Burst = -1, -1
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -101,7 +104,7 @@ func execKubectl(args []string) {
 	fail(syscall.Exec(kubectl, append([]string{"kubectl"}, args...), os.Environ()))
 }
 
-// asProtobuf is a copy of config whose typed clients speak protobuf.
+// asProtobuf returns a copy of config whose typed clients use protobuf.
 func asProtobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"

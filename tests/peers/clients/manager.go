@@ -30,17 +30,17 @@ import (
 
 const (
 	finalizer = "manager.bareboat.example/farewell"
-	// voiceField is where the cache knows greetings by the secret they need.
+	// voiceField is the cache index of greetings by the Secret they need.
 	voiceField = ".spec.voiceFrom"
 )
 
-// reconciler keeps a configmap that says what each Greeting asks for.
+// reconciler writes the text of each Greeting to a ConfigMap.
 type reconciler struct {
 	client.Client
 	recorder events.EventRecorder
 }
 
-// Reconcile makes the configmap and the status of one Greeting what they should be.
+// Reconcile updates the ConfigMap and the status of one Greeting.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	greeting := &Greeting{}
 	if err := r.Get(ctx, request.NamespacedName, greeting); err != nil {
@@ -64,7 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.report(ctx, greeting, said)
 }
 
-// say writes the configmap of a greeting and returns what is in it.
+// say writes the ConfigMap of a greeting and returns its text.
 func (r *reconciler) say(ctx context.Context, greeting *Greeting) (string, error) {
 	said := greeting.Spec.Text
 	if name := greeting.Spec.VoiceFrom; name != "" {
@@ -86,7 +86,7 @@ func (r *reconciler) say(ctx context.Context, greeting *Greeting) (string, error
 	return said, err
 }
 
-// report updates the status, which is a write of its own with the version that was read.
+// report updates the status, a separate write with the version that was read.
 func (r *reconciler) report(ctx context.Context, greeting *Greeting, said string) error {
 	state := metav1.Condition{
 		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Said", ObservedGeneration: greeting.Generation,
@@ -99,7 +99,7 @@ func (r *reconciler) report(ctx context.Context, greeting *Greeting, said string
 	return r.Status().Update(ctx, greeting)
 }
 
-// greetingsOf finds the greetings that need a secret, in the index of the cache.
+// greetingsOf finds the greetings that need a Secret, in the index of the cache.
 func (r *reconciler) greetingsOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	list := &GreetingList{}
 	needed := client.MatchingFields{voiceField: secret.GetName()}
@@ -113,7 +113,7 @@ func (r *reconciler) greetingsOf(ctx context.Context, secret client.Object) []re
 	return requests
 }
 
-// newManager is a manager as kubebuilder scaffolds one: leader election on, webhooks and metrics off.
+// newManager returns a manager as scaffolded by kubebuilder: leader election on, webhooks and metrics off.
 func newManager(ctx context.Context, config *rest.Config, types *runtime.Scheme, namespace string) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:         types,
@@ -141,8 +141,8 @@ func newManager(ctx context.Context, config *rest.Config, types *runtime.Scheme,
 		Complete(r)
 }
 
-// manage runs a manager in the environment of a kubebuilder test and then plays a user against it: every
-// line names what was expected and whether it came.
+// manage runs a manager in the environment of a kubebuilder test and then acts as its user: every line names an
+// expectation and whether it was met.
 func manage(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	namespace := flags.String("namespace", "default", "namespace of the objects and of the lease")
 	collects := flags.Bool("gc", true, "expect that the server collects owned objects")
@@ -162,7 +162,7 @@ func manage(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 			return err
 		}
 		u := &user{client: direct, ctx: ctx, namespace: *namespace}
-		// What suite_test.go does, with a server that is there already.
+		// As in suite_test.go, with an existing server.
 		existing := true
 		environment := &envtest.Environment{
 			UseExistingCluster: &existing, Config: config,

@@ -17,7 +17,7 @@ import (
 
 const leaseName = "peers-manager"
 
-// user is the other side of the manager.
+// user is a client that uses the manager.
 type user struct {
 	client    client.Client
 	ctx       context.Context
@@ -35,7 +35,7 @@ func (u *user) expect(what string, err error) bool {
 	return err == nil
 }
 
-// plays walks through the life of one Greeting.
+// plays runs one Greeting from creation to deletion.
 func (u *user) plays(manager ctrl.Manager, collects bool, within time.Duration) {
 	select {
 	case <-manager.Elected():
@@ -63,7 +63,7 @@ func (u *user) plays(manager ctrl.Manager, collects bool, within time.Duration) 
 	u.expect("status said", u.told(key, greeting, "ahoy"))
 	u.expect("event recorded", u.hears(greeting))
 
-	// What it needs comes later, and changes: the index finds who needs it.
+	// The Secret is created later and changes: the index finds the greetings that need it.
 	before := greeting.DeepCopyObject().(*Greeting)
 	greeting.Spec.VoiceFrom = "voice"
 	u.expect("greeting changed", u.client.Patch(u.ctx, greeting, client.MergeFrom(before)))
@@ -106,7 +106,7 @@ func (u *user) leads() error {
 	return err
 }
 
-// released says whether the manager gave its lease back, so that the next one need not wait for its end.
+// released checks that the manager released its lease, so that the next one does not have to wait.
 func (u *user) released() error {
 	lease, err := u.lease()
 	if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
@@ -123,7 +123,7 @@ func (u *user) sees(key client.ObjectKey, written *corev1.ConfigMap, text string
 	})
 }
 
-// told waits for a status that is about the spec as it is, with a condition that fits.
+// told waits for a status of the present generation with a matching condition.
 func (u *user) told(key client.ObjectKey, greeting *Greeting, said string) error {
 	return until(u.ctx, func(ctx context.Context) (bool, error) {
 		*greeting = Greeting{}

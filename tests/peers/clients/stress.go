@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// stress lets many writers increment one counter: read, add one, update with the version that was
-// read, and again from the start on a conflict. A lost update shows as a counter that is too small.
+// stress lets many writers increment one counter: read, add one, update with the version that was read, and start again
+// on a conflict. A lost update shows as a counter that is too small.
 func stress(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 	writers := flags.Int("writers", 16, "concurrent writers, each with a connection of its own")
 	increments := flags.Int("increments", 25, "increments per writer")
@@ -53,7 +53,7 @@ func stress(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 		for writer := range *writers {
 			all.Go(func() {
 				own := asProtobuf(config)
-				// A dial function of its own keeps the transport cache from sharing one connection.
+				// Its own dial function keeps the transport cache from sharing one connection.
 				own.Dial = (&net.Dialer{Timeout: time.Minute}).DialContext
 				own.UserAgent = fmt.Sprintf("stress/%d", writer)
 				client, err := kubernetes.NewForConfig(own)

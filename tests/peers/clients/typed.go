@@ -28,7 +28,7 @@ type step struct {
 	Message string `json:"message,omitempty"`
 }
 
-// journey is a run through typed clients: it prints each step and remembers whether one failed.
+// journey is a run through typed clients: it prints each step and records whether one failed.
 type journey struct {
 	ctx       context.Context
 	clients   kubernetes.Interface
@@ -37,7 +37,7 @@ type journey struct {
 	failed    bool
 }
 
-// done reports a step and tells whether it went well.
+// done reports a step and returns whether it succeeded.
 func (j *journey) done(name, version string, err error) bool {
 	line := step{Step: name, OK: err == nil, Version: version}
 	if err != nil {
@@ -57,7 +57,7 @@ func (j *journey) check(name string, holds bool, otherwise string, args ...any) 
 	j.done(name, "", err)
 }
 
-// mediaTypes counts the media types of replies, to prove that protobuf was spoken both ways.
+// mediaTypes counts the media types of responses, to prove that protobuf was used both ways.
 type mediaTypes struct {
 	next            http.RoundTripper
 	protobuf, other atomic.Int64
@@ -145,7 +145,7 @@ func next(ctx context.Context, events <-chan watch.Event, wanted watch.EventType
 	}
 }
 
-// until polls a condition that another controller or the server itself brings about.
+// until polls a condition that a controller or the server makes true.
 func until(ctx context.Context, condition func(context.Context) (bool, error)) error {
 	return untilWithin(ctx, time.Minute, condition)
 }

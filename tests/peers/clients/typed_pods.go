@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pods goes through everything that is done to a pod by way of a subresource: it is bound, said to
-// run, resized, given a container to look into it with, and evicted as far as a budget allows.
+// pods tests all subresources of a pod: binding, status, resize, ephemeral containers, and eviction with a budget.
 func (j *journey) pods() {
 	client := j.clients.CoreV1().Pods(j.namespace)
-	// A pod is resized within what its node has.
+	// A pod is resized within the resources of its node.
 	nodes := j.clients.CoreV1().Nodes()
 	node, err := nodes.Create(j.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
 	if !j.done("nodes.create", node.GetResourceVersion(), err) {
@@ -77,7 +76,7 @@ func (j *journey) pods() {
 	j.evictions()
 }
 
-// evictions tries to evict the one pod that a budget protects, then with the budget's consent.
+// evictions tries to evict the only pod of a budget, first without and then with an allowed disruption.
 func (j *journey) evictions() {
 	client := j.clients.CoreV1().Pods(j.namespace)
 	budgets := j.clients.PolicyV1().PodDisruptionBudgets(j.namespace)
@@ -92,7 +91,7 @@ func (j *journey) evictions() {
 	if !j.done("budgets.create", budget.GetResourceVersion(), err) {
 		return
 	}
-	// What a disruption controller would have found: one pod is there, and one is needed.
+	// The status that a disruption controller would write: one pod exists, and one is needed.
 	budget.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: budget.Generation, CurrentHealthy: 1, DesiredHealthy: 1, ExpectedPods: 1,
 	}
@@ -120,7 +119,7 @@ func (j *journey) evictions() {
 	now := int64(0)
 	eviction.DeleteOptions = &metav1.DeleteOptions{GracePeriodSeconds: &now}
 	j.done("pods.evict", "", j.clients.PolicyV1().Evictions(j.namespace).Evict(j.ctx, eviction))
-	// It is said why, then its deletion begins, then it is gone, and all three are seen.
+	// The watch shows the disruption condition, the deletion timestamp and the deletion.
 	for _, seen := range []struct {
 		step     string
 		kind     watch.EventType

@@ -1,6 +1,6 @@
-//! Just enough of Go's grammar to read API type declarations: structs, tags, markers, aliases.
+//! A minimal parser of Go API type declarations: structs, tags, markers, aliases.
 //!
-//! Leans on gofmt: declarations start at column zero and a struct member takes one line.
+//! It relies on gofmt: declarations start at column zero, and a struct member takes one line.
 
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,22 +11,22 @@ use std::path::Path;
 pub(crate) struct Package {
     /// Declared types by name.
     pub(crate) types: BTreeMap<String, Declaration>,
-    /// The types whose values are all declared (`+enum`).
+    /// Types whose values are all declared (`+enum`).
     pub(crate) enums: BTreeSet<String>,
     /// The values of string constants, by the name of their type.
     pub(crate) constants: BTreeMap<String, BTreeSet<Constant>>,
     /// The values of string constants, by their own name.
     pub(crate) texts: BTreeMap<String, String>,
-    /// The API group the package registers, if it says.
+    /// The API group that the package registers, if any.
     pub(crate) group: Option<String>,
     /// The package's protobuf definitions.
     proto: String,
 }
 
 impl Package {
-    /// Whether protobuf has a message of that name.
+    /// Returns whether protobuf has a message of that name.
     ///
-    /// It has for the few slices that are spelled as messages, because they are values of maps.
+    /// This is true for a few slices that are messages in protobuf, because they are values of maps.
     pub(crate) fn has_message(&self, name: &str) -> bool {
         self.proto.contains(&format!("\nmessage {name} {{"))
     }
@@ -41,7 +41,7 @@ pub(crate) enum Constant {
     Of(String, String),
 }
 
-/// What a name was declared as.
+/// The declaration of a name.
 pub(crate) enum Declaration {
     /// A struct, with the markers in its comment.
     Struct(Vec<Member>, Vec<String>),
@@ -75,7 +75,7 @@ pub(crate) enum GoType {
 }
 
 impl Member {
-    /// The value of one key of the struct tag.
+    /// Returns the value of one key of the struct tag.
     pub(crate) fn tag(&self, key: &str) -> Option<&str> {
         let start = self.tag.find(&format!("{key}:\""))? + key.len() + 2;
         let rest = &self.tag[start..];
@@ -155,8 +155,8 @@ fn read_file(import: &str, text: &str, package: &mut Package) -> Result<()> {
     Ok(())
 }
 
-/// The name, the type and the value of a string constant: `Name Type = "value"`, `Name = Type("value")`
-/// or `Name = Type(package.Name)`.
+/// Parses name, type and value of a string constant: `Name Type = "value"`, `Name = Type("value")` or `Name =
+/// Type(package.Name)`.
 fn constant(imports: &BTreeMap<String, String>, line: &str) -> Option<(String, String, Constant)> {
     let word = |text: &str| {
         let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -172,7 +172,7 @@ fn constant(imports: &BTreeMap<String, String>, line: &str) -> Option<(String, S
             (left, ty, value)
         }
     };
-    // `type Name = package.Name` is no constant.
+    // `type Name = package.Name` is not a constant.
     if !word(name) || !word(ty) || name == "type" {
         return None;
     }
@@ -237,7 +237,7 @@ fn read_members<'a>(
     bail!("a struct has no end");
 }
 
-/// Import paths by the name the file uses for them.
+/// Returns import paths by the names the file uses for them.
 fn imports(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut inside = false;
@@ -304,7 +304,7 @@ fn parse_type(import: &str, imports: &BTreeMap<String, String>, text: &str) -> R
     }
     match text.split_once('.') {
         Some((alias, name)) => Ok(GoType::Named(
-            // A package that is not imported by that name is one nobody needs (time.Time).
+            // Packages outside the imports are not needed (time.Time).
             imports.get(alias).cloned().unwrap_or_default(),
             name.to_owned(),
         )),

@@ -1,6 +1,6 @@
 //! Reads published Go packages and writes the table of facts about built-in messages.
 //!
-//! The table's form is described at its reader, `bareboat_builtin::facts`.
+//! The format of the table is described in `bareboat_builtin::facts`.
 
 mod golang;
 mod modules;
@@ -10,7 +10,7 @@ mod table;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The version of every module that is read; the table says so in its first line.
+/// The version of every module; the first line of the table names it.
 const VERSION: &str = "v0.36.6";
 
 /// Fetches the modules and rewrites the table.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The modules the facts come from.
+/// The modules that the facts come from.
 const MODULES: [&str; 5] = [
     "k8s.io/api",
     "k8s.io/apimachinery",
@@ -13,10 +13,10 @@ const MODULES: [&str; 5] = [
     "k8s.io/kube-aggregator",
 ];
 
-/// Where the sources of each module lie.
+/// The source folder of each module.
 pub(crate) struct Modules(Vec<(&'static str, PathBuf)>);
 
-/// Has `go` fetch every module.
+/// Downloads every module with `go`.
 pub(crate) fn download(version: &str) -> Result<Modules> {
     let mut found = Vec::new();
     for module in MODULES {
@@ -40,7 +40,7 @@ pub(crate) fn download(version: &str) -> Result<Modules> {
 }
 
 impl Modules {
-    /// The directory of a package, if it belongs to one of the modules.
+    /// Returns the directory of a package, if it belongs to one of the modules.
     pub(crate) fn package(&self, import: &str) -> Option<PathBuf> {
         self.0.iter().find_map(|(module, dir)| {
             let rest = import.strip_prefix(module)?;
@@ -49,7 +49,7 @@ impl Modules {
         })
     }
 
-    /// The text of a file of a module.
+    /// Reads a file of a module.
     pub(crate) fn file(&self, module: &str, path: &str) -> Result<String> {
         let dir = self
             .package(module)
@@ -58,7 +58,7 @@ impl Modules {
         std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
     }
 
-    /// Every package with protobuf definitions that holds API kinds.
+    /// Returns every package with protobuf definitions and API kinds.
     pub(crate) fn api_packages(&self) -> Result<Vec<String>> {
         let mut packages = vec![
             "k8s.io/apimachinery/pkg/apis/meta/v1".to_owned(),

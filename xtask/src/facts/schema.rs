@@ -3,19 +3,19 @@
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
-/// What the schema says of each type, by its dotted name (`io.k8s.api.core.v1.Pod`).
+/// Facts of each type, by its dotted name (`io.k8s.api.core.v1.Pod`).
 pub(crate) type Schema = BTreeMap<String, TypeFacts>;
 
-/// What the schema says of a type.
+/// Facts of a type.
 #[derive(Default)]
 pub(crate) struct TypeFacts {
-    /// The whole struct is one value.
+    /// Whether server-side apply takes the struct as one value.
     pub(crate) atomic: bool,
     /// Its fields.
     pub(crate) fields: BTreeMap<String, FieldFacts>,
 }
 
-/// What the schema says of a field.
+/// Facts of a field.
 #[derive(Default, Debug)]
 pub(crate) struct FieldFacts {
     /// `atomic`, `associative` or `separable`.
@@ -28,7 +28,7 @@ pub(crate) struct FieldFacts {
     pub(crate) default: Option<String>,
 }
 
-/// Reads the schema out of the Go source that carries it.
+/// Reads the schema from the Go source that contains it.
 pub(crate) fn read(source: &str) -> Result<Schema> {
     let start = source
         .find("YAMLObject(`")
@@ -39,7 +39,7 @@ pub(crate) fn read(source: &str) -> Result<Schema> {
     Ok(read_yaml(yaml))
 }
 
-/// The schema's YAML has one fixed shape, so the indentation tells what a line means.
+/// Parses the schema's YAML. It has one fixed layout, so the indentation defines the meaning of a line.
 fn read_yaml(yaml: &str) -> Schema {
     let mut schema = Schema::new();
     let mut type_name = String::new();
@@ -73,7 +73,7 @@ fn read_yaml(yaml: &str) -> Schema {
         else {
             continue;
         };
-        // Lines of the field itself stand at 6, of its type at 8, of a list or map at 10, of keys at 10.
+        // Lines of the field itself are indented by 6, of its type by 8, of a list or map by 10, of keys by 10.
         match (indent, text.split_once(": ")) {
             (6, Some(("default", value))) => field.default = Some(value.to_owned()),
             (8, _) if text == "map:" => field.is_map = true,

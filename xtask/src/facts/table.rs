@@ -1,4 +1,4 @@
-//! Joins what Go declarations and the schema say, and writes one line for each reachable message.
+//! Joins facts from Go declarations and the schema, and writes one line for each reachable message.
 
 mod values;
 
@@ -17,23 +17,23 @@ struct Writer<'a> {
     modules: &'a Modules,
     schema: &'a Schema,
     packages: BTreeMap<String, Package>,
-    /// Messages that were asked for and are not written yet.
+    /// Messages that are referred to and not written yet.
     waiting: BTreeSet<(String, String)>,
     lines: BTreeMap<String, String>,
 }
 
-/// A field's type: how often, of what, and what Go thinks of its absence.
+/// A field's type: cardinality, base type, and how Go treats absence.
 struct Resolved {
     prefix: &'static str,
     base: String,
     pointer: bool,
-    /// A struct that is no pointer, which `omitempty` never leaves out.
+    /// A struct that is not a pointer, which `omitempty` never omits.
     solid: bool,
     list: bool,
     map: bool,
 }
 
-/// The whole table as text.
+/// Returns the whole table as text.
 pub(crate) fn write(modules: &Modules, schema: &Schema, version: &str) -> Result<String> {
     let mut writer = Writer {
         modules,
@@ -93,7 +93,7 @@ pub(crate) fn write(modules: &Modules, schema: &Schema, version: &str) -> Result
     Ok(head)
 }
 
-/// The import path as protobuf spells packages.
+/// Converts an import path to a protobuf package.
 fn dotted(import: &str) -> String {
     import.replace('/', ".").replace('-', "_")
 }
@@ -110,7 +110,7 @@ impl Writer<'_> {
             let dir = self
                 .modules
                 .package(import)
-                .ok_or_else(|| anyhow!("{import} is in none of the modules"))?;
+                .ok_or_else(|| anyhow!("no module contains {import}"))?;
             let package = golang::read(import, &dir)?;
             self.packages.insert(import.to_owned(), package);
         }
@@ -119,7 +119,7 @@ impl Writer<'_> {
 
     fn message(&mut self, import: &str, name: &str) -> Result<String> {
         self.load(import)?;
-        // Taken out while it is read, because resolving its members may load other packages.
+        // Removed while it is read, because resolving its members may load other packages.
         let package = self.packages.remove(import).context("loaded above")?;
         let result = self.lines_of(import, name, &package);
         self.packages.insert(import.to_owned(), package);
@@ -136,7 +136,7 @@ impl Writer<'_> {
         package: &Package,
     ) -> Result<(String, Vec<(String, String)>)> {
         let Some(Declaration::Struct(members, markers)) = package.types.get(name) else {
-            bail!("{name} is no struct");
+            bail!("{name} is not a struct");
         };
         let facts = self.schema.get(&format!("{}.{name}", model(import)));
         let mut line = format!("{}.{name}", dotted(import));
@@ -232,7 +232,7 @@ impl Writer<'_> {
         Ok(Some(text))
     }
 
-    /// How the field merges in server-side apply.
+    /// Returns how the field merges in server-side apply.
     fn merging(
         &self,
         text: &mut String,
@@ -262,7 +262,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What an absent key of a map list counts as: the element's declared default.
+    /// Returns the value of an absent key of a map list: the element's declared default.
     fn key_default(
         &self,
         ty: &GoType,
@@ -342,7 +342,7 @@ impl Writer<'_> {
         Ok(resolved)
     }
 
-    /// The base type's name in the table, and whether Go holds it as a struct.
+    /// Returns the base type's name in the table, and whether it is a struct in Go.
     fn base(
         &mut self,
         import: &str,
@@ -392,7 +392,7 @@ impl Writer<'_> {
         Ok((reference, true))
     }
 
-    /// Follows names that are declared as something other than a struct.
+    /// Resolves names that are declared as something other than a struct.
     fn underlying(&mut self, import: &str, package: &Package, ty: &GoType) -> Result<GoType> {
         let mut ty = ty.clone();
         for _ in 0..8 {
@@ -422,12 +422,12 @@ fn is_byte(ty: &GoType) -> bool {
     matches!(ty, GoType::Named(owner, name) if owner.is_empty() && (name == "byte" || name == "uint8"))
 }
 
-/// The package as OpenAPI models spell it.
+/// Converts a package to the form of OpenAPI models.
 fn model(import: &str) -> String {
     import.replacen("k8s.io", "io.k8s", 1).replace('/', ".")
 }
 
-/// Types whose JSON or protobuf form is not that of a struct.
+/// Returns the type of structs with a special JSON or protobuf form.
 fn special(owner: &str, name: &str) -> Option<&'static str> {
     Some(match (owner, name) {
         (META, "Time") => "time",
@@ -445,7 +445,7 @@ fn special(owner: &str, name: &str) -> Option<&'static str> {
     })
 }
 
-/// A default worth writing down, as JSON: zero values say nothing.
+/// Returns a default as JSON; zero values are omitted.
 fn meaningful(default: &str) -> Option<String> {
     match default {
         "\"\"" | "0" | "false" => None,
@@ -453,7 +453,7 @@ fn meaningful(default: &str) -> Option<String> {
     }
 }
 
-/// A default as JSON. Of keys of lists zero values count, too: an element may leave such a key out.
+/// Returns a default as JSON. For keys of lists zero values count, because an element may omit the key.
 fn literal(default: &str) -> Option<String> {
     match default {
         "" | "{}" | "null" => None,
@@ -468,7 +468,7 @@ fn literal(default: &str) -> Option<String> {
     }
 }
 
-/// What the comment markers of a type that client-go has no apply configuration for say.
+/// Returns the facts in comment markers, for types without an apply configuration in client-go.
 fn from_markers(member: &Member, resolved: &Resolved) -> FieldFacts {
     let mut facts = FieldFacts::default();
     for marker in &member.markers {

@@ -1,10 +1,10 @@
-//! Walking a value along a path.
+//! Evaluates a path on a value.
 
 use super::{Filter, Node, PathError, Slice, fault};
 use crate::{Str, Value};
 use std::cmp::Ordering;
 
-/// The most values one walk may touch: repeated descents multiply.
+/// The maximum number of values that one evaluation may visit, because repeated descents multiply.
 const MAX_VISITS: usize = 100_000;
 
 pub(super) fn find<'v>(nodes: &'v [Node], value: &'v Value) -> Result<Vec<&'v Value>, PathError> {
@@ -32,7 +32,7 @@ impl Walk {
     fn visit(&mut self, count: usize) -> Result<(), PathError> {
         self.visits += count;
         if self.visits > MAX_VISITS {
-            return fault("the path leads to too many values");
+            return fault("the path visits too many values");
         }
         Ok(())
     }
@@ -77,14 +77,16 @@ impl Walk {
                 }
                 Ok(found)
             }
-            // Text stands once, whatever was found before it; numbers once for each value.
+            // A string yields one result regardless of the input; numbers yield one per input
+            // value.
             Node::Literal(text @ Value::String(_)) => Ok(vec![text]),
             Node::Literal(value) => Ok(input.iter().map(|_| value).collect()),
             Node::Identifier(name) => fault(format!("unrecognized identifier {name}")),
         }
     }
 
-    /// The value and all it holds, outer before inner; numbers and booleans hold nothing.
+    /// Returns the value and all values inside it, outer before inner; numbers and booleans contain
+    /// none.
     fn descend<'v>(
         &mut self,
         value: &'v Value,
@@ -96,7 +98,7 @@ impl Walk {
         if !inner.is_empty() || value.as_str().is_some_and(|text| !text.is_empty()) {
             found.push(value);
         }
-        // Values are no deeper than their parsers allow, and so is this recursion.
+        // Parsers bound the depth of values, and with it this recursion.
         inner
             .into_iter()
             .try_for_each(|child| self.descend(child, found))

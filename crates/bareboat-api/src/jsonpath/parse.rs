@@ -1,12 +1,12 @@
-//! From text to steps.
+//! Parses the text of a path.
 
 use super::{Filter, Node, PathError, Slice, fault};
 use crate::{Str, Value};
 
-/// The longest path; nobody writes one by hand that comes near.
+/// The maximum length of a path; far longer than any handwritten one.
 const MAX_LENGTH: usize = 4096;
 
-/// Reads what stands between the braces of a template.
+/// Parses the text between the braces of a template.
 pub(super) fn action(text: &str) -> Result<Vec<Node>, PathError> {
     if text.len() > MAX_LENGTH {
         return fault(format!("the path is longer than {MAX_LENGTH} bytes"));
@@ -25,7 +25,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Invariant: filters and unions recurse on shorter text that cannot hold a filter again, so
+    /// Invariant: filters and unions recurse on shorter text that cannot contain a filter again, so
     /// the depth is bounded.
     fn run(&mut self) -> Result<(), PathError> {
         while let Some(first) = self.rest.chars().next() {
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A name up to a mark that is not escaped.
+    /// Parses a name up to the next special character that is not escaped.
     fn field(&mut self) {
         let mut escaped = false;
         let end = self.rest.find(|character: char| {
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// One thing between brackets: `*`, a quoted key, an index or a slice.
+    /// Parses one item between brackets: `*`, a quoted key, an index or a slice.
     fn subscript(&mut self, text: &str) -> Result<(), PathError> {
         if text == "*" {
             return self.subscript(":");
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
             .strip_prefix('\'')
             .and_then(|text| text.strip_suffix('\''));
         if let Some(key) = key.filter(|key| !key.contains('\'')) {
-            // Upstream reads a quoted key as a path of its own, so a dot inside must be escaped.
+            // Upstream parses a quoted key as its own path, so a dot inside must be escaped.
             self.nodes.extend(action(&format!(".{key}"))?);
             return Ok(());
         }
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where the closing parenthesis stands that is not inside quotes.
+/// Returns the position of the closing parenthesis, ignoring quoted text.
 fn filter_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut escaped = false;

@@ -1,3 +1,5 @@
+//! JSON paths of columns: syntax, and what they find.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -30,7 +32,7 @@ fn all(path: &str) -> String {
 }
 
 #[test]
-fn paths_lead_where_client_go_leads() {
+fn paths_select_the_same_values_as_in_client_go() {
     for (path, expected) in [
         (".name", "store"),
         ("{.name}", "store"),
@@ -76,7 +78,7 @@ fn paths_lead_where_client_go_leads() {
 }
 
 #[test]
-fn paths_that_are_none_are_refused() {
+fn invalid_paths_are_refused() {
     for (path, expected) in [
         (".a[", "unterminated array"),
         (".a[x]", "invalid array index x"),
@@ -101,14 +103,14 @@ fn paths_that_are_none_are_refused() {
 }
 
 #[test]
-fn simple_paths_are_known_as_such() {
+fn simple_paths_are_recognized() {
     let path = JsonPath::compile(".spec.a\\.b").unwrap();
     assert_eq!(path.simple(), Some(vec!["spec", "a.b"]));
     assert_eq!(JsonPath::compile(".a[0]").unwrap().simple(), None);
 }
 
 #[test]
-fn walks_end_in_hostile_values() {
+fn evaluation_ends_on_hostile_values() {
     let mut value = Value::Int(1);
     for _ in 0..150 {
         value = value!([(value.clone()), 1]);
@@ -120,7 +122,7 @@ fn walks_end_in_hostile_values() {
 
 proptest! {
     #[test]
-    fn text_never_breaks_the_parser(text in r#"[.\[\]?()@$'"*:,0-9a-c=<>! \\é{}-]{0,30}"#) {
+    fn arbitrary_text_does_not_panic_the_parser(text in r#"[.\[\]?()@$'"*:,0-9a-c=<>! \\é{}-]{0,30}"#) {
         if let Ok(path) = JsonPath::compile(&text) {
             let _ = path.find(&store());
         }

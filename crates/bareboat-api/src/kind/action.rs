@@ -1,60 +1,64 @@
-//! Actions: what is posted to a part of an object, or to a kind nothing is stored of, and then acted upon.
+//! Actions: subresources and kinds that clients post something to, such as `pods/eviction`. Nothing of the body is stored.
 //!
-//! The server reads what was posted, lets admission see it and answers; what it means is for the action to know.
+//! The server decodes the body, calls admission and answers; the action itself does the rest.
 
 use super::{BoxFuture, Shape, User};
 use crate::{Object, Status, Str, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// A form in which something may be posted.
+/// A type of body that an action accepts.
 #[derive(Clone)]
-pub struct Form {
+pub struct PostedType {
     /// Such as `policy/v1`.
     pub api_version: Str,
-    /// Such as `Eviction`.
+    /// The kind, such as `Eviction`.
     pub kind: Str,
-    /// How it is read.
+    /// How such a body is decoded and validated.
     pub shape: Arc<dyn Shape>,
 }
 
-/// What was posted, where and by whom.
+crate::opaque_debug!(PostedType);
+
+/// The body of a request to an action, and the facts about that request.
 pub struct Posted<'a> {
-    /// What was posted, in form and defaulted.
+    /// The body, decoded and with defaults.
     pub object: Object,
     /// The namespace of the URL.
     pub namespace: &'a str,
-    /// The name in the URL; empty for what is posted to a whole kind.
+    /// The name in the URL; empty for an action of a whole kind.
     pub name: &'a str,
-    /// Who posted it.
+    /// The user who sends the request.
     pub user: &'a User,
     /// The time, as the API prints it (RFC 3339, whole seconds).
     pub now: &'a str,
-    /// Whether nothing may be stored.
+    /// Whether the request is a dry run, which stores nothing.
     pub dry_run: bool,
 }
 
-/// What came of it; either is answered with 201.
+crate::opaque_debug!(Posted<'_>);
+
+/// The result of an action. Either is answered with 201.
 #[derive(Debug)]
 pub enum Acted {
-    /// It is done: a Status of success.
+    /// The answer is a Status of success.
     Done,
-    /// This is the answer.
+    /// The answer is this object.
     Object(Object),
 }
 
-/// Acts upon what is posted.
+/// Carries out requests to a subresource or a kind of which nothing is stored.
 ///
-/// Whoever posts needs the right to `create` the subresource, such as `pods/eviction`.
+/// Users need the right to `create` the subresource, such as `pods/eviction`.
 pub trait Action: Send + Sync {
-    /// The forms in which something may be posted; the first is meant when the body does not say.
-    fn forms(&self) -> &[Form];
+    /// The types of body it accepts. A body without type meta is read as the first one.
+    fn types(&self) -> &[PostedType];
 
-    /// Acts.
+    /// Carries out one request.
     fn act<'a>(
         &'a self,
         posted: Posted<'a>,
-        hands: &'a dyn Hands,
+        objects: &'a dyn ObjectAccess,
     ) -> BoxFuture<'a, Result<Acted, Status>>;
 }
 
@@ -64,52 +68,54 @@ impl fmt::Debug for dyn Action {
     }
 }
 
-/// Where an object is.
+/// A reference to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    /// The API group of its kind.
+pub struct ObjectRef<'a> {
+    /// The API group of the object.
     pub group: &'a str,
-    /// The plural of its kind.
+    /// The resource of the object, such as `pods`.
     pub resource: &'a str,
-    /// Its namespace; empty for none.
+    /// The namespace of the object; empty for cluster-scoped objects.
     pub namespace: &'a str,
-    /// Its name.
+    /// The name of the object.
     pub name: &'a str,
 }
 
-/// A change an action makes to an object.
-pub struct Change<'a> {
-    /// To which object.
-    pub place: Place<'a>,
-    /// Who is recorded as manager of what changes, and for which subresource; nobody if nothing is said.
+/// A change that an action makes to an object.
+pub struct ObjectEdit<'a> {
+    /// The object to change.
+    pub target: ObjectRef<'a>,
+    /// The field manager to record for the change, and its subresource. `None` records no manager.
     pub manager: Option<(&'a str, &'a str)>,
-    /// Computes the new object from the live one; called again when somebody else was faster.
+    /// Computes the new object from the live one. Called again after a conflict with another write.
     pub edit: &'a (dyn Fn(Object) -> Result<Object, Status> + Send + Sync),
-    /// Whether nothing may be stored.
+    /// Whether the change is only tried, not stored.
     pub dry_run: bool,
 }
 
-/// What an action can do with stored objects, beyond the rules that bind clients.
-///
-/// Objects are shown in the version they are stored in. Admission was asked about what was posted and is not asked
-/// again.
-pub trait Hands: Send + Sync {
-    /// An object.
-    fn get(&self, place: Place<'_>) -> Option<Object>;
+crate::opaque_debug!(ObjectEdit<'_>);
 
-    /// Sends a warning with the answer.
+/// Access to stored objects for an action. The rights of the client do not limit it.
+///
+/// Objects are given in the storage version. Admission is called for the body of the request only, not for the changes
+/// made here.
+pub trait ObjectAccess: Send + Sync {
+    /// Reads one object.
+    fn get(&self, target: ObjectRef<'_>) -> Option<Object>;
+
+    /// Adds a warning to the answer.
     fn warn(&self, _text: String) {}
 
-    /// All objects of a kind in a namespace.
+    /// Reads all objects of a kind in a namespace.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Object>;
 
-    /// Changes an object and gives it as it is then.
-    fn change<'a>(&'a self, change: Change<'a>) -> BoxFuture<'a, Result<Object, Status>>;
+    /// Changes an object and returns the new state.
+    fn edit<'a>(&'a self, edit: ObjectEdit<'a>) -> BoxFuture<'a, Result<Object, Status>>;
 
-    /// Deletes an object as DeleteOptions say: by way of its finalizers and its grace period.
+    /// Deletes an object according to DeleteOptions, honouring finalizers and the grace period.
     fn delete<'a>(
         &'a self,
-        place: Place<'a>,
+        target: ObjectRef<'a>,
         options: &'a Value,
     ) -> BoxFuture<'a, Result<(), Status>>;
 }

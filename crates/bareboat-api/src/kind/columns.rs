@@ -1,16 +1,16 @@
-//! The columns of a table and how their cells are filled.
+//! Table columns and how their cells are computed.
 
 use crate::time::{Timestamp, human_duration};
 use crate::{Str, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// The moment a table is printed at, for ages: seconds since 1970.
+/// The time at which a table is printed, for ages: seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now(pub i64);
 
 impl Now {
-    /// How long ago a time of the API was, as people say it; nothing if it is none.
+    /// Returns the human-readable age of a timestamp; `None` if it is not a timestamp.
     pub fn since(self, time: &str) -> Option<Str> {
         let time = Timestamp::parse(time).ok()?;
         Some(human_duration(self.0.saturating_sub(time.seconds)).into())
@@ -23,22 +23,22 @@ pub type Cell = Arc<dyn Fn(&Value, Now) -> Value + Send + Sync>;
 /// One column.
 #[derive(Clone)]
 pub struct Column {
-    /// The heading.
+    /// The heading of the column.
     pub name: Str,
-    /// `string`, `integer`, `number`, `boolean` or `date`.
+    /// The type: `string`, `integer`, `number`, `boolean` or `date`.
     pub ty: Str,
-    /// Such as `name` or `date-time`; may be empty.
+    /// The format, such as `name` or `date-time`; may be empty.
     pub format: Str,
-    /// Told by `kubectl explain`-like tools.
+    /// The description.
     pub description: Str,
-    /// 0 is always shown, more only in wide output.
+    /// The priority: 0 is always shown, higher only in wide output.
     pub priority: i32,
-    /// What stands in the cells.
+    /// Computes the cells.
     pub cell: Cell,
 }
 
 impl Column {
-    /// A column of strings that is always shown.
+    /// Returns a column of strings that is always shown.
     pub fn string(
         name: &str,
         cell: impl Fn(&Value, Now) -> Value + Send + Sync + 'static,
@@ -53,7 +53,7 @@ impl Column {
         }
     }
 
-    /// How long ago an object was created.
+    /// Returns the column with an object's age.
     pub fn age() -> Column {
         Column::string("Age", |object, now| {
             let created = object.at(&["metadata", "creationTimestamp"]);
@@ -64,21 +64,21 @@ impl Column {
         })
     }
 
-    /// The same column with another type.
+    /// Changes the type of the column.
     #[must_use]
     pub fn typed(mut self, ty: &str) -> Column {
         self.ty = Str::new(ty);
         self
     }
 
-    /// The same column, shown in wide output only.
+    /// Limits the column to wide output.
     #[must_use]
     pub fn wide(mut self) -> Column {
         self.priority = 1;
         self
     }
 
-    /// The same column with a description.
+    /// Sets the description of the column.
     #[must_use]
     pub fn described(mut self, text: &str) -> Column {
         self.description = Str::new(text);

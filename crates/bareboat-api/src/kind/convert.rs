@@ -1,31 +1,24 @@
-//! How objects change between the versions of a kind.
+//! Conversion of objects between the versions of a kind.
 
 use crate::Value;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// A future on the heap, as traits that must stay object-safe return it.
+/// A boxed future, for traits that must stay object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Why objects could not be converted; the text is shown to the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of a failed conversion; clients see the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConvertError(pub String);
 
-impl fmt::Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for ConvertError {}
-
-/// Converts one object in this process: the object, the apiVersion wanted, and on writes the
-/// stored object, so that a write in one version need not erase what only another version has.
+/// Converts one object in this process. Takes the object, the wanted apiVersion, and on writes the
+/// stored object, so that a write in one version can keep fields that only another version has.
 pub type PureConvert =
     Arc<dyn Fn(Value, &str, Option<&Value>) -> Result<Value, ConvertError> + Send + Sync>;
 
-/// Converts batches of objects somewhere else.
+/// Converts batches of objects outside this process.
 pub trait AsyncConvert: Send + Sync {
     /// Converts objects of one kind to the wanted apiVersion, keeping their order.
     fn convert<'a>(
@@ -35,13 +28,15 @@ pub trait AsyncConvert: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Value>, ConvertError>>;
 }
 
-/// How objects change between versions.
+/// How objects are converted between versions.
 #[derive(Clone)]
 pub enum Conversion {
-    /// All versions have one form: only `apiVersion` (and `kind`) change.
+    /// All versions have the same schema: only `apiVersion` (and `kind`) change.
     Rename,
-    /// A function.
+    /// By a function.
     Pure(PureConvert),
-    /// A service.
+    /// By a service.
     Remote(Arc<dyn AsyncConvert>),
 }
+
+crate::opaque_debug!(Conversion);

@@ -1,4 +1,4 @@
-//! The form of a kind's objects in one version: what is pruned, defaulted, checked and published.
+//! The schema of a kind's objects in one version: pruning, defaulting, validation and publication.
 
 use crate::facts::MessageRef;
 use crate::typing::TypeNode;
@@ -6,21 +6,21 @@ use crate::{FieldError, Str, Value};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What decoding noticed: texts such as `unknown field "spec.foo"`, for warnings or strict errors.
+/// Findings of the decoder, such as `unknown field "spec.foo"`, for warnings or strict errors.
 pub type Findings = Vec<String>;
 
 /// The outcome of validation.
 #[derive(Debug, Default)]
 pub struct Validated {
-    /// What is wrong.
+    /// The errors; the object is rejected if there are any.
     pub errors: Vec<FieldError>,
-    /// What is not wrong enough to refuse.
+    /// The warnings; they do not reject the object.
     pub warnings: Vec<String>,
 }
 
 /// How the schema of a version is published in OpenAPI documents.
 #[derive(Clone, Debug)]
-pub enum Definition {
+pub enum PublishedSchema {
     /// A message of the table of facts.
     Message(MessageRef),
     /// A structural schema (`openAPIV3Schema`), without type meta and metadata.
@@ -29,14 +29,16 @@ pub enum Definition {
     Untyped,
 }
 
-/// A type that belongs to its shape, or is held for as long as somebody looks at it.
+/// A type that is borrowed from its shape, or shared with it.
 #[derive(Clone)]
 pub enum Typing<'a> {
-    /// It belongs to the shape.
+    /// Borrowed from the shape.
     Borrowed(&'a dyn TypeNode),
-    /// It is held.
+    /// Shared.
     Held(Arc<dyn TypeNode>),
 }
+
+crate::opaque_debug!(Typing<'_>);
 
 impl<'a> Deref for Typing<'a> {
     type Target = dyn TypeNode + 'a;
@@ -49,76 +51,76 @@ impl<'a> Deref for Typing<'a> {
     }
 }
 
-/// The form of a kind's objects in one version.
+/// The schema of a kind's objects in one version.
 pub trait Shape: Send + Sync {
-    /// Brings a decoded body into form: unknown members are reported and dropped, values
-    /// normalised. The error says, for the client, what does not fit the type at all.
+    /// Normalises a decoded body: reports and drops unknown members, and normalises values. The
+    /// error is the client's message for a body that does not fit the type at all.
     fn conform(&self, object: &mut Value, findings: &mut Findings) -> Result<(), String>;
 
-    /// Brings what a configuration was merged into into form. It fits the type already, so that nothing is
-    /// unknown; custom kinds keep a null in it for validation to judge.
+    /// Normalises the result of an applied configuration. It fits the type already, so it has no
+    /// unknown members; custom kinds keep a null in it for validation to check.
     fn conform_applied(&self, object: &mut Value) -> Result<(), String> {
         self.conform(object, &mut Vec::new())
     }
 
-    /// Fills in defaults; the error says why they are too many.
+    /// Fills in defaults; the error reports that there are too many.
     fn default(&self, object: &mut Value) -> Result<(), String>;
 
-    /// Checks an object against its schema; `old` is the object it replaces.
+    /// Validates an object against its schema; `old` is the object it replaces.
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated;
 
-    /// Checks an object of which only the status was written.
+    /// Validates an object after a write of its status only.
     fn validate_status(&self, new: &Value, old: &Value) -> Validated {
         self.validate(new, Some(old))
     }
 
-    /// Brings an object read from storage into today's form, forgiving what it cannot use.
+    /// Adapts an object read from storage to the current schema; ignores values that do not fit.
     fn reshape(&self, object: &mut Value) -> Result<(), String> {
         let _ = self.conform(object, &mut Vec::new());
         self.default(object)
     }
 
-    /// Brings an object that was converted from another version into form. Custom kinds fill in defaults
+    /// Normalises an object that was converted from another version. Custom kinds fill in defaults
     /// only in the version an object is read in, before it is converted.
     fn trim(&self, object: &mut Value) {
         let _ = self.conform(object, &mut Vec::new());
     }
 
-    /// Whether a trimmed object has all its defaults.
+    /// Returns whether a trimmed object has all its defaults.
     fn is_complete(&self, _object: &Value) -> bool {
         true
     }
 
-    /// Whether bringing even a small object into form, or checking it, may take long.
+    /// Returns whether normalising or validating even a small object may take long.
     fn may_take_long(&self) -> bool {
         false
     }
 
-    /// Changes whenever [`Shape::reshape`] may give another result; 0 when stored bytes are
-    /// always as they should be.
+    /// Returns a number that changes whenever [`Shape::reshape`] may give another result; 0 if
+    /// stored objects never need it.
     fn fingerprint(&self) -> u64 {
         0
     }
 
-    /// The type, for strategic merge and server-side apply.
+    /// Returns the type, for strategic merge and server-side apply.
     fn typing(&self) -> Typing<'_>;
 
-    /// The protobuf message, for kinds that speak protobuf.
+    /// Returns the protobuf message, for kinds that support protobuf.
     fn message(&self) -> Option<MessageRef> {
         None
     }
 
-    /// What an object of the kind shows before anything is set, for kinds whose structs are always
-    /// printed; nobody manages those.
+    /// Returns an object of the kind with nothing set, for kinds whose structs are always printed;
+    /// these fields have no manager.
     fn empty(&self) -> Option<Value> {
         None
     }
 
     /// How the schema is published.
-    fn definition(&self) -> Definition;
+    fn published_schema(&self) -> PublishedSchema;
 
-    /// The name of the definition in OpenAPI documents; derived from group, version and kind
-    /// when empty.
+    /// Returns the name of the definition in OpenAPI documents; if empty, it is derived from group,
+    /// version and kind.
     fn definition_name(&self) -> Str {
         Str::default()
     }

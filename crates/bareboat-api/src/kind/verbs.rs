@@ -1,18 +1,18 @@
-//! What can be done with a resource.
+//! The verbs of a resource.
 
 /// One verb of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Verb {
-    /// Make an object.
+    /// Create an object.
     Create,
-    /// Remove an object.
+    /// Delete an object.
     Delete,
-    /// Remove many.
+    /// Delete many objects.
     DeleteCollection,
     /// Read an object.
     Get,
-    /// Read many.
+    /// Read many objects.
     List,
     /// Change part of an object.
     Patch,
@@ -35,7 +35,7 @@ impl Verb {
         Verb::Watch,
     ];
 
-    /// The name on the wire.
+    /// Returns the name used in the API.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Create => "create",
@@ -60,7 +60,7 @@ impl Verbs {
     /// No verb.
     pub const NONE: Verbs = Verbs(0);
 
-    /// These verbs.
+    /// Returns the set of these verbs.
     pub const fn of(verbs: &[Verb]) -> Verbs {
         let mut bits = 0;
         let mut index = 0;
@@ -71,18 +71,18 @@ impl Verbs {
         Verbs(bits)
     }
 
-    /// All of these but some.
+    /// Returns the set without these verbs.
     #[must_use]
     pub const fn without(self, verbs: &[Verb]) -> Verbs {
         Verbs(self.0 & !Verbs::of(verbs).0)
     }
 
-    /// Whether the verb is among them.
+    /// Returns whether the set contains the verb.
     pub const fn has(self, verb: Verb) -> bool {
         self.0 & (1 << verb as u8) != 0
     }
 
-    /// The verbs in the order discovery lists them.
+    /// Returns the verbs in the order discovery lists them.
     pub fn iter(self) -> impl Iterator<Item = Verb> {
         Verb::ALL.into_iter().filter(move |verb| self.has(*verb))
     }

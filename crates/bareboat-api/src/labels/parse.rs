@@ -1,4 +1,4 @@
-//! The text form of label selectors.
+//! The parser of label selectors.
 
 use super::{Operator, Requirement, SelectorError};
 use crate::{FieldError, FieldPath, Str, names};
@@ -30,7 +30,7 @@ impl Token<'_> {
     }
 }
 
-/// Reads the requirements of a selector.
+/// Parses the requirements of a selector.
 pub(super) fn selector(text: &str) -> Result<Vec<Requirement>, SelectorError> {
     let mut parser = Parser { rest: text };
     let mut requirements = Vec::new();
@@ -152,7 +152,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads `(a,b)`, sorted; between commas and parentheses nothing stands for the empty value.
+    /// Parses `(a,b)` and sorts the values; a missing text between commas and parentheses is the
+    /// empty value.
     fn values(&mut self) -> Result<Vec<Str>, SelectorError> {
         let open = self.next();
         if open != Token::Open {

@@ -1,3 +1,5 @@
+//! Label selectors: syntax, errors, and what they match.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -15,7 +17,7 @@ fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
 }
 
 #[test]
-fn selectors_match_as_documented() {
+fn selectors_match_the_documented_objects() {
     let labels = [("a", "1"), ("b", "x"), ("example.com/c", "")];
     for yes in [
         "",
@@ -63,7 +65,7 @@ fn selectors_match_as_documented() {
 }
 
 #[test]
-fn faults_are_worded_as_clients_know_them() {
+fn errors_have_the_upstream_text() {
     let check = |text: &str, expected: &str| {
         assert_eq!(
             Selector::parse(text).unwrap_err().to_string(),
@@ -134,7 +136,7 @@ fn selectors_print_sorted_and_read_back() {
 }
 
 #[test]
-fn equality_terms_are_those_an_index_can_answer() {
+fn equality_terms_are_the_terms_an_index_can_answer() {
     let selector = Selector::parse("a=1,b==2,c in (3),d in (4,5),e!=6,f").unwrap();
     let terms: Vec<_> = selector.equality_terms().collect();
     assert_eq!(terms, [("a", "1"), ("b", "2"), ("c", "3")]);
@@ -191,7 +193,7 @@ fn invalid_selector_objects_are_explained() {
 
 proptest! {
     #[test]
-    fn text_never_breaks_the_parser(text in "[a-z!=<>(), \\-é]{0,30}") {
+    fn arbitrary_text_does_not_panic_the_parser(text in "[a-z!=<>(), \\-é]{0,30}") {
         if let Ok(selector) = Selector::parse(&text) {
             let printed = selector.to_string();
             prop_assert_eq!(Selector::parse(&printed).map(|again| again.to_string()), Ok(printed));

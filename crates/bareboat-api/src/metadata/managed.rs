@@ -1,11 +1,11 @@
-//! Entries of `managedFields`: their form, not what they own.
+//! Validation of `managedFields` entries: their form, not the fields they own.
 
 use crate::{FieldError, FieldPath, Value, names};
 
 const MANAGER_MAX: usize = 128;
 const SUBRESOURCE_MAX: usize = 256;
 
-/// Appends what is wrong with a list of entries.
+/// Appends the errors in a list of entries.
 pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     let entries = entries.and_then(Value::as_array).unwrap_or_default();
     for (index, entry) in entries.iter().enumerate() {
@@ -33,13 +33,13 @@ pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut Ve
     }
 }
 
-/// What is wrong with the name of a field manager.
+/// Returns the errors of the name of a field manager.
 pub fn validate_field_manager(manager: &str, path: &FieldPath) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     if manager.len() > MANAGER_MAX {
         wrong.push(FieldError::too_long(path.clone(), MANAGER_MAX));
     }
-    // One is enough to say; a manager is echoed whole in every complaint.
+    // One error is enough, because each error repeats the whole name.
     let hidden = manager
         .char_indices()
         .find(|(_, character)| !names::is_printable(*character));

@@ -1,12 +1,13 @@
-//! Owner references.
+//! Validation of owner references.
 
 use crate::{FieldError, FieldPath, Value};
 
-/// How many references errors about several controllers show in all. Each error shows the whole list, so a long list
-/// would need memory that grows with the square of its length.
+/// The maximum number of references that the errors about several controllers show in total. Each
+/// error shows the whole list, so a long list would need memory that grows with the square of its
+/// length.
 const MOST_SHOWN: usize = 10_000;
 
-/// Appends what is wrong with a list of owner references.
+/// Appends the errors in a list of owner references.
 pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     let Some(owners) = owners.and_then(Value::as_array) else {
         return;
@@ -58,7 +59,7 @@ pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec
     }
 }
 
-/// Whether `v1` or `group/v1`; more than one slash names no version.
+/// Returns whether this is `v1` or `group/v1`; a text with more than one slash has no version.
 fn has_version(api_version: &str) -> bool {
     match api_version.split_once('/') {
         None => !api_version.is_empty(),

@@ -1,3 +1,5 @@
+//! Metadata of objects: what is valid at creation and which changes are allowed.
+
 use super::*;
 use crate::value;
 
@@ -20,7 +22,7 @@ fn update(new: Value, old: Value) -> Vec<String> {
 }
 
 #[test]
-fn good_metadata_passes() {
+fn valid_metadata_passes() {
     let meta = value!({
         "name": "a", "namespace": "b", "generateName": "a-", "generation": 1,
         "labels": {"example.com/x": "y", "empty": ""},
@@ -174,7 +176,7 @@ fn identity_and_deletion_cannot_change() {
 }
 
 #[test]
-fn managed_fields_have_a_form() {
+fn managed_fields_entries_are_checked() {
     let wrong = create(value!({
         "name": "a", "namespace": "b",
         "managedFields": [{"manager": "a\tb", "operation": "Do", "fieldsType": "V9", "subresource": ("s".repeat(257))}],

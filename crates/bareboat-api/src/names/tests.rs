@@ -1,3 +1,5 @@
+//! Names of objects, labels and groups: which are valid, and the error texts for the others.
+
 use super::*;
 
 fn accepts(check: fn(&str) -> Vec<String>, names: &[&str]) {
@@ -13,7 +15,7 @@ fn rejects(check: fn(&str) -> Vec<String>, names: &[&str]) {
 }
 
 #[test]
-fn dns_names() {
+fn dns_names_are_checked() {
     let (label_63, label_64) = ("a".repeat(63), "a".repeat(64));
     accepts(
         dns1123_label,
@@ -46,7 +48,7 @@ fn dns_names() {
 }
 
 #[test]
-fn qualified_names_and_label_values() {
+fn qualified_names_and_label_values_are_checked() {
     let longest = "a".repeat(253) + "/" + &"b".repeat(63);
     accepts(
         qualified_name,
@@ -83,7 +85,7 @@ fn qualified_names_and_label_values() {
 }
 
 #[test]
-fn path_segments_and_config_keys() {
+fn path_segments_and_config_keys_are_checked() {
     accepts(
         path_segment,
         &["foo", "sha256:AB@x", ".test", "..test", "é"],
@@ -97,7 +99,7 @@ fn path_segments_and_config_keys() {
 }
 
 #[test]
-fn complaints_are_worded_as_clients_know_them() {
+fn errors_have_the_upstream_text() {
     assert_eq!(
         dns1123_subdomain("A"),
         [

@@ -1,8 +1,8 @@
-//! From text to a quantity.
+//! The parser of quantities.
 
 use super::{BINARY_MAX, Format, NANO, Quantity, QuantityError};
 
-/// More digits than any amount in the range can have.
+/// More digits than any amount in range can have.
 const MAX_DIGITS: usize = 36;
 
 enum Scale {
@@ -44,7 +44,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, QuantityError> {
         Scale::Ten(exponent) => scale_ten(digits, exponent.saturating_add(9) - places),
         Scale::Two(exponent) => scale_two(digits, exponent, places),
     }?;
-    // What would have to be rounded in binary form is told in decimal form.
+    // Amounts that binary form would have to round are printed in decimal form.
     let format = match format {
         Format::Binary if nanos < NANO => Format::Decimal,
         other => other,
@@ -53,7 +53,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, QuantityError> {
     Ok(Quantity { nanos, format })
 }
 
-/// `digits × 10^exponent`, rounded up.
+/// Returns `digits × 10^exponent`, rounded up.
 fn scale_ten(digits: i128, exponent: i64) -> Result<i128, QuantityError> {
     if exponent < 0 {
         let Some(divisor) = power_of_ten(-exponent) else {
@@ -66,7 +66,8 @@ fn scale_ten(digits: i128, exponent: i64) -> Result<i128, QuantityError> {
         .ok_or(QuantityError::Overflow)
 }
 
-/// `digits × 2^exponent × 10^(9 - places)`, rounded up and cut at what binary form may say.
+/// Returns `digits × 2^exponent × 10^(9 - places)`, rounded up and limited to the maximum of binary
+/// form.
 fn scale_two(digits: i128, exponent: u32, places: i64) -> Result<i128, QuantityError> {
     let scaled = digits.checked_mul(1 << exponent);
     let Some(scaled) = scaled.filter(|scaled| *scaled < i128::MAX / NANO) else {

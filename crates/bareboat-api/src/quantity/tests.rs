@@ -1,10 +1,12 @@
+//! Quantities: which texts are read, how they compare, and their canonical form.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn canonical_text_is_what_kubernetes_prints() {
+fn quantities_print_the_canonical_text_of_kubernetes() {
     for (text, canonical) in [
         ("0", "0"),
         ("0Gi", "0"),
@@ -62,7 +64,7 @@ fn canonical_text_is_what_kubernetes_prints() {
 }
 
 #[test]
-fn text_that_is_no_quantity_is_refused() {
+fn text_that_is_not_a_quantity_is_refused() {
     use QuantityError::{Form, Number, Overflow, Suffix};
     for (text, error) in [
         ("", Form),
@@ -114,7 +116,7 @@ fn amounts_compare_and_add_exactly() {
 }
 
 #[test]
-fn amounts_become_numbers() {
+fn amounts_convert_to_numbers() {
     let q = |text: &str| Quantity::parse(text).unwrap();
     assert_eq!(q("2k").as_i64(), Some(2000));
     assert_eq!(q("1.5").as_i64(), None);
@@ -135,7 +137,7 @@ fn amounts_become_numbers() {
 
 proptest! {
     #[test]
-    fn printing_and_reading_is_stable(number in "-?[0-9]{1,12}(\\.[0-9]{0,12})?", suffix in "(|n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|e3|E-6)") {
+    fn a_printed_quantity_parses_to_the_same_quantity(number in "-?[0-9]{1,12}(\\.[0-9]{0,12})?", suffix in "(|n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|e3|E-6)") {
         if let Ok(quantity) = Quantity::parse(&format!("{number}{suffix}")) {
             let printed = quantity.to_string();
             let again = Quantity::parse(&printed).unwrap();
@@ -145,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn text_never_breaks_the_parser(text in "[-+0-9.eEinumkKMGTPé ]{0,60}") {
+    fn arbitrary_text_does_not_panic_the_parser(text in "[-+0-9.eEinumkKMGTPé ]{0,60}") {
         let _ = Quantity::parse(&text).map(|quantity| (quantity.to_string(), quantity.units(), quantity.as_f64()));
     }
 }

@@ -14,7 +14,7 @@ const UNITS: [(&str, i128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a Go duration such as `1h30m` or `-1.5s` into nanoseconds.
+/// Parses a Go duration such as `1h30m` or `-1.5s` into nanoseconds.
 pub fn parse_duration(text: &str) -> Result<i64, TimeError> {
     let quoted = || go_quote(text);
     let invalid = || TimeError(format!("time: invalid duration {}", quoted()));
@@ -56,7 +56,7 @@ pub fn parse_duration(text: &str) -> Result<i64, TimeError> {
                 quoted()
             )));
         };
-        // Twenty digits are more than fit; leading zeros are no reason to refuse.
+        // Twenty digits do not fit; leading zeros do not count.
         let digits = whole.trim_start_matches('0');
         if digits.len() > 20 {
             return Err(invalid());
@@ -80,7 +80,7 @@ pub fn parse_duration(text: &str) -> Result<i64, TimeError> {
     i64::try_from(signed).map_err(|_| invalid())
 }
 
-/// The text Go prints for so many nanoseconds, such as `1h0m0s` or `1.5ms`.
+/// Prints nanoseconds like Go, such as `1h0m0s` or `1.5ms`.
 pub fn print_duration(nanos: i64) -> String {
     let magnitude = nanos.unsigned_abs();
     let sign = if nanos < 0 { "-" } else { "" };
@@ -103,7 +103,7 @@ pub fn print_duration(nanos: i64) -> String {
     format!("{sign}{text}")
 }
 
-/// A number of units with as many decimals as it needs.
+/// Prints a number of units with as many decimals as necessary.
 fn decimal(amount: u64, unit: u64) -> String {
     let (whole, part) = (amount / unit, amount % unit);
     if part == 0 {
@@ -114,7 +114,7 @@ fn decimal(amount: u64, unit: u64) -> String {
     format!("{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// An age of so many seconds, as short as tables show it.
+/// Prints an age in seconds in the short form of tables.
 pub fn human_duration(seconds: i64) -> String {
     let with = |large: i64, unit: char, small: i64, small_unit: char| {
         if small == 0 {

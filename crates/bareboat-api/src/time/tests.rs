@@ -1,10 +1,12 @@
+//! Times on the wire: read and written.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn times_are_read_and_printed() {
+fn times_are_parsed_and_printed() {
     let check = |text: &str, seconds: i64, nanos: u32, printed: &str| {
         let time = Timestamp::parse(text).unwrap();
         assert_eq!((time.seconds, time.nanos), (seconds, nanos), "{text}");
@@ -58,7 +60,7 @@ fn times_are_read_and_printed() {
 }
 
 #[test]
-fn durations_are_read_and_printed_as_go_does() {
+fn durations_are_parsed_and_printed_like_in_go() {
     let check = |text: &str, nanos: i64, printed: &str| {
         assert_eq!(parse_duration(text), Ok(nanos), "{text}");
         assert_eq!(print_duration(nanos), printed);
@@ -95,7 +97,7 @@ fn durations_are_read_and_printed_as_go_does() {
 }
 
 #[test]
-fn ages_are_short() {
+fn ages_have_the_short_form_of_tables() {
     const DAY: i64 = 86_400;
     for (seconds, text) in [
         (-2, "<invalid>"),
@@ -136,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn text_never_breaks_the_parsers(text in "[-+0-9T:.Zhmsunµ ]{0,30}") {
+    fn arbitrary_text_does_not_panic_the_parsers(text in "[-+0-9T:.Zhmsunµ ]{0,30}") {
         let _ = Timestamp::parse(&text);
         let _ = parse_duration(&text);
     }

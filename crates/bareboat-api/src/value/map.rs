@@ -2,7 +2,7 @@
 
 use super::{Str, Value};
 
-/// How many members are looked through from the first to the last.
+/// Maps with at most this many members are searched linearly.
 const SCANNED: usize = 16;
 
 /// The members of a JSON object, sorted by the bytes of their keys.
@@ -10,17 +10,17 @@ const SCANNED: usize = 16;
 pub struct Map(Vec<(Str, Value)>);
 
 impl Map {
-    /// No members.
+    /// Returns an empty map.
     pub const fn new() -> Map {
         Map(Vec::new())
     }
 
-    /// No members, with room for some.
+    /// Returns an empty map with room for some members.
     pub fn with_capacity(members: usize) -> Map {
         Map(Vec::with_capacity(members))
     }
 
-    /// Members in any order; of two with the same key the last one stays.
+    /// Returns a map of members in any order; of two members with the same key the last one stays.
     pub fn from_unsorted(mut members: Vec<(Str, Value)>) -> Map {
         if !members.is_sorted_by(|a, b| a.0 < b.0) {
             members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -36,9 +36,9 @@ impl Map {
         Map(members)
     }
 
-    /// Where a member is.
+    /// Returns the position of a member.
     fn position(&self, key: &str) -> Option<usize> {
-        // Objects of the API mostly have a handful of members, and keys of different length need no comparing.
+        // API objects mostly have few members, and keys of different length need no comparison.
         if self.0.len() <= SCANNED {
             return self.0.iter().position(|(name, _)| name.as_str() == key);
         }
@@ -49,27 +49,27 @@ impl Map {
         self.0.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
 
-    /// The member of that name.
+    /// Returns the member with that key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.position(key).map(|index| &self.0[index].1)
     }
 
-    /// The member of that name, for changing.
+    /// Returns the member with that key, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.position(key).map(|index| &mut self.0[index].1)
     }
 
-    /// The string member of that name.
+    /// Returns the string member with that key.
     pub fn get_str(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
     }
 
-    /// Whether there is a member of that name.
+    /// Returns whether there is a member with that key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.position(key).is_some()
     }
 
-    /// Sets a member and gives back what was there.
+    /// Sets a member and returns its previous value.
     pub fn insert(&mut self, key: impl AsRef<str> + Into<Str>, value: Value) -> Option<Value> {
         match self.bisect(key.as_ref()) {
             Ok(index) => Some(std::mem::replace(&mut self.0[index].1, value)),
@@ -80,7 +80,7 @@ impl Map {
         }
     }
 
-    /// The member of that name, set to `default()` first if it is missing.
+    /// Returns the member with that key, and sets it to `default()` first if it is missing.
     pub fn entry_or_insert_with(
         &mut self,
         key: &str,
@@ -96,47 +96,48 @@ impl Map {
         &mut self.0[index].1
     }
 
-    /// The member of that name as an object, made one if it is anything else.
+    /// Returns the member with that key as an object; any other value is replaced by an empty
+    /// object.
     pub fn object_mut(&mut self, key: &str) -> &mut Map {
         self.entry_or_insert_with(key, Value::object).make_object()
     }
 
-    /// Removes a member and gives it back.
+    /// Removes a member and returns it.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         self.position(key).map(|index| self.0.remove(index).1)
     }
 
-    /// Keeps the members the function approves of.
+    /// Keeps the members for which the function returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
         self.0.retain_mut(|(key, value)| keep(key, value));
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keys and values in order.
+    /// Returns keys and values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> + DoubleEndedIterator {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Keys and values in order, the values for changing.
+    /// Returns keys and mutable values in order.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Value)> {
         self.0.iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The keys in order.
+    /// Returns the keys in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// The values in the order of their keys.
+    /// Returns the values in the order of their keys.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
         self.0.iter().map(|(_, value)| value)
     }

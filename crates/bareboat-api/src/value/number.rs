@@ -1,10 +1,10 @@
-//! Numbers: when a float is whole, and how floats print.
+//! Numbers: conversion of whole floats to integers, and printing of floats.
 
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// The integer a float stands for exactly, if any.
+/// Returns the integer that equals a float exactly, if any.
 pub(super) fn whole(value: f64) -> Option<i64> {
-    // Above 2^53 a float no longer tells neighbouring integers apart, but equality stays exact.
+    // Above 2^53 a float does not distinguish neighbouring integers, but equality stays exact.
     (value.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&value)).then_some(value as i64)
 }
 
@@ -12,14 +12,15 @@ pub(super) fn whole(value: f64) -> Option<i64> {
 /// exponent outside, and no trailing `.0`.
 pub fn write_float(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
-        // JSON has no such numbers and no parser of ours makes them; `null` keeps output valid.
+        // JSON has no such numbers and our parsers never produce them; `null` keeps the output
+        // valid.
         out.extend_from_slice(b"null");
         return;
     }
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         let text = format!("{value:e}");
-        // Go writes a sign in every exponent, two digits at least only for small negative ones.
+        // Go writes a sign in every exponent, and two digits only for small negative ones.
         match text.split_once('e') {
             Some((mantissa, exponent)) if !exponent.starts_with('-') => {
                 out.extend_from_slice(format!("{mantissa}e+{exponent}").as_bytes());

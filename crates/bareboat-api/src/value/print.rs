@@ -36,7 +36,7 @@ pub(super) fn write(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends text indented by two spaces a level.
+/// Appends text indented by two spaces per level.
 pub(super) fn write_pretty(value: &Value, level: usize, out: &mut Vec<u8>) {
     match value {
         Value::Array(items) if !items.is_empty() => {
@@ -71,7 +71,7 @@ fn line(comma: bool, level: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + 2 * level, b' ');
 }
 
-/// The quoted JSON text of a string.
+/// Returns the quoted JSON text of a string.
 pub fn print_string(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_string(text, &mut out);

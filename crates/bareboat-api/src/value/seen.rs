@@ -1,4 +1,4 @@
-//! Values that were seen before, told from new ones.
+//! A set of values, to detect duplicates.
 
 use super::{Value, number};
 use std::collections::HashMap;
@@ -6,8 +6,8 @@ use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 
 /// A set of values.
 ///
-/// Comparing each value with all before it takes time that grows with the square of their number. Here each is
-/// hashed, and compared only with those that have the same hash.
+/// Comparing each value with all earlier ones takes time that grows with the square of their
+/// number. This set hashes each value, and compares only values with the same hash.
 #[derive(Debug, Default)]
 pub struct Seen<'v> {
     state: RandomState,
@@ -15,12 +15,12 @@ pub struct Seen<'v> {
 }
 
 impl<'v> Seen<'v> {
-    /// An empty set.
+    /// Returns an empty set.
     pub fn new() -> Seen<'v> {
         Seen::default()
     }
 
-    /// Adds a value; false if an equal one is there.
+    /// Adds a value; returns false if the set already contains an equal one.
     pub fn insert(&mut self, value: &'v Value) -> bool {
         let mut hasher = self.state.build_hasher();
         hash(value, &mut hasher);
@@ -80,7 +80,7 @@ mod tests {
     use crate::value;
 
     #[test]
-    fn equal_values_are_seen_once_however_they_are_written() {
+    fn equal_values_are_detected_in_any_notation() {
         let values = [
             value!(null),
             value!(true),

@@ -1,4 +1,4 @@
-//! Values through serde, for typed kinds, configuration and tests.
+//! Serde support for values, for typed kinds, configuration and tests.
 
 use super::{Map, Str, Value};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

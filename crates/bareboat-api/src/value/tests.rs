@@ -1,3 +1,5 @@
+//! Values: access, comparison, and the way to and from Rust types.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 
@@ -32,7 +34,7 @@ fn the_later_of_two_members_with_one_key_stays() {
 }
 
 #[test]
-fn typed_structs_go_both_ways() {
+fn typed_structs_convert_both_ways() {
     #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
     #[serde(rename_all = "camelCase")]
     struct Spec {

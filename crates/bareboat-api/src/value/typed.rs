@@ -1,4 +1,4 @@
-//! Rust structs from values and back.
+//! Conversion between Rust structs and values.
 
 use super::{Map, Str, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor}
 use serde::ser::{self, Serialize};
 use std::fmt;
 
-/// Why a value does not fit the Rust type it was read into, or the other way round.
+/// The error of a value that does not fit the Rust type, or the reverse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FromValueError(String);
 

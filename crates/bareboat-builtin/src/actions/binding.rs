@@ -1,39 +1,39 @@
-//! Binding: whoever schedules pods tells here which node a pod goes to.
+//! The pod binding subresource: assigns a pod to a node.
 
-use super::{conditions, form, pod};
+use super::{conditions, pod, posted_type};
 use crate::reach::Reach;
-use bareboat_api::kind::{Acted, Action, BoxFuture, Change, Form, Hands, Posted};
+use bareboat_api::kind::{Acted, Action, BoxFuture, ObjectAccess, ObjectEdit, Posted, PostedType};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value};
 
-/// Binds a pod to a node, posted to the pod or to `bindings`.
+/// The action that binds a pod to a node, posted to the pod or to `bindings`.
 pub(crate) struct Binding {
-    forms: [Form; 1],
+    types: [PostedType; 1],
 }
 
 impl Binding {
     pub(crate) fn new() -> Binding {
         Binding {
-            forms: [form("", "v1", "Binding")],
+            types: [posted_type("", "v1", "Binding")],
         }
     }
 }
 
 impl Action for Binding {
-    fn forms(&self) -> &[Form] {
-        &self.forms
+    fn types(&self) -> &[PostedType] {
+        &self.types
     }
 
     fn act<'a>(
         &'a self,
         posted: Posted<'a>,
-        hands: &'a dyn Hands,
+        objects: &'a dyn ObjectAccess,
     ) -> BoxFuture<'a, Result<Acted, Status>> {
-        Box::pin(bind(posted, hands))
+        Box::pin(bind(posted, objects))
     }
 }
 
-async fn bind(posted: Posted<'_>, hands: &dyn Hands) -> Result<Acted, Status> {
+async fn bind(posted: Posted<'_>, objects: &dyn ObjectAccess) -> Result<Acted, Status> {
     let binding = &posted.object;
     let name = binding.name();
     if name.is_empty() && posted.name.is_empty() {
@@ -49,14 +49,14 @@ async fn bind(posted: Posted<'_>, hands: &dyn Hands) -> Result<Acted, Status> {
         check(binding, &pod)?;
         Ok(bound(binding, pod, posted.now))
     };
-    let change = Change {
-        place: pod(posted.namespace, name),
-        // Upstream records no manager for this either.
+    let edit = ObjectEdit {
+        target: pod(posted.namespace, name),
+        // Upstream records no field manager here, either.
         manager: None,
         edit: &edit,
         dry_run: posted.dry_run,
     };
-    hands.change(change).await.map(|_| Acted::Done)
+    objects.edit(edit).await.map(|_| Acted::Done)
 }
 
 fn validate(binding: &Object) -> Result<(), Status> {
@@ -82,11 +82,11 @@ fn validate(binding: &Object) -> Result<(), Status> {
             format!("[{}]", texts.join(", "))
         }
     };
-    // Not a Status of its own upstream, and so 500.
+    // Upstream returns a plain error here, which becomes a 500.
     Err(Status::new(500, "", text))
 }
 
-/// Whether the pod is the one that is meant and can still be bound.
+/// Checks that the binding's preconditions match the pod and that the pod can still be bound.
 fn check(binding: &Object, pod: &Object) -> Result<(), Status> {
     let name = pod.name();
     let preconditions = [

@@ -1,9 +1,9 @@
-//! Conditions of pods and budgets that actions set.
+//! Reads and sets conditions of pods and PodDisruptionBudgets.
 
 use crate::reach::Reach;
 use bareboat_api::{Map, Object, Value};
 
-/// The condition of a type.
+/// Returns the condition with the given type.
 pub(super) fn find<'a>(object: &'a Object, ty: &str) -> Option<&'a Value> {
     let conditions = object.value().list(&["status", "conditions"]);
     conditions
@@ -11,7 +11,7 @@ pub(super) fn find<'a>(object: &'a Object, ty: &str) -> Option<&'a Value> {
         .find(|condition| condition.text(&["type"]) == ty)
 }
 
-/// Sets the condition of its type; the time stays unless the status moves.
+/// Sets the condition of the given type; `lastTransitionTime` changes only if the status changes.
 pub(super) fn set(object: &mut Object, mut wanted: Map, now: &str) {
     let status = object.map_mut().object_mut("status");
     let mut conditions = match status.remove("conditions") {

@@ -1,54 +1,56 @@
-//! Eviction: a deletion of a pod that asks its disruption budget first.
+//! The pod eviction subresource: deletes a pod if its PodDisruptionBudget allows it.
 //!
-//! The budget's status is kept by a controller; here a disruption it allows is taken, in a compare-and-swap, so that
-//! no two evictions take the same one.
+//! A controller maintains the budget's status. An eviction decrements `disruptionsAllowed` with compare-and-swap, so no
+//! two evictions use the same allowance.
 
-use super::{conditions, form, pod};
+use super::{conditions, pod, posted_type};
 use crate::reach::Reach;
-use bareboat_api::kind::{Acted, Action, BoxFuture, Change, Form, Hands, Place, Posted};
+use bareboat_api::kind::{
+    Acted, Action, BoxFuture, ObjectAccess, ObjectEdit, ObjectRef, Posted, PostedType,
+};
 use bareboat_api::labels::Selector;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value, value};
 
 const BUDGETS: (&str, &str) = ("policy", "poddisruptionbudgets");
-/// Who is recorded as having changed a budget.
+/// Field manager and subresource recorded when an eviction changes a budget.
 const MANAGER: (&str, &str) = ("kube-apiserver", "status");
-/// So many evictions may wait for the controller to take note of them.
+/// Maximum number of evictions that the disruption controller has not processed yet.
 const MOST_UNCONFIRMED: usize = 2000;
-/// How often an eviction looks again because its pod changed meanwhile.
+/// Number of retries when the pod changes during the eviction.
 const TRIES: usize = 20;
 
 const VIOLATION: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 const SEVERAL: &str = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 
-/// Evicts a pod.
+/// The eviction action.
 pub(crate) struct Eviction {
-    forms: [Form; 2],
+    types: [PostedType; 2],
 }
 
 impl Eviction {
     pub(crate) fn new() -> Eviction {
         Eviction {
-            forms: ["v1", "v1beta1"].map(|version| form("policy", version, "Eviction")),
+            types: ["v1", "v1beta1"].map(|version| posted_type("policy", version, "Eviction")),
         }
     }
 }
 
 impl Action for Eviction {
-    fn forms(&self) -> &[Form] {
-        &self.forms
+    fn types(&self) -> &[PostedType] {
+        &self.types
     }
 
     fn act<'a>(
         &'a self,
         posted: Posted<'a>,
-        hands: &'a dyn Hands,
+        objects: &'a dyn ObjectAccess,
     ) -> BoxFuture<'a, Result<Acted, Status>> {
-        Box::pin(evict(posted, hands))
+        Box::pin(evict(posted, objects))
     }
 }
 
-async fn evict(posted: Posted<'_>, hands: &dyn Hands) -> Result<Acted, Status> {
+async fn evict(posted: Posted<'_>, objects: &dyn ObjectAccess) -> Result<Acted, Status> {
     if posted.object.name() != posted.name {
         return Err(Status::bad_request(
             "name in URL does not match name in Eviction object",
@@ -58,23 +60,23 @@ async fn evict(posted: Posted<'_>, hands: &dyn Hands) -> Result<Acted, Status> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let found = hands.get(pod(posted.namespace, posted.name));
+        let found = objects.get(pod(posted.namespace, posted.name));
         let found = found.ok_or_else(|| not_found(posted.name))?;
         let budget = match is_beyond_budgets(&found) {
             true => None,
-            false => budget_of(hands, &found)?,
+            false => budget_of(objects, &found)?,
         };
         let guard = match &budget {
-            // A pod that is about to run must not slip away under a budget that begins to count it.
+            // A pod that starts running now must not be deleted if a budget begins to count it.
             None if is_beyond_budgets(&found) && is_pending(&found) => Guard::Version,
             None => Guard::Nothing,
             Some(budget) if may_go_unhealthy(budget, &found) => Guard::Budget,
             Some(budget) => {
-                take_disruption(hands, budget, &found, &posted, wish.dry_run).await?;
+                take_disruption(objects, budget, &found, &posted, wish.dry_run).await?;
                 Guard::Nothing
             }
         };
-        match delete(hands, &found, &wish, guard, posted.now).await {
+        match delete(objects, &found, &wish, guard, posted.now).await {
             Ok(()) => return Ok(Acted::Done),
             Err(status) if status.reason != "Conflict" || wish.version.is_some() => {
                 return Err(status);
@@ -88,18 +90,18 @@ async fn evict(posted: Posted<'_>, hands: &dyn Hands) -> Result<Acted, Status> {
     }
 }
 
-/// What may not have changed when the pod is deleted.
+/// What must be unchanged when the pod is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// Whatever the client insists on.
+    /// Only the client's own preconditions.
     Nothing,
-    /// The pod; otherwise look again.
+    /// The pod's resource version; on a conflict the eviction retries.
     Version,
-    /// The pod; otherwise the client may try again.
+    /// The pod's resource version; on a conflict the client may retry.
     Budget,
 }
 
-/// How the client wants the pod deleted.
+/// The delete options of the client.
 struct Wish {
     options: Map,
     uid: Option<String>,
@@ -147,13 +149,13 @@ impl Wish {
 
 /// Marks the pod as disrupted and deletes it.
 async fn delete(
-    hands: &dyn Hands,
+    objects: &dyn ObjectAccess,
     seen: &Object,
     wish: &Wish,
     guard: Guard,
     now: &str,
 ) -> Result<(), Status> {
-    let place = pod(seen.namespace(), seen.name());
+    let target = pod(seen.namespace(), seen.name());
     let mut version = match (&wish.version, guard) {
         (Some(version), _) => Some(version.clone()),
         (None, Guard::Nothing) => None,
@@ -175,14 +177,14 @@ async fn delete(
             conditions::set(&mut pod, target, now);
             Ok(pod)
         };
-        let change = Change {
-            place,
+        let edit = ObjectEdit {
+            target,
             manager: None,
             edit: &edit,
             dry_run: false,
         };
-        let marked = hands.change(change).await?;
-        // The mark is ours; what else must not have changed is compared with it.
+        let marked = objects.edit(edit).await?;
+        // The condition was written by this eviction; later preconditions refer to that revision.
         version = version.map(|_| marked.resource_version().to_owned());
     }
     let mut options = wish.options.clone();
@@ -190,7 +192,7 @@ async fn delete(
         let preconditions = options.object_mut("preconditions");
         preconditions.insert("resourceVersion", version.into());
     }
-    hands.delete(place, &Value::Object(options)).await
+    objects.delete(target, &Value::Object(options)).await
 }
 
 fn check(uid: Option<&str>, version: Option<&str>, pod: &Object) -> Result<(), Status> {
@@ -220,7 +222,7 @@ fn phase(pod: &Object) -> &str {
     pod.value().text(&["status", "phase"])
 }
 
-/// Whether no budget can count the pod: it has not begun, has ended, or is ending.
+/// Returns whether no budget counts the pod: it is pending, finished or terminating.
 fn is_beyond_budgets(pod: &Object) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed" | "Pending") || pod.deletion_timestamp().is_some()
 }
@@ -229,9 +231,9 @@ fn is_pending(pod: &Object) -> bool {
     phase(pod) == "Pending" && pod.deletion_timestamp().is_none()
 }
 
-/// The budget that counts a pod, if one does.
-fn budget_of(hands: &dyn Hands, pod: &Object) -> Result<Option<Object>, Status> {
-    let mut found = hands
+/// Returns the budget that selects a pod, if any.
+fn budget_of(objects: &dyn ObjectAccess, pod: &Object) -> Result<Option<Object>, Status> {
+    let mut found = objects
         .list(BUDGETS.0, BUDGETS.1, pod.namespace())
         .into_iter()
         .filter(|budget| counts(budget, pod));
@@ -243,7 +245,7 @@ fn budget_of(hands: &dyn Hands, pod: &Object) -> Result<Option<Object>, Status> 
 }
 
 fn counts(budget: &Object, pod: &Object) -> bool {
-    // No selector selects nothing, an empty one everything.
+    // A missing selector selects nothing, an empty one selects everything.
     let Some(selector) = budget.at(&["spec", "selector"]) else {
         return false;
     };
@@ -257,7 +259,7 @@ fn number(budget: &Object, member: &str) -> i64 {
     budget.value().int(&["status", member]).unwrap_or(0)
 }
 
-/// Whether a pod that is not healthy may go without the budget losing anything.
+/// Returns whether a pod that is not ready can be evicted without using up the budget.
 fn may_go_unhealthy(budget: &Object, pod: &Object) -> bool {
     let ready = conditions::find(pod, "Ready");
     if ready.is_some_and(|ready| ready.text(&["status"]) == "True") {
@@ -268,9 +270,9 @@ fn may_go_unhealthy(budget: &Object, pod: &Object) -> bool {
     policy == "AlwaysAllow" || (number(budget, "currentHealthy") >= wanted && wanted > 0)
 }
 
-/// Takes one of the disruptions a budget allows, or tells why it allows none.
+/// Decrements the allowed disruptions of a budget, or returns why it allows none.
 async fn take_disruption(
-    hands: &dyn Hands,
+    objects: &dyn ObjectAccess,
     budget: &Object,
     pod: &Object,
     posted: &Posted<'_>,
@@ -299,8 +301,8 @@ async fn take_disruption(
         }
         Ok(budget)
     };
-    let change = Change {
-        place: Place {
+    let edit = ObjectEdit {
+        target: ObjectRef {
             group: BUDGETS.0,
             resource: BUDGETS.1,
             namespace: budget.namespace(),
@@ -310,7 +312,7 @@ async fn take_disruption(
         edit: &edit,
         dry_run,
     };
-    hands.change(change).await.map(|_| ())
+    objects.edit(edit).await.map(|_| ())
 }
 
 // Upstream: pkg/registry/core/pod/storage/eviction.go, checkAndDecrement.

@@ -1,9 +1,9 @@
-//! Refuses requests for client certificates of `system:masters`.
+//! Rejects requests for client certificates of `system:masters`.
 // Upstream: plugin/pkg/admission/certificates/subjectrestriction.
 
 use super::refuse;
 use crate::reach::Reach;
-use bareboat_api::admission::{Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status};
 use base64::Engine as _;
@@ -15,7 +15,7 @@ use x509_parser::prelude::FromDer as _;
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const MASTERS: &str = "system:masters";
 
-/// Refuses requests for client certificates of the group of administrators.
+/// Rejects requests for client certificates of the group `system:masters`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CertificateSubject;
 
@@ -33,7 +33,7 @@ fn check(request: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// The organizations in the subject of a request in base64.
+/// Returns the organizations in the subject of a base64-encoded certificate request.
 fn organizations(request: &str) -> Result<Vec<String>, String> {
     let bytes = STANDARD
         .decode(request)
@@ -42,7 +42,7 @@ fn organizations(request: &str) -> Result<Vec<String>, String> {
     let parsed = X509CertificationRequest::from_der(&pem.contents);
     let (_, parsed) = parsed.map_err(|error| error.to_string())?;
     let subject = &parsed.certification_request_info.subject;
-    // One in an odd encoding is compared by its bytes.
+    // An unusual string encoding is compared byte by byte.
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let groups = subject
         .iter_organization()
@@ -61,7 +61,7 @@ impl Validator for CertificateSubject {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        _: &'a dyn World,
+        _: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let about = super::subject(review);
         let group = "certificates.k8s.io";

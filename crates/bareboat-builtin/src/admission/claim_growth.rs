@@ -1,15 +1,15 @@
-//! Which claims may grow: bound ones, of a class that allows it.
+//! Rejects PersistentVolumeClaim resizes unless the claim is bound and its class allows expansion.
 // Upstream: plugin/pkg/admission/storage/persistentvolume/resize.
 
 use super::refuse;
 use crate::reach::Reach;
 use crate::resources::Amounts;
-use bareboat_api::admission::{Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Object, Status};
 
-/// Refuses claims for more than their class gives.
+/// Rejects resizes that the claim's StorageClass does not allow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaimGrowth;
 
@@ -18,7 +18,7 @@ fn size(claim: &Object) -> Option<Quantity> {
     Amounts::read(requests).get("storage")
 }
 
-/// The class a claim names, in the way of today or of earlier days.
+/// Returns the class of a claim, from the annotation or the field.
 fn class(claim: &Object) -> &str {
     let annotation = "volume.beta.kubernetes.io/storage-class";
     match claim.value().text(&["metadata", "annotations", annotation]) {
@@ -27,7 +27,7 @@ fn class(claim: &Object) -> &str {
     }
 }
 
-fn check(new: &Object, old: &Object, world: &dyn World) -> Result<(), &'static str> {
+fn check(new: &Object, old: &Object, lookup: &dyn Lookup) -> Result<(), &'static str> {
     if size(new) <= size(old) {
         return Ok(());
     }
@@ -37,7 +37,7 @@ fn check(new: &Object, old: &Object, world: &dyn World) -> Result<(), &'static s
     let name = class(new);
     let allows = |class: Object| class.value().flag(&["allowVolumeExpansion"]);
     let known = !name.is_empty() && name == class(old);
-    if known && (world.get("storage.k8s.io/storageclasses", "", name)).is_some_and(allows) {
+    if known && (lookup.get("storage.k8s.io/storageclasses", "", name)).is_some_and(allows) {
         return Ok(());
     }
     Err(
@@ -53,12 +53,12 @@ impl Validator for ClaimGrowth {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let objects = (review.object.as_deref(), review.old);
         let result = match (super::subject(review), objects) {
             (Some(("", "persistentvolumeclaims", Operation::Update)), (Some(new), Some(old))) => {
-                check(new, old, world).map_err(|why| refuse(review.kind, new, why))
+                check(new, old, lookup).map_err(|why| refuse(review.kind, new, why))
             }
             _ => Ok(()),
         };

@@ -1,14 +1,13 @@
-//! What upstream's default plug-ins fill in without looking at anything else: tolerations of pods, the taint of new
-//! nodes.
+//! Defaults set by upstream's default plug-ins that need no other object: tolerations of pods, the taint of new nodes.
 
 use super::priority;
 use crate::defaults::not_ready_taint;
 use crate::reach::{Fill, Reach};
-use bareboat_api::admission::{Mutator, Operation, Review, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Kind, Object, Status, Value, value};
 
-/// Fills in what a new pod or node has without anybody else being asked.
+/// Sets admission defaults of a new pod or node.
 pub fn complete_on_create(kind: &Kind, object: &mut Object) {
     if !kind.group.is_empty() {
         return;
@@ -23,7 +22,7 @@ pub fn complete_on_create(kind: &Kind, object: &mut Object) {
     }
 }
 
-/// Fills in what a writer of a pod left out and the pod has anyway.
+/// Sets default tolerations of an updated pod, and keeps priority fields that the update left out.
 pub fn complete_on_update(kind: &Kind, new: &mut Object, old: &Object) {
     if !kind.group.is_empty() || kind.names.plural != "pods" {
         return;
@@ -37,10 +36,10 @@ pub fn complete_on_update(kind: &Kind, new: &mut Object, old: &Object) {
     }
 }
 
-/// How long a pod stays on a node that went silent, in seconds.
+/// How long a pod stays on a node that is not ready or unreachable, in seconds.
 const PATIENCE: i64 = 300;
 
-/// Pods stay a while on nodes that are not ready or cannot be reached.
+/// Adds tolerations for nodes that are not ready or unreachable.
 fn tolerate_broken_nodes(pod: &mut Object) {
     let spec = pod.map_mut().object_mut("spec");
     let known = match spec.remove("tolerations") {
@@ -70,7 +69,7 @@ fn tolerate_broken_nodes(pod: &mut Object) {
     }
 }
 
-/// A new node takes no pods until somebody says that it is ready.
+/// Taints a new node as not ready.
 fn taint_until_ready(node: &mut Object) {
     let spec = node.map_mut().object_mut("spec");
     let mut taints = match spec.remove("taints") {
@@ -88,7 +87,7 @@ fn taint_until_ready(node: &mut Object) {
     spec.insert("taints", Value::Array(taints));
 }
 
-/// The plug-in that completes pods and nodes.
+/// The plug-in that sets these defaults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completion;
 
@@ -100,7 +99,7 @@ impl Mutator for Completion {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        _: &'a dyn World,
+        _: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let kind = review.kind;
         match (review.operation, review.object.as_deref_mut(), review.old) {

@@ -1,25 +1,25 @@
-//! The class of claims and ingresses that name none: the one that is marked as the default.
+//! Sets the default class of new PersistentVolumeClaims and Ingresses that name none.
 // Upstream: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
 
 use crate::reach::Reach;
-use bareboat_api::admission::{Mutator, Operation, Review, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use std::cmp::Reverse;
 
-/// Gives new claims and ingresses the default class of their kind.
+/// Sets the default class of new claims and ingresses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultClass;
 
-/// How objects of one kind name their class, and how a class is marked.
+/// How one kind refers to its class, and which annotations mark the default class.
 struct Naming {
-    /// Where the classes are stored.
+    /// The storage resource of the classes.
     classes: &'static str,
-    /// The member of `spec` that names a class.
+    /// The field of `spec` that names the class.
     member: &'static str,
-    /// The annotation that named one in earlier days.
+    /// The deprecated annotation that names the class.
     annotation: &'static str,
-    /// The annotations of a class, any of which makes it the default.
+    /// Annotations that mark a class as the default.
     marks: &'static [&'static str],
 }
 
@@ -46,10 +46,10 @@ impl Naming {
         self.marks.iter().any(|mark| marked(mark))
     }
 
-    /// The default class: of several the newest, and of those the first by name.
-    fn default(&self, world: &dyn World) -> Option<Object> {
-        let classes = world.list(self.classes, "").into_iter();
-        // Times of one form are in order as texts are.
+    /// Returns the default class. If there are several, the newest wins, then the first by name.
+    fn default(&self, lookup: &dyn Lookup) -> Option<Object> {
+        let classes = lookup.list(self.classes, "").into_iter();
+        // Timestamps of one format sort as text.
         let created = |class: &Object| {
             let time = class.value().text(&["metadata", "creationTimestamp"]);
             (Reverse(time.to_owned()), class.name().to_owned())
@@ -59,13 +59,13 @@ impl Naming {
             .min_by_key(created)
     }
 
-    fn fill(&self, object: &mut Object, world: &dyn World) {
+    fn fill(&self, object: &mut Object, lookup: &dyn Lookup) {
         let named = object.value().has(&["spec", self.member])
             || (object.value()).has(&["metadata", "annotations", self.annotation]);
         if named {
             return;
         }
-        if let Some(class) = self.default(world) {
+        if let Some(class) = self.default(lookup) {
             let spec = object.map_mut().object_mut("spec");
             spec.insert(self.member, Value::string(class.name()));
         }
@@ -80,7 +80,7 @@ impl Mutator for DefaultClass {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let naming = match super::subject(review) {
             Some(("", "persistentvolumeclaims", Operation::Create)) => Some(CLAIMS),
@@ -88,7 +88,7 @@ impl Mutator for DefaultClass {
             _ => None,
         };
         if let (Some(naming), Some(object)) = (naming, review.object.as_deref_mut()) {
-            naming.fill(object, world);
+            naming.fill(object, lookup);
         }
         Box::pin(std::future::ready(Ok(())))
     }

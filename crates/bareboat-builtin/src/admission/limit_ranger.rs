@@ -1,33 +1,33 @@
-//! What one container, pod or claim of a namespace may ask for, and what it gets if it asks for nothing.
+//! Applies LimitRanges: defaults for containers, minimum and maximum for containers, pods and claims.
 // Upstream: plugin/pkg/admission/limitranger.
 
 mod bounds;
 
 use crate::reach::Reach;
 use crate::resources::{Amounts, Side, of_container, specified};
-use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use bounds::Asked;
 use std::collections::HashSet;
 
-/// Where limit ranges are stored.
+/// The storage resource of LimitRanges.
 const RANGES: &str = "core/limitranges";
-/// Where a pod is told what it got.
+/// The annotation that lists the values set by this plug-in.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Keeps containers, pods and claims within the limit ranges of their namespace.
+/// Checks containers, pods and claims against the LimitRanges of their namespace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LimitRanger;
 
-/// What is limited.
+/// The kind of object that is limited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Pod,
     Claim,
 }
 
-/// What a write is about, if it is about anything that is limited.
+/// Returns the limited kind that a write is about, if any.
 fn subject(review: &Review<'_>) -> Option<Subject> {
     if !review.kind.group.is_empty() || review.object.is_none() {
         return None;
@@ -59,10 +59,10 @@ impl Mutator for LimitRanger {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         if subject(review) == Some(Subject::Pod) {
-            for range in world.list(RANGES, review.namespace) {
+            for range in lookup.list(RANGES, review.namespace) {
                 if let Some(pod) = review.object.as_deref_mut() {
                     fill(pod, range.value());
                 }
@@ -80,17 +80,17 @@ impl Validator for LimitRanger {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(check(review, world)))
+        Box::pin(std::future::ready(check(review, lookup)))
     }
 }
 
-fn check(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
+fn check(review: &Review<'_>, lookup: &dyn Lookup) -> Result<(), Status> {
     let (Some(subject), Some(object)) = (subject(review), review.object.as_deref()) else {
         return Ok(());
     };
-    for range in world.list(RANGES, review.namespace) {
+    for range in lookup.list(RANGES, review.namespace) {
         let problems = match subject {
             Subject::Pod => pod_problems(range.value(), object.value()),
             Subject::Claim => claim_problems(range.value(), object.value()),
@@ -106,7 +106,7 @@ fn check(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
     Ok(())
 }
 
-/// The limits of a range for one type of things.
+/// Returns the limits of a LimitRange with the given type.
 fn limits<'a>(range: &'a Value, of: &'a str) -> impl Iterator<Item = &'a Value> {
     let limits = range.list(&["spec", "limits"]).iter();
     limits.filter(move |limit| limit.text(&["type"]) == of)
@@ -151,7 +151,7 @@ fn claim_problems(range: &Value, claim: &Value) -> Vec<String> {
         let asked = Asked {
             by: "PersistentVolumeClaim",
             requests: Amounts::read(claim.members(&["spec", "resources", "requests"])),
-            // Only what is requested means something for a claim.
+            // A claim has requests only.
             limits: Amounts::default(),
         };
         for problem in asked.below(limit).chain(asked.requests_above(limit)) {
@@ -161,7 +161,7 @@ fn claim_problems(range: &Value, claim: &Value) -> Vec<String> {
     problems.texts
 }
 
-/// Problems in the order in which they were found; each is told once, however many containers have it.
+/// Error texts in order of discovery, without duplicates.
 #[derive(Default)]
 struct Problems {
     texts: Vec<String>,
@@ -176,7 +176,7 @@ impl Problems {
     }
 }
 
-/// Gives containers what they did not ask for, and says so in an annotation.
+/// Sets missing requests and limits of containers and lists them in an annotation.
 fn fill(pod: &mut Object, range: &Value) {
     let (mut requests, mut most) = (Amounts::default(), Amounts::default());
     for limit in limits(range, "Container") {
@@ -217,7 +217,7 @@ fn fill(pod: &mut Object, range: &Value) {
     }
 }
 
-/// Sets what is missing on one side; tells the names.
+/// Sets missing requests or limits of a container and returns their names.
 fn fill_side(container: &mut Value, member: &str, given: &Amounts) -> Vec<String> {
     let mut set = Vec::new();
     for (name, amount) in given.iter() {

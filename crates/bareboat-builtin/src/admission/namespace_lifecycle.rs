@@ -1,14 +1,14 @@
-//! Nothing is created in a namespace that does not exist or is going away.
+//! Rejects new objects in namespaces that do not exist or are terminating.
 
 use bareboat_api::Status;
-use bareboat_api::admission::{Mutator, Operation, Review, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 
-/// Where namespaces are stored.
+/// The storage resource of namespaces.
 const NAMESPACES: &str = "core/namespaces";
 
-/// Guards the life of namespaces.
+/// Checks that the namespace of a new object exists and is not terminating.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NamespaceLifecycle;
 
@@ -20,18 +20,18 @@ impl Mutator for NamespaceLifecycle {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(check(review, world)))
+        Box::pin(std::future::ready(check(review, lookup)))
     }
 }
 
-fn check(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
+fn check(review: &Review<'_>, lookup: &dyn Lookup) -> Result<(), Status> {
     let creates = review.operation == Operation::Create;
     if !creates || review.namespace.is_empty() || !review.subresource.is_empty() {
         return Ok(());
     }
-    // Reviews ask about namespaces; whether those exist is part of the answer.
+    // Access reviews may name a namespace that does not exist.
     if review.kind.group == "authorization.k8s.io" {
         return Ok(());
     }
@@ -39,7 +39,7 @@ fn check(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
         group: "",
         resource: "namespaces",
     };
-    let Some(namespace) = world.brief(NAMESPACES, "", review.namespace) else {
+    let Some(namespace) = lookup.brief(NAMESPACES, "", review.namespace) else {
         return Err(Status::not_found(namespaces, review.namespace));
     };
     if !namespace.terminating {

@@ -1,27 +1,27 @@
-//! Refuses resizes of pods on other nodes than Linux, and beyond what the node has.
+//! Rejects pod resizes on nodes that do not run Linux, and resizes that exceed the node's resources.
 // Upstream: plugin/pkg/admission/podresize.
 
 use super::refuse;
 use crate::reach::Reach;
 use crate::resources::{Amounts, Side, taken};
-use bareboat_api::admission::{Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Object, Status};
 
-/// Refuses resizes that do not fit the node of a pod.
+/// Rejects resizes that do not fit the pod's node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PodResize;
 
-/// Why a resize is refused: the reason of the cause, and words.
+/// Reason and message of a rejected resize.
 type Refusal = (&'static str, String);
 
-fn check(new: &Object, old: &Object, world: &dyn World) -> Result<(), Refusal> {
+fn check(new: &Object, old: &Object, lookup: &dyn Lookup) -> Result<(), Refusal> {
     let name = new.value().text(&["spec", "nodeName"]);
     if name.is_empty() || new.generation() == old.generation() {
         return Ok(());
     }
-    let Some(node) = world.get("core/nodes", "", name) else {
+    let Some(node) = lookup.get("core/nodes", "", name) else {
         return Err(("", format!("node {name:?} not found")));
     };
     if let Some(system) = node.label("kubernetes.io/os").filter(|os| *os != "linux") {
@@ -66,20 +66,19 @@ impl Validator for PodResize {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let pods = review.kind.group.is_empty() && review.kind.names.plural == "pods";
         let resizes = pods && review.subresource == "resize";
         let result = match (review.operation, review.object.as_deref(), review.old) {
-            (Operation::Update, Some(new), Some(old)) if resizes => {
-                check(new, old, world).map_err(|(reason, why)| {
+            (Operation::Update, Some(new), Some(old)) if resizes => check(new, old, lookup)
+                .map_err(|(reason, why)| {
                     let refusal = refuse(review.kind, new, why);
                     match reason {
                         "" => refusal,
                         reason => refusal.with_cause(reason, "", ""),
                     }
-                })
-            }
+                }),
             _ => Ok(()),
         };
         Box::pin(std::future::ready(result))

@@ -1,22 +1,22 @@
-//! How important pods are: the number of the class they name, or of the one that is everybody's.
+//! Sets the priority of new pods from the PriorityClass they name, or from the global default class.
 // Upstream: plugin/pkg/admission/priority.
 
 use super::refuse;
 use crate::reach::{Fill, Reach};
-use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 
-/// Where priority classes are stored.
+/// The storage resource of PriorityClasses.
 const CLASSES: &str = "scheduling.k8s.io/priorityclasses";
-/// What a class says of preemption unless it says something else.
+/// The default preemption policy.
 const USUAL: &str = "PreemptLowerPriority";
 
-/// Looks up the priority of new pods, and sees to it that one class at most is everybody's.
+/// Sets the priority of new pods, and rejects a second global default class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priority;
 
-/// What a pod gets from its class.
+/// Priority fields that a pod gets from its class.
 struct Rank {
     class: String,
     value: i64,
@@ -24,7 +24,7 @@ struct Rank {
 }
 
 impl Rank {
-    /// That of a pod without a class where no class is everybody's.
+    /// Returns the priority of a pod without a class if there is no global default.
     fn none() -> Rank {
         Rank::plain("", 0)
     }
@@ -60,19 +60,19 @@ impl Rank {
     }
 }
 
-/// The class of pods that name none; should there be several, the least important.
-fn everybodys(world: &dyn World) -> Option<Object> {
-    let classes = world.list(CLASSES, "").into_iter();
+/// Returns the global default class; if there are several, the one with the lowest value.
+fn everybodys(lookup: &dyn Lookup) -> Option<Object> {
+    let classes = lookup.list(CLASSES, "").into_iter();
     classes
         .filter(|class| class.value().flag(&["globalDefault"]))
         .min_by_key(|class| class.value().int(&["value"]).unwrap_or(0))
 }
 
-fn named(class: &str, world: &dyn World) -> Option<Rank> {
-    if let Some(found) = world.get(CLASSES, "", class) {
+fn named(class: &str, lookup: &dyn Lookup) -> Option<Rank> {
+    if let Some(found) = lookup.get(CLASSES, "", class) {
         return Some(Rank::of(&found));
     }
-    // These are there whether anybody made them or not.
+    // The built-in system classes exist even if they are not stored.
     match class {
         "system-cluster-critical" => Some(Rank::plain(class, 2_000_000_000)),
         "system-node-critical" => Some(Rank::plain(class, 2_000_001_000)),
@@ -80,19 +80,19 @@ fn named(class: &str, world: &dyn World) -> Option<Rank> {
     }
 }
 
-/// Gives a pod the priority it has where there are no classes.
+/// Sets the priority of a pod where PriorityClasses do not exist.
 pub(super) fn without_classes(pod: &mut Object) {
     Rank::none().give(pod);
 }
 
-fn rank(review: &mut Review<'_>, world: &dyn World) -> Result<(), Status> {
+fn rank(review: &mut Review<'_>, lookup: &dyn Lookup) -> Result<(), Status> {
     let Some(pod) = review.object.as_deref_mut() else {
         return Ok(());
     };
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     let rank = match spec.text(&["priorityClassName"]) {
-        "" => everybodys(world).map_or_else(Rank::none, |class| Rank::of(&class)),
-        class => match named(class, world) {
+        "" => everybodys(lookup).map_or_else(Rank::none, |class| Rank::of(&class)),
+        class => match named(class, lookup) {
             Some(rank) => rank,
             None => {
                 let why = format!("no PriorityClass with name {class} was found");
@@ -100,7 +100,7 @@ fn rank(review: &mut Review<'_>, world: &dyn World) -> Result<(), Status> {
             }
         },
     };
-    // Nobody may make a number up.
+    // A client must not choose its own priority.
     if let Some(given) = spec.int(&["priority"]).filter(|given| *given != rank.value) {
         let why = format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name",
@@ -128,25 +128,25 @@ impl Mutator for Priority {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let result = match super::subject(review) {
-            Some(("", "pods", Operation::Create)) => rank(review, world),
+            Some(("", "pods", Operation::Create)) => rank(review, lookup),
             _ => Ok(()),
         };
         Box::pin(std::future::ready(result))
     }
 }
 
-/// Refuses a second class that would be everybody's.
-fn only_one(review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
+/// Rejects a second global default class.
+fn only_one(review: &Review<'_>, lookup: &dyn Lookup) -> Result<(), Status> {
     let Some(class) = review.object.as_deref() else {
         return Ok(());
     };
     if !class.value().flag(&["globalDefault"]) {
         return Ok(());
     }
-    match everybodys(world) {
+    match everybodys(lookup) {
         Some(known) if known.name() != class.name() => {
             let why = format!(
                 "PriorityClass {} is already marked as default. Only one default can exist",
@@ -166,14 +166,14 @@ impl Validator for Priority {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let result = match super::subject(review) {
             Some((
                 "scheduling.k8s.io",
                 "priorityclasses",
                 Operation::Create | Operation::Update,
-            )) => only_one(review, world),
+            )) => only_one(review, lookup),
             _ => Ok(()),
         };
         Box::pin(std::future::ready(result))

@@ -1,40 +1,40 @@
-//! What the runtime class of a pod adds to it: what running it costs besides its containers, and where it may run.
+//! Applies the RuntimeClass of a pod: overhead and scheduling.
 // Upstream: plugin/pkg/admission/runtimeclass.
 
 use super::refuse;
 use super::tolerations::merged;
 use crate::reach::Reach;
 use crate::resources::Amounts;
-use bareboat_api::admission::{Mutator, Operation, Review, Validator, World};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 
-/// Where runtime classes are stored.
+/// The storage resource of RuntimeClasses.
 const CLASSES: &str = "node.k8s.io/runtimeclasses";
 const OTHER_OVERHEAD: &str =
     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 const NO_OVERHEAD: &str =
     "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
-/// Completes new pods by their runtime class, and refuses those that contradict it.
+/// Sets overhead and scheduling of new pods from their RuntimeClass, and rejects pods that contradict it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuntimeClass;
 
-/// The class a new pod names, if it names one.
-fn class_of(pod: &Object, world: &dyn World) -> Result<Option<Object>, String> {
+/// Returns the class of a new pod, if it names one.
+fn class_of(pod: &Object, lookup: &dyn Lookup) -> Result<Option<Object>, String> {
     let Some(name) = pod
         .at(&["spec", "runtimeClassName"])
         .and_then(Value::as_str)
     else {
         return Ok(None);
     };
-    match world.get(CLASSES, "", name) {
+    match lookup.get(CLASSES, "", name) {
         Some(class) => Ok(Some(class)),
         None => Err(format!("pod rejected: RuntimeClass {name:?} not found")),
     }
 }
 
-/// What running a pod of this class costs besides its containers, if the class says so.
+/// Returns the overhead of a class, if it has one.
 fn overhead(class: &Object) -> Option<Value> {
     class.at(&["overhead"]).filter(|value| !value.is_null())?;
     let fixed = class.at(&["overhead", "podFixed"]);
@@ -45,8 +45,8 @@ fn amounts(value: Option<&Value>) -> Amounts {
     Amounts::read(value.and_then(Value::as_object))
 }
 
-fn complete(pod: &mut Object, world: &dyn World) -> Result<(), String> {
-    let Some(class) = class_of(pod, world)? else {
+fn complete(pod: &mut Object, lookup: &dyn Lookup) -> Result<(), String> {
+    let Some(class) = class_of(pod, lookup)? else {
         return Ok(());
     };
     if let Some(overhead) = overhead(&class) {
@@ -83,12 +83,12 @@ fn complete(pod: &mut Object, world: &dyn World) -> Result<(), String> {
     Ok(())
 }
 
-/// What is said of the cost of running a pod must be what its class says.
-fn check(pod: &Object, world: &dyn World) -> Result<(), String> {
+/// Checks that the overhead of a pod equals that of its class.
+fn check(pod: &Object, lookup: &dyn Lookup) -> Result<(), String> {
     let given = pod
         .at(&["spec", "overhead"])
         .filter(|value| !value.is_null());
-    match class_of(pod, world)?.as_ref().and_then(overhead) {
+    match class_of(pod, lookup)?.as_ref().and_then(overhead) {
         Some(overhead) if amounts(given) != amounts(Some(&overhead)) => {
             Err(OTHER_OVERHEAD.to_owned())
         }
@@ -105,11 +105,11 @@ impl Mutator for RuntimeClass {
     fn admit<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let result = match (super::subject(review), review.object.as_deref_mut()) {
             (Some(("", "pods", Operation::Create)), Some(pod)) => {
-                complete(pod, world).map_err(|why| refuse(review.kind, pod, why))
+                complete(pod, lookup).map_err(|why| refuse(review.kind, pod, why))
             }
             _ => Ok(()),
         };
@@ -125,11 +125,11 @@ impl Validator for RuntimeClass {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let result = match (super::subject(review), review.object.as_deref()) {
             (Some(("", "pods", Operation::Create)), Some(pod)) => {
-                check(pod, world).map_err(|why| refuse(review.kind, pod, why))
+                check(pod, lookup).map_err(|why| refuse(review.kind, pod, why))
             }
             _ => Ok(()),
         };
@@ -143,7 +143,7 @@ mod tests {
     use bareboat_api::value;
 
     #[test]
-    fn tolerations_that_others_cover_go() {
+    fn covered_tolerations_are_dropped() {
         let all = value!({"operator": "Exists"});
         let key = |effect: &str| value!({"key": "k", "operator": "Exists", "effect": effect});
         let equal = |value: &str| value!({"key": "k", "operator": "Equal", "value": value});

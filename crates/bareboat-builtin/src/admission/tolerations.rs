@@ -1,18 +1,18 @@
-//! Tolerations of two sources as one list, without those that others cover.
+//! Merges two lists of tolerations and drops those that another one covers.
 // Upstream: pkg/util/tolerations, MergeTolerations.
 
 use crate::reach::Reach;
 use bareboat_api::Value;
 use std::collections::{HashMap, HashSet};
 
-/// What one toleration covers of another, but for how long: key, effect, and the value; no value covers all of them.
+/// Key, effect and value of a toleration. No value covers all values.
 type Scope<'a> = (&'a str, &'a str, Option<&'a str>);
 
-/// How long something is tolerated: for some seconds, or for ever.
+/// How long a taint is tolerated: forever, or some seconds.
 type Limit = (bool, i64);
 const FOR_EVER: Limit = (true, 0);
 
-/// All tolerations that are not covered by others, in their order. Of equal ones the first stays.
+/// Returns all tolerations that no other one covers, in order. Of equal ones the first remains.
 pub(super) fn merged(own: Vec<Value>, more: &[Value]) -> Vec<Value> {
     let all: Vec<Value> = own.into_iter().chain(more.iter().cloned()).collect();
     let texts: Vec<String> = all.iter().map(Value::to_string).collect();
@@ -41,10 +41,10 @@ pub(super) fn merged(own: Vec<Value>, more: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// For each scope the tolerations that have it, by place, with the longest limits from there on.
+/// For each scope, its tolerations by index, with the longest limits from that index on.
 struct Later<'a>(HashMap<Scope<'a>, Vec<(usize, Longest<'a>)>>);
 
-/// The longest limit, whose it is, and the longest of all that are not equal to that one.
+/// The longest limit and its toleration, and the longest limit of all different tolerations.
 #[derive(Clone, Copy)]
 struct Longest<'a> {
     limit: Limit,
@@ -53,7 +53,7 @@ struct Longest<'a> {
 }
 
 impl<'a> Longest<'a> {
-    /// The same with one more toleration.
+    /// Returns a copy that includes one more toleration.
     fn with(self, limit: Limit, text: &'a str) -> Longest<'a> {
         if text == self.text {
             return self;
@@ -70,7 +70,7 @@ impl<'a> Longest<'a> {
         Longest { second, ..self }
     }
 
-    /// The longest limit of those that are not equal to a toleration.
+    /// Returns the longest limit among tolerations that differ from the given one.
     fn besides(self, text: &str) -> Option<Limit> {
         match self.text == text {
             true => self.second,
@@ -95,12 +95,12 @@ impl<'a> Later<'a> {
                 places.push((index, longest.unwrap_or(alone)));
             }
         }
-        // They were found from the last to the first.
+        // The loop ran from the last toleration to the first.
         places.values_mut().for_each(|places| places.reverse());
         Later(places)
     }
 
-    /// The longest limit of those behind a place that are not equal to the toleration there.
+    /// Returns the longest limit among later tolerations that differ from the one at `index`.
     fn longest(&self, scope: Scope<'_>, index: usize, text: &str) -> Option<Limit> {
         let places = self.0.get(&scope)?;
         let next = places.partition_point(|(place, _)| *place <= index);
@@ -108,7 +108,7 @@ impl<'a> Later<'a> {
     }
 }
 
-/// What a toleration covers; nothing if its operator is unknown.
+/// Returns the scope that a toleration covers, or `None` if its operator is unknown.
 fn scope_of(toleration: &Value) -> Option<Scope<'_>> {
     let value = match toleration.text(&["operator"]) {
         "Exists" => None,
@@ -119,10 +119,10 @@ fn scope_of(toleration: &Value) -> Option<Scope<'_>> {
     Some((key, effect, value))
 }
 
-/// The scopes that a toleration lies in.
+/// Returns the scopes that can cover a toleration.
 fn scopes_around(toleration: &Value) -> [Option<Scope<'_>>; 6] {
     let (key, effect) = (toleration.text(&["key"]), toleration.text(&["effect"]));
-    // Only a toleration of one value is covered by those of that value.
+    // A scope with a value covers only tolerations with that value.
     let equal = toleration.text(&["operator"]) == "Equal";
     let value = equal.then(|| toleration.text(&["value"]));
     let exact = |effect| value.map(|value| (key, effect, Some(value)));
@@ -136,7 +136,7 @@ fn scopes_around(toleration: &Value) -> [Option<Scope<'_>>; 6] {
     ]
 }
 
-/// How long a toleration covers others.
+/// Returns for how long a toleration covers other tolerations.
 fn limit_of(toleration: &Value) -> Limit {
     match toleration.int(&["tolerationSeconds"]) {
         Some(seconds) if toleration.text(&["effect"]) == "NoExecute" => (false, seconds),
@@ -144,7 +144,7 @@ fn limit_of(toleration: &Value) -> Limit {
     }
 }
 
-/// For how long a toleration has to be covered.
+/// Returns for how long a toleration has to be covered.
 fn seconds(toleration: &Value) -> Limit {
     match toleration.int(&["tolerationSeconds"]) {
         Some(seconds) => (false, seconds),
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use bareboat_api::value;
 
-    /// Whether one toleration tolerates all that another does, said plainly.
+    /// Returns whether one toleration covers another, by the plain definition.
     fn covers(wide: &Value, narrow: &Value) -> bool {
         if wide == narrow {
             return true;
@@ -185,7 +185,7 @@ mod tests {
             }
     }
 
-    /// The same by comparing each with each.
+    /// Merges by comparing each pair.
     fn plainly(all: &[Value]) -> Vec<Value> {
         let mut kept: Vec<Value> = Vec::new();
         for (index, toleration) in all.iter().enumerate() {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_merged_as_if_each_was_compared_with_each() {
+    fn merging_equals_comparing_each_pair() {
         let mut all = Vec::new();
         for key in ["", "a", "b"] {
             for operator in ["", "Equal", "Exists", "Else"] {

@@ -1,4 +1,4 @@
-//! What keeps a cluster in order: namespaces, settings, quotas, roles, certificates, flow control.
+//! Columns of namespaces, ConfigMaps, Secrets, quotas, role bindings, certificates and flow control.
 
 use super::{NONE, count, text, text_or};
 use crate::reach::Reach;
@@ -6,12 +6,12 @@ use bareboat_api::Value;
 use bareboat_api::kind::Column;
 use bareboat_api::time::human_duration;
 
-/// The columns of namespaces.
+/// Returns the table columns of Namespace.
 pub(crate) fn namespaces() -> Vec<Column> {
     vec![text("Status", &["status", "phase"]), Column::age()]
 }
 
-/// The columns of config maps.
+/// Returns the table columns of ConfigMap.
 pub(crate) fn config_maps() -> Vec<Column> {
     vec![
         Column::string("Data", |map, _| {
@@ -22,7 +22,7 @@ pub(crate) fn config_maps() -> Vec<Column> {
     ]
 }
 
-/// The columns of secrets.
+/// Returns the table columns of Secret.
 pub(crate) fn secrets() -> Vec<Column> {
     vec![
         text("Type", &["type"]),
@@ -31,7 +31,7 @@ pub(crate) fn secrets() -> Vec<Column> {
     ]
 }
 
-/// The columns of role bindings of both scopes.
+/// Returns the table columns of RoleBinding and ClusterRoleBinding.
 pub(crate) fn role_bindings() -> Vec<Column> {
     let subjects = |name: &str, kind: &'static str| {
         Column::string(name, move |binding, _| {
@@ -66,7 +66,7 @@ pub(crate) fn role_bindings() -> Vec<Column> {
     ]
 }
 
-/// The columns of certificate signing requests.
+/// Returns the table columns of CertificateSigningRequest.
 pub(crate) fn signing_requests() -> Vec<Column> {
     vec![
         Column::age(),
@@ -102,7 +102,7 @@ fn request_condition(request: &Value) -> String {
     words.join(",")
 }
 
-/// The columns of priority levels.
+/// Returns the table columns of PriorityLevelConfiguration.
 pub(crate) fn priority_levels() -> Vec<Column> {
     let limited = |name: &str, path: &'static [&'static str]| {
         Column::string(name, move |level, _| match level.int(path) {
@@ -138,7 +138,7 @@ pub(crate) fn priority_levels() -> Vec<Column> {
     ]
 }
 
-/// The columns of limits on pods and claims in a namespace, as quotas count them.
+/// Returns the table columns of ResourceQuota.
 pub(crate) fn resource_quotas() -> Vec<Column> {
     let listed = |quota: &Value, limits: bool| -> Value {
         let Some(hard) = quota.members(&["status", "hard"]) else {
@@ -162,7 +162,7 @@ pub(crate) fn resource_quotas() -> Vec<Column> {
     ]
 }
 
-/// The columns of flow schemas.
+/// Returns the table columns of FlowSchema.
 pub(crate) fn flow_schemas() -> Vec<Column> {
     vec![
         text(
@@ -190,7 +190,7 @@ pub(crate) fn flow_schemas() -> Vec<Column> {
     ]
 }
 
-/// The columns of component statuses.
+/// Returns the table columns of ComponentStatus.
 pub(crate) fn component_statuses() -> Vec<Column> {
     let of = |name: &str, member: &'static str| {
         Column::string(name, move |object, _| {

@@ -1,11 +1,11 @@
-//! Events, in the form of the core group and in that of `events.k8s.io`.
+//! Columns of Event, of the core group and of `events.k8s.io`.
 
 use super::{UNKNOWN, since, text};
 use crate::reach::Reach;
 use bareboat_api::kind::{Column, Now};
 use bareboat_api::{Str, Value};
 
-/// The columns of events of either group.
+/// Returns the table columns of Event, for both groups.
 pub(crate) fn events() -> Vec<Column> {
     vec![
         Column::string("Last Seen", |event, now| last_seen(event, now).into()),
@@ -34,7 +34,7 @@ pub(crate) fn events() -> Vec<Column> {
     ]
 }
 
-/// The text under the core group's name or the newer group's.
+/// Returns the text at the core group's path, or else at that of `events.k8s.io`.
 fn either<'a>(event: &'a Value, core: &[&str], newer: &[&str]) -> &'a str {
     match event.text(core) {
         "" => event.text(newer),
@@ -68,7 +68,7 @@ fn count(event: &Value) -> i64 {
         .int(&["series", "count"])
         .or_else(|| event.int(&["count"]))
         .or_else(|| event.int(&["deprecatedCount"]))
-        // An event that was not counted happened once.
+        // An event without a count happened once.
         .filter(|count| *count != 0)
         .unwrap_or(1)
 }

@@ -1,11 +1,11 @@
-//! What extends the API: webhooks, admission policies, API services.
+//! Columns of webhook configurations, admission policies and APIServices.
 
 use super::{UNSET, condition, text};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
 
-/// The columns of webhook configurations.
+/// Returns the table columns of webhook configurations.
 pub(crate) fn webhooks() -> Vec<Column> {
     vec![
         super::count("Webhooks", &["webhooks"]).typed("integer"),
@@ -24,7 +24,7 @@ fn param_kind() -> Column {
     })
 }
 
-/// The columns of validating admission policies.
+/// Returns the table columns of ValidatingAdmissionPolicy.
 pub(crate) fn validating_policies() -> Vec<Column> {
     vec![
         super::count("Validations", &["spec", "validations"]).typed("integer"),
@@ -33,7 +33,7 @@ pub(crate) fn validating_policies() -> Vec<Column> {
     ]
 }
 
-/// The columns of mutating admission policies.
+/// Returns the table columns of MutatingAdmissionPolicy.
 pub(crate) fn mutating_policies() -> Vec<Column> {
     vec![
         super::count("Mutations", &["spec", "mutations"]).typed("integer"),
@@ -42,7 +42,7 @@ pub(crate) fn mutating_policies() -> Vec<Column> {
     ]
 }
 
-/// The columns of bindings of admission policies.
+/// Returns the table columns of admission policy bindings.
 pub(crate) fn policy_bindings() -> Vec<Column> {
     vec![
         text("PolicyName", &["spec", "policyName"]),
@@ -61,7 +61,7 @@ pub(crate) fn policy_bindings() -> Vec<Column> {
     ]
 }
 
-/// The columns of API services.
+/// Returns the table columns of APIService.
 pub(crate) fn api_services() -> Vec<Column> {
     vec![
         Column::string("Service", |service, _| {

@@ -1,4 +1,4 @@
-//! Endpoints, ingresses, policies, addresses.
+//! Columns of endpoints, ingresses, network policies, service addresses, leases and device claims.
 
 use super::services::balancers;
 use super::{NONE, first_of, or, selector_text, text, text_or, with_more};
@@ -7,10 +7,10 @@ use bareboat_api::Str;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
 
-/// How many addresses, ports or hosts are shown before the rest is counted.
+/// How many addresses, ports or hosts are shown; the rest is only counted.
 const SHOWN: usize = 3;
 
-/// The columns of endpoints.
+/// Returns the table columns of Endpoints.
 pub(crate) fn endpoints() -> Vec<Column> {
     vec![
         Column::string("Endpoints", |object, _| endpoint_addresses(object)),
@@ -49,7 +49,7 @@ fn endpoint_addresses(object: &Value) -> Value {
     with_more(&found, SHOWN, ",")
 }
 
-/// The columns of endpoint slices.
+/// Returns the table columns of EndpointSlice.
 pub(crate) fn endpoint_slices() -> Vec<Column> {
     vec![
         text("AddressType", &["addressType"]),
@@ -78,7 +78,7 @@ pub(crate) fn endpoint_slices() -> Vec<Column> {
     ]
 }
 
-/// The columns of ingresses.
+/// Returns the table columns of Ingress.
 pub(crate) fn ingresses() -> Vec<Column> {
     vec![
         Column::string("Class", |ingress, _| {
@@ -110,7 +110,7 @@ pub(crate) fn ingresses() -> Vec<Column> {
     ]
 }
 
-/// The columns of ingress classes.
+/// Returns the table columns of IngressClass.
 pub(crate) fn ingress_classes() -> Vec<Column> {
     const DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
     let name = Column::string("Name", |class, _| {
@@ -141,7 +141,7 @@ pub(crate) fn ingress_classes() -> Vec<Column> {
     ]
 }
 
-/// The columns of network policies.
+/// Returns the table columns of NetworkPolicy.
 pub(crate) fn network_policies() -> Vec<Column> {
     vec![
         Column::string("Pod-Selector", |policy, _| {
@@ -151,7 +151,7 @@ pub(crate) fn network_policies() -> Vec<Column> {
     ]
 }
 
-/// The columns of service CIDRs.
+/// Returns the table columns of ServiceCIDR.
 pub(crate) fn service_cidrs() -> Vec<Column> {
     vec![
         Column::string("CIDRs", |object, _| {
@@ -166,7 +166,7 @@ pub(crate) fn service_cidrs() -> Vec<Column> {
     ]
 }
 
-/// The columns of IP addresses.
+/// Returns the table columns of IPAddress.
 pub(crate) fn ip_addresses() -> Vec<Column> {
     vec![Column::string("ParentRef", |object, _| {
         let Some(parent) = object.at(&["spec", "parentRef"]) else {
@@ -185,17 +185,17 @@ pub(crate) fn ip_addresses() -> Vec<Column> {
     })]
 }
 
-/// The columns of leases.
+/// Returns the table columns of Lease.
 pub(crate) fn leases() -> Vec<Column> {
     vec![text("Holder", &["spec", "holderIdentity"]), Column::age()]
 }
 
-/// The columns of runtime classes.
+/// Returns the table columns of RuntimeClass.
 pub(crate) fn runtime_classes() -> Vec<Column> {
     vec![text("Handler", &["handler"]), Column::age()]
 }
 
-/// The columns of resource claims.
+/// Returns the table columns of ResourceClaim.
 pub(crate) fn resource_claims() -> Vec<Column> {
     vec![
         Column::string("State", |claim, _| {
@@ -217,7 +217,7 @@ pub(crate) fn resource_claims() -> Vec<Column> {
     ]
 }
 
-/// The columns of resource slices.
+/// Returns the table columns of ResourceSlice.
 pub(crate) fn resource_slices() -> Vec<Column> {
     vec![
         text_or("Node", &["spec", "nodeName"], ""),

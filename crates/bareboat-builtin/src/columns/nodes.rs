@@ -1,11 +1,11 @@
-//! Nodes: whether they are ready, and what runs there.
+//! Columns of nodes.
 
 use super::{NONE, UNKNOWN, condition, text, text_or};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
 
-/// The columns of nodes.
+/// Returns the table columns of Node.
 pub(crate) fn nodes() -> Vec<Column> {
     vec![
         Column::string("Status", |node, _| status(node)),

@@ -1,4 +1,4 @@
-//! Pods: how many containers are ready, and one word for what the pod is up to.
+//! Columns of pods: ready containers, restarts, and a one-word status.
 
 use super::{NONE, condition_is_true, or, since, text_or};
 use crate::reach::Reach;
@@ -6,7 +6,7 @@ use bareboat_api::kind::{Column, Now};
 use bareboat_api::{Value, value};
 use std::collections::HashSet;
 
-/// The columns of pods.
+/// Returns the table columns of Pod.
 pub(crate) fn pods() -> Vec<Column> {
     vec![
         Column::string("Ready", |pod, _| {
@@ -27,7 +27,7 @@ pub(crate) fn pods() -> Vec<Column> {
     ]
 }
 
-/// Tells of a pod that has ended, so that tables may leave it out or gray.
+/// Returns the row condition `Completed` of a finished pod. Clients may hide such rows.
 pub(crate) fn pod_is_done(pod: &Value) -> Option<Value> {
     let phase = pod.text(&["status", "phase"]);
     let message = match phase {
@@ -38,7 +38,7 @@ pub(crate) fn pod_is_done(pod: &Value) -> Option<Value> {
     Some(value!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
 }
 
-/// What a table says of a pod.
+/// The values of a pod's cells.
 struct Summary {
     ready: usize,
     containers: usize,
@@ -47,7 +47,7 @@ struct Summary {
     last_restart: String,
 }
 
-/// Restarts so far, and when the last one ended.
+/// Number of restarts, and the time of the last one.
 #[derive(Default)]
 struct Restarts {
     count: i64,
@@ -57,7 +57,7 @@ struct Restarts {
 impl Restarts {
     fn add(&mut self, status: &Value) {
         self.count += status.int(&["restartCount"]).unwrap_or(0);
-        // Times of the API have one length, so that their text orders as they do.
+        // Timestamps have a fixed length, so their text sorts by time.
         let finished = status.text(&["lastState", "terminated", "finishedAt"]);
         if finished > self.last.as_str() {
             self.last = finished.to_owned();
@@ -98,7 +98,7 @@ impl Summary {
         summary
     }
 
-    /// Restarts of all init containers and of those that keep running, and whether one is not done.
+    /// Counts restarts of all init containers and of sidecars, and returns whether initialization is unfinished.
     fn init_containers(&mut self, pod: &Value) -> (Restarts, Restarts, bool) {
         let declared = pod.list(&["spec", "initContainers"]);
         let sidecar_names: HashSet<&str> = declared
@@ -139,7 +139,7 @@ impl Summary {
         (all, sidecars, false)
     }
 
-    /// Looks at the containers from the last to the first; the first one has the last word.
+    /// Reads the containers from last to first, so that the reason of the first one wins.
     fn main_containers(&mut self, pod: &Value, mut restarts: Restarts) -> Restarts {
         let mut running = false;
         let mut failure = String::new();
@@ -186,7 +186,7 @@ fn or_phase(pod: &Value) -> String {
     }
 }
 
-/// Why a container ended.
+/// Formats why a container ended.
 fn exit_text(state: &Value) -> String {
     let reason = state.text(&["reason"]);
     let signal = state.int(&["signal"]).unwrap_or(0);
@@ -223,7 +223,7 @@ mod tests {
     use bareboat_api::value;
 
     #[test]
-    fn one_word_says_what_a_pod_is_up_to() {
+    fn a_pod_is_summarized_in_one_word() {
         let check = |status: Value, expected: (&str, &str, &str)| {
             let pod = value!({"metadata": {}, "status": (status), "spec": {
                 "containers": [{"name": "a"}, {"name": "b"}],

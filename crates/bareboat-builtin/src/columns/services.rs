@@ -1,11 +1,11 @@
-//! Services and where they can be reached.
+//! Columns of services.
 
 use super::{NONE, labels_text, or, text};
 use crate::reach::Reach;
 use bareboat_api::Value;
 use bareboat_api::kind::Column;
 
-/// The columns of services.
+/// Returns the table columns of Service.
 pub(crate) fn services() -> Vec<Column> {
     vec![
         text("Type", &["spec", "type"]),
@@ -41,7 +41,7 @@ fn external_ip(service: &Value) -> Value {
     }
 }
 
-/// Addresses or host names of load balancers, each once.
+/// Returns addresses or host names of load balancers, without duplicates.
 pub(super) fn balancers(object: &Value) -> Vec<&str> {
     let mut found: Vec<&str> = object
         .list(&["status", "loadBalancer", "ingress"])

@@ -1,11 +1,11 @@
-//! Volumes, claims and what provides them.
+//! Columns of volumes, claims, storage classes and CSI objects.
 
 use super::{UNSET, boolean, text, text_or};
 use crate::reach::Reach;
 use bareboat_api::kind::Column;
 use bareboat_api::{Str, Value};
 
-/// Access modes in their short form, in a fixed order.
+/// Formats access modes in their short form, in a fixed order.
 fn access_modes(modes: &[Value]) -> Value {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -21,7 +21,7 @@ fn access_modes(modes: &[Value]) -> Value {
     found.join(",").into()
 }
 
-/// The phase, or that the object is on its way out.
+/// Returns a column with the phase, or `Terminating` for an object that is being deleted.
 fn phase() -> Column {
     Column::string("Status", |object, _| {
         if object.has(&["metadata", "deletionTimestamp"]) {
@@ -35,7 +35,7 @@ fn volume_mode() -> Column {
     text_or("VolumeMode", &["spec", "volumeMode"], UNSET).wide()
 }
 
-/// The class named by an old annotation or by the spec.
+/// Returns a column with the class from the deprecated annotation or from the spec.
 fn storage_class() -> Column {
     Column::string("StorageClass", |object, _| {
         const OLD: &[&str] = &[
@@ -50,7 +50,7 @@ fn storage_class() -> Column {
     })
 }
 
-/// The columns of persistent volumes.
+/// Returns the table columns of PersistentVolume.
 pub(crate) fn persistent_volumes() -> Vec<Column> {
     vec![
         text("Capacity", &["spec", "capacity", "storage"]),
@@ -78,7 +78,7 @@ pub(crate) fn persistent_volumes() -> Vec<Column> {
     ]
 }
 
-/// The columns of claims; what is promised shows once a volume is bound.
+/// Returns the table columns of PersistentVolumeClaim. Capacity and access modes show once a volume is bound.
 pub(crate) fn persistent_volume_claims() -> Vec<Column> {
     let bound = |claim: &Value| !claim.text(&["spec", "volumeName"]).is_empty();
     vec![
@@ -109,7 +109,7 @@ pub(crate) fn persistent_volume_claims() -> Vec<Column> {
     ]
 }
 
-/// The columns of storage classes; the name tells which one is the default.
+/// Returns the table columns of StorageClass. The name of the default class is marked.
 pub(crate) fn storage_classes() -> Vec<Column> {
     const DEFAULT: [&str; 2] = [
         "storageclass.kubernetes.io/is-default-class",
@@ -140,7 +140,7 @@ pub(crate) fn storage_classes() -> Vec<Column> {
     ]
 }
 
-/// The columns of volume attachments.
+/// Returns the table columns of VolumeAttachment.
 pub(crate) fn volume_attachments() -> Vec<Column> {
     let attacher = text("Attacher", &["spec", "attacher"]);
     vec![
@@ -155,7 +155,7 @@ pub(crate) fn volume_attachments() -> Vec<Column> {
     ]
 }
 
-/// The columns of CSI drivers.
+/// Returns the table columns of CSIDriver.
 pub(crate) fn csi_drivers() -> Vec<Column> {
     vec![
         Column::string("AttachRequired", |driver, _| {
@@ -188,7 +188,7 @@ pub(crate) fn csi_drivers() -> Vec<Column> {
     ]
 }
 
-/// The columns of CSI nodes.
+/// Returns the table columns of CSINode.
 pub(crate) fn csi_nodes() -> Vec<Column> {
     vec![
         super::count("Drivers", &["spec", "drivers"]).typed("integer"),
@@ -196,7 +196,7 @@ pub(crate) fn csi_nodes() -> Vec<Column> {
     ]
 }
 
-/// The columns of volume attributes classes.
+/// Returns the table columns of VolumeAttributesClass.
 pub(crate) fn volume_attributes_classes() -> Vec<Column> {
     vec![text("DriverName", &["driverName"]), Column::age()]
 }

@@ -1,4 +1,4 @@
-//! Workloads: how many there should be, how many there are.
+//! Columns of workloads: desired and actual replicas.
 
 use super::{
     NONE, boolean, condition_is_true, containers, integer, labels_text, number, or, selector_text,
@@ -17,7 +17,7 @@ fn selector() -> Column {
     })
 }
 
-/// The given columns with containers, images and perhaps more in wide output.
+/// Returns the given columns plus wide columns for containers and images.
 fn wide(
     mut columns: Vec<Column>,
     path: &'static [&'static str],
@@ -35,7 +35,7 @@ fn ready_of_desired() -> Column {
     })
 }
 
-/// The columns of deployments.
+/// Returns the table columns of Deployment.
 pub(crate) fn deployments() -> Vec<Column> {
     let columns = vec![
         ready_of_desired(),
@@ -55,12 +55,12 @@ fn desired_current_ready() -> Vec<Column> {
     ]
 }
 
-/// The columns of replica sets.
+/// Returns the table columns of ReplicaSet.
 pub(crate) fn replica_sets() -> Vec<Column> {
     wide(desired_current_ready(), TEMPLATE, Some(selector()))
 }
 
-/// The columns of replication controllers, whose selector is a plain map.
+/// Returns the table columns of ReplicationController, whose selector is a plain map.
 pub(crate) fn replication_controllers() -> Vec<Column> {
     let selector = Column::string("Selector", |object, _| {
         labels_text(object.members(&["spec", "selector"]))
@@ -68,12 +68,12 @@ pub(crate) fn replication_controllers() -> Vec<Column> {
     wide(desired_current_ready(), TEMPLATE, Some(selector))
 }
 
-/// The columns of stateful sets.
+/// Returns the table columns of StatefulSet.
 pub(crate) fn stateful_sets() -> Vec<Column> {
     wide(vec![ready_of_desired(), Column::age()], TEMPLATE, None)
 }
 
-/// The columns of daemon sets.
+/// Returns the table columns of DaemonSet.
 pub(crate) fn daemon_sets() -> Vec<Column> {
     let columns = vec![
         integer("Desired", &["status", "desiredNumberScheduled"]),
@@ -89,7 +89,7 @@ pub(crate) fn daemon_sets() -> Vec<Column> {
     wide(columns, TEMPLATE, Some(selector()))
 }
 
-/// The columns of controller revisions.
+/// Returns the table columns of ControllerRevision.
 pub(crate) fn controller_revisions() -> Vec<Column> {
     vec![
         Column::string("Controller", |object, _| controller(object)),
@@ -111,7 +111,7 @@ fn controller(object: &Value) -> Value {
     }
 }
 
-/// The columns of pod templates.
+/// Returns the table columns of PodTemplate.
 pub(crate) fn pod_templates() -> Vec<Column> {
     let mut columns = Vec::from(containers(&["template", "spec", "containers"]));
     columns.push(Column::string("Pod Labels", |object, _| {
@@ -120,7 +120,7 @@ pub(crate) fn pod_templates() -> Vec<Column> {
     columns
 }
 
-/// The columns of jobs.
+/// Returns the table columns of Job.
 pub(crate) fn jobs() -> Vec<Column> {
     let columns = vec![
         Column::string("Status", |job, _| job_status(job).into()),
@@ -168,7 +168,7 @@ fn job_duration(job: &Value, now: Now) -> Value {
     human_duration(end.saturating_sub(start.seconds)).into()
 }
 
-/// The columns of cron jobs.
+/// Returns the table columns of CronJob.
 pub(crate) fn cron_jobs() -> Vec<Column> {
     let columns = vec![
         text("Schedule", &["spec", "schedule"]),
@@ -202,7 +202,7 @@ pub(crate) fn cron_jobs() -> Vec<Column> {
     wide(columns, PATH, Some(selector))
 }
 
-/// The columns of horizontal pod autoscalers, of both versions.
+/// Returns the table columns of HorizontalPodAutoscaler, of both versions.
 pub(crate) fn autoscalers() -> Vec<Column> {
     vec![
         Column::string("Reference", |hpa, _| {
@@ -292,7 +292,7 @@ fn metric_text(metric: &Value, status: Option<&Value>) -> String {
     format!("{}/{}", known(current("value")), target("value"))
 }
 
-/// The columns of disruption budgets.
+/// Returns the table columns of PodDisruptionBudget.
 pub(crate) fn disruption_budgets() -> Vec<Column> {
     let amount = |name: &str, member: &'static str| {
         Column::string(name, move |budget, _| match budget.at(&["spec", member]) {
@@ -309,7 +309,7 @@ pub(crate) fn disruption_budgets() -> Vec<Column> {
     ]
 }
 
-/// The columns of priority classes.
+/// Returns the table columns of PriorityClass.
 pub(crate) fn priority_classes() -> Vec<Column> {
     vec![
         integer("Value", &["value"]),

@@ -1,4 +1,4 @@
-//! Deployments and their relatives.
+//! Defaults of Deployment, ReplicaSet, DaemonSet and StatefulSet.
 
 use super::core::claim;
 use super::{pod_template, spec};
@@ -9,7 +9,7 @@ fn template(spec: &mut Map) {
     pod_template(spec.object_mut("template"));
 }
 
-/// The defaults of a deployment.
+/// Sets the defaults of Deployment.
 pub(crate) fn deployment(object: &mut Value) {
     let spec = spec(object);
     template(spec);
@@ -25,17 +25,17 @@ pub(crate) fn deployment(object: &mut Value) {
     spec.fill("progressDeadlineSeconds", 600);
 }
 
-/// The defaults of a replica set.
+/// Sets the defaults of ReplicaSet.
 pub(crate) fn replica_set(object: &mut Value) {
     let spec = spec(object);
     template(spec);
     spec.fill("replicas", 1);
 }
 
-/// Counts the changes of a daemon set's template.
+/// The annotation that counts the changes of a DaemonSet's template.
 pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// The defaults of a daemon set.
+/// Sets the defaults of DaemonSet.
 pub(crate) fn daemon_set(object: &mut Value) {
     let metadata = object.make_object().object_mut("metadata");
     metadata
@@ -56,7 +56,7 @@ pub(crate) fn daemon_set(object: &mut Value) {
     spec.fill("revisionHistoryLimit", 10);
 }
 
-/// The defaults of a stateful set.
+/// Sets the defaults of StatefulSet.
 pub(crate) fn stateful_set(object: &mut Value) {
     let spec = spec(object);
     template(spec);

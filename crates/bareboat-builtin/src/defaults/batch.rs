@@ -1,10 +1,10 @@
-//! Jobs, cron jobs and autoscalers.
+//! Defaults of jobs, CronJobs and autoscalers.
 
 use super::{pod_template, spec};
 use crate::reach::{Fill, Reach};
 use bareboat_api::{Map, Value, value};
 
-/// The defaults of a job.
+/// Sets the defaults of Job.
 pub(crate) fn job(object: &mut Value) {
     let labels = object
         .members(&["spec", "template", "metadata", "labels"])
@@ -48,7 +48,7 @@ fn failure_policy(spec: &mut Map) {
     }
 }
 
-/// The defaults of a cron job; those of its jobs are filled in when they are made.
+/// Sets the defaults of CronJob. Defaults of its jobs are set when they are created.
 pub(crate) fn cron_job(object: &mut Value) {
     let spec = spec(object);
     spec.fill("concurrencyPolicy", "Allow");
@@ -60,7 +60,7 @@ pub(crate) fn cron_job(object: &mut Value) {
     failure_policy(job);
 }
 
-/// The defaults of an autoscaler of version 2.
+/// Sets the defaults of HorizontalPodAutoscaler `v2`.
 pub(crate) fn autoscaler_v2(object: &mut Value) {
     let spec = spec(object);
     spec.fill("minReplicas", 1);
@@ -90,14 +90,14 @@ pub(crate) fn autoscaler_v2(object: &mut Value) {
     );
 }
 
-/// An empty list was said, and is judged as it is.
+/// Sets a member unless it is present; an empty list counts as present and is validated.
 fn unset(rules: &mut Map, member: &str, value: Value) {
     if rules.get(member).is_none_or(Value::is_null) {
         rules.insert(member, value);
     }
 }
 
-/// The defaults of an autoscaler of version 1, which knows one metric only.
+/// Sets the defaults of HorizontalPodAutoscaler `v1`, which has one metric.
 pub(crate) fn autoscaler_v1(object: &mut Value) {
     const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
     let told = object.at(&["metadata", "annotations", METRICS]).is_some();
@@ -106,7 +106,7 @@ pub(crate) fn autoscaler_v1(object: &mut Value) {
     if !told {
         spec.fill("targetCPUUtilizationPercentage", 80);
     }
-    // What it says in the words of version 2 is what it says: the notes about it follow.
+    // The annotations that hold `v2` fields are normalized too.
     let said = std::mem::take(object);
     *object = crate::strategies::normal_autoscaler(said);
 }

@@ -1,4 +1,4 @@
-//! Kinds of the core group other than pods.
+//! Defaults of core kinds other than pods.
 
 use super::{pod_template, round_resources, spec, volume};
 use crate::reach::{Fill, Reach};
@@ -6,10 +6,10 @@ use bareboat_api::{Map, Value, value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The label every namespace carries its name under.
+/// The label that holds the namespace's name.
 pub(crate) const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The defaults of a namespace.
+/// Sets the defaults of Namespace.
 pub(crate) fn namespace(object: &mut Value) {
     let name = object.text(&["metadata", "name"]).to_owned();
     let map = object.make_object();
@@ -21,7 +21,7 @@ pub(crate) fn namespace(object: &mut Value) {
     map.object_mut("status").fill("phase", "Active");
 }
 
-/// The defaults of a secret; what was written as text becomes part of its data.
+/// Sets the defaults of Secret and moves `stringData` to `data`.
 pub(crate) fn secret(object: &mut Value) {
     let map = object.make_object();
     map.fill("type", "Opaque");
@@ -38,7 +38,7 @@ pub(crate) fn secret(object: &mut Value) {
     }
 }
 
-/// The defaults of a service that need no allocator.
+/// Sets the defaults of Service that need no allocator.
 pub(crate) fn service(object: &mut Value) {
     let spec = spec(object);
     spec.fill("sessionAffinity", "None");
@@ -94,7 +94,7 @@ pub(crate) fn service(object: &mut Value) {
     }
 }
 
-/// The defaults of endpoints.
+/// Sets the defaults of Endpoints.
 pub(crate) fn endpoints(object: &mut Value) {
     for subset in object.make_object().each("subsets") {
         for port in subset.each("ports") {
@@ -103,7 +103,7 @@ pub(crate) fn endpoints(object: &mut Value) {
     }
 }
 
-/// The defaults of a node.
+/// Sets the defaults of Node.
 pub(crate) fn node(object: &mut Value) {
     let status = object.make_object().object_mut("status");
     round_resources(status.sub("capacity"));
@@ -111,7 +111,7 @@ pub(crate) fn node(object: &mut Value) {
         status.fill("allocatable", capacity);
     }
     round_resources(status.sub("allocatable"));
-    // The first of several ranges also has a field of its own.
+    // The first range is repeated in a field of its own.
     let spec = spec(object);
     let single = spec.get_str("podCIDR").unwrap_or("").to_owned();
     let several = spec
@@ -121,7 +121,7 @@ pub(crate) fn node(object: &mut Value) {
     let same = several
         .first()
         .is_some_and(|first| first.as_str() == Some(&single));
-    // Who tells one range means that one.
+    // If only the single field is set, it becomes the list.
     if !single.is_empty() && !same {
         spec.insert("podCIDRs", value!([single]));
     }
@@ -135,12 +135,12 @@ pub(crate) fn node(object: &mut Value) {
     }
 }
 
-/// The defaults of a stand-alone pod template.
+/// Sets the defaults of PodTemplate.
 pub(crate) fn pod_template_kind(object: &mut Value) {
     pod_template(object.make_object().object_mut("template"));
 }
 
-/// The defaults of a replication controller: selector and labels come from the template.
+/// Sets the defaults of ReplicationController. Selector and labels come from the template.
 pub(crate) fn replication_controller(object: &mut Value) {
     let labels = object
         .members(&["spec", "template", "metadata", "labels"])
@@ -160,7 +160,7 @@ pub(crate) fn replication_controller(object: &mut Value) {
     }
 }
 
-/// The defaults of a persistent volume.
+/// Sets the defaults of PersistentVolume.
 pub(crate) fn persistent_volume(object: &mut Value) {
     let map = object.make_object();
     map.object_mut("status").fill("phase", "Pending");
@@ -171,12 +171,12 @@ pub(crate) fn persistent_volume(object: &mut Value) {
     round_resources(spec.sub("capacity"));
 }
 
-/// The defaults of a claim, which also stands in stateful sets.
+/// Sets the defaults of PersistentVolumeClaim; also used for StatefulSet claim templates.
 pub(crate) fn persistent_volume_claim(object: &mut Value) {
     claim(object.make_object());
 }
 
-/// The defaults of a claim as a member of something else.
+/// Sets the defaults of a claim embedded in another object.
 pub(super) fn claim(map: &mut Map) {
     map.object_mut("status").fill("phase", "Pending");
     let spec = map.object_mut("spec");
@@ -187,12 +187,12 @@ pub(super) fn claim(map: &mut Map) {
     }
 }
 
-/// The defaults of a quota.
+/// Sets the defaults of ResourceQuota.
 pub(crate) fn resource_quota(object: &mut Value) {
     round_resources(spec(object).sub("hard"));
 }
 
-/// The defaults of a limit range: what containers get follows from what they may have.
+/// Sets the defaults of LimitRange: default limits and requests derive from the bounds.
 pub(crate) fn limit_range(object: &mut Value) {
     for item in spec(object).each("limits") {
         for list in [
@@ -213,7 +213,7 @@ pub(crate) fn limit_range(object: &mut Value) {
     }
 }
 
-/// Fills members missing in one list with those of another.
+/// Copies members that are missing in one list from another.
 fn fill_from(item: &mut Map, to: &str, from: &str) {
     let Some(Value::Object(source)) = item.get(from).cloned() else {
         return;
@@ -224,7 +224,7 @@ fn fill_from(item: &mut Map, to: &str, from: &str) {
     }
 }
 
-/// The taint of a node nobody has heard of yet.
+/// Returns the taint of a node that is not ready yet.
 pub(crate) fn not_ready_taint() -> Value {
     value!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
 }

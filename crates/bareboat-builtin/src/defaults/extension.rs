@@ -1,4 +1,4 @@
-//! What extends the API: webhooks, admission policies, custom resources, API services.
+//! Defaults of webhooks, admission policies, CustomResourceDefinitions and APIServices.
 
 use super::spec;
 use crate::reach::{Fill, Reach};
@@ -25,14 +25,14 @@ fn rules(parent: &mut Map, list: &str) {
     }
 }
 
-/// The defaults of validating webhooks.
+/// Sets the defaults of ValidatingWebhookConfiguration.
 pub(crate) fn validating_webhooks(object: &mut Value) {
     for hook in object.make_object().each("webhooks") {
         webhook(hook);
     }
 }
 
-/// The defaults of mutating webhooks.
+/// Sets the defaults of MutatingWebhookConfiguration.
 pub(crate) fn mutating_webhooks(object: &mut Value) {
     for hook in object.make_object().each("webhooks") {
         webhook(hook);
@@ -48,7 +48,7 @@ fn match_resources(resources: &mut Map) {
     rules(resources, "excludeResourceRules");
 }
 
-/// The defaults of admission policies of both sorts.
+/// Sets the defaults of ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
 pub(crate) fn admission_policy(object: &mut Value) {
     let spec = spec(object);
     spec.fill("failurePolicy", "Fail");
@@ -57,21 +57,21 @@ pub(crate) fn admission_policy(object: &mut Value) {
     }
 }
 
-/// The defaults of bindings of admission policies.
+/// Sets the defaults of admission policy bindings.
 pub(crate) fn admission_binding(object: &mut Value) {
     if let Some(resources) = spec(object).sub("matchResources") {
         match_resources(resources);
     }
 }
 
-/// The defaults of an API service.
+/// Sets the defaults of APIService.
 pub(crate) fn api_service(object: &mut Value) {
     if let Some(service) = spec(object).sub("service") {
         service.fill("port", 443);
     }
 }
 
-/// The defaults of the definition of a custom resource.
+/// Sets the defaults of CustomResourceDefinition.
 pub(crate) fn custom_resource_definition(object: &mut Value) {
     let kind = object.text(&["spec", "names", "kind"]).to_owned();
     let stored: Vec<Value> = object

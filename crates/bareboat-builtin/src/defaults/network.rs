@@ -1,10 +1,10 @@
-//! Networking, discovery and priorities.
+//! Defaults of networking, discovery, flow control and role bindings.
 
 use super::spec;
 use crate::reach::Fill;
 use bareboat_api::{Value, value};
 
-/// The defaults of a network policy.
+/// Sets the defaults of NetworkPolicy.
 pub(crate) fn network_policy(object: &mut Value) {
     let spec = spec(object);
     let egress = spec
@@ -26,14 +26,14 @@ pub(crate) fn network_policy(object: &mut Value) {
     }
 }
 
-/// The defaults of an ingress class.
+/// Sets the defaults of IngressClass.
 pub(crate) fn ingress_class(object: &mut Value) {
     if let Some(parameters) = spec(object).sub("parameters") {
         parameters.fill("scope", "Cluster");
     }
 }
 
-/// The defaults of an endpoint slice.
+/// Sets the defaults of EndpointSlice.
 pub(crate) fn endpoint_slice(object: &mut Value) {
     for port in object.make_object().each("ports") {
         port.fill("name", "");
@@ -41,14 +41,14 @@ pub(crate) fn endpoint_slice(object: &mut Value) {
     }
 }
 
-/// The defaults of a priority class.
+/// Sets the defaults of PriorityClass.
 pub(crate) fn priority_class(object: &mut Value) {
     object
         .make_object()
         .fill("preemptionPolicy", "PreemptLowerPriority");
 }
 
-/// The defaults of a flow schema.
+/// Sets the defaults of FlowSchema.
 pub(crate) fn flow_schema(object: &mut Value) {
     let spec = spec(object);
     if spec
@@ -61,7 +61,7 @@ pub(crate) fn flow_schema(object: &mut Value) {
     }
 }
 
-/// The defaults of a priority level.
+/// Sets the defaults of PriorityLevelConfiguration.
 pub(crate) fn priority_level(object: &mut Value) {
     let spec = spec(object);
     if let Some(exempt) = spec.sub("exempt") {
@@ -84,7 +84,7 @@ pub(crate) fn priority_level(object: &mut Value) {
     }
 }
 
-/// The defaults of role bindings of both scopes.
+/// Sets the defaults of RoleBinding and ClusterRoleBinding.
 pub(crate) fn role_binding(object: &mut Value) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     let map = object.make_object();

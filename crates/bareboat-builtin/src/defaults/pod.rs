@@ -1,10 +1,10 @@
-//! Pods and pod templates.
+//! Defaults of pods and pod templates.
 
 use super::{round_resources, volume};
 use crate::reach::Fill;
 use bareboat_api::{Map, Str, Value, value};
 
-/// The defaults of a pod.
+/// Sets the defaults of Pod.
 pub(crate) fn pod(object: &mut Value) {
     let spec = super::spec(object);
     pod_spec(spec);
@@ -22,7 +22,7 @@ pub(crate) fn pod(object: &mut Value) {
     addresses(object);
 }
 
-/// The first of several addresses also has a field of its own.
+/// Repeats the first of several addresses in its own field.
 fn addresses(object: &mut Value) {
     let Some(status) = object.make_object().sub("status") else {
         return;
@@ -36,7 +36,7 @@ fn addresses(object: &mut Value) {
         .first()
         .and_then(|address| address.get("ip"))
         .is_some_and(|first| first.as_str() == Some(&single));
-    // Who tells one address means that one.
+    // If only the single field is set, it becomes the list.
     if !single.is_empty() && !same {
         status.insert("podIPs", value!([{"ip": single}]));
     }
@@ -51,7 +51,7 @@ fn addresses(object: &mut Value) {
     }
 }
 
-/// The defaults of a pod template: those of a pod that do not wait for one to be made.
+/// Sets the defaults of a pod template: those of a pod except the ones set at creation.
 pub(crate) fn pod_template(template: &mut Map) {
     let spec = template.object_mut("spec");
     pod_spec(spec);
@@ -63,7 +63,7 @@ pub(crate) fn pod_template(template: &mut Map) {
 }
 
 fn pod_spec(spec: &mut Map) {
-    // The service account has an old name that still says the same.
+    // `serviceAccount` is the deprecated name of `serviceAccountName`.
     let account = match spec.get_str("serviceAccountName").unwrap_or("") {
         "" => spec.get_str("serviceAccount").unwrap_or(""),
         account => account,
@@ -90,7 +90,7 @@ fn pod_spec(spec: &mut Map) {
 }
 
 fn container(container: &mut Map) {
-    // Signals to stop with are behind a gate that is shut by default.
+    // Stop signals need a feature gate that is off by default.
     if let Some(lifecycle) = container.sub("lifecycle")
         && lifecycle.remove("stopSignal").is_some()
         && lifecycle.is_empty()
@@ -155,7 +155,7 @@ fn http_get(handler: &mut Map) {
     }
 }
 
-/// A tag that moves is pulled always, any other once.
+/// Returns `Always` for the tag `latest`, `IfNotPresent` for any other.
 pub(super) fn pull_policy(image: &str) -> Str {
     if tag(image) == "latest" {
         Str::const_new("Always")
@@ -164,7 +164,7 @@ pub(super) fn pull_policy(image: &str) -> Str {
     }
 }
 
-/// The tag of an image reference; `latest` where there is neither tag nor digest.
+/// Returns the tag of an image reference, or `latest` if it has neither tag nor digest.
 fn tag(image: &str) -> &str {
     let (reference, digest) = match image.split_once('@') {
         Some((reference, _)) => (reference, true),
@@ -178,7 +178,7 @@ fn tag(image: &str) -> &str {
     }
 }
 
-/// A container that says how much it may have asks for as much, unless it says otherwise.
+/// Sets missing requests of a container to its limits.
 fn requests_from_limits(container: &mut Map) {
     let Some(resources) = container.sub("resources") else {
         return;

@@ -1,15 +1,15 @@
-//! Claims of devices.
+//! Defaults of device claims.
 
 use super::spec;
 use crate::reach::Fill;
 use bareboat_api::{Map, Value};
 
-/// The defaults of a resource claim.
+/// Sets the defaults of ResourceClaim.
 pub(crate) fn resource_claim(object: &mut Value) {
     devices(spec(object));
 }
 
-/// The defaults of a template of resource claims.
+/// Sets the defaults of ResourceClaimTemplate.
 pub(crate) fn resource_claim_template(object: &mut Value) {
     devices(spec(object).object_mut("spec"));
 }

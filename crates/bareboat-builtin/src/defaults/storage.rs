@@ -1,17 +1,17 @@
-//! Storage classes and drivers.
+//! Defaults of storage classes and CSI drivers.
 
 use super::spec;
 use crate::reach::Fill;
 use bareboat_api::{Value, value};
 
-/// The defaults of a storage class.
+/// Sets the defaults of StorageClass.
 pub(crate) fn storage_class(object: &mut Value) {
     let map = object.make_object();
     map.fill("reclaimPolicy", "Delete");
     map.fill("volumeBindingMode", "Immediate");
 }
 
-/// The defaults of a CSI driver.
+/// Sets the defaults of CSIDriver.
 pub(crate) fn csi_driver(object: &mut Value) {
     let spec = spec(object);
     spec.fill("attachRequired", true);

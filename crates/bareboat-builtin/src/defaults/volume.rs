@@ -1,12 +1,12 @@
-//! Volumes of pods and the sources of persistent volumes.
+//! Defaults of pod volumes and of PersistentVolume sources.
 
 use super::pod::pull_policy;
 use crate::reach::Fill;
 use bareboat_api::Map;
 
-/// The defaults of a pod's volume.
+/// Sets the defaults of a pod's volume.
 pub(super) fn volume(volume: &mut Map) {
-    // A volume that says nothing of where it comes from is an empty directory.
+    // A volume without a source is an `emptyDir`.
     if volume.keys().all(|key| key == "name") {
         volume.insert("emptyDir", Map::new().into());
     }
@@ -41,7 +41,7 @@ pub(super) fn volume(volume: &mut Map) {
     source(volume);
 }
 
-/// The defaults that sources have in pods and in persistent volumes.
+/// Sets the defaults that volume sources share in pods and PersistentVolumes.
 pub(super) fn source(parent: &mut Map) {
     if let Some(path) = parent.sub("hostPath") {
         path.fill("type", "");

@@ -1,10 +1,12 @@
+//! Tests that every built-in definition has a description.
+
 use super::types::TYPES;
 use super::*;
 use crate::{facts, kinds};
 use bareboat_api::facts::{MessageRef, Type};
 use std::collections::BTreeSet;
 
-/// The fields of all messages that a built-in kind leads to: definition names and field names.
+/// Returns definition and field names of all messages reachable from a built-in kind.
 fn fields() -> BTreeSet<(String, &'static str)> {
     let mut todo: Vec<MessageRef> = kinds::all()
         .iter()
@@ -29,7 +31,7 @@ fn fields() -> BTreeSet<(String, &'static str)> {
     found
 }
 
-/// Adds the fields of a message, and those that stand inline in it as if they were its own.
+/// Adds the fields of a message, including those of its inline messages.
 fn gather(
     message: MessageRef,
     name: &str,
@@ -49,7 +51,7 @@ fn gather(
     }
 }
 
-/// Fields whose purpose the published schemas do not tell.
+/// Returns whether the published schemas have no description of a field.
 fn is_silent(definition: &str, field: &str) -> bool {
     match definition.rsplit('.').next() {
         Some("JSONSchemaProps" | "ExternalDocumentation") => true,
@@ -60,7 +62,7 @@ fn is_silent(definition: &str, field: &str) -> bool {
 }
 
 #[test]
-fn every_field_a_built_in_kind_leads_to_is_described() {
+fn every_field_reachable_from_a_built_in_kind_is_described() {
     let fields = fields();
     assert!(fields.len() > 1500, "only {} fields", fields.len());
     let missing: Vec<_> = fields
@@ -77,7 +79,7 @@ fn every_field_a_built_in_kind_leads_to_is_described() {
 }
 
 #[test]
-fn a_definition_refers_to_others_without_making_them() {
+fn a_definition_refers_to_other_definitions_without_generating_them() {
     let deployment = definition("io.k8s.api.apps.v1.Deployment").expect("a listed type");
     let spec = deployment.at(&["properties", "spec"]).expect("a field");
     assert_eq!(
@@ -88,10 +90,10 @@ fn a_definition_refers_to_others_without_making_them() {
 }
 
 #[test]
-fn types_are_listed_once_under_their_own_names_and_so_are_those_they_refer_to() {
+fn types_and_the_types_they_refer_to_are_listed_once_under_their_own_names() {
     let listed: BTreeSet<&str> = TYPES.iter().map(|known| known.name).collect();
     assert_eq!(listed.len(), TYPES.len());
-    // A generator that starts empty names definitions as the types themselves do.
+    // An empty generator uses the names that the types define themselves.
     let mut generator = SchemaSettings::openapi3().into_generator();
     for known in TYPES {
         (known.schema)(&mut generator);
@@ -105,7 +107,7 @@ fn types_are_listed_once_under_their_own_names_and_so_are_those_they_refer_to() 
 }
 
 #[test]
-fn other_names_have_no_description() {
+fn unknown_names_have_no_description() {
     for name in ["", "io.k8s.api.core.v1.", "com.example.v1.Widget"] {
         assert_eq!(definition(name), None, "{name}");
     }

@@ -1,6 +1,6 @@
-//! The types with descriptions: the built-in kinds, and all that they lead to.
+//! The list of types with descriptions: the built-in kinds and everything they refer to.
 //!
-//! Types cannot be enumerated, so they are listed; a test tells when one is missing.
+//! Rust cannot enumerate types, so they are listed here. A test fails if one is missing.
 
 use super::Described;
 use schemars::JsonSchema;

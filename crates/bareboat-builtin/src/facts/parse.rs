@@ -1,4 +1,4 @@
-//! Reads one line of the table.
+//! Parses one line of the table of facts.
 //!
 //! The table is part of the program and a test reads all of it, so a line that cannot be read is a
 //! programming error.
@@ -8,7 +8,7 @@ use bareboat_api::facts::{Cardinality, Element, Field, Message, MessageRef, Sche
 use bareboat_api::typing::{ListKey, ListType};
 use bareboat_api::{Str, Value};
 
-/// The message on a line of the table.
+/// Parses the message on a line of the table.
 pub(super) fn message(line: &'static str) -> Message {
     let name = name_of(line);
     let package = name.rsplit_once('.').map_or("", |(package, _)| package);
@@ -39,7 +39,7 @@ pub(super) fn message(line: &'static str) -> Message {
     }
 }
 
-/// The same field as only JSON sees it.
+/// Returns the field without its protobuf number.
 fn json_only(field: &Field) -> Field {
     Field {
         json: field.json.clone(),
@@ -153,7 +153,7 @@ fn list_key(text: &'static str) -> ListKey {
     }
 }
 
-/// A JSON scalar; the table's strings need no escapes.
+/// Parses a JSON scalar; the table's strings need no escapes.
 fn literal(text: &'static str) -> Value {
     if text == "true" {
         return Value::Bool(true);

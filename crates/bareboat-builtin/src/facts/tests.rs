@@ -1,14 +1,16 @@
+//! Tests that every line of the table is parsed and found.
+
 use super::*;
 use bareboat_api::facts::Type;
 use bareboat_api::typing::ListType;
 
 #[test]
-fn every_line_can_be_read_and_found_by_its_name() {
+fn every_line_is_parsed_and_found_by_its_name() {
     let mut messages = 0;
     let mut previous = "";
     for line in TABLE.lines().filter(|line| !line.starts_with(['#', '@'])) {
         let name = name_of(line);
-        assert!(previous < name, "{previous} stands before {name}");
+        assert!(previous < name, "{previous} is sorted before {name}");
         previous = name;
         let found = message(name).unwrap_or_else(|| panic!("{name} is not found"));
         assert_eq!(found.name, name);
@@ -54,7 +56,7 @@ fn kinds_are_found_by_group_version_and_kind() {
 }
 
 #[test]
-fn merge_facts_and_inline_members_are_there() {
+fn merge_facts_and_inline_members_are_present() {
     let container = message("k8s.io.api.core.v1.Container").expect("a known message");
     let ports = container.field("ports").expect("a known field");
     assert_eq!(ports.list, ListType::Map);

@@ -1,7 +1,6 @@
 //! The group `apiextensions.k8s.io`.
 //!
-//! What a definition may say and what it means for the kinds that are served is the business of
-//! `bareboat-schema` and the server, which brings the strategy.
+//! The server supplies the strategy; `bareboat-schema` interprets definitions.
 
 use super::build::cluster;
 use crate::defaults;

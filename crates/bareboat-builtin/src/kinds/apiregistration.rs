@@ -15,7 +15,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .columns(columns::api_services())
             .conditional_update()
             .keeps_empty_lists()
-            // That of the core group ends in a dot.
+            // The name of the core group's APIService ends in a dot.
             .names_are(NameRule::PathSegment)
             .rules(strategies::api_service())
             .done(),

@@ -1,4 +1,4 @@
-//! The group `authentication.k8s.io`: questions that are answered, not stored.
+//! The group `authentication.k8s.io`: reviews that are answered and not stored.
 
 use super::build::cluster;
 use crate::defaults;

@@ -1,4 +1,4 @@
-//! The group `authorization.k8s.io`: questions that are answered, not stored.
+//! The group `authorization.k8s.io`: reviews that are answered and not stored.
 
 use super::build::{cluster, namespaced};
 use crate::defaults;

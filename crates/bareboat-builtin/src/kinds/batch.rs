@@ -8,7 +8,7 @@ use bareboat_api::kind::{SelectableField, UnknownField};
 
 const GROUP: &str = "batch";
 
-/// What whoever deletes a job without saying what becomes of its pods should know.
+/// Warning for a Job deletion without a propagation policy.
 const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 pub(super) fn kinds() -> Vec<Kind> {

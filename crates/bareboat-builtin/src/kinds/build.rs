@@ -1,4 +1,4 @@
-//! A short way to write down a kind.
+//! A builder for built-in kinds.
 
 use crate::facts;
 use crate::shape::{BuiltinShape, Defaults};
@@ -11,7 +11,7 @@ use bareboat_api::kind::{
 use bareboat_api::{Str, Value};
 use std::sync::Arc;
 
-/// A kind in the making: every method changes one thing from what is usual.
+/// A kind under construction. Each method changes one default.
 pub(super) struct Build {
     kind: Kind,
     empties: Empties,
@@ -22,17 +22,17 @@ pub(super) struct Build {
     deprecation: Option<&'static str>,
 }
 
-/// A namespaced kind.
+/// Starts a namespaced kind.
 pub(super) fn namespaced(group: &str, plural: &str, kind: &str) -> Build {
     Build::new(group, plural, kind, Scope::Namespaced)
 }
 
-/// A kind outside of namespaces.
+/// Starts a cluster-scoped kind.
 pub(super) fn cluster(group: &str, plural: &str, kind: &str) -> Build {
     Build::new(group, plural, kind, Scope::Cluster)
 }
 
-/// How early groups come in discovery.
+/// Returns the discovery priority of a group.
 fn priority(group: &str) -> u32 {
     match group {
         "" => 18000,
@@ -75,7 +75,7 @@ impl Build {
         }
     }
 
-    /// A version, with what it fills in; the first one is preferred and stored.
+    /// Adds a version with its defaults. The first version is preferred and stored.
     pub(super) fn version(mut self, name: &'static str, defaults: Defaults) -> Build {
         self.versions.push((name, defaults));
         self
@@ -101,7 +101,7 @@ impl Build {
         self
     }
 
-    /// Objects are answered, not stored.
+    /// Allows `create` only; objects are answered and not stored.
     pub(super) fn create_only(self) -> Build {
         self.verbs(Verbs::of(&[Verb::Create]))
     }
@@ -123,14 +123,14 @@ impl Build {
         }))
     }
 
-    /// A part under a strategy of its own.
+    /// Adds a subresource with the given verbs.
     pub(super) fn part(self, name: &str, verbs: &[Verb]) -> Build {
         let mut part = Subresource::part(name, SubresourceRole::Part);
         part.verbs = Verbs::of(verbs);
         self.subresource(part)
     }
 
-    /// Something is posted here and acted upon.
+    /// Adds a subresource whose posted objects trigger an action.
     pub(super) fn action(
         self,
         name: &str,
@@ -140,7 +140,7 @@ impl Build {
         self.subresource(Subresource::action(name, response, action))
     }
 
-    /// Something is posted here for somebody outside this table to act upon.
+    /// Adds a subresource whose action is implemented in another crate.
     pub(super) fn action_of_others(self, name: &str, response: (&str, &str, &str)) -> Build {
         let mut part = Subresource::part(name, SubresourceRole::Action);
         part.verbs = Verbs::of(&[Verb::Create]);
@@ -148,7 +148,7 @@ impl Build {
         self.subresource(part)
     }
 
-    /// A connection to something outside; the options are a kind of the group's own version.
+    /// Adds a connect subresource. Its options are a kind of the group's own version.
     pub(super) fn connect(self, name: &str, verbs: &[Verb], options: &str) -> Build {
         let mut part = Subresource::connection(name, verbs);
         if name == "proxy" {
@@ -163,44 +163,44 @@ impl Build {
         self
     }
 
-    /// Fields that selectors may name, found under their own dotted path.
+    /// Adds field selectors that equal their path.
     pub(super) fn selectable(mut self, fields: &[&str]) -> Build {
         self.selectable
             .extend(fields.iter().map(|name| SelectableField::at_path(name)));
         self
     }
 
-    /// Every request for the kind is warned.
+    /// Adds a warning to every request for the kind.
     pub(super) fn deprecated(mut self, warning: &'static str) -> Build {
         self.deprecation = Some(warning);
         self
     }
 
-    /// New objects may come with a status (nodes, whose kubelet knows it already).
+    /// Keeps the status of new objects (for nodes: the kubelet sends it).
     pub(super) fn status_on_create(mut self) -> Build {
         self.kind.policy.status_on_create = true;
         self
     }
 
-    /// A write to the status leaves all of the metadata alone.
+    /// Makes writes to the status ignore all metadata.
     pub(super) fn status_alone(mut self) -> Build {
         self.kind.policy.status_keeps_metadata = false;
         self
     }
 
-    /// Fields that writes through some doors do not touch, beyond the usual ones.
+    /// Adds fields that writes to some subresources reset, beyond the default ones.
     pub(super) fn resets(mut self, fields: &'static [Fields]) -> Build {
         self.kind.policy.resets = fields;
         self
     }
 
-    /// Fields that writes through some doors may touch without owning them.
+    /// Adds fields that writes to some subresources may change without owning them.
     pub(super) fn unowned(mut self, fields: &'static [Fields]) -> Build {
         self.kind.policy.unowned = fields;
         self
     }
 
-    /// The only fields that writes through some doors touch.
+    /// Sets the only fields that writes to some subresources change.
     pub(super) fn touches(mut self, fields: &'static [Fields]) -> Build {
         self.kind.policy.touches = fields;
         self
@@ -211,13 +211,13 @@ impl Build {
         self
     }
 
-    /// The words for a field that selectors may not name.
+    /// Sets the error text for unknown field selectors.
     pub(super) fn unknown_field(mut self, words: UnknownField) -> Build {
         self.kind.policy.unknown_field = words;
         self
     }
 
-    /// What rows of tables say beside their cells.
+    /// Sets the row conditions of table rows.
     pub(super) fn row_conditions(mut self, tell: fn(&Value) -> Option<Value>) -> Build {
         self.kind.policy.row_conditions = Some(tell);
         self
@@ -228,13 +228,13 @@ impl Build {
         self
     }
 
-    /// Objects have a generation that moves with everything but metadata and status.
+    /// Increments the generation with every change outside of metadata and status.
     pub(super) fn generation(mut self) -> Build {
         self.kind.policy.generation = Generation::OutsideStatus;
         self
     }
 
-    /// Objects have a generation that some members of metadata move too.
+    /// Like [`Build::generation`], and also with changes of the given metadata fields.
     pub(super) fn generation_with(mut self, metadata: &'static [&'static str]) -> Build {
         self.kind.policy.generation_counts = metadata;
         self.generation()
@@ -245,7 +245,7 @@ impl Build {
         self
     }
 
-    /// PUT must name a resourceVersion.
+    /// Requires a resourceVersion in PUT.
     pub(super) fn conditional_update(mut self) -> Build {
         self.kind.policy.unconditional_update = false;
         self
@@ -261,7 +261,7 @@ impl Build {
         self
     }
 
-    /// Tells whoever orphans dependents by saying nothing.
+    /// Sets the warning for deletions that orphan dependents by default.
     pub(super) fn orphan_warning(mut self, text: &'static str) -> Build {
         self.kind.policy.orphan_warning = Some(text);
         self
@@ -277,7 +277,7 @@ impl Build {
         self
     }
 
-    /// Empty lists that the type prints stay lists.
+    /// Keeps empty lists that the type always prints.
     pub(super) fn keeps_empty_lists(mut self) -> Build {
         self.empties = Empties::Keep;
         self
@@ -288,12 +288,12 @@ impl Build {
         self
     }
 
-    /// Validation by functions, where nothing else is special.
+    /// Sets a strategy made of functions.
     pub(super) fn rules(self, rules: Rules) -> Build {
         self.strategy(rules)
     }
 
-    /// Changes whatever no other method does.
+    /// Applies any other change.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Kind)) -> Build {
         change(&mut self.kind);
         self

@@ -1,6 +1,7 @@
 //! The core group.
 
 use super::build::{cluster, namespaced};
+use super::events::EVENT_TTL;
 use crate::strategies::{self, NamespaceStrategy};
 use crate::{actions, columns, defaults};
 use bareboat_api::Kind;
@@ -9,9 +10,6 @@ use bareboat_api::kind::{Fields, NameRule, SelectableField, Verb, Verbs};
 use std::sync::Arc;
 
 const GROUP: &str = "";
-
-/// How long an event is kept, in seconds.
-pub(super) const EVENT_TTL: u64 = 3600;
 
 const CONNECT: [Verb; 2] = [Verb::Create, Verb::Get];
 const PROXY: [Verb; 5] = [
@@ -47,6 +45,7 @@ fn settings() -> Vec<Kind> {
             .selectable(&["status.phase"])
             .names_are(NameRule::Label)
             .delete_returns_object()
+            .with(|kind| kind.policy.is_namespace = true)
             .strategy(NamespaceStrategy)
             .done(),
         namespaced(GROUP, "configmaps", "ConfigMap")
@@ -97,7 +96,7 @@ fn settings() -> Vec<Kind> {
 fn event() -> Kind {
     let build = namespaced(GROUP, "events", "Event")
         .version("v1", defaults::none)
-        // Old recorders made up names of all sorts; the newer group is strict.
+        // Old event recorders used invalid names; `events.k8s.io` is strict.
         .names_are(NameRule::PathSegment)
         .short(&["ev"])
         .columns(columns::events())

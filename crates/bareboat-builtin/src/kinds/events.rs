@@ -1,12 +1,14 @@
-//! The group `events.k8s.io`: the events of the core group in another form.
+//! The group `events.k8s.io`: another representation of the core group's events.
 
 use super::build::namespaced;
-use super::core::EVENT_TTL;
 use crate::{columns, defaults, strategies};
 use bareboat_api::Kind;
 use bareboat_api::Str;
 use bareboat_api::kind::Conversion;
 use std::sync::Arc;
+
+/// How long an event is stored, in seconds; applies to events of both groups.
+pub(super) const EVENT_TTL: u64 = 3600;
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
@@ -31,7 +33,8 @@ pub(super) fn kinds() -> Vec<Kind> {
             .rules(strategies::newer_event())
             .with(|kind| {
                 kind.store = Str::const_new("core/events");
-                kind.stored_api_version = Str::const_new("v1");
+                kind.storage_api_version = Str::const_new("v1");
+                kind.policy.go_package = Some("core");
                 kind.conversion = Conversion::Pure(Arc::new(strategies::convert_event));
             })
             .done(),

@@ -1,4 +1,4 @@
-//! What claims of volumes and of devices take of quotas.
+//! Quota usage of PersistentVolumeClaims and ResourceClaims.
 
 use super::meter::count;
 use super::scope::{Scope, Term};
@@ -10,7 +10,7 @@ use bareboat_api::quantity::{Format, Quantity};
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
-/// As many devices as one claim may get.
+/// Maximum number of devices in one claim.
 const ALL_DEVICES: i64 = 32;
 
 pub(super) fn covers_volumes(resource: &str) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn measure_volumes(claim: &Value, usage: &mut Amounts) {
     let Some(mut storage) = read(&["spec", "resources", "requests"]) else {
         return;
     };
-    // A growth that failed and was taken back may still hold more than is asked for now.
+    // After a failed expansion, more may be allocated than is requested now.
     if let Some(allocated) = read(&["status", "allocatedResources"]) {
         storage = storage.max(allocated);
     }
@@ -46,7 +46,7 @@ pub(super) fn measure_volumes(claim: &Value, usage: &mut Amounts) {
     }
 }
 
-/// Storage is counted in whole bytes.
+/// Rounds storage up to whole bytes.
 fn whole_bytes(amount: Quantity) -> Quantity {
     match amount.as_i64() {
         Some(_) => amount,

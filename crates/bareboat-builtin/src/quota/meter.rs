@@ -1,4 +1,4 @@
-//! What objects of a kind take of quotas, and which writes can change that.
+//! Measures the quota usage of objects of a kind, and decides which writes can change it.
 // Upstream: pkg/quota/v1/evaluator/core and apiserver/pkg/quota/v1/generic.
 
 use super::scope::Term;
@@ -13,7 +13,7 @@ use bareboat_api::{Str, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     what: What,
-    /// What every object of the kind counts one of.
+    /// Resources of which each object uses one.
     counts: Vec<Str>,
 }
 
@@ -23,23 +23,23 @@ enum What {
     Services,
     VolumeClaims,
     DeviceClaims,
-    /// Nothing but their number.
+    /// Only the number of objects counts.
     Others,
 }
 
-/// One of something.
+/// Returns the quantity one.
 pub(super) fn one() -> Quantity {
     count(1)
 }
 
-/// So many of something.
+/// Returns a number as a quantity.
 pub(super) fn count(number: usize) -> Quantity {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     Quantity::from_units(number, Format::Decimal)
 }
 
 impl Meter {
-    /// How objects of a kind are measured; nothing for those that are never counted.
+    /// Returns the meter of a kind, or `None` if the kind is never counted.
     pub fn of(group: &str, plural: &str) -> Option<Meter> {
         let (what, alias) = match (group, plural) {
             ("" | "events.k8s.io", "events") | ("", "bindings" | "componentstatuses") => {
@@ -63,7 +63,7 @@ impl Meter {
         Some(Meter { what, counts })
     }
 
-    /// Whether objects of the kind may take of a resource.
+    /// Returns whether objects of the kind can use a resource.
     pub fn covers(&self, resource: &str) -> bool {
         self.counts.iter().any(|name| name == resource)
             || match self.what {
@@ -77,12 +77,12 @@ impl Meter {
             }
     }
 
-    /// Whether one object takes as much as any other, so that counting them is enough.
+    /// Returns whether all objects use the same amount, so that counting them is enough.
     pub fn only_counts(&self) -> bool {
         self.what == What::Others
     }
 
-    /// What an object takes.
+    /// Returns the usage of an object.
     pub fn usage(&self, object: &Value) -> Amounts {
         let mut usage = Amounts::default();
         for name in &self.counts {
@@ -98,7 +98,7 @@ impl Meter {
         usage
     }
 
-    /// Whether a term of a scope is true of an object; where a term says nothing of a kind, it is not.
+    /// Returns whether a scope term matches an object; false if it does not apply to the kind.
     pub(super) fn is_within(&self, term: &Term, object: &Value) -> bool {
         match self.what {
             What::Pods => pods::is_within(term, object),
@@ -107,7 +107,7 @@ impl Meter {
         }
     }
 
-    /// What an object must tell to be counted, and does not.
+    /// Returns the resources that an object must specify and does not.
     pub(super) fn missing<'a>(
         &self,
         required: impl Iterator<Item = &'a str>,
@@ -119,7 +119,7 @@ impl Meter {
         }
     }
 
-    /// Whether a write can change what is taken.
+    /// Returns whether a write can change usage.
     pub fn handles(
         &self,
         operation: Operation,
@@ -145,7 +145,7 @@ fn measure_service(service: &Value, usage: &mut Amounts) {
     let ports = service.list(&["spec", "ports"]);
     let (node_ports, balancers) = match service.text(&["spec", "type"]) {
         "NodePort" => (ports.len(), 0),
-        // Ports are given out later, so what counts is whether they are wanted.
+        // Ports are allocated later, so the check is whether the service needs them.
         "LoadBalancer" => {
             let wanted = service.at(&["spec", "allocateLoadBalancerNodePorts"]);
             let own = ports

@@ -1,4 +1,4 @@
-//! What pods take of quotas.
+//! Quota usage of pods.
 
 use super::meter::one;
 use super::scope::{Scope, Term};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const HUGE_PAGES: &str = "hugepages-";
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// What every container must ask for where a quota counts it.
+/// Resources that every container must specify if a quota limits them.
 const REQUIRED: [&str; 6] = [
     "cpu",
     "memory",
@@ -35,12 +35,12 @@ pub(super) fn covers(resource: &str) -> bool {
             .is_some_and(|name| name.starts_with(HUGE_PAGES) || is_extended(name))
 }
 
-/// Whether a resource is none Kubernetes itself knows.
+/// Returns whether a resource is not one of Kubernetes' own.
 fn is_extended(name: &str) -> bool {
     name.starts_with(DEVICE_CLASS) || (name.contains('/') && !name.contains("kubernetes.io/"))
 }
 
-/// Whatever has ended is only counted as an object.
+/// Measures a pod. A finished pod counts as an object only.
 pub(super) fn measure(pod: &Value, usage: &mut Amounts) {
     if matches!(pod.text(&["status", "phase"]), "Failed" | "Succeeded") {
         return;
@@ -70,7 +70,7 @@ fn add_compute(requests: &Amounts, limits: &Amounts, usage: &mut Amounts) {
     }
 }
 
-/// Whether a pod may only run for a while.
+/// Returns whether a pod has an active deadline.
 pub(super) fn has_deadline(pod: &Value) -> bool {
     let seconds = pod.int(&["spec", "activeDeadlineSeconds"]);
     seconds.is_some_and(|seconds| seconds >= 0)
@@ -91,7 +91,7 @@ pub(super) fn is_within(term: &Term, pod: &Value) -> bool {
     }
 }
 
-/// A pod keeps the class it was created with.
+/// Returns whether the QoS class is BestEffort. A pod keeps the class from its creation.
 fn is_best_effort(pod: &Value) -> bool {
     let class = match pod.text(&["status", "qosClass"]) {
         "" => quality(pod),
@@ -115,7 +115,7 @@ fn looks_into_other_namespaces(pod: &Value) -> bool {
     })
 }
 
-/// Which containers do not ask for what a quota counts.
+/// Returns the containers that do not specify a limited resource.
 pub(super) fn missing<'a>(required: impl Iterator<Item = &'a str>, pod: &Value) -> Option<String> {
     let required: BTreeSet<&str> = required.filter(|name| REQUIRED.contains(name)).collect();
     if required.is_empty() || asks_as_a_whole(pod) {

@@ -1,9 +1,9 @@
-//! Which objects a quota counts.
+//! Scope selectors of quotas.
 
 use crate::reach::Reach;
 use bareboat_api::{Str, Value};
 
-/// What a term looks at.
+/// The property that a term tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Terminating,
@@ -13,7 +13,7 @@ pub(super) enum Scope {
     PriorityClass,
     CrossNamespacePodAffinity,
     VolumeAttributesClass,
-    /// Nothing is within a scope nobody knows.
+    /// An unknown scope, which matches nothing.
     Unknown,
 }
 
@@ -34,7 +34,7 @@ enum Operator {
 }
 
 impl Term {
-    /// The terms of a quota.
+    /// Parses the terms of a quota.
     pub(super) fn read(quota: &Value) -> Vec<Term> {
         let plain = quota.list(&["spec", "scopes"]).iter();
         let plain = plain.filter_map(Value::as_str).map(|name| Term {
@@ -61,7 +61,7 @@ impl Term {
         plain.chain(selected).collect()
     }
 
-    /// Whether the term is true where this is the value it looks at.
+    /// Returns whether the term matches a value.
     pub(super) fn matches(&self, value: Option<&str>) -> bool {
         let listed = || value.is_some_and(|value| self.values.iter().any(|known| known == value));
         match self.operator {

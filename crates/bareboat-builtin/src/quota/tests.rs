@@ -1,3 +1,5 @@
+//! Tests of quota usage.
+
 use super::*;
 use bareboat_api::admission::Operation;
 use bareboat_api::value;
@@ -13,7 +15,7 @@ fn pod(spec: Value) -> Value {
 }
 
 #[test]
-fn objects_take_what_their_kind_says() {
+fn usage_depends_on_the_kind() {
     let cases: &[(&str, &str, Value, &str)] = &[
         (
             "apps",
@@ -89,7 +91,7 @@ fn objects_take_what_their_kind_says() {
 }
 
 #[test]
-fn what_is_not_kept_is_not_counted() {
+fn kinds_that_are_not_stored_are_not_counted() {
     for (group, plural) in [
         ("", "events"),
         ("events.k8s.io", "events"),
@@ -100,7 +102,7 @@ fn what_is_not_kept_is_not_counted() {
 }
 
 #[test]
-fn scopes_choose_pods() {
+fn scopes_select_pods() {
     let plain = pod(value!({"containers": [{"name": "c"}]}));
     let urgent = pod(value!({
         "activeDeadlineSeconds": 5, "priorityClassName": "high",
@@ -159,7 +161,7 @@ fn scopes_choose_pods() {
 }
 
 #[test]
-fn volume_attributes_classes_choose_claims() {
+fn volume_attributes_classes_select_claims() {
     let quota = Quota::read(&value!({"spec": {
         "hard": {"requests.storage": "1Gi"},
         "scopeSelector": {"matchExpressions": [
@@ -187,7 +189,7 @@ fn volume_attributes_classes_choose_claims() {
 }
 
 #[test]
-fn containers_must_ask_for_what_is_counted() {
+fn containers_must_specify_limited_resources() {
     let quota = Quota::read(&value!({"spec": {
         "hard": {"limits.cpu": "1", "requests.memory": "1Gi", "requests.ephemeral-storage": "1Gi"},
     }}));
@@ -209,7 +211,7 @@ fn containers_must_ask_for_what_is_counted() {
 }
 
 #[test]
-fn only_writes_that_can_change_usage_are_looked_at() {
+fn only_writes_that_can_change_usage_are_measured() {
     let short = pod(value!({"activeDeadlineSeconds": 1}));
     let long = pod(value!({}));
     let pods = meter("", "pods");

@@ -1,6 +1,6 @@
-//! Choosing cluster IPs and node ports for a service that is created or changed.
+//! Allocates cluster IPs and node ports for a service that is created or updated.
 
-use super::claims::{Claim, Hold};
+use super::claims::{Claim, ServiceReservation};
 use super::families::{is_headless, needs_address, set, stays, texts};
 use super::ranges::Family;
 use crate::reach::{Fill, Reach};
@@ -9,7 +9,7 @@ use bareboat_api::{FieldError, FieldPath, Map, Status, Value};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-/// 422 in the words of services.
+/// Returns a 422 for a Service.
 pub(super) fn invalid(name: &str, errors: &[FieldError]) -> Status {
     let what = GroupResource {
         group: "",
@@ -18,7 +18,7 @@ pub(super) fn invalid(name: &str, errors: &[FieldError]) -> Status {
     Status::invalid(what, name, errors)
 }
 
-/// What an update leaves out and the service has already.
+/// Copies allocated values that an update leaves out.
 // Upstream: pkg/registry/core/service/storage/storage.go, patchAllocatedValues and normalizeClusterIPs.
 pub(super) fn keep(spec: &mut Value, old: Option<&Value>) {
     let Some(old) = old else {
@@ -51,7 +51,7 @@ pub(super) fn keep(spec: &mut Value, old: Option<&Value>) {
     if before == after && spec.list(&["clusterIPs"]).is_empty() {
         copy(spec, old, "clusterIPs");
     } else if before != after && same_lists {
-        // The one field was changed and the other is what it was before.
+        // Only one of the two fields was changed.
         match after.is_empty() {
             true => drop(spec.make_object().remove("clusterIPs")),
             false => set(spec, "clusterIPs", [after.as_str()].into_iter().collect()),
@@ -67,7 +67,7 @@ fn copy(spec: &mut Value, old: &Value, member: &str) {
     }
 }
 
-/// Ports keep their numbers by name, unless another port has taken them.
+/// Keeps node ports by port name, unless another port uses them.
 fn keep_ports(spec: &mut Value, old: &Value) {
     let mut used = node_ports(spec);
     let before = node_ports(old);
@@ -100,7 +100,7 @@ fn has_ports(spec: &Value) -> bool {
     matches!(spec.text(&["type"]), "NodePort" | "LoadBalancer")
 }
 
-/// Whether every port of the service has a port on nodes.
+/// Returns whether every port of the service needs a node port.
 pub(super) fn needs_ports(spec: &Value) -> bool {
     let balanced = spec.at(&["allocateLoadBalancerNodePorts"]);
     match spec.text(&["type"]) {
@@ -114,12 +114,12 @@ pub(super) fn needs_health_check(spec: &Value) -> bool {
     spec.text(&["type"]) == "LoadBalancer" && spec.text(&["externalTrafficPolicy"]) == "Local"
 }
 
-/// Chooses the addresses a service needs and has not got.
+/// Allocates the missing addresses of a service.
 pub(super) fn addresses(
     name: &str,
     spec: &mut Value,
     old: Option<&Value>,
-    hold: &mut Hold,
+    reservation: &mut ServiceReservation,
 ) -> Result<(), Status> {
     if !needs_address(spec) || stays(spec, old) {
         return Ok(());
@@ -131,7 +131,7 @@ pub(super) fn addresses(
     let families = texts(spec, "ipFamilies");
     let had = old.map(|old| texts(old, "clusterIPs")).unwrap_or_default();
     let mut wanted = texts(spec, "clusterIPs");
-    // An address that was given stays; validation tells whoever tries to change it.
+    // An allocated address is kept; validation rejects changes.
     let from = had.len().min(families.len());
     for (index, family) in families.iter().enumerate().skip(from) {
         let Some(family) = Family::parse(family) else {
@@ -141,7 +141,7 @@ pub(super) fn addresses(
             wanted.resize(index + 1, String::new());
         }
         let shown: Vec<String> = wanted.clone();
-        wanted[index] = address(name, family, &wanted[index], &shown, hold)?;
+        wanted[index] = address(name, family, &wanted[index], &shown, reservation)?;
     }
     if let Some(first) = wanted.first() {
         set(spec, "clusterIP", first.as_str().into());
@@ -154,27 +154,27 @@ pub(super) fn addresses(
     Ok(())
 }
 
-/// One address: the one that is asked for, or any.
+/// Allocates one address: the requested one, or any.
 fn address(
     name: &str,
     family: Family,
     wanted: &str,
     shown: &[String],
-    hold: &mut Hold,
+    reservation: &mut ServiceReservation,
 ) -> Result<String, Status> {
     let refuse = |why: String| {
         let place = FieldPath::new("spec").child("clusterIPs");
         let shown: Value = shown.iter().map(String::as_str).collect();
         Err(invalid(name, &[FieldError::invalid(place, shown, why)]))
     };
-    let networks = hold.networks(family);
+    let networks = reservation.networks(family);
     let Some(first) = networks.first().copied() else {
         return Err(Status::internal("a family without a network"));
     };
     if wanted.is_empty() {
         let found = networks
             .into_iter()
-            .find_map(|network| hold.take_address(network));
+            .find_map(|network| reservation.take_address(network));
         return match found {
             Some(address) => Ok(address.to_string()),
             None => Err(Status::internal(format!(
@@ -195,7 +195,7 @@ fn address(
         )
     } else if !around.iter().any(|network| network.can_give(address)) {
         "the provided network does not match the current range".to_owned()
-    } else if !hold.take(Claim::Address(address)) {
+    } else if !reservation.take(Claim::Address(address)) {
         "provided IP is already allocated".to_owned()
     } else {
         return Ok(wanted.to_owned());
@@ -203,12 +203,12 @@ fn address(
     refuse(format!("failed to allocate IP {wanted}: {why}"))
 }
 
-/// Chooses the node ports a service needs and has not got.
+/// Allocates the missing node ports of a service.
 pub(super) fn ports(
     name: &str,
     spec: &mut Value,
     old: Option<&Value>,
-    hold: &mut Hold,
+    reservation: &mut ServiceReservation,
 ) -> Result<(), Status> {
     if has_ports(spec) {
         let mut chosen = Chosen {
@@ -224,13 +224,14 @@ pub(super) fn ports(
             }
         }
         for (index, port) in spec.make_object().each("ports").enumerate() {
-            one_port(port, index, &mut chosen, hold).map_err(|failed| failed.told(name))?;
+            one_port(port, index, &mut chosen, reservation).map_err(|failed| failed.told(name))?;
         }
     }
-    health_check(spec, old, hold)
+    health_check(spec, old, reservation)
 }
 
-/// Why a port cannot be had.
+/// Why a node port cannot be allocated: the requested one is refused (`Refused`, 422), or no port is free (`Full`,
+/// 500).
 enum Failed {
     Refused(FieldError),
     Full,
@@ -245,13 +246,13 @@ impl Failed {
     }
 }
 
-/// The node ports of a service, as far as they are chosen.
+/// The node ports of a service during allocation.
 struct Chosen {
-    /// Whether ports that ask for none get one.
+    /// Whether ports without a requested number get one.
     unasked: bool,
-    /// What the service has already.
+    /// Node ports that the service already has.
     had: HashSet<i64>,
-    /// One number serves all protocols of a port.
+    /// Node ports by port number; all protocols of a port share one.
     shared: HashMap<i64, i64>,
     given: HashSet<(i64, i64)>,
 }
@@ -260,7 +261,7 @@ fn one_port(
     port: &mut Map,
     index: usize,
     chosen: &mut Chosen,
-    hold: &mut Hold,
+    reservation: &mut ServiceReservation,
 ) -> Result<(), Failed> {
     let number = |port: &Map, member: &str| port.get(member).and_then(Value::as_i64).unwrap_or(0);
     let (own, mut node) = (number(port, "port"), number(port, "nodePort"));
@@ -271,14 +272,14 @@ fn one_port(
         match chosen.shared.get(&own) {
             Some(shared) => node = *shared,
             None => {
-                node = i64::from(hold.take_port().ok_or(Failed::Full)?);
+                node = i64::from(reservation.take_port().ok_or(Failed::Full)?);
                 chosen.shared.insert(own, node);
                 chosen.given.insert((own, node));
             }
         }
     }
     if !chosen.had.contains(&node) && !chosen.given.contains(&(own, node)) {
-        take_port(node, hold).map_err(|why| {
+        take_port(node, reservation).map_err(|why| {
             let place = FieldPath::new("spec").child("ports").index(index);
             Failed::Refused(FieldError::invalid(place.child("nodePort"), node, why))
         })?;
@@ -288,8 +289,8 @@ fn one_port(
     Ok(())
 }
 
-fn take_port(number: i64, hold: &mut Hold) -> Result<(), String> {
-    let range = hold.ranges().ports();
+fn take_port(number: i64, reservation: &mut ServiceReservation) -> Result<(), String> {
+    let range = reservation.ranges().ports();
     let (first, last) = (*range.start(), *range.end());
     let port = u16::try_from(number)
         .ok()
@@ -298,25 +299,29 @@ fn take_port(number: i64, hold: &mut Hold) -> Result<(), String> {
         None => Err(format!(
             "provided port is not in the valid range. The range of valid ports is {first}-{last}"
         )),
-        Some(port) if hold.take(Claim::Port(port)) => Ok(()),
+        Some(port) if reservation.take(Claim::Port(port)) => Ok(()),
         Some(_) => Err("provided port is already allocated".to_owned()),
     }
 }
 
-/// The port at which balancers ask whether a node has the service.
-fn health_check(spec: &mut Value, old: Option<&Value>, hold: &mut Hold) -> Result<(), Status> {
+/// Allocates the health check node port for load balancers.
+fn health_check(
+    spec: &mut Value,
+    old: Option<&Value>,
+    reservation: &mut ServiceReservation,
+) -> Result<(), Status> {
     if !needs_health_check(spec) || old.is_some_and(needs_health_check) {
         return Ok(());
     }
     let asked = spec.int(&["healthCheckNodePort"]).unwrap_or(0);
     if asked != 0 {
-        return take_port(asked, hold).map_err(|why| {
+        return take_port(asked, reservation).map_err(|why| {
             Status::internal(format!(
                 "failed to allocate requested HealthCheck NodePort {asked}: {why}"
             ))
         });
     }
-    let port = hold.take_port().ok_or_else(|| {
+    let port = reservation.take_port().ok_or_else(|| {
         Status::internal("failed to allocate a HealthCheck NodePort: range is full")
     })?;
     set(spec, "healthCheckNodePort", Value::Int(port.into()));

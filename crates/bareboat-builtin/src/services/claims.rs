@@ -1,7 +1,7 @@
-//! Who has which address and port: an index of what is stored, and what writes under way hold.
+//! Index of allocated addresses and ports, with the reservations of writes in progress.
 //!
-//! Services say what they have. Beside them count objects that tell of an address (a service gets none that is told to
-//! be somebody else's), and objects that add networks to those of the server.
+//! It is built from services, from IPAddress objects (a service does not get an address that names another owner) and
+//! from ServiceCIDR objects, which add networks to those of the server.
 
 use super::ranges::{Family, Network, ServiceRanges};
 use super::told::{addresses, parent};
@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Something only one service can have.
+/// An address or port that only one service can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Claim {
     Address(IpAddr),
     Port(u16),
 }
 
-/// Who has which address and port.
+/// Which service has which address and port.
 ///
-/// Whoever owns the store tells what is stored ([`Claims::note`]), inside the commit; what a write needs it holds from
-/// the moment it chooses until it is stored or given up. So no moment exists in which something taken looks free.
+/// The owner of the store reports stored objects ([`Claims::note`]) inside the commit. A write reserves its
+/// addresses and ports from its choice until it is stored or fails. So a used address or port never looks free.
 #[derive(Debug)]
 pub struct Claims {
     ranges: ServiceRanges,
@@ -33,14 +33,14 @@ struct Table {
     stored: HashMap<Claim, Vec<Arc<str>>>,
     by_service: HashMap<Arc<str>, Vec<Claim>>,
     held: HashMap<Claim, Vec<Arc<str>>>,
-    /// Addresses that an object tells of, with the service it names, if it names one.
+    /// Addresses of IPAddress objects, with the service that each names, if any.
     told: HashMap<IpAddr, Option<Arc<str>>>,
-    /// The networks of each object that adds some, as long as they may be used.
+    /// The usable networks of each ServiceCIDR.
     added: BTreeMap<Arc<str>, Vec<Network>>,
 }
 
 impl Table {
-    /// Whether nobody but `own` has it, and nobody but `service` is told to.
+    /// Returns whether no service but `own` has it, and no IPAddress names a service other than `service`.
     fn is_free(&self, claim: Claim, own: Option<&str>, service: &str) -> bool {
         if let Claim::Address(address) = claim
             && let Some(told) = self.told.get(&address)
@@ -68,7 +68,7 @@ fn give_back(claims: &mut HashMap<Claim, Vec<Arc<str>>>, claim: Claim, service: 
 }
 
 impl Claims {
-    /// Claims on what the ranges have to give; nothing is taken yet.
+    /// Creates an index without allocations.
     pub fn new(ranges: ServiceRanges) -> Arc<Claims> {
         Arc::new(Claims {
             ranges,
@@ -76,12 +76,12 @@ impl Claims {
         })
     }
 
-    /// The ranges.
+    /// Returns the configured ranges of cluster IPs and node ports.
     pub fn ranges(&self) -> &ServiceRanges {
         &self.ranges
     }
 
-    /// Notes what is stored under a key (`namespace/name`) now; nothing when the service is gone.
+    /// Records the stored service of a key (`namespace/name`), or its deletion.
     pub fn note(&self, key: &str, service: Option<&Value>) {
         let mut table = self.table();
         for claim in table.by_service.remove(key).unwrap_or_default() {
@@ -98,14 +98,14 @@ impl Claims {
         table.by_service.insert(key, claims);
     }
 
-    /// Forgets everything that was noted, before it is told anew.
+    /// Clears all services before they are recorded again.
     pub fn forget(&self) {
         let mut table = self.table();
         table.stored.clear();
         table.by_service.clear();
     }
 
-    /// Notes an object that tells of an address (its name); nothing when it is gone.
+    /// Records an IPAddress by its name (the address), or its deletion.
     pub fn note_address(&self, name: &str, object: Option<&Value>) {
         let Ok(address) = name.parse::<IpAddr>() else {
             return;
@@ -117,12 +117,12 @@ impl Claims {
         };
     }
 
-    /// Forgets all objects that tell of addresses, before they are told anew.
+    /// Clears all IPAddresses before they are recorded again.
     pub fn forget_addresses(&self) {
         self.table().told.clear();
     }
 
-    /// Notes an object that adds networks; nothing when it is gone. Only one that is ready and stays may be used.
+    /// Records a ServiceCIDR, or its deletion. Only networks that are ready and not being deleted are used.
     pub fn note_networks(&self, name: &str, object: Option<&Value>) {
         let mut table = self.table();
         let networks = object.filter(|object| is_usable(object)).map(|object| {
@@ -138,12 +138,12 @@ impl Claims {
         };
     }
 
-    /// Forgets all objects that add networks, before they are told anew.
+    /// Clears all ServiceCIDRs before they are recorded again.
     pub fn forget_networks(&self) {
         self.table().added.clear();
     }
 
-    /// The networks of a family, those of the server first.
+    /// Returns the networks of a family, the server's first.
     pub(super) fn networks(&self, family: Family) -> Vec<Network> {
         let Some(own) = self.ranges.network(family) else {
             return Vec::new();
@@ -154,9 +154,14 @@ impl Claims {
         std::iter::once(own).chain(added).collect()
     }
 
-    /// Begins to choose for a service. What the service has already is its own if it is `stored`; a new one has nothing.
-    pub(super) fn choose(self: &Arc<Self>, key: &str, stored: bool, dry_run: bool) -> Hold {
-        Hold {
+    /// Starts a reservation for a service. A `stored` service keeps its addresses and ports.
+    pub(super) fn choose(
+        self: &Arc<Self>,
+        key: &str,
+        stored: bool,
+        dry_run: bool,
+    ) -> ServiceReservation {
+        ServiceReservation {
             claims: self.clone(),
             service: key.into(),
             stored,
@@ -171,7 +176,7 @@ impl Claims {
     }
 }
 
-/// What a stored service has.
+/// Returns the addresses and ports of a stored service.
 fn of(service: &Value) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     let spec = service.get("spec").unwrap_or(&Value::Null);
@@ -190,7 +195,7 @@ fn of(service: &Value) -> Vec<Claim> {
     claims
 }
 
-/// Whether services may get addresses of the networks an object adds.
+/// Returns whether services may use the networks of a ServiceCIDR.
 fn is_usable(object: &Value) -> bool {
     let conditions = object.list(&["status", "conditions"]).iter();
     let ready = conditions
@@ -199,36 +204,35 @@ fn is_usable(object: &Value) -> bool {
     ready && !object.has(&["metadata", "deletionTimestamp"])
 }
 
-/// What one write has chosen; given back when dropped, by when the service is stored or the write has failed.
-pub(super) struct Hold {
+/// The reservations of one write. They are released on drop, when the service is stored or the write has failed.
+pub(super) struct ServiceReservation {
     claims: Arc<Claims>,
     service: Arc<str>,
     stored: bool,
     dry_run: bool,
     taken: HashSet<Claim>,
-    /// How many numbers of each range were tried, so that a service with many ports does not try them again for each
-    /// port.
+    /// How many numbers of each range were tried, so that a service with many ports does not retry them per port.
     looked: HashMap<(u128, u128), u128>,
 }
 
-impl bareboat_api::kind::Hold for Hold {}
+impl bareboat_api::kind::Reservation for ServiceReservation {}
 
-impl Hold {
+impl ServiceReservation {
     pub(super) fn ranges(&self) -> &ServiceRanges {
         &self.claims.ranges
     }
 
-    /// The networks of a family, those of the server first.
+    /// Returns the networks of a family, the server's first.
     pub(super) fn networks(&self, family: Family) -> Vec<Network> {
         self.claims.networks(family)
     }
 
-    /// Takes something that was asked for; false if somebody else has it.
+    /// Reserves a requested address or port; returns false if another service has it.
     pub(super) fn take(&mut self, claim: Claim) -> bool {
         self.take_unless(claim, self.stored)
     }
 
-    /// Takes something nobody has; or, if so told, what the service itself has.
+    /// Reserves an unused address or port; with `own_is_free`, also one of the service itself.
     fn take_unless(&mut self, claim: Claim, own_is_free: bool) -> bool {
         let own = own_is_free.then_some(&*self.service);
         let mut table = self.claims.table();
@@ -245,10 +249,10 @@ impl Hold {
         self.taken.insert(claim)
     }
 
-    /// Takes some address of a network: the same for the same name, as long as it is free.
+    /// Reserves any address of a network. The same name gets the same address while it is free.
     pub(super) fn take_address(&mut self, network: Network) -> Option<IpAddr> {
         if self.dry_run {
-            // Nothing is promised, and upstream says so in this way.
+            // Dry run: nothing is reserved, as upstream does.
             return Some(network.base());
         }
         let (first, last) = network.offsets().into_inner();
@@ -259,11 +263,11 @@ impl Hold {
         found.map(|offset| network.address(offset))
     }
 
-    /// Takes some port.
+    /// Reserves any port.
     pub(super) fn take_port(&mut self) -> Option<u16> {
         let (first, last) = self.ranges().ports().clone().into_inner();
         let split = self.ranges().first_unasked_port().clamp(first, last);
-        // Both ends are ports, and so is what lies between.
+        // Both ends are ports, so all numbers between them are.
         let port = |number: u128| u16::try_from(number).unwrap_or(last);
         let claim = |number| Claim::Port(port(number));
         let (first, last, split) = (u128::from(first), u128::from(last), u128::from(split));
@@ -272,8 +276,8 @@ impl Hold {
         found.map(port)
     }
 
-    /// Takes the first free of some numbers, beginning at a place that follows from the name: services made anew by
-    /// the same manifests get the same again, and one that was just given up is not the next to be given out.
+    /// Reserves the first free number, starting at a position derived from the name. Services recreated from the same
+    /// manifests get the same numbers, and a released number is not the next one to be allocated.
     fn take_some(
         &mut self,
         (first, last): (u128, u128),
@@ -287,7 +291,7 @@ impl Hold {
         let looked = self.looked.get(&(first, last)).copied().unwrap_or(0);
         for step in looked..size {
             let number = first + (start + step) % size;
-            // What the service has is in use, most likely by another of its ports.
+            // A number of the service itself is probably used by another of its ports.
             if self.take_unless(claim(number), false) {
                 self.looked.insert((first, last), step + 1);
                 return Some(number);
@@ -298,7 +302,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ServiceReservation {
     fn drop(&mut self) {
         if self.dry_run {
             return;
@@ -310,7 +314,7 @@ impl Drop for Hold {
     }
 }
 
-/// FNV-1a: the same in every process and every build.
+/// FNV-1a, which is the same in every process and build.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

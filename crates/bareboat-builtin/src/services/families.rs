@@ -1,4 +1,4 @@
-//! Which families of addresses a service has, before any address is chosen.
+//! Determines the IP families of a service, before addresses are allocated.
 
 use super::ranges::{Family, ServiceRanges};
 use crate::reach::Reach;
@@ -10,7 +10,7 @@ const PREFER: &str = "PreferDualStack";
 const REQUIRE: &str = "RequireDualStack";
 const POLICIES: [&str; 3] = [PREFER, REQUIRE, SINGLE];
 
-/// No list of addresses or families may be half as long; what is beyond need not be looked at to refuse it.
+/// Lists are read up to this length. It exceeds any valid length, so longer lists are rejected anyway.
 const LONGEST: usize = 8;
 
 pub(super) fn texts(spec: &Value, member: &str) -> Vec<String> {
@@ -31,9 +31,9 @@ fn place(member: &str) -> FieldPath {
     FieldPath::new("spec").child(member)
 }
 
-/// Whether a service that takes what it can get stays just as it is.
+/// Returns whether a PreferDualStack service keeps its families.
 ///
-/// It is not moved to one family or two because the ranges of the server changed.
+/// A change of the server's ranges does not add or remove a family.
 pub(super) fn stays(new: &Value, old: Option<&Value>) -> bool {
     let Some(old) = old else {
         return false;
@@ -46,7 +46,7 @@ pub(super) fn stays(new: &Value, old: Option<&Value>) -> bool {
         && texts(new, "ipFamilies") == texts(old, "ipFamilies")
 }
 
-/// Settles policy and families of a service, or tells what cannot be had.
+/// Sets policy and families of a service, or returns why the server cannot provide them.
 // Upstream: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
 pub(super) fn settle(
     spec: &mut Value,
@@ -83,7 +83,7 @@ pub(super) fn settle(
     if families.is_empty() {
         families.push(ranges.preferred().name().to_owned());
     }
-    // Whoever fills in the endpoints of a headless service without a selector may use either family.
+    // A headless service without a selector gets its endpoints from a client, which may use either family.
     let may_add = open || ranges.is_dual_stack();
     if policy != SINGLE && families.len() == 1 && may_add {
         families.extend(Family::parse(&families[0]).map(|family| family.other().name().to_owned()));
@@ -96,7 +96,7 @@ pub(super) fn set(spec: &mut Value, member: &str, value: Value) {
     spec.make_object().insert(member, value);
 }
 
-/// What is wrong with addresses and families whatever the server has to give.
+/// Validates addresses and families, independent of the server's ranges.
 // Upstream: pkg/apis/core/validation, ValidateServiceClusterIPsRelatedFields.
 pub(crate) fn check(spec: &Value) -> Vec<FieldError> {
     let mut wrong = Vec::new();
@@ -160,7 +160,7 @@ pub(crate) fn check(spec: &Value) -> Vec<FieldError> {
     wrong
 }
 
-/// Tells of addresses that are none; true if nothing more can be said.
+/// Reports invalid addresses; returns true if further checks make no sense.
 fn wrong_addresses(
     addresses: &[String],
     listed: &dyn Fn() -> Value,
@@ -188,7 +188,7 @@ fn wrong_addresses(
     none
 }
 
-/// A second family is given up by asking for one, and in no other way.
+/// Drops the second family of a service that changes to SingleStack; rejects any other removal.
 fn keep_to_one(spec: &mut Value, old: &Value) -> Result<(), Vec<FieldError>> {
     let mut wrong = Vec::new();
     let lists = [
@@ -222,7 +222,7 @@ fn value_of(texts: &[String]) -> Value {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Families follow from addresses that are asked for.
+/// Derives families from requested addresses.
 fn infer_from_addresses(spec: &mut Value, ranges: &ServiceRanges) -> Result<(), Vec<FieldError>> {
     let mut wrong = Vec::new();
     let addresses = texts(spec, "clusterIPs");
@@ -260,7 +260,7 @@ fn infer_from_addresses(spec: &mut Value, ranges: &ServiceRanges) -> Result<(), 
     Ok(())
 }
 
-/// What this server has not got.
+/// Returns errors for families that this server has no range for.
 fn cannot_be_had(
     policy: &str,
     families: &[String],

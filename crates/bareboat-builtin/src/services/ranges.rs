@@ -1,10 +1,10 @@
-//! The ranges that addresses and node ports of services are taken from.
+//! The IP and port ranges that services are allocated from.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-/// The family of an address, as services spell it.
+/// An IP family as written in services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     V4,
@@ -42,50 +42,32 @@ impl Family {
     }
 }
 
-/// Why a range cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a range is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RangeError {
-    /// No address with the length of a prefix.
+    /// Not an address with a prefix length.
+    #[error("{0} is not a network such as 10.96.0.0/16")]
     NoNetwork(String),
-    /// Fewer addresses than services need.
+    /// The prefix length is not supported.
+    #[error("{0} has an unsupported size: IPv4 allows /0 to /30, IPv6 allows /64 to /126")]
     TooSmall(String),
-    /// More networks than families, or two of one family.
+    /// More than two networks, or two of the same family.
+    #[error("service networks must be one network, or one of IPv4 and one of IPv6")]
     TooMany,
-    /// No two port numbers, the lower one first.
+    /// Not two port numbers, lower one first.
+    #[error("{0} is not a port range such as 30000-32767")]
     NoPorts(String),
 }
 
-impl fmt::Display for RangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RangeError::NoNetwork(text) => write!(f, "{text} is no network like 10.96.0.0/16"),
-            RangeError::TooSmall(text) => {
-                write!(
-                    f,
-                    "{text} has no room for services: it needs four addresses at least"
-                )
-            }
-            RangeError::TooMany => {
-                f.write_str("services have one network, or one of IPv4 and one of IPv6")
-            }
-            RangeError::NoPorts(text) => {
-                write!(f, "{text} is no range of ports like 30000-32767")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RangeError {}
-
-/// A network that addresses are taken from.
+/// A network for service addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Network {
     base: IpAddr,
     length: u8,
 }
 
-/// No network is wider than this: nobody has more services, and offsets stay small.
+/// The shortest accepted IPv6 prefix length, so that offsets stay small.
 const WIDEST: u8 = 64;
 
 impl Network {
@@ -113,12 +95,12 @@ impl Network {
         if self.base.is_ipv4() { 32 } else { 128 }
     }
 
-    /// How far the last address is from the first.
+    /// Returns the offset of the last address.
     fn span(self) -> u128 {
         (1 << (self.bits() - self.length)) - 1
     }
 
-    /// The address of the network itself.
+    /// Returns the network address.
     pub(crate) fn base(self) -> IpAddr {
         self.base
     }
@@ -130,7 +112,7 @@ impl Network {
                 .is_some_and(|offset| offset <= self.span())
     }
 
-    /// Whether a service may have this address: neither the network's own nor the one for broadcasts.
+    /// Returns whether a service may have this address: neither the network nor the broadcast address.
     pub(crate) fn can_give(self, address: IpAddr) -> bool {
         self.has(address)
             && self
@@ -138,7 +120,7 @@ impl Network {
                 .contains(&(number(address) - number(self.base)))
     }
 
-    /// The offsets of addresses services may have.
+    /// Returns the offsets of addresses that services may have.
     pub(crate) fn offsets(self) -> RangeInclusive<u128> {
         match self.family() {
             Family::V4 => 1..=self.span() - 1,
@@ -146,7 +128,7 @@ impl Network {
         }
     }
 
-    /// Where the addresses begin that are given out unasked; those below are left to whoever asks for one by number.
+    /// Returns the first offset for automatic allocation; lower ones are reserved for requested addresses.
     // Upstream: pkg/registry/core/service/ipallocator, calculateRangeOffset.
     pub(crate) fn first_unasked(self) -> u128 {
         match self.span() + 1 {
@@ -180,7 +162,7 @@ fn at(family: Family, number: u128) -> IpAddr {
     }
 }
 
-/// The ranges that addresses and node ports of services are taken from.
+/// The IP and port ranges that services are allocated from.
 ///
 /// ```
 /// use bareboat_builtin::services::ServiceRanges;
@@ -197,7 +179,7 @@ pub struct ServiceRanges {
 }
 
 impl Default for ServiceRanges {
-    /// What kube-apiserver takes when it is told nothing.
+    /// The defaults of kube-apiserver.
     fn default() -> ServiceRanges {
         let network = Network {
             base: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)),
@@ -211,7 +193,7 @@ impl Default for ServiceRanges {
 }
 
 impl ServiceRanges {
-    /// Reads one network or two of different families (the first is preferred), and a range of ports.
+    /// Parses one network, or two of different families (the first is preferred), and a port range.
     pub fn parse(networks: &str, ports: &str) -> Result<ServiceRanges, RangeError> {
         let networks = networks
             .split(',')
@@ -231,12 +213,12 @@ impl ServiceRanges {
         })
     }
 
-    /// The networks, the preferred one first.
+    /// Returns the networks, the preferred one first.
     pub fn networks(&self) -> Vec<String> {
         self.networks.iter().map(Network::to_string).collect()
     }
 
-    /// The first address a service can have: that of `default/kubernetes`.
+    /// Returns the first service address: that of `default/kubernetes`.
     pub fn first_address(&self) -> IpAddr {
         self.networks[0].address(1)
     }
@@ -252,7 +234,7 @@ impl ServiceRanges {
             .find(|network| network.family() == family)
     }
 
-    /// Whether a network is one of these.
+    /// Returns whether a network is one of the server's.
     pub(crate) fn is_one(&self, network: Network) -> bool {
         self.networks.contains(&network)
     }
@@ -265,7 +247,7 @@ impl ServiceRanges {
         &self.ports
     }
 
-    /// Where the ports begin that are given out unasked.
+    /// Returns the first port for automatic allocation.
     // Upstream: pkg/registry/core/service/portallocator, calculateRangeOffset.
     pub(crate) fn first_unasked_port(&self) -> u16 {
         let size = self.ports.end() - self.ports.start() + 1;

@@ -1,14 +1,14 @@
-//! The strategy of services, with an allocator behind it.
+//! The strategy of Service, with allocation.
 
 use super::allocate;
 use super::claims::Claims;
 use super::families;
 use super::told::{addresses, told_of};
-use bareboat_api::kind::{Companion, Holds, Kind, Strategy, WriteContext};
+use bareboat_api::kind::{Companion, Kind, Reservations, Strategy, WriteContext};
 use bareboat_api::{Object, Status, Str, Value};
 use std::sync::Arc;
 
-/// The kind Service, with addresses and ports chosen from what others have not claimed.
+/// Adds allocation of addresses and ports to the kind Service.
 pub fn allocating(mut kind: Kind, claims: &Arc<Claims>) -> Kind {
     kind.strategy = Arc::new(Allocating {
         inner: kind.strategy,
@@ -28,18 +28,18 @@ impl Allocating {
         new: &mut Object,
         old: Option<&Object>,
         ctx: &WriteContext<'_>,
-    ) -> Result<Holds, Status> {
+    ) -> Result<Reservations, Status> {
         let (name, key) = (
             new.name().to_owned(),
             format!("{}/{}", new.namespace(), new.name()),
         );
         let old = old.and_then(|old| old.get("spec"));
-        let mut hold = self.claims.choose(&key, old.is_some(), ctx.dry_run);
+        let mut reservation = self.claims.choose(&key, old.is_some(), ctx.dry_run);
         let mut spec = new.map_mut().remove("spec").unwrap_or_default();
-        let chosen = complete(&name, &mut spec, old, &mut hold);
+        let chosen = complete(&name, &mut spec, old, &mut reservation);
         new.map_mut().insert("spec", spec);
         chosen?;
-        Ok(hold.into())
+        Ok(reservation.into())
     }
 }
 
@@ -47,12 +47,13 @@ fn complete(
     name: &str,
     spec: &mut Value,
     old: Option<&Value>,
-    hold: &mut super::claims::Hold,
+    reservation: &mut super::claims::ServiceReservation,
 ) -> Result<(), Status> {
     allocate::keep(spec, old);
-    families::settle(spec, old, hold.ranges()).map_err(|wrong| allocate::invalid(name, &wrong))?;
-    allocate::addresses(name, spec, old, hold)?;
-    allocate::ports(name, spec, old, hold)
+    families::settle(spec, old, reservation.ranges())
+        .map_err(|wrong| allocate::invalid(name, &wrong))?;
+    allocate::addresses(name, spec, old, reservation)?;
+    allocate::ports(name, spec, old, reservation)
 }
 
 impl Strategy for Allocating {
@@ -65,11 +66,11 @@ impl Strategy for Allocating {
         new: &mut Object,
         old: Option<&Object>,
         ctx: &WriteContext<'_>,
-    ) -> Result<Holds, Status> {
-        // Only the service itself says what it needs; its status does not.
+    ) -> Result<Reservations, Status> {
+        // Only writes to the service itself allocate; writes to its status do not.
         match ctx.subresource {
             None => self.choose(new, old, ctx),
-            Some(_) => Ok(Holds::default()),
+            Some(_) => Ok(Reservations::default()),
         }
     }
 

@@ -1,9 +1,9 @@
-//! Addresses and ports, chosen for services as they come and go.
+//! Tests of address and port allocation.
 #![allow(clippy::unwrap_used)]
 
 use super::{Claims, ServiceRanges, allocating};
 use crate::kinds;
-use bareboat_api::kind::{Holds, Kind, User, WriteContext};
+use bareboat_api::kind::{Kind, Reservations, User, WriteContext};
 use bareboat_api::{Object, Status, Value, value};
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ fn ranges(networks: &str) -> Arc<Claims> {
     Claims::new(ServiceRanges::parse(networks, "30000-32767").unwrap())
 }
 
-/// Found once: making all kinds takes longer than any of these tests.
+/// Cached, because building all kinds takes longer than these tests.
 fn bare() -> &'static Kind {
     static KIND: OnceLock<Kind> = OnceLock::new();
     KIND.get_or_init(|| kinds::find("", "services").unwrap())
@@ -32,7 +32,7 @@ fn plain(name: &str) -> Object {
     service(name, value!({"ports": [{"port": 80}]}))
 }
 
-fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Holds, Status> {
+fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Reservations, Status> {
     let user = User::default();
     let ctx = WriteContext {
         subresource: None,
@@ -47,7 +47,7 @@ fn reserve(kind: &Kind, new: &mut Object, old: Option<&Object>) -> Result<Holds,
     kind.strategy.reserve(new, old, &ctx)
 }
 
-/// Creates and stores; the message if it is refused.
+/// Creates and stores a service; returns the message if it is rejected.
 fn create(claims: &Arc<Claims>, mut object: Object) -> Result<Object, String> {
     let held = reserve(&services(claims), &mut object, None).map_err(|status| status.message)?;
     claims.note(&format!("n/{}", object.name()), Some(object.value()));
@@ -79,7 +79,7 @@ fn the_same_name_gets_the_same_address_again() {
 }
 
 #[test]
-fn a_range_is_given_out_to_its_last_address_and_no_further() {
+fn a_range_is_allocated_to_its_last_address() {
     let claims = ranges("10.0.0.0/26");
     let mut seen = std::collections::BTreeSet::new();
     for number in 0..62 {
@@ -93,7 +93,7 @@ fn a_range_is_given_out_to_its_last_address_and_no_further() {
 }
 
 #[test]
-fn what_a_write_holds_is_taken_until_it_ends() {
+fn reservations_last_until_the_write_ends() {
     let claims = ranges("10.0.0.0/30");
     let kind = services(&claims);
     let (mut a, mut b, mut c) = (plain("a"), plain("b"), plain("c"));
@@ -101,7 +101,7 @@ fn what_a_write_holds_is_taken_until_it_ends() {
     let second = reserve(&kind, &mut b, None).unwrap();
     assert_ne!(spec(&a, "clusterIP"), spec(&b, "clusterIP"));
     assert!(reserve(&kind, &mut c.clone(), None).is_err());
-    // The first write failed: what it held is free again.
+    // The first write failed, so its reservation is released.
     drop(first);
     let _third = reserve(&kind, &mut c, None).unwrap();
     assert_eq!(spec(&a, "clusterIP"), spec(&c, "clusterIP"));
@@ -109,7 +109,7 @@ fn what_a_write_holds_is_taken_until_it_ends() {
 }
 
 #[test]
-fn an_update_keeps_what_it_leaves_out_and_gives_up_what_the_type_does_not_need() {
+fn an_update_keeps_omitted_values_and_releases_unneeded_ones() {
     let claims = ranges("10.0.0.0/24");
     let old = create(
         &claims,
@@ -140,7 +140,7 @@ fn an_update_keeps_what_it_leaves_out_and_gives_up_what_the_type_does_not_need()
     );
     assert_eq!(spec(&less, "externalTrafficPolicy"), Value::Null);
     let ask = value!({"type": "NodePort", "ports": [{"port": 1, "nodePort": port}]});
-    create(&claims, service("b", ask)).expect("a node port that was given up");
+    create(&claims, service("b", ask)).expect("a released node port");
 
     let mut named = less.clone();
     let members = named.map_mut().object_mut("spec");
@@ -150,11 +150,11 @@ fn an_update_keeps_what_it_leaves_out_and_gives_up_what_the_type_does_not_need()
     assert_eq!(spec(&named, "clusterIP"), Value::Null);
     assert_eq!(spec(&named, "ipFamilies"), Value::Null);
     let ask = value!({"clusterIP": (spec(&less, "clusterIP")), "ports": [{"port": 1}]});
-    create(&claims, service("c", ask)).expect("an address that was given up");
+    create(&claims, service("c", ask)).expect("a released address");
 }
 
 #[test]
-fn families_come_and_go_as_the_policy_says() {
+fn families_follow_the_policy() {
     let claims = ranges("10.0.0.0/24,fd00::/112");
     let both = create(
         &claims,
@@ -197,7 +197,7 @@ fn families_come_and_go_as_the_policy_says() {
 }
 
 #[test]
-fn a_port_number_serves_all_protocols_of_a_port() {
+fn all_protocols_of_a_port_share_one_number() {
     let claims = ranges("10.0.0.0/24");
     let dns = value!({"type": "NodePort", "ports": [
         {"name": "a", "port": 53, "protocol": "TCP"},
@@ -225,7 +225,7 @@ fn a_port_number_serves_all_protocols_of_a_port() {
 }
 
 #[test]
-fn balancers_that_keep_to_a_node_have_a_port_to_ask() {
+fn local_load_balancers_get_a_health_check_port() {
     let claims = ranges("10.0.0.0/24");
     let local =
         value!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]});
@@ -246,7 +246,7 @@ fn balancers_that_keep_to_a_node_have_a_port_to_ask() {
 }
 
 #[test]
-fn a_port_that_is_added_gets_a_number_of_its_own() {
+fn an_added_port_gets_its_own_number() {
     let claims = ranges("10.0.0.0/24");
     let one = value!({"type": "NodePort", "ports": [{"name": "a", "port": 80, "protocol": "TCP"}]});
     let old = create(&claims, service("a", one)).unwrap();
@@ -267,7 +267,7 @@ fn a_port_that_is_added_gets_a_number_of_its_own() {
 }
 
 #[test]
-fn ranges_that_make_no_sense_are_refused() {
+fn invalid_ranges_are_rejected() {
     for networks in [
         "",
         "10.0.0.0",
@@ -289,7 +289,7 @@ fn ranges_that_make_no_sense_are_refused() {
     assert_eq!(odd.networks(), ["10.0.0.0/24"]);
 }
 
-/// Enough chance for a test, and the same every time.
+/// A deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -302,7 +302,7 @@ impl Dice {
 }
 
 #[test]
-fn whatever_happens_no_two_services_share_anything_and_nothing_is_lost() {
+fn services_never_share_and_nothing_leaks() {
     let claims =
         Claims::new(ServiceRanges::parse("10.0.0.0/27,fd00::/124", "30000-30020").unwrap());
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -334,7 +334,7 @@ fn whatever_happens_no_two_services_share_anything_and_nothing_is_lost() {
                 stored.remove(&name);
                 continue;
             }
-            // A PUT that changes the address would be refused by validation, which is not asked here.
+            // Validation, which does not run here, would reject a PUT that changes the address.
             Some(old) if object.at(&["spec", "clusterIP"]).is_none() => {
                 update(&claims, object, &old.clone())
             }
@@ -367,7 +367,7 @@ fn whatever_happens_no_two_services_share_anything_and_nothing_is_lost() {
             }
         }
     }
-    // Everything goes, and everything can be had again.
+    // After all services are deleted, everything is free again.
     for name in stored.keys() {
         claims.note(&format!("n/{name}"), None);
     }
@@ -391,6 +391,6 @@ fn hostile_services_cost_no_more_than_their_size() {
         .map_mut()
         .object_mut("spec")
         .insert("ports", many(value!({"port": 80, "protocol": "TCP"})));
-    // Refused by validation, after a number was shared by all of them.
+    // Validation rejects it after all of them shared one number.
     create(&claims, ports).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The objects that tell of the addresses of services: what an IPAddress says of a service, and of whom one tells.
+//! IPAddress objects of service addresses: builds them and reads their parent.
 
 use crate::reach::Reach;
 use bareboat_api::{Value, value};
@@ -9,7 +9,7 @@ const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 const MANAGER: &str = "ipallocator.k8s.io";
 
-/// The addresses of a service, each once.
+/// Returns the addresses of a service, without duplicates.
 pub fn addresses(service: &Value) -> Vec<IpAddr> {
     let spec = service.get("spec").unwrap_or(&Value::Null);
     if spec.text(&["type"]) == "ExternalName" {
@@ -25,7 +25,7 @@ pub fn addresses(service: &Value) -> Vec<IpAddr> {
     found
 }
 
-/// The IPAddress that tells which service has an address.
+/// Returns the IPAddress object of a service address.
 pub fn told_of(namespace: &str, service: &str, address: IpAddr) -> Value {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     value!({
@@ -39,14 +39,14 @@ pub fn told_of(namespace: &str, service: &str, address: IpAddr) -> Value {
     })
 }
 
-/// The service (`namespace/name`) an IPAddress tells of, if it tells of one.
+/// Returns the service (`namespace/name`) that an IPAddress names, if any.
 pub fn parent(object: &Value) -> Option<String> {
     let parent = object.at(&["spec", "parentRef"])?;
     let is_service = parent.text(&["group"]).is_empty() && parent.text(&["resource"]) == "services";
     is_service.then(|| format!("{}/{}", parent.text(&["namespace"]), parent.text(&["name"])))
 }
 
-/// Whether an IPAddress was written because of a service, and not by somebody for reasons of their own.
+/// Returns whether the server manages an IPAddress, as opposed to a client.
 pub fn is_managed(object: &Value) -> bool {
     let labels = object.at(&["metadata", "labels"]);
     labels

@@ -1,4 +1,4 @@
-//! Near what, and how far apart, pods want to run.
+//! Validates affinity and topology spread of pods.
 
 use super::check::{Errors, name, one_of};
 use crate::reach::Reach;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Checks where a pod wants to be.
+/// Validates a pod's affinity.
 pub(super) fn affinity(affinity: &Value, place: &FieldPath, wrong: &mut Errors) {
     if let Some(nodes) = affinity
         .at(&["nodeAffinity"])
@@ -50,7 +50,7 @@ fn weight(term: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks a selector of nodes, which is one or more terms.
+/// Validates a node selector, which has one or more terms.
 pub(super) fn node_selector(selector: &Value, place: &FieldPath, wrong: &mut Errors) {
     let terms = selector.list(&["nodeSelectorTerms"]);
     let place = place.child("nodeSelectorTerms");
@@ -134,7 +134,7 @@ fn pod_term(term: &Value, place: &FieldPath, wrong: &mut Errors) {
         }
     }
     for namespace in term.list(&["namespaces"]).iter().filter_map(Value::as_str) {
-        // Upstream names the list as if it were one.
+        // Upstream reports the path of the list here.
         let place = place.child("namespace");
         name(namespace, names::dns1123_label, place, wrong);
     }
@@ -147,7 +147,7 @@ fn pod_term(term: &Value, place: &FieldPath, wrong: &mut Errors) {
     name(key, names::qualified_name, place, wrong);
 }
 
-/// Labels whose values are taken from the pod itself and added to the selector.
+/// Validates `matchLabelKeys` and `mismatchLabelKeys`.
 fn label_keys(term: &Value, members: &[&str], place: &FieldPath, wrong: &mut Errors) {
     for member in members {
         let keys = term.list(&[member]);
@@ -173,10 +173,10 @@ fn label_keys(term: &Value, members: &[&str], place: &FieldPath, wrong: &mut Err
     }
 }
 
-/// Checks how evenly pods are to be spread.
+/// Validates topology spread constraints.
 pub(super) fn spread(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let constraints = spec.list(&["topologySpreadConstraints"]);
-    // How many with the same key and action are still to come.
+    // Number of later constraints with the same key and action.
     let mut left: HashMap<(&str, &str), usize> = HashMap::new();
     for constraint in constraints {
         let pair = ["topologyKey", "whenUnsatisfiable"].map(|member| constraint.text(&[member]));

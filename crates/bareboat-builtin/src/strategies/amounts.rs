@@ -1,4 +1,4 @@
-//! Names and amounts of resources, which pods, quotas, limits and runtimes are measured in.
+//! Validates resource names and amounts of pods, quotas, limits and runtimes.
 
 use super::check::{Errors, NOT_NEGATIVE, name};
 use crate::reach::Reach;
@@ -6,10 +6,10 @@ use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Map, Value, names};
 use std::collections::{BTreeSet, HashSet};
 
-/// What only a container can be given.
+/// Resources of containers.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
-/// What is counted in whole things.
+/// Resources that are counted in whole numbers.
 const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -22,7 +22,7 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 
-/// What else is known by a plain name.
+/// Other resources with an unqualified name.
 const MEASURED: [&str; 8] = [
     "requests.cpu",
     "requests.memory",
@@ -46,34 +46,34 @@ fn is_known(resource: &str) -> bool {
         || resource.starts_with("requests.hugepages-")
 }
 
-/// Whether a quota knows the resource by a plain name; storage is only requested.
+/// Returns whether a quota accepts the unqualified resource name; storage only as a request.
 fn is_known_to_quotas(resource: &str) -> bool {
     is_known(resource) && resource != "storage"
 }
 
-/// Whether a name is of this API itself; plain names are.
+/// Returns whether a name belongs to Kubernetes, as unqualified names do.
 fn is_native(resource: &str) -> bool {
     !resource.contains('/') || resource.contains("kubernetes.io/")
 }
 
-/// Whether somebody else gives the resource a meaning.
+/// Returns whether the resource is defined by an extension.
 fn is_extended(resource: &str) -> bool {
     !is_native(resource)
         && !resource.starts_with("requests.")
         && names::qualified_name(&format!("requests.{resource}")).is_empty()
 }
 
-/// Whether more may be promised than there is.
+/// Returns whether the resource can be overcommitted.
 fn can_be_overcommitted(resource: &str) -> bool {
     is_native(resource) && !is_pages(resource)
 }
 
-/// A quantity, as far as the text is one; the type has seen to that.
+/// Parses a quantity. Typed decoding has already rejected invalid ones.
 pub(super) fn quantity(value: &Value) -> Option<Quantity> {
     Quantity::parse(value.as_str()?).ok()
 }
 
-/// The name of any resource.
+/// Validates the name of a resource.
 pub(super) fn resource_name(resource: &str, place: &FieldPath, wrong: &mut Errors) -> bool {
     let complaints = names::qualified_name(resource);
     if !complaints.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn resource_name(resource: &str, place: &FieldPath, wrong: &mut Error
     true
 }
 
-/// The name of a resource that a container can be given.
+/// Validates a resource name of a container.
 pub(super) fn container_resource_name(resource: &str, place: &FieldPath, wrong: &mut Errors) {
     resource_name(resource, place, wrong);
     let detail = if !resource.contains('/') {
@@ -103,7 +103,7 @@ pub(super) fn container_resource_name(resource: &str, place: &FieldPath, wrong: 
     }
 }
 
-/// The name of a resource that a whole pod can be given.
+/// Validates a resource name of pod-level resources.
 fn pod_resource_name(resource: &str, place: &FieldPath, wrong: &mut Errors) {
     if resource_name(resource, place, wrong)
         && !matches!(resource, "cpu" | "memory")
@@ -117,7 +117,7 @@ fn pod_resource_name(resource: &str, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// The name of a resource that a quota can limit.
+/// Validates a resource name of a quota.
 pub(super) fn quota_resource_name(resource: &str, place: &FieldPath, wrong: &mut Errors) {
     resource_name(resource, place, wrong);
     if !resource.contains('/') && !is_known_to_quotas(resource) {
@@ -126,7 +126,7 @@ pub(super) fn quota_resource_name(resource: &str, place: &FieldPath, wrong: &mut
     }
 }
 
-/// Whether a quota over pods of some scope can limit the resource.
+/// Returns whether a quota with the given scope can limit the resource.
 pub(super) fn fits_scope(scope: &str, resource: &str) -> bool {
     if !is_known_to_quotas(resource) {
         return true;
@@ -154,7 +154,7 @@ fn of_running_pods(resource: &str) -> bool {
     OF_CONTAINERS.contains(&plain.unwrap_or(resource))
 }
 
-/// An amount of a resource: not below zero, and whole where things are counted.
+/// Validates an amount: not negative, and whole for counted resources.
 pub(super) fn amount_of(resource: &str, value: &Value, place: &FieldPath, wrong: &mut Errors) {
     let Some(amount) = quantity(value) else {
         return;
@@ -169,7 +169,7 @@ pub(super) fn amount_of(resource: &str, value: &Value, place: &FieldPath, wrong:
     }
 }
 
-/// Who is given the resources.
+/// The owner of resource requirements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receiver {
     /// A container.
@@ -178,7 +178,7 @@ pub(super) enum Receiver {
     Pod,
 }
 
-/// Requests and limits: known resources, good amounts, and no more requested than allowed.
+/// Validates requests and limits: known resources, valid amounts, requests not above limits.
 pub(super) fn requirements(
     resources: &Value,
     receiver: Receiver,
@@ -229,7 +229,7 @@ pub(super) fn requirements(
     claim_names(resources, claims, &place.child("claims"), wrong);
 }
 
-/// Memory in pages comes in whole pages.
+/// Validates that huge page amounts are multiples of the page size.
 fn pages(resource: &str, value: &Value, place: &FieldPath, wrong: &mut Errors) {
     let Some(size) = resource.strip_prefix("hugepages-") else {
         return;
@@ -246,7 +246,7 @@ fn pages(resource: &str, value: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Devices are claimed by the names the pod has for its claims, each once.
+/// Validates device claims: each is a claim of the pod and occurs once.
 fn claim_names(resources: &Value, known: &BTreeSet<&str>, place: &FieldPath, wrong: &mut Errors) {
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     let mut in_part: HashSet<&str> = HashSet::new();
@@ -265,7 +265,7 @@ fn claim_names(resources: &Value, known: &BTreeSet<&str>, place: &FieldPath, wro
                 format!("{claim}/{request}")
             }
         };
-        // A claim is used either as a whole or by its requests.
+        // A claim is used as a whole or by its requests, not both.
         let taken = seen.contains(&(claim, ""))
             || !seen.insert((claim, request))
             || request.is_empty() && in_part.contains(claim);

@@ -1,5 +1,5 @@
-//! Deployments and replica sets, replication controllers, and what all that keep pods share; sets of other kinds are in
-//! `stateful` and `daemon`.
+//! Deployments, ReplicaSets and ReplicationControllers, and checks shared by workloads. StatefulSets and DaemonSets are
+//! in `stateful` and `daemon`.
 
 mod daemon;
 mod stateful;
@@ -15,7 +15,8 @@ use crate::reach::Reach;
 use bareboat_api::labels::{Selector, validate_selector};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value};
 
-/// What deployments do.
+/// Returns the strategy of Deployment: validation, warnings, an immutable selector; writes to the status keep the
+/// labels.
 pub(crate) fn deployment() -> Rules {
     Rules::validating(|object, wrong| {
         let spec = spec_of(object);
@@ -34,7 +35,7 @@ pub(crate) fn deployment() -> Rules {
     })
     .updating(selector_is_immutable)
     .phases(|new, old, _| {
-        // Whoever tells how far it got does not change what it is called.
+        // A write to the status does not change labels.
         match old.meta("labels").cloned() {
             Some(labels) => new.set_meta("labels", labels),
             None => {
@@ -49,7 +50,7 @@ pub(crate) fn deployment() -> Rules {
     .warning(warnings::workload)
 }
 
-/// What replica sets do.
+/// Returns the strategy of ReplicaSet: validation, warnings, an immutable selector.
 pub(crate) fn replica_set() -> Rules {
     Rules::validating(|object, wrong| {
         let spec = spec_of(object);
@@ -59,7 +60,7 @@ pub(crate) fn replica_set() -> Rules {
             path(&["spec", "minReadySeconds"]),
             wrong,
         );
-        // Upstream says so.
+        // Upstream reports `deployment` here, too.
         selector(spec, "deployment", wrong);
         template(spec, "ReplicaSet", wrong);
     })
@@ -68,7 +69,7 @@ pub(crate) fn replica_set() -> Rules {
     .warning(warnings::workload)
 }
 
-/// What replication controllers do; their selector is a plain map.
+/// Returns the strategy of ReplicationController: validation and warnings. Its selector is a plain map of labels.
 pub(crate) fn replication_controller() -> Rules {
     Rules::validating(|object, wrong| {
         let spec = spec_of(object);
@@ -102,7 +103,7 @@ pub(crate) fn replication_controller() -> Rules {
     .warning(warnings::workload)
 }
 
-/// What controller revisions do: their data never changes.
+/// Returns the strategy of ControllerRevision: validation; the data is immutable.
 pub(crate) fn controller_revision() -> Rules {
     Rules::validating(|object, wrong| {
         not_negative(
@@ -122,7 +123,7 @@ pub(crate) fn controller_revision() -> Rules {
     })
 }
 
-/// Counts of pods: no part is more than the whole, and what is available is ready.
+/// Validates replica counts: no part exceeds the total, and available replicas are ready.
 fn counts(object: &Object, others: &[&str], ready: &str, wrong: &mut Errors) {
     let place = path(&["status"]);
     let count = |member: &str| object.value().int(&["status", member]).unwrap_or(0);
@@ -152,7 +153,7 @@ fn counts(object: &Object, others: &[&str], ready: &str, wrong: &mut Errors) {
     }
 }
 
-/// Names that collided once count for ever.
+/// Validates that the collision count does not decrease.
 fn collisions(new: &Object, old: &Object, wrong: &mut Errors) {
     let count = |object: &Object| object.value().int(&["status", "collisionCount"]);
     let Some(before) = count(old) else {
@@ -173,12 +174,12 @@ fn replicas(spec: &Value, wrong: &mut Errors) {
     not_negative(spec.int(&["replicas"]), path(&["spec", "replicas"]), wrong);
 }
 
-/// The selector must say something, and it must match the template.
+/// Validates that the selector is not empty and matches the template.
 fn selector(spec: &Value, kind: &str, wrong: &mut Errors) {
     let place = path(&["spec", "selector"]);
     let given = spec.at(&["selector"]).filter(|value| !value.is_null());
     match given {
-        // Of a daemon set only the labels are told to be wrong.
+        // For a DaemonSet only the labels are reported.
         None if kind == "daemonset" => {}
         None => wrong.push(FieldError::required(place, "")),
         Some(given) => {
@@ -202,7 +203,7 @@ fn selector(spec: &Value, kind: &str, wrong: &mut Errors) {
 pub(super) fn matches_template(spec: &Value, wrong: &mut Errors) {
     let labels = spec.members(&["template", "metadata", "labels"]);
     let matches = match spec.at(&["selector"]).filter(|value| !value.is_null()) {
-        // A selector nobody wrote matches nothing.
+        // A missing selector matches nothing.
         None => Ok(false),
         Some(given) => Selector::from_object(given).map(|selector| selector.matches_map(labels)),
     };

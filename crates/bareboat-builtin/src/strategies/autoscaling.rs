@@ -1,4 +1,4 @@
-//! Autoscalers and disruption budgets.
+//! HorizontalPodAutoscalers and PodDisruptionBudgets.
 
 mod metrics;
 mod versions;
@@ -12,14 +12,14 @@ use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, Map, Object, Value};
 
-/// What autoscalers do.
+/// Returns the strategy of HorizontalPodAutoscaler: validation, and which of the annotations of `v1` are kept.
 pub(crate) fn autoscaler() -> Rules {
     Rules::validating(validate_autoscaler)
         .creating(|new, ctx| {
             if ctx.version == "v2" {
                 versions::drop_annotations(new.map_mut());
             } else {
-                // A new object has no status, and nothing to note of it.
+                // A new object has no status, so no status annotations.
                 versions::keep_notes(new.map_mut(), &Map::new(), None);
             }
         })
@@ -56,7 +56,7 @@ fn validate_target(object: &Object, wrong: &mut Errors) {
     wrong.push(FieldError::invalid(place, version, complaint));
 }
 
-/// The notes of version 1 mean nothing in version 2; in version 1 those about the other half stay.
+/// Drops `v1` annotations in `v2`; in `v1` keeps those about the part that is not written.
 fn kept_notes(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     if ctx.version == "v2" {
         versions::drop_annotations(new.map_mut());
@@ -65,7 +65,7 @@ fn kept_notes(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     }
 }
 
-/// What disruption budgets do.
+/// Returns the strategy of PodDisruptionBudget: validation of spec and status.
 pub(crate) fn disruption_budget() -> Rules {
     Rules::validating(|object, wrong| {
         let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -121,7 +121,7 @@ pub(crate) fn disruption_budget() -> Rules {
 }
 
 fn validate_autoscaler(object: &Object, wrong: &mut Errors) {
-    // What an older version says is judged by what it means.
+    // Fields of an older version are validated by their current meaning.
     let newer = convert(object.value().clone(), "autoscaling/v2", None);
     let newer = newer.unwrap_or_else(|_| object.value().clone());
     let spec = newer.at(&["spec"]).unwrap_or(&Value::Null);

@@ -1,4 +1,4 @@
-//! Jobs; what starts them in time is in `cron`.
+//! Jobs; CronJobs are in `cron`.
 
 mod cron;
 mod policies;
@@ -16,11 +16,11 @@ use bareboat_api::kind::WriteContext;
 use bareboat_api::labels::{Selector, validate_selector};
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 
-/// The labels of a job's pods: the present names and those of old.
+/// The uid labels of a job's pods: current and deprecated names.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
 const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
-/// What jobs do.
+/// Returns the strategy of Job: a generated selector for new jobs, validation, warnings.
 pub(crate) fn job() -> Rules {
     Rules::validating(validate_job)
         .creating(generate_selector)
@@ -33,7 +33,7 @@ fn spec_of(object: &Object) -> &Value {
     object.get("spec").unwrap_or(&Value::Null)
 }
 
-/// Unless told otherwise, a job selects the pods that carry its uid, and its template says so.
+/// Generates the selector and the template labels of a job unless `manualSelector` is set.
 fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
     if job.value().flag(&["spec", "manualSelector"]) {
         return;
@@ -45,7 +45,7 @@ fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
         .object_mut("template")
         .object_mut("metadata")
         .object_mut("labels");
-    // What contradicts them is refused, not replaced.
+    // Contradicting labels are rejected, not replaced.
     for (keys, value) in [(UID_LABELS, &uid), (NAME_LABELS, &name)] {
         for key in keys {
             if !labels.contains_key(key) {
@@ -58,7 +58,7 @@ fn generate_selector(job: &mut Object, _ctx: &WriteContext<'_>) {
     if !selector.contains_key(UID_LABELS[0]) {
         selector.insert(UID_LABELS[0], uid.as_str().into());
     }
-    // A job without labels of its own shares those of its template. What cannot be a label is told of where it is needed.
+    // A job without labels gets those of its template. A name that is no valid label value is reported elsewhere.
     if !had_labels && names::label_value(&name).is_empty() {
         job.set_meta("labels", labels.into());
     }
@@ -158,7 +158,7 @@ fn validate_job_spec(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Who else looks after the job: a name in a domain.
+/// Validates `managedBy`: a domain-prefixed name.
 fn managed_by(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let Some(manager) = spec.at(&["managedBy"]).and_then(Value::as_str) else {
         return;
@@ -181,7 +181,7 @@ fn managed_by(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Each index is noted in the status, which has its limits.
+/// Validates limits of indexed jobs, whose status lists indexes.
 fn indexed_limits(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     const MANY: i64 = 100_000;
     const FEW: i64 = 10_000;
@@ -224,7 +224,7 @@ fn indexed_limits(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What was not asked for must be what was made: the labels of the template, and the selector.
+/// Validates the generated labels and selector.
 fn validate_generated(job: &Object, wrong: &mut Errors) {
     let selector = job.at(&["spec", "selector"]).unwrap_or(&Value::Null);
     if job.value().flag(&["spec", "manualSelector"]) || selector.is_null() {
@@ -266,7 +266,7 @@ fn job_update(new: &Object, old: &Object, wrong: &mut Errors) {
             wrong,
         );
     };
-    // An indexed job may grow and shrink as long as both numbers go together.
+    // An indexed job may be scaled if completions and parallelism change together.
     let elastic = before.text(&["completionMode"]) == "Indexed"
         && after.at(&["completions"]) == after.at(&["parallelism"]);
     if !elastic {
@@ -287,7 +287,7 @@ fn job_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// While a job is suspended its pods may still be told where to run.
+/// Returns whether the template is unchanged, except for scheduling fields of a suspended job.
 fn template_unchanged(after: &Value, before: &Value) -> bool {
     if after.at(&["template"]) == before.at(&["template"]) {
         return true;

@@ -1,14 +1,14 @@
-//! The checks many kinds share, in upstream's words.
+//! Checks that many kinds share, with upstream's error texts.
 
 use crate::reach::Reach as _;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
-/// The most errors one write is told: a hostile body must not cost more memory than it has bytes.
+/// Maximum number of errors of one write. An invalid body must not cost more memory than its size.
 const MAX_ERRORS: usize = 1000;
-/// The most bytes of values and details in all errors. Some errors show a whole list, and one list can have many.
+/// Maximum size of values and details in all errors. Some errors show a whole list, and one list can have many errors.
 const MAX_SHOWN: usize = 4 << 20;
 
-/// What is wrong with an object, up to a limit.
+/// Validation errors, up to a limit.
 #[derive(Default)]
 pub(crate) struct Errors {
     list: Vec<FieldError>,
@@ -16,7 +16,7 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// One more error, unless there are enough.
+    /// Adds an error unless the limit is reached.
     pub(super) fn push(&mut self, error: FieldError) {
         if !self.is_full() {
             self.shown += error.detail.len() + error.value.as_ref().map_or(0, size);
@@ -24,33 +24,33 @@ impl Errors {
         }
     }
 
-    /// Whether the limit is reached. Callers that would clone a lot for an error check this first.
+    /// Returns whether the limit is reached. Callers that would clone a lot for an error check this first.
     pub(super) fn is_full(&self) -> bool {
         self.list.len() >= MAX_ERRORS || self.shown >= MAX_SHOWN
     }
 
-    /// More errors, as far as there is room.
+    /// Adds errors up to the limit.
     pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
         errors.into_iter().for_each(|error| self.push(error));
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether there are no errors.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The list itself, for checks that are not of this crate.
+    /// Returns the list, for checks in other crates.
     pub(super) fn list(&mut self) -> &mut Vec<FieldError> {
         &mut self.list
     }
 
-    /// All errors.
+    /// Returns all errors.
     pub(super) fn into_list(self) -> Vec<FieldError> {
         self.list
     }
 }
 
-/// About how many bytes a value has.
+/// Returns the approximate size of a value in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -68,14 +68,14 @@ fn size(value: &Value) -> usize {
 pub(super) const IMMUTABLE: &str = "field is immutable";
 pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// A path of members from the object's root.
+/// Builds a path of members from the object's root.
 pub(super) fn path(members: &[&str]) -> FieldPath {
     members
         .iter()
         .fold(FieldPath::root(), |path, member| path.child(member))
 }
 
-/// A text that must not be empty.
+/// Checks that a text is not empty.
 pub(super) fn required(text: &str, path: FieldPath, wrong: &mut Errors) -> bool {
     if text.is_empty() {
         wrong.push(FieldError::required(path, ""));
@@ -84,28 +84,28 @@ pub(super) fn required(text: &str, path: FieldPath, wrong: &mut Errors) -> bool 
     true
 }
 
-/// A text that must be one of some.
+/// Checks that a text is one of `allowed`.
 pub(super) fn one_of(text: &str, allowed: &[&str], path: FieldPath, wrong: &mut Errors) {
     if !allowed.contains(&text) {
         wrong.push(FieldError::not_supported(path, text, allowed));
     }
 }
 
-/// A text that must be given and one of some.
+/// Checks that a text is not empty and one of `allowed`.
 pub(super) fn required_one_of(text: &str, allowed: &[&str], path: FieldPath, wrong: &mut Errors) {
     if required(text, path.clone(), wrong) {
         one_of(text, allowed, path, wrong);
     }
 }
 
-/// An integer that must not be below zero, where there is one.
+/// Checks that an integer, if present, is not negative.
 pub(super) fn not_negative(number: Option<i64>, path: FieldPath, wrong: &mut Errors) {
     if let Some(number) = number.filter(|number| *number < 0) {
         wrong.push(FieldError::invalid(path, number, NOT_NEGATIVE));
     }
 }
 
-/// An integer that must lie between two others, where there is one.
+/// Checks that an integer, if present, is within bounds.
 pub(super) fn between(
     number: Option<i64>,
     (low, high): (i64, i64),
@@ -118,12 +118,12 @@ pub(super) fn between(
     }
 }
 
-/// A port number.
+/// Checks a port number.
 pub(super) fn port(number: i64, path: FieldPath, wrong: &mut Errors) {
     between(Some(number), (1, 65535), path, wrong);
 }
 
-/// The name of a port, or its number.
+/// Checks a port name or number.
 pub(super) fn port_or_name(value: Option<&Value>, path: FieldPath, wrong: &mut Errors) {
     match value {
         Some(Value::Int(number)) => port(*number, path, wrong),
@@ -136,7 +136,7 @@ pub(super) fn port_or_name(value: Option<&Value>, path: FieldPath, wrong: &mut E
     }
 }
 
-/// Complaints about the name of a port.
+/// Returns what is wrong with a port name.
 pub(super) fn port_name(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > 15 {
@@ -160,21 +160,21 @@ pub(super) fn port_name(name: &str) -> Vec<String> {
     wrong
 }
 
-/// A name judged by one of the rules for names.
+/// Checks a name with the given rule.
 pub(super) fn name(text: &str, rule: fn(&str) -> Vec<String>, path: FieldPath, wrong: &mut Errors) {
     for message in rule(text) {
         wrong.push(FieldError::invalid(path.clone(), text, message));
     }
 }
 
-/// A DNS label that must be given.
+/// Checks a required DNS label.
 pub(super) fn required_label(text: &str, path: FieldPath, wrong: &mut Errors) {
     if required(text, path.clone(), wrong) {
         name(text, names::dns1123_label, path, wrong);
     }
 }
 
-/// A member that may not change.
+/// Checks that a member did not change.
 pub(super) fn immutable(
     new: Option<&Value>,
     old: Option<&Value>,
@@ -192,7 +192,7 @@ pub(super) fn immutable(
     }
 }
 
-/// An integer that must not be below zero, or a percentage.
+/// Checks a non-negative integer or a percentage.
 pub(super) fn number_or_percent(value: Option<&Value>, path: FieldPath, wrong: &mut Errors) {
     match value {
         Some(Value::Int(number)) => not_negative(Some(*number), path, wrong),
@@ -211,7 +211,7 @@ pub(super) fn number_or_percent(value: Option<&Value>, path: FieldPath, wrong: &
     }
 }
 
-/// The number before a percent sign.
+/// Parses the number before a percent sign.
 pub(super) fn percent(text: &str) -> Option<i64> {
     let digits = text.strip_suffix('%')?;
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -220,7 +220,7 @@ pub(super) fn percent(text: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-/// Whether a text would be an IPv4 address if it were written without leading zeros.
+/// Returns whether a text is an IPv4 address with leading zeros.
 fn has_leading_zeros(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let plain: Option<Vec<u8>> = parts
@@ -237,7 +237,7 @@ fn has_leading_zeros(text: &str) -> bool {
             .any(|part| part.len() > 1 && part.starts_with('0'))
 }
 
-/// An IP address.
+/// Checks an IP address.
 pub(super) fn ip(text: &str, path: FieldPath, wrong: &mut Errors) {
     if text.parse::<std::net::IpAddr>().is_err() {
         if has_leading_zeros(text) {
@@ -251,13 +251,15 @@ pub(super) fn ip(text: &str, path: FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Traffic may not be led to the server itself or to everybody.
+/// Checks that an endpoint address is not loopback, link-local, multicast or unspecified.
 pub(super) fn reachable(
     address: std::net::IpAddr,
     text: &str,
     place: &FieldPath,
     wrong: &mut Errors,
 ) {
+    // An IPv4 address in the form of an IPv6 address leads to the same place.
+    let address = address.to_canonical();
     let link_local = match address {
         std::net::IpAddr::V4(address) => address.is_link_local(),
         std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
@@ -280,10 +282,10 @@ pub(super) fn reachable(
     wrong.push(FieldError::invalid(place.clone(), text, detail));
 }
 
-/// What a range of addresses looks like.
+/// Error text for invalid CIDRs.
 pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/// Whether a range is written with the first of its addresses.
+/// Returns whether the address of a CIDR is its first address.
 pub(super) fn starts_at_its_address(address: std::net::IpAddr, length: u8) -> bool {
     let rest = |bits: u128, width: u32| {
         let host = width - u32::from(length);
@@ -295,7 +297,7 @@ pub(super) fn starts_at_its_address(address: std::net::IpAddr, length: u8) -> bo
     }
 }
 
-/// A range of IP addresses; gives its address and length.
+/// Parses a CIDR into address and prefix length.
 pub(super) fn cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
     let address: std::net::IpAddr = address.parse().ok()?;
@@ -304,7 +306,7 @@ pub(super) fn cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
     Some((address, length))
 }
 
-/// A condition that tells when and why it became what it is.
+/// Checks a condition with its time and reason.
 pub(super) fn condition(condition: &Value, place: &FieldPath, wrong: &mut Errors) {
     let ty = condition.text(&["type"]);
     name(ty, names::qualified_name, place.child("type"), wrong);

@@ -1,7 +1,7 @@
-//! Wraps the strategy of a kind with a status: new objects start with an empty one.
+//! Wraps the strategy of a kind that has a status: new objects get an empty status.
 //!
-//! An empty status of a built-in type is not always `{}` (a stateful set's has `replicas: 0`),
-//! so it is taken from the type.
+//! The empty status of a built-in type is not always `{}` (StatefulSet has `replicas: 0`), so it is taken from the
+//! type.
 
 use crate::typed;
 use bareboat_api::facts::{MessageRef, Type};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub(crate) struct Complete {
     /// The kind's own strategy.
     pub(crate) inner: Arc<dyn Strategy>,
-    /// A status that comes with a new object stays.
+    /// Keeps the status of a new object.
     pub(crate) keeps_status: bool,
-    /// The message of each version.
+    /// The message type of each version.
     pub(crate) messages: Vec<(Str, MessageRef)>,
 }
 

@@ -1,4 +1,4 @@
-//! Config maps, secrets and service accounts.
+//! ConfigMaps, Secrets and ServiceAccounts.
 
 mod certificates;
 
@@ -10,18 +10,18 @@ use bareboat_api::{FieldError, Map, Object, Value, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The most bytes all data of a config map or secret has.
+/// Maximum total data size of a ConfigMap or Secret, in bytes.
 const MAX_SIZE: usize = 1024 * 1024;
 
 const FROZEN: &str = "field is immutable when `immutable` is set";
 
-/// What config maps do.
+/// Returns the strategy of ConfigMap: validation; the data is immutable if `immutable` is set.
 pub(crate) fn config_map() -> Rules {
     Rules::validating(validate_config_map)
         .updating(|new, old, wrong| frozen(new, old, &["data", "binaryData"], wrong))
 }
 
-/// What secrets do.
+/// Returns the strategy of Secret: validation and warnings; the type is immutable, and the data if `immutable` is set.
 pub(crate) fn secret() -> Rules {
     Rules::validating(validate_secret)
         .warning(|new, _| certificates::warnings(new))
@@ -32,7 +32,7 @@ pub(crate) fn secret() -> Rules {
         })
 }
 
-/// What service accounts do: their old token secrets list stays as it is.
+/// Returns the strategy of ServiceAccount: warnings; of the deprecated list of secrets only names are kept.
 pub(crate) fn service_account() -> Rules {
     Rules::default()
         .creating(|account, _| only_names(account))
@@ -50,7 +50,7 @@ pub(crate) fn service_account() -> Rules {
         })
 }
 
-/// Secrets of an account are known by their names alone.
+/// Keeps only the names of a service account's secrets.
 fn only_names(account: &mut Object) {
     for secret in account.map_mut().each("secrets") {
         secret.retain(|member, _| member == "name");
@@ -75,7 +75,7 @@ fn validate_config_map(object: &Object, wrong: &mut Errors) {
         size += decoded_length(value);
     }
     if size > MAX_SIZE {
-        // The size is that of both maps; upstream names no field.
+        // The size is that of both maps, so upstream names no field.
         wrong.push(FieldError::too_long(path(&[]), MAX_SIZE));
     }
 }
@@ -107,7 +107,7 @@ fn frozen(new: &Object, old: &Object, members: &[&str], wrong: &mut Errors) {
 }
 
 fn prepare_secret_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
-    // A writer who leaves the type out means the one it has, not the default.
+    // An update without a type keeps the current type instead of the default.
     if new.value().text(&["type"]).is_empty() {
         let ty = old.value().text(&["type"]).to_owned();
         new.map_mut().insert("type", ty.into());

@@ -1,4 +1,4 @@
-//! What containers may look like.
+//! Validates containers.
 
 mod env;
 mod hooks;
@@ -16,19 +16,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
-/// What a pod says that its containers are checked against.
+/// Properties of the pod that its containers are checked against.
 pub(super) struct Surroundings<'a> {
-    /// The pod's volumes by their names.
+    /// The pod's volumes by name.
     pub(super) volumes: HashMap<&'a str, &'a Value>,
-    /// The names of the pod's claims of devices.
+    /// The names of the pod's resource claims.
     pub(super) claims: BTreeSet<&'a str>,
-    /// How long the pod may take to end, in seconds.
+    /// The termination grace period of the pod, in seconds.
     pub(super) grace: i64,
-    /// When the pod is started again.
+    /// The restart policy of the pod.
     pub(super) restarts: &'a str,
 }
 
-/// Which list of a pod a container stands in.
+/// The list of the pod that a container is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Main,
@@ -82,7 +82,7 @@ pub(super) fn container(
     }
 }
 
-/// What happens to a running container when it is given other resources.
+/// Validates the resize policy of a container.
 fn resizing(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
     let mut seen: HashSet<&str> = HashSet::new();
     for (index, policy) in container.list(&["resizePolicy"]).iter().enumerate() {
@@ -101,7 +101,7 @@ fn resizing(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wron
     }
 }
 
-/// When a container is started again, apart from its pod.
+/// Validates the restart policy and rules of a container.
 fn restarting(container: &Value, role: Role, path: &FieldPath, wrong: &mut Errors) {
     let rules = container.list(&["restartPolicyRules"]);
     if role == Role::Ephemeral {

@@ -1,4 +1,4 @@
-//! Classes of devices, claims of devices, and what drivers offer.
+//! DeviceClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices.
 
 use super::Rules;
 use super::check::{Errors, immutable, name, one_of, path, required};
@@ -10,7 +10,7 @@ use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 use bareboat_cel::{SELECTOR_COST, compile_device_selector};
 use std::collections::HashSet;
 
-/// What device classes do.
+/// Returns the strategy of DeviceClass: validation.
 pub(crate) fn device_class() -> Rules {
     Rules::validating(|class, wrong| {
         let spec = class.get("spec").unwrap_or(&Value::Null);
@@ -22,7 +22,7 @@ pub(crate) fn device_class() -> Rules {
     })
 }
 
-/// What resource claims do.
+/// Returns the strategy of ResourceClaim: validation of new claims and of the status; the spec is immutable.
 pub(crate) fn resource_claim() -> Rules {
     Rules::default()
         .at_first(|claim, wrong| {
@@ -41,7 +41,7 @@ pub(crate) fn resource_claim() -> Rules {
         })
 }
 
-/// What templates of resource claims do.
+/// Returns the strategy of ResourceClaimTemplate: validation; the spec is immutable.
 pub(crate) fn resource_claim_template() -> Rules {
     Rules::validating(|template, wrong| {
         let metadata = path(&["spec", "metadata"]);
@@ -65,7 +65,7 @@ fn spec_is_immutable(new: &Object, old: &Object, wrong: &mut Errors) {
     immutable(new.get("spec"), old.get("spec"), path(&["spec"]), wrong);
 }
 
-/// What resource slices do.
+/// Returns the strategy of ResourceSlice: validation; driver, pool and node are immutable.
 pub(crate) fn resource_slice() -> Rules {
     Rules::validating(validate_slice).updating(|new, old, wrong| {
         for member in [
@@ -78,10 +78,10 @@ pub(crate) fn resource_slice() -> Rules {
     })
 }
 
-/// The longest expression that chooses devices.
+/// Maximum length of a CEL expression that selects devices, in bytes.
 const MAX_SELECTOR: usize = 10 * 1024;
 
-/// Expressions that choose devices.
+/// Validates device selectors.
 fn selectors(owner: &Value, place: &FieldPath, wrong: &mut Errors) {
     for (index, selector) in owner.list(&["selectors"]).iter().enumerate() {
         let place = place.index(index).child("cel");
@@ -118,7 +118,7 @@ fn configuration(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
     parameters(given, place.child("parameters"), wrong);
 }
 
-/// What only a driver understands: an object, and not too long.
+/// Validates opaque driver parameters: an object of limited size.
 fn parameters(given: Option<&Value>, place: FieldPath, wrong: &mut Errors) {
     const MAX_LENGTH: usize = 10 * 1024;
     match given {
@@ -188,7 +188,7 @@ fn devices(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// How many devices of which class.
+/// Validates a device request: class, count and selectors.
 fn wanted(request: &Value, place: &FieldPath, wrong: &mut Errors) {
     let class = request.text(&["deviceClassName"]);
     let at = place.child("deviceClassName");

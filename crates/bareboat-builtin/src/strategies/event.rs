@@ -1,4 +1,4 @@
-//! Events of the core group and of `events.k8s.io`: one store, two forms, two strictnesses.
+//! Events of the core group and of `events.k8s.io`: one storage, two representations with different validation.
 
 use super::Rules;
 use super::check::{Errors, immutable, path};
@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use bareboat_api::kind::ConvertError;
 use bareboat_api::{FieldError, Object, Value, names};
 
-/// The names of the members that the two groups call differently: core, newer.
+/// Members with different names in the two groups: core, `events.k8s.io`.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -17,7 +17,7 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Turns an event of one group into one of the other.
+/// Converts an event to the other group.
 pub(crate) fn convert(
     mut event: Value,
     to: &str,
@@ -38,7 +38,7 @@ pub(crate) fn convert(
             map.insert(into, value);
         }
     }
-    // What the core group always prints and the newer one leaves out when empty, and vice versa.
+    // Members that one group always prints and the other omits when empty.
     let always: [(&str, Value); 2] = [
         ("reportingComponent", "".into()),
         ("reportingInstance", "".into()),
@@ -63,12 +63,13 @@ pub(crate) fn convert(
     Ok(event)
 }
 
-/// What events of the core group do.
+/// Returns the strategy of Event of the core group: validation.
 pub(crate) fn core_event() -> Rules {
     Rules::validating(|event, wrong| legacy(event, &CORE, wrong))
 }
 
-/// What events of the newer group do.
+/// Returns the strategy of Event of `events.k8s.io`: validation, stricter than in the core group; updates may change
+/// the series only.
 pub(crate) fn newer_event() -> Rules {
     Rules {
         validate: Some(|event, wrong| legacy(event, &NEWER, wrong)),
@@ -78,28 +79,28 @@ pub(crate) fn newer_event() -> Rules {
     }
 }
 
-/// How a group calls the members that are checked.
-struct Form {
+/// Member names of one group for validation.
+struct EventFields {
     object: &'static str,
     controller: &'static str,
     message: &'static str,
 }
 
-const CORE: Form = Form {
+const CORE: EventFields = EventFields {
     object: "involvedObject",
     controller: "reportingComponent",
     message: "message",
 };
-const NEWER: Form = Form {
+const NEWER: EventFields = EventFields {
     object: "regarding",
     controller: "reportingController",
     message: "note",
 };
 
-fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
+fn legacy(event: &Object, fields: &EventFields, wrong: &mut Errors) {
     let value = event.value();
     let namespace = event.namespace();
-    let involved = value.text(&[form.object, "namespace"]);
+    let involved = value.text(&[fields.object, "namespace"]);
     let mismatch = |wrong: &mut Errors| {
         wrong.push(FieldError::invalid(
             path(&["involvedObject", "namespace"]),
@@ -120,7 +121,7 @@ fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
         if involved.is_empty() && !matches!(namespace, "default" | "kube-system") {
             mismatch(wrong);
         }
-        reporter(value, form, wrong);
+        reporter(value, fields, wrong);
     }
     for message in names::dns1123_subdomain(namespace) {
         wrong.push(FieldError::invalid(
@@ -131,15 +132,15 @@ fn legacy(event: &Object, form: &Form, wrong: &mut Errors) {
     }
 }
 
-/// Whoever gives the time of an event must say who reports it and what happened.
-fn reporter(event: &Value, form: &Form, wrong: &mut Errors) {
-    let controller = event.text(&[form.controller]);
+/// Validates that an event with a time has a reporter, reason and action.
+fn reporter(event: &Value, fields: &EventFields, wrong: &mut Errors) {
+    let controller = event.text(&[fields.controller]);
     if controller.is_empty() {
-        wrong.push(FieldError::required(path(&[form.controller]), ""));
+        wrong.push(FieldError::required(path(&[fields.controller]), ""));
     }
     for message in names::qualified_name(controller) {
         wrong.push(FieldError::invalid(
-            path(&[form.controller]),
+            path(&[fields.controller]),
             controller,
             message,
         ));
@@ -151,7 +152,7 @@ fn reporter(event: &Value, form: &Form, wrong: &mut Errors) {
         }
         at_most(text, 128, member, wrong);
     }
-    at_most(event.text(&[form.message]), 1024, "message", wrong);
+    at_most(event.text(&[fields.message]), 1024, "message", wrong);
 }
 
 fn at_most(text: &str, limit: usize, member: &str, wrong: &mut Errors) {
@@ -211,7 +212,7 @@ fn series(event: &Value, wrong: &mut Errors) {
     }
 }
 
-/// An event of the newer group tells its story once; only the series goes on.
+/// Validates that only the series of an `events.k8s.io` event changes.
 fn strict_update(new: &Object, old: &Object, wrong: &mut Errors) {
     if new.get("series") != old.get("series") {
         series(new.value(), wrong);

@@ -1,12 +1,12 @@
-//! What is said about expressions that do not compile.
+//! Error reports for expressions that do not compile.
 //!
-//! Which variables they may use is the business of `bareboat_cel`.
+//! `bareboat_cel` decides which variables they may use.
 
 use super::check::Errors;
 use bareboat_api::{FieldError, FieldPath};
 use bareboat_cel::Refused;
 
-/// Tells why an expression was refused, if it was.
+/// Reports why an expression was rejected, if it was.
 pub(super) fn judge<T>(
     compiled: Result<T, Refused>,
     expression: &str,

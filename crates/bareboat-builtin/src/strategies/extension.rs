@@ -1,4 +1,4 @@
-//! Webhooks and API services.
+//! Webhook configurations and APIServices.
 
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required};
@@ -9,9 +9,12 @@ use bareboat_api::{FieldError, FieldPath, Object, Value, names, value};
 use bareboat_cel::{AdmissionEnv, Purpose};
 use std::collections::HashSet;
 
+/// The annotation of an APIService with the URL of a server that no Service leads to.
+const URL_ANNOTATION: &str = "bareboat.dev/url";
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
-/// What webhook configurations do.
+/// Returns the strategy of webhook configurations: validation; match conditions are validated again only if they
+/// change.
 pub(crate) fn webhooks() -> Rules {
     fn conditions(object: &Object, wrong: &mut Errors) {
         for (index, hook) in object.value().list(&["webhooks"]).iter().enumerate() {
@@ -19,7 +22,7 @@ pub(crate) fn webhooks() -> Rules {
             match_conditions(hook, &AdmissionEnv::new(false), &place, wrong);
         }
     }
-    /// The conditions of all webhooks, in order.
+    /// Returns the conditions of all webhooks, in order.
     fn all(object: &Object) -> Vec<&[Value]> {
         let hooks = object.value().list(&["webhooks"]).iter();
         hooks.map(|hook| hook.list(&["matchConditions"])).collect()
@@ -110,10 +113,10 @@ fn webhook(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
     client_config(hook, &place.child("clientConfig"), wrong);
 }
 
-/// The most conditions one webhook or policy may have.
+/// Maximum number of match conditions of one webhook or policy.
 const MAX_CONDITIONS: usize = 64;
 
-/// Conditions under which something is asked at all.
+/// Validates match conditions.
 pub(super) fn match_conditions(
     parent: &Value,
     env: &AdmissionEnv,
@@ -185,7 +188,7 @@ fn review_versions(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// A rule: which operations on which resources.
+/// Validates a rule: operations and resources.
 pub(super) fn operations_rule(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
     let operations = rule.list(&["operations"]);
     if operations.is_empty() {
@@ -274,7 +277,7 @@ fn client_config(hook: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Where a webhook listens: a host and a path, and nothing else.
+/// Validates the URL of a webhook: host and path only.
 fn hook_url(url: &str, place: &FieldPath, wrong: &mut Errors) {
     const FORM: &str = "; desired format: https://host[/path]";
     let mut complain = |shown: &str, detail: String| {
@@ -317,7 +320,7 @@ fn hook_url(url: &str, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// The path of a webhook: from the root, without empty steps.
+/// Validates the path of a webhook: absolute, without empty segments.
 fn url_path(text: &str, place: &FieldPath, wrong: &mut Errors) {
     let mut complain = |detail: String| {
         wrong.push(FieldError::invalid(place.clone(), text, detail));
@@ -344,7 +347,7 @@ fn url_path(text: &str, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What API services do.
+/// Returns the strategy of APIService: validation, and the condition `Available` of new local ones.
 pub(crate) fn api_service() -> Rules {
     Rules::validating(|service, wrong| {
         let spec = service.get("spec").unwrap_or(&Value::Null);
@@ -377,9 +380,19 @@ pub(crate) fn api_service() -> Rules {
             }
         }
         service_target(spec, &place, wrong);
+        let place = path(&["metadata", "annotations"]).key(URL_ANNOTATION);
+        let url = service.at(&["metadata", "annotations", URL_ANNOTATION]);
+        if let Some(url) = url.and_then(Value::as_str) {
+            hook_url(url, &place, wrong);
+            if !spec.has(&["service"]) {
+                let detail =
+                    "needs spec.service: without it, this server serves the version itself";
+                wrong.push(FieldError::invalid(place, url, detail));
+            }
+        }
     })
     .creating(|service, ctx| {
-        // What is served here can always be reached; of the others somebody has to find out.
+        // Groups served here are always available; for others a controller sets the condition.
         if service.value().has(&["spec", "service"]) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Flow schemas, priority levels and certificate signing requests.
+//! FlowSchemas, PriorityLevelConfigurations and CertificateSigningRequests.
 
 mod rules;
 
@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::{HashMap, HashSet};
 
-/// What flow schemas do.
+/// Returns the strategy of FlowSchema: validation.
 pub(crate) fn flow_schema() -> Rules {
     Rules::validating(|schema, wrong| {
         let spec = schema.get("spec").unwrap_or(&Value::Null);
@@ -76,7 +76,7 @@ pub(crate) fn flow_schema() -> Rules {
     })
 }
 
-/// What priority levels do.
+/// Returns the strategy of PriorityLevelConfiguration: validation.
 pub(crate) fn priority_level() -> Rules {
     Rules::validating(|level, wrong| {
         let spec = level.get("spec").unwrap_or(&Value::Null);
@@ -141,14 +141,15 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// What certificate signing requests do.
+/// Returns the strategy of CertificateSigningRequest: the requesting user of new requests, an immutable spec,
+/// validation of requests and decisions.
 pub(crate) fn signing_request() -> Rules {
     Rules {
         prepare_create: Some(|request, ctx| {
             sign_with_user(request, ctx);
         }),
         prepare_update: Some(|new, old, _| {
-            // A request does not change; only its approval and its certificate do.
+            // The spec is immutable; only approval and certificate change.
             copy_member(new.map_mut(), old.map(), "spec");
             copy_member(new.map_mut(), old.map(), "status");
         }),
@@ -161,7 +162,7 @@ pub(crate) fn signing_request() -> Rules {
     }
 }
 
-/// Who asks for a certificate is what the server knows, not what the request says.
+/// Sets the requesting user from the authenticated user and ignores the client's values.
 fn sign_with_user(request: &mut Object, ctx: &WriteContext<'_>) {
     let spec = request.map_mut().object_mut("spec");
     for member in ["username", "uid", "groups", "extra"] {
@@ -196,7 +197,7 @@ fn is_decision(condition: &Value) -> bool {
     matches!(condition.text(&["type"]), "Approved" | "Denied")
 }
 
-/// Approval changes conditions only, status everything but the decision.
+/// `approval` changes conditions only, `status` everything but the decision.
 fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     copy_member(new.map_mut(), old.map(), "spec");
     if ctx.subresource == Some("approval") {
@@ -278,7 +279,7 @@ fn validate_request(request: &Object, wrong: &mut Errors) {
     }
 }
 
-/// Whether a value is base64 of text with a block of that type.
+/// Returns whether a value is base64 of a text with a PEM block of that type.
 fn holds_pem(value: &Value, block: &str) -> bool {
     let text = value.as_str().unwrap_or("");
     let bytes = STANDARD.decode(text).unwrap_or_default();
@@ -314,7 +315,7 @@ fn signer(text: &str, wrong: &mut Errors) {
     }
 }
 
-/// A decision stays, and only `approval` makes one; a certificate is issued once.
+/// Validates that decisions are permanent and made through `approval` only, and that a certificate is issued once.
 fn decisions(new: &Object, old: &Object, part: &str, wrong: &mut Errors) {
     let place = path(&["status", "conditions"]);
     let found = |object: &Object, ty: &str| {

@@ -1,4 +1,4 @@
-//! Ingresses and their classes.
+//! Ingresses and IngressClasses.
 
 use super::Rules;
 use super::check::{Errors, immutable, ip, name, one_of, path, port, port_name, required};
@@ -6,7 +6,7 @@ use super::warnings;
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 
-/// What ingresses do.
+/// Returns the strategy of Ingress: validation of spec and status, warnings.
 pub(crate) fn ingress() -> Rules {
     Rules::validating(validate_ingress)
         .at_first(|ingress, wrong| {
@@ -31,7 +31,7 @@ pub(crate) fn ingress() -> Rules {
         .warning(warnings::ingress)
 }
 
-/// Checks under which address or name a balancer can be reached.
+/// Validates the address or host name of a load balancer.
 pub(super) fn balancer(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
     let address = entry.text(&["ip"]);
     if !address.is_empty() {
@@ -245,7 +245,7 @@ fn backend(backend: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// An object that tells a controller more.
+/// Validates a reference to controller parameters.
 fn parameters(given: &Value, place: &FieldPath, wrong: &mut Errors) {
     let group = given.text(&["apiGroup"]);
     if !group.is_empty() {
@@ -284,7 +284,7 @@ fn parameters(given: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What ingress classes do.
+/// Returns the strategy of IngressClass: validation; the controller is immutable.
 pub(crate) fn ingress_class() -> Rules {
     Rules::validating(|class, wrong| {
         let controller = class.value().text(&["spec", "controller"]);

@@ -1,4 +1,4 @@
-//! Namespaces: born active, finalized by their own finalizer, terminating before they go.
+//! Namespaces: phase, finalizer and `finalize` subresource.
 
 use super::check::path;
 use crate::reach::{Reach, copy_member};
@@ -6,10 +6,10 @@ use bareboat_api::kind::{Strategy, WriteContext};
 use bareboat_api::metadata::validate_finalizer_name;
 use bareboat_api::{FieldError, FieldPath, Object, Value, value};
 
-/// The finalizer that keeps a namespace until its content is gone.
+/// The finalizer that keeps a namespace until its content is deleted.
 const FINALIZER: &str = "kubernetes";
 
-/// What namespaces do.
+/// The strategy of Namespace.
 pub(crate) struct NamespaceStrategy;
 
 impl Strategy for NamespaceStrategy {
@@ -28,7 +28,7 @@ impl Strategy for NamespaceStrategy {
             finalizers.push(FINALIZER.into());
         }
         spec.insert("finalizers", Value::Array(finalizers));
-        // The name may have been generated after the defaults were filled in.
+        // The name may be generated after the defaults are set.
         let name = new.name().to_owned();
         let labels = new.metadata_mut().object_mut("labels");
         labels.insert(crate::defaults::NAMESPACE_NAME_LABEL, name.into());
@@ -36,7 +36,7 @@ impl Strategy for NamespaceStrategy {
 
     fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
         match ctx.subresource {
-            // Only `finalize` may change the spec, which holds nothing but finalizers.
+            // Only `finalize` may change the spec, which holds only finalizers.
             None | Some("status") => copy_member(new.map_mut(), old.map(), "spec"),
             Some("finalize") => copy_member(new.map_mut(), old.map(), "status"),
             Some(_) => {}

@@ -1,4 +1,4 @@
-//! Endpoints, slices, network policies, addresses, leases.
+//! Endpoints, EndpointSlices, NetworkPolicies, IPAddresses, ServiceCIDRs and Leases.
 
 use super::Rules;
 use super::check::{
@@ -11,7 +11,7 @@ use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 use std::collections::HashSet;
 
-/// What endpoints do.
+/// Returns the strategy of Endpoints: validation.
 pub(crate) fn endpoints() -> Rules {
     Rules::validating(|object, wrong| {
         for (index, subset) in object.value().list(&["subsets"]).iter().enumerate() {
@@ -69,7 +69,7 @@ pub(crate) fn endpoints() -> Rules {
     })
 }
 
-/// What is spoken at a port, if that is told.
+/// Validates the application protocol of a port, if set.
 pub(super) fn app_protocol(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
     if let Some(protocol) = entry.at(&["appProtocol"]).and_then(Value::as_str) {
         let place = place.child("appProtocol");
@@ -77,7 +77,7 @@ pub(super) fn app_protocol(entry: &Value, place: &FieldPath, wrong: &mut Errors)
     }
 }
 
-/// An address of an endpoint of the old kind, which is judged twice.
+/// Validates an address of Endpoints. Upstream reports an invalid one twice.
 fn endpoint_ip(text: &str, place: FieldPath, wrong: &mut Errors) {
     match text.parse() {
         Ok(address) => reachable(address, text, &place, wrong),
@@ -89,7 +89,7 @@ fn endpoint_ip(text: &str, place: FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What endpoint slices do.
+/// Returns the strategy of EndpointSlice: validation and warnings; the address type is immutable.
 pub(crate) fn endpoint_slice() -> Rules {
     Rules::validating(validate_slice)
         .at_first(validate_endpoints)
@@ -107,14 +107,14 @@ pub(crate) fn endpoint_slice() -> Rules {
                 path(&["addressType"]),
                 wrong,
             );
-            // What was accepted once stays so.
+            // Unchanged endpoints are not validated again.
             if new.get("endpoints") != old.get("endpoints") {
                 validate_endpoints(new, wrong);
             }
         })
 }
 
-/// The newest version does not say where endpoints are in words of the oldest.
+/// Drops the deprecated topology, which this version does not have.
 fn without_topology(slice: &mut Object) {
     for endpoint in slice.map_mut().each("endpoints") {
         endpoint.remove("deprecatedTopology");
@@ -203,7 +203,7 @@ fn validate_endpoints(slice: &Object, wrong: &mut Errors) {
     }
 }
 
-/// Where an endpoint is, and for whom.
+/// Validates node name, host name and hints of an endpoint.
 fn endpoint_details(endpoint: &Value, place: &FieldPath, wrong: &mut Errors) {
     if let Some(node) = endpoint.at(&["nodeName"]).and_then(Value::as_str) {
         let place = place.child("nodeName");
@@ -229,7 +229,7 @@ fn endpoint_details(endpoint: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What network policies do.
+/// Returns the strategy of NetworkPolicy: validation.
 pub(crate) fn network_policy() -> Rules {
     Rules::validating(|policy, wrong| {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
@@ -268,7 +268,7 @@ pub(crate) fn network_policy() -> Rules {
     })
 }
 
-/// A port, a port by name, or a range of ports.
+/// Validates a port: number, name or range.
 fn policy_port(entry: &Value, place: &FieldPath, wrong: &mut Errors) {
     let protocol = entry.text(&["protocol"]);
     let known = ["TCP", "UDP", "SCTP"];
@@ -323,7 +323,7 @@ fn policy_peer(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// A range, and ranges within it that are left out.
+/// Validates an IP block and its exceptions.
 fn address_block(peer: &Value, place: &FieldPath, wrong: &mut Errors) {
     let text = peer.text(&["ipBlock", "cidr"]);
     if !required(text, place.child("cidr"), wrong) {
@@ -359,7 +359,8 @@ fn within(inner: std::net::IpAddr, outer: std::net::IpAddr, length: u8) -> bool 
     }
 }
 
-/// What IP addresses do: they are named after themselves.
+/// Returns the strategy of IPAddress: validation, also of the name, which is the address; `spec.parentRef` is
+/// immutable.
 pub(crate) fn ip_address() -> Rules {
     Rules::validating(|object, wrong| {
         let own = object.name();
@@ -414,7 +415,7 @@ pub(crate) fn ip_address() -> Rules {
     })
 }
 
-/// What service CIDRs do.
+/// Returns the strategy of ServiceCIDR: validation; updates may only add a second IP family.
 pub(crate) fn service_cidr() -> Rules {
     Rules::validating(|object, wrong| {
         let place = path(&["spec", "cidrs"]);
@@ -452,7 +453,7 @@ pub(crate) fn service_cidr() -> Rules {
     .updating(|new, old, wrong| {
         let list = |object: &Object| object.value().list(&["spec", "cidrs"]).to_vec();
         let (after, before) = (list(new), list(old));
-        // A second family may join later; nothing else changes.
+        // A second family may be added; nothing else changes.
         let place = path(&["spec", "cidrs"]);
         if after.len() < before.len() {
             return wrong.push(FieldError::invalid(place, after, IMMUTABLE));
@@ -465,7 +466,7 @@ pub(crate) fn service_cidr() -> Rules {
     })
 }
 
-/// What leases do.
+/// Returns the strategy of Lease: validation; drops fields whose feature gate is off by default.
 pub(crate) fn lease() -> Rules {
     Rules::validating(|lease, wrong| {
         let spec = lease.get("spec").unwrap_or(&Value::Null);
@@ -487,7 +488,7 @@ pub(crate) fn lease() -> Rules {
     .changing(|lease, _, _| without_coordination(lease))
 }
 
-/// Election by strategy is behind a gate that is shut by default.
+/// Drops coordinated leader election fields, whose feature gate is off by default.
 fn without_coordination(lease: &mut Object) {
     let spec = lease.map_mut().object_mut("spec");
     for member in ["strategy", "preferredHolder"] {

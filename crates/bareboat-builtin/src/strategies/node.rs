@@ -1,4 +1,4 @@
-//! Nodes: some of their facts are told once.
+//! Nodes: some fields are immutable once set.
 
 use super::Rules;
 use super::amounts::amount_of;
@@ -7,7 +7,7 @@ use crate::reach::Reach;
 use bareboat_api::{FieldError, Map, Object, Value, names};
 use std::collections::HashSet;
 
-/// What nodes do.
+/// Returns the strategy of Node: validation and warnings; drops `spec.configSource`.
 pub(crate) fn node() -> Rules {
     Rules::validating(validate)
         .creating(|node, _| without_source(node))
@@ -21,7 +21,7 @@ pub(crate) fn node() -> Rules {
         })
 }
 
-/// Nodes are no longer configured through their objects.
+/// Drops `configSource`; dynamic kubelet configuration no longer exists.
 fn without_source(node: &mut Object) {
     node.map_mut().object_mut("spec").remove("configSource");
 }
@@ -29,7 +29,7 @@ fn without_source(node: &mut Object) {
 fn validate(node: &Object, wrong: &mut Errors) {
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     for (index, taint) in node.value().list(&["spec", "taints"]).iter().enumerate() {
-        // Upstream names taints as if they were metadata.
+        // Upstream reports taints under `metadata`.
         let place = path(&["metadata", "taints"]).index(index);
         let (key, effect) = (taint.text(&["key"]), taint.text(&["effect"]));
         name(key, names::qualified_name, place.child("key"), wrong);
@@ -52,7 +52,7 @@ fn validate(node: &Object, wrong: &mut Errors) {
     avoided_pods(node, wrong);
 }
 
-/// Which pods would better run elsewhere, as an annotation tells.
+/// Validates the annotation that lists pods to avoid.
 fn avoided_pods(node: &Object, wrong: &mut Errors) {
     const KEY: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
     let Some(text) = node.annotation(KEY).filter(|text| !text.is_empty()) else {
@@ -81,7 +81,7 @@ fn avoided_pods(node: &Object, wrong: &mut Errors) {
     }
 }
 
-/// A node has at most one range of addresses of each family.
+/// Validates pod CIDRs: at most one of each IP family.
 fn ranges(node: &Object, wrong: &mut Errors) {
     let given = node.value().list(&["spec", "podCIDRs"]);
     let place = path(&["spec", "podCIDRs"]);

@@ -1,4 +1,4 @@
-//! Pods and pod templates.
+//! Pods and PodTemplates.
 
 mod birth;
 mod resize;
@@ -13,12 +13,13 @@ use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Marks the mirror of a static pod.
+/// The annotation of a static pod's mirror.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What pods do.
+/// Returns the strategy of Pod: the first status of new pods, validation of pods and of each subresource, warnings, the
+/// grace period.
 pub(crate) fn pod() -> Rules {
     Rules {
         prepare_create: Some(prepare_create),
@@ -42,11 +43,12 @@ pub(crate) fn pod() -> Rules {
             _ => {}
         }),
         warnings: Some(warnings::pod),
+        grace: Some(grace_seconds),
         ..Rules::default()
     }
 }
 
-/// What stand-alone pod templates do.
+/// Returns the strategy of PodTemplate: validation and warnings.
 pub(crate) fn pod_template() -> Rules {
     Rules::validating(|object, wrong| {
         if let Some(template) = object.get("template") {
@@ -54,6 +56,19 @@ pub(crate) fn pod_template() -> Rules {
         }
     })
     .warning(|new, old| warnings::template(new, old, &["template"]))
+}
+
+/// Returns the grace period of a pod: the requested one, that of its spec, or 30 seconds. A pod that was never
+/// scheduled or has ended is deleted immediately.
+fn grace_seconds(pod: &Object, requested: Option<i64>) -> i64 {
+    let phase = pod.value().text(&["status", "phase"]);
+    let scheduled = !pod.value().text(&["spec", "nodeName"]).is_empty();
+    if !scheduled || matches!(phase, "Succeeded" | "Failed") {
+        return 0;
+    }
+    let own = pod.at(&["spec", "terminationGracePeriodSeconds"]);
+    let seconds = requested.or(own.and_then(Value::as_i64)).unwrap_or(30);
+    if seconds < 0 { 1 } else { seconds }
 }
 
 fn spec_of(pod: &Object) -> &Value {
@@ -64,7 +79,7 @@ fn prepare_create(pod: &mut Object, ctx: &WriteContext<'_>) {
     let class = quality(pod.value());
     birth::select_by_own_labels(pod);
     let gated = birth::gated(spec_of(pod), ctx.now);
-    // What ends at once still takes a second.
+    // The minimum is one second.
     if spec_of(pod)
         .int(&["terminationGracePeriodSeconds"])
         .is_some_and(|seconds| seconds < 0)
@@ -81,11 +96,11 @@ fn prepare_create(pod: &mut Object, ctx: &WriteContext<'_>) {
     pod.map_mut().insert("status", status.into());
 }
 
-/// Each part of a pod that has a URL of its own changes nothing else.
+/// Limits a write to a subresource to the fields of that subresource.
 fn prepare_part(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     match ctx.subresource {
         Some("status") => {
-            // Somebody who says nothing of what the pod was promised does not take it back.
+            // A status without a QoS class keeps the present one.
             if let Some(class) = old.at(&["status", "qosClass"]).cloned() {
                 let status = new.map_mut().object_mut("status");
                 if status.get_str("qosClass").unwrap_or("").is_empty() {
@@ -151,7 +166,7 @@ fn added_only(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// How certain a pod can be of its share of a node, from what its containers ask for.
+/// Returns the QoS class of a pod, computed from its requests and limits.
 // Upstream: pkg/apis/core/helper/qos, ComputePodQOS.
 pub(crate) fn quality(pod: &Value) -> &'static str {
     let of_pod = pod.at(&["spec"]).filter(|spec| {
@@ -161,7 +176,7 @@ pub(crate) fn quality(pod: &Value) -> &'static str {
         };
         given("limits") || given("requests")
     });
-    // What the pod asks for as a whole decides, if it does.
+    // Pod-level resources, if set, decide.
     let lists = match of_pod {
         Some(_) => &[][..],
         None => &["containers", "initContainers"][..],
@@ -204,7 +219,7 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     if !deadline(after, before, wrong) {
         return;
     }
-    // How long something is tolerated may change, what is tolerated may only grow.
+    // `tolerationSeconds` may change; tolerations may only be added.
     let without_time = |spec: &Value| -> HashSet<String> {
         let tolerations = spec.list(&["tolerations"]).iter();
         let bare = tolerations.map(|toleration| {
@@ -242,7 +257,7 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// Whether the rest is worth a look.
+/// Validates `activeDeadlineSeconds`; returns whether to continue.
 fn deadline(after: &Value, before: &Value, wrong: &mut Errors) -> bool {
     const MEMBER: &str = "activeDeadlineSeconds";
     let place = path(&["spec", MEMBER]);
@@ -268,7 +283,7 @@ fn deadline(after: &Value, before: &Value, wrong: &mut Errors) -> bool {
     true
 }
 
-/// The new spec with everything that may change set back to what it was.
+/// Returns the new spec with all mutable fields reset to their old values.
 fn comparable(after: &Value, before: &Value) -> Value {
     let mut spec = after.clone();
     let Value::Object(map) = &mut spec else {
@@ -294,7 +309,7 @@ fn comparable(after: &Value, before: &Value) -> Value {
     if negative && after.int(&["terminationGracePeriodSeconds"]) == Some(1) {
         copy_member(map, &old, "terminationGracePeriodSeconds");
     }
-    // A gated pod may still be told more precisely where to run.
+    // The node selection of a gated pod may become narrower.
     if !before.list(&["schedulingGates"]).is_empty() {
         for member in ["nodeSelector", "affinity"] {
             copy_member(map, &old, member);

@@ -1,4 +1,4 @@
-//! What the spec of a pod or of a pod template may look like.
+//! Validates the spec of pods and pod templates.
 
 mod host;
 
@@ -14,7 +14,7 @@ use bareboat_api::{FieldError, FieldPath, Map, Value, names};
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
-/// Checks the spec of a pod.
+/// Validates the spec of a pod.
 pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     let volumes = volumes(spec, &path.child("volumes"), wrong);
     let claims = spec.list(&["resourceClaims"]).iter();
@@ -72,7 +72,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     );
     affinity::spread(spec, &path.child("topologySpreadConstraints"), wrong);
     gates(spec, path, wrong);
-    // Upstream checks what a pod costs beyond its containers as if it were limits.
+    // Upstream validates the overhead like limits.
     let overhead = spec.members(&["overhead"]).into_iter().flat_map(Map::iter);
     for (resource, value) in overhead {
         let place = path.child("overhead").child("limits").key(resource);
@@ -90,7 +90,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What must be so before a pod counts as ready, or is scheduled at all.
+/// Validates readiness and scheduling gates.
 fn gates(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     for (index, gate) in spec.list(&["readinessGates"]).iter().enumerate() {
         let place = path.child("readinessGates").index(index);
@@ -109,7 +109,7 @@ fn gates(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Devices a pod claims, each under a name of its own.
+/// Validates resource claims: names are unique.
 fn device_claims(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     const SOURCES: [&str; 2] = ["resourceClaimName", "resourceClaimTemplateName"];
     let mut seen: HashSet<&str> = HashSet::new();
@@ -149,9 +149,9 @@ fn device_claims(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks a pod template: labels, annotations and spec.
+/// Validates a pod template: labels, annotations and spec.
 pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut Errors) {
-    // Upstream names these as if they were no part of the metadata.
+    // Upstream reports these paths without `metadata`.
     validate_labels(
         template.at(&["metadata", "labels"]),
         &path.child("labels"),
@@ -174,7 +174,7 @@ pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut 
     }
 }
 
-/// Checks profiles of system calls that are told in annotations, as they once were.
+/// Validates deprecated seccomp annotations.
 pub(super) fn seccomp_annotations(pod: &Value, path: &FieldPath, wrong: &mut Errors) {
     const OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
     const OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
@@ -225,14 +225,14 @@ fn containers(spec: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: 
     }
 }
 
-/// The names of containers and init containers.
+/// Returns the names of containers and init containers.
 pub(super) fn main_names(spec: &Value) -> HashSet<&str> {
     let lists = ["containers", "initContainers"].into_iter();
     let all = lists.flat_map(|list| spec.list(&[list]));
     all.map(|container| container.text(&["name"])).collect()
 }
 
-/// A container that is added to look at others has no life of its own.
+/// Validates an ephemeral container.
 fn ephemeral(targets: &HashSet<&str>, entry: &Value, path: &FieldPath, wrong: &mut Errors) {
     let target = entry.text(&["targetContainerName"]);
     if !target.is_empty() && !targets.contains(target) {
@@ -252,7 +252,7 @@ fn ephemeral(targets: &HashSet<&str>, entry: &Value, path: &FieldPath, wrong: &m
     }
 }
 
-/// Checks volumes and gives the good ones by their names.
+/// Validates volumes and returns the valid ones by name.
 fn volumes<'a>(
     spec: &'a Value,
     path: &FieldPath,
@@ -288,7 +288,7 @@ fn volumes<'a>(
     good
 }
 
-/// Checks which taints are tolerated.
+/// Validates tolerations.
 pub(super) fn tolerations(list: &[Value], path: &FieldPath, wrong: &mut Errors) {
     for (index, toleration) in list.iter().enumerate() {
         let path = path.index(index);
@@ -324,7 +324,7 @@ pub(super) fn tolerations(list: &[Value], path: &FieldPath, wrong: &mut Errors) 
                     ));
                 }
             }
-            // Known, and not to be had.
+            // These operators are known, but their feature gate is off.
             "Lt" | "Gt" => wrong.push(FieldError::not_supported(
                 path.child("operator"),
                 operator,

@@ -1,7 +1,6 @@
-//! Admission policies and their bindings.
+//! Admission policies and admission policy bindings.
 //!
-//! Expressions are compiled as they are when a policy is put to work: variables first, in order, then
-//! everything that may use them.
+//! Expressions are compiled as at runtime: variables first, in order, then everything that may use them.
 
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required, required_one_of};
@@ -12,12 +11,12 @@ use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 use bareboat_cel::{AdmissionEnv, Purpose};
 use std::collections::HashSet;
 
-/// The most annotations of the audit log one policy may give.
+/// Maximum number of audit annotations of one policy.
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
-/// The longest expression of such an annotation.
+/// Maximum length of an audit annotation's expression, in bytes.
 const MAX_AUDIT_EXPRESSION: usize = 5 * 1024;
 
-/// What validating admission policies do.
+/// Returns the strategy of ValidatingAdmissionPolicy: validation, which compiles the expressions.
 pub(crate) fn validating_policy() -> Rules {
     Rules::validating(|policy, wrong| {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
@@ -44,14 +43,14 @@ pub(crate) fn validating_policy() -> Rules {
     .updating(changed_conditions)
 }
 
-/// The conditions under which a policy is asked.
+/// Validates the match conditions of a policy.
 fn conditions(policy: &Object, wrong: &mut Errors) {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let env = AdmissionEnv::new(spec.has(&["paramKind"]));
     match_conditions(spec, &env, &path(&["spec", "matchConditions"]), wrong);
 }
 
-/// Conditions that were accepted once stay so as long as nothing they depend on changes.
+/// Validates match conditions again only if they or their inputs change.
 fn changed_conditions(new: &Object, old: &Object, wrong: &mut Errors) {
     let same = [["spec", "paramKind"], ["spec", "matchConditions"]]
         .iter()
@@ -61,7 +60,7 @@ fn changed_conditions(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// One check, and what is said when it fails.
+/// Validates one check and its message.
 fn validation(validation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     const REASONS: [&str; 4] = [
         "Unauthorized",
@@ -102,7 +101,7 @@ fn validation(validation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: 
     }
 }
 
-/// What is written into the audit log, under keys that begin with the policy's name.
+/// Validates audit annotations. Their keys start with the policy's name.
 fn audits(policy: &Object, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     let mut seen: HashSet<&str> = HashSet::new();
     let given = policy.value().list(&["spec", "auditAnnotations"]);
@@ -137,7 +136,7 @@ fn audits(policy: &Object, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Er
     }
 }
 
-/// Values that expressions share.
+/// Validates variables and adds them to the environment.
 fn variables(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     for (index, variable) in spec.list(&["variables"]).iter().enumerate() {
         let place = place.index(index);
@@ -159,7 +158,7 @@ fn variables(spec: &Value, env: &mut AdmissionEnv, place: &FieldPath, wrong: &mu
     }
 }
 
-/// One way to change an object, of two.
+/// Validates a mutation, which has one of two types.
 fn mutation(mutation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: &mut Errors) {
     const WAYS: [(&str, &str, Purpose); 2] = [
         (
@@ -199,7 +198,7 @@ fn mutation(mutation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: &mut
     }
 }
 
-/// What mutating admission policies do.
+/// Returns the strategy of MutatingAdmissionPolicy: validation, which compiles the expressions.
 pub(crate) fn mutating_policy() -> Rules {
     Rules::validating(|policy, wrong| {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
@@ -210,7 +209,7 @@ pub(crate) fn mutating_policy() -> Rules {
             let place = place.child("mutations").index(index);
             mutation(entry, &env, &place, wrong);
         }
-        // Nothing is left to change in what is deleted.
+        // Deleted objects cannot be mutated.
         for rule in spec.list(&["matchConstraints", "resourceRules"]) {
             let deletes = rule
                 .list(&["operations"])
@@ -285,12 +284,12 @@ fn match_resources(resources: &Value, place: &FieldPath, wrong: &mut Errors) {
     );
 }
 
-/// What bindings of mutating admission policies do.
+/// Returns the strategy of MutatingAdmissionPolicyBinding: validation.
 pub(crate) fn policy_binding() -> Rules {
     Rules::validating(binding)
 }
 
-/// What bindings of validating admission policies do.
+/// Returns the strategy of ValidatingAdmissionPolicyBinding: validation.
 pub(crate) fn validating_policy_binding() -> Rules {
     Rules::validating(|object, wrong| {
         binding(object, wrong);

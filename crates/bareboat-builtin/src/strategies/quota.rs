@@ -1,4 +1,4 @@
-//! Quotas and limit ranges.
+//! ResourceQuotas and LimitRanges.
 
 use super::Rules;
 use super::amounts::{
@@ -10,7 +10,7 @@ use bareboat_api::quantity::Quantity;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 use std::collections::{HashMap, HashSet};
 
-/// What quotas do.
+/// Returns the strategy of ResourceQuota: validation of spec and status; the scopes are immutable.
 pub(crate) fn resource_quota() -> Rules {
     Rules::validating(|quota, wrong| {
         amounts(quota, "spec", "hard", wrong);
@@ -79,7 +79,7 @@ fn scopes(quota: &Value, wrong: &mut Errors) {
     selector(quota, &limited, wrong);
 }
 
-/// How many of the limited resources do not fit a scope; each scope is looked at once.
+/// The number of limited resources that do not fit a scope. Each scope is checked once.
 struct Misfits<'a> {
     limited: &'a [&'a str],
     known: HashMap<&'a str, usize>,
@@ -106,7 +106,7 @@ fn conflict(scopes: &[&str]) -> bool {
     has("BestEffort") && has("NotBestEffort") || has("Terminating") && has("NotTerminating")
 }
 
-/// Scopes that are told by expressions.
+/// Validates scope selector expressions.
 fn selector(quota: &Value, limited: &[&str], wrong: &mut Errors) {
     const PLAIN: &str = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
     let place = path(&["spec", "scopeSelector", "matchExpressions"]);
@@ -159,7 +159,7 @@ fn selector(quota: &Value, limited: &[&str], wrong: &mut Errors) {
     }
 }
 
-/// What limit ranges do.
+/// Returns the strategy of LimitRange: validation.
 pub(crate) fn limit_range() -> Rules {
     Rules::validating(validate_limit_range)
 }
@@ -222,7 +222,7 @@ fn validate_limit_range(range: &Object, wrong: &mut Errors) {
     }
 }
 
-/// How much more than it asks for somebody may use.
+/// Validates limit-to-request ratios.
 fn ratios(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
     let given = limit.members(&["maxLimitRequestRatio"]);
     for (resource, value) in given.into_iter().flat_map(Map::iter) {
@@ -246,9 +246,9 @@ fn ratios(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What is less and what is more must be so.
+/// Validates the order of min, default request, default and max.
 fn order(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
-    // The smaller list, the greater one, which of them is blamed and how they are called.
+    // Lower list, upper list, list that the error names, and the names of both in the text.
     const PAIRS: [(&str, &str, &str, &str, &str); 6] = [
         ("min", "max", "min", "min", "max"),
         (
@@ -289,7 +289,7 @@ fn order(limit: &Value, place: &FieldPath, wrong: &mut Errors) {
                     "{less_name} value {} is greater than {more_name} value {}",
                     a, b
                 );
-                // Defaults are blamed, and the other value is shown.
+                // The error names the default and shows the other value.
                 let shown = match (less, more) {
                     ("min", "default") => less,
                     ("default", "max") => more,

@@ -1,6 +1,6 @@
-//! Roles and bindings: what they may say.
+//! Validates roles and role bindings.
 //!
-//! Whether the writer may give away what they say is the authorizer's business.
+//! The authorizer checks for privilege escalation.
 
 use super::Rules;
 use super::check::{Errors, name, one_of, path, required};
@@ -10,12 +10,12 @@ use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What roles do.
+/// Returns the strategy of Role: validation.
 pub(crate) fn role() -> Rules {
     Rules::validating(|role, wrong| rules(role, true, wrong))
 }
 
-/// What cluster roles do.
+/// Returns the strategy of ClusterRole: validation of the rules and the aggregation rule.
 pub(crate) fn cluster_role() -> Rules {
     Rules::validating(|role, wrong| {
         rules(role, false, wrong);
@@ -43,7 +43,7 @@ pub(crate) fn cluster_role() -> Rules {
     })
 }
 
-/// What role bindings do.
+/// Returns the strategy of RoleBinding: validation; `roleRef` is immutable.
 pub(crate) fn role_binding() -> Rules {
     Rules::validating(|binding, wrong| {
         validate_binding(binding, &["Role", "ClusterRole"], true, wrong);
@@ -51,7 +51,7 @@ pub(crate) fn role_binding() -> Rules {
     .updating(role_is_fixed)
 }
 
-/// What cluster role bindings do.
+/// Returns the strategy of ClusterRoleBinding: validation; `roleRef` is immutable.
 pub(crate) fn cluster_role_binding() -> Rules {
     Rules::validating(|binding, wrong| {
         validate_binding(binding, &["ClusterRole"], false, wrong);

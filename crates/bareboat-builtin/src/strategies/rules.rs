@@ -1,47 +1,49 @@
-//! A strategy made of functions, for kinds that need only some of them.
+//! A strategy made of functions, for kinds that need only a few.
 
 use super::check::{Errors, path};
 use crate::reach::Reach as _;
 use bareboat_api::kind::{Companion, Strategy, WriteContext};
 use bareboat_api::{FieldError, Object, Str, Value};
 
-/// Says what is wrong with an object by itself.
+/// Validates an object.
 pub(crate) type Validate = fn(&Object, &mut Errors);
-/// Says what is wrong with changing one object into another.
+/// Validates an update.
 pub(crate) type ValidateUpdate = fn(&Object, &Object, &mut Errors);
 
-/// Says what is wrong with a change through the named subresource.
+/// Validates an update through the named subresource.
 pub(crate) type ValidatePart = fn(&Object, &Object, &str, &mut Errors);
-/// Warns about a new object, or about one that replaces another.
+/// Returns warnings about a new or updated object.
 pub(crate) type Warn = fn(&Object, Option<&Object>) -> Vec<String>;
 
 /// A strategy made of functions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Rules {
-    /// Completes a new object.
+    /// Prepares a new object.
     pub(crate) prepare_create: Option<fn(&mut Object, &WriteContext<'_>)>,
-    /// Completes a changed object; not called for subresources.
+    /// Prepares an updated object; not called for subresources.
     pub(crate) prepare_update: Option<fn(&mut Object, &Object, &WriteContext<'_>)>,
-    /// Completes an object changed through a subresource.
+    /// Prepares an object updated through a subresource.
     pub(crate) prepare_part: Option<fn(&mut Object, &Object, &WriteContext<'_>)>,
-    /// Checks new and changed objects; not called for subresources.
+    /// Validates new and updated objects; not called for subresources.
     pub(crate) validate: Option<Validate>,
-    /// Checks new objects on top.
+    /// Validates new objects in addition.
     pub(crate) validate_new: Option<Validate>,
-    /// Checks changes on top; not called for subresources.
+    /// Validates updates in addition; not called for subresources.
     pub(crate) validate_update: Option<ValidateUpdate>,
-    /// Checks changes through a subresource.
+    /// Validates updates through a subresource.
     pub(crate) validate_part: Option<ValidatePart>,
-    /// Checks changes of the status.
+    /// Validates updates of the status.
     pub(crate) validate_status: Option<ValidateUpdate>,
-    /// Warns.
+    /// Returns warnings.
     pub(crate) warnings: Option<Warn>,
-    /// Kinds whose objects of the same name go with an object.
+    /// Returns the deletion grace period in seconds, given the requested one.
+    pub(crate) grace: Option<fn(&Object, Option<i64>) -> i64>,
+    /// Kinds whose objects of the same name are deleted together with an object.
     pub(crate) companions: &'static [(&'static str, &'static str)],
 }
 
 impl Rules {
-    /// Rules that check objects by themselves.
+    /// Creates rules with a validation function.
     pub(crate) fn validating(validate: Validate) -> Rules {
         Rules {
             validate: Some(validate),
@@ -49,31 +51,31 @@ impl Rules {
         }
     }
 
-    /// The same rules with checks of changes.
+    /// Adds validation of updates.
     pub(crate) fn updating(mut self, validate: ValidateUpdate) -> Rules {
         self.validate_update = Some(validate);
         self
     }
 
-    /// The same rules with checks of new objects.
+    /// Adds validation of new objects.
     pub(crate) fn at_first(mut self, validate: Validate) -> Rules {
         self.validate_new = Some(validate);
         self
     }
 
-    /// The same rules with checks of changes of the status.
+    /// Adds validation of status updates.
     pub(crate) fn statuses(mut self, validate: ValidateUpdate) -> Rules {
         self.validate_status = Some(validate);
         self
     }
 
-    /// The same rules with a completion of new objects.
+    /// Adds preparation of new objects.
     pub(crate) fn creating(mut self, prepare: fn(&mut Object, &WriteContext<'_>)) -> Rules {
         self.prepare_create = Some(prepare);
         self
     }
 
-    /// The same rules with a completion of changed objects.
+    /// Adds preparation of updated objects.
     pub(crate) fn changing(
         mut self,
         prepare: fn(&mut Object, &Object, &WriteContext<'_>),
@@ -82,13 +84,13 @@ impl Rules {
         self
     }
 
-    /// The same rules with warnings.
+    /// Adds warnings.
     pub(crate) fn warning(mut self, warnings: Warn) -> Rules {
         self.warnings = Some(warnings);
         self
     }
 
-    /// The same rules with kinds whose objects of the same name go with an object.
+    /// Adds kinds whose objects of the same name are deleted together with an object.
     pub(crate) fn with_companions(
         mut self,
         kinds: &'static [(&'static str, &'static str)],
@@ -97,14 +99,14 @@ impl Rules {
         self
     }
 
-    /// The same rules with a completion of objects changed through a subresource.
+    /// Adds preparation of objects updated through a subresource.
     pub(crate) fn phases(mut self, prepare: fn(&mut Object, &Object, &WriteContext<'_>)) -> Rules {
         self.prepare_part = Some(prepare);
         self
     }
 }
 
-/// Finalizers without a domain are those this API knows.
+/// Validates finalizers. Those without a domain must be known.
 fn finalizers(new: &Object, wrong: &mut Errors) {
     const KNOWN: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
     let given = new.value().list(&["metadata", "finalizers"]);
@@ -172,6 +174,10 @@ impl Strategy for Rules {
         wrong.into_list()
     }
 
+    fn grace_seconds(&self, object: &Object, requested: Option<i64>) -> i64 {
+        self.grace.map_or(0, |grace| grace(object, requested))
+    }
+
     fn companions(&self, object: &Object) -> Vec<Companion> {
         let named = |(group, resource): &(&'static str, &'static str)| Companion {
             group,
@@ -184,7 +190,7 @@ impl Strategy for Rules {
 
     fn warnings(&self, new: &Object, old: Option<&Object>, ctx: &WriteContext<'_>) -> Vec<String> {
         self.warnings
-            // Who changes the scale is told what there is to know of the whole.
+            // A client that changes the scale gets the warnings about the whole object.
             .filter(|_| matches!(ctx.subresource, None | Some("scale")))
             .map_or_else(Vec::new, |warnings| warnings(new, old))
     }

@@ -1,6 +1,6 @@
-//! Services: ports, addresses, and what of them goes when the type changes.
+//! Services: ports, addresses, and fields that depend on the type.
 //!
-//! Choosing cluster IPs and node ports is done in `services`.
+//! Allocation of cluster IPs and node ports is in `services`.
 
 mod external;
 
@@ -20,7 +20,8 @@ use std::collections::HashSet;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
-/// What services do.
+/// Returns the strategy of Service: drops fields that its type does not use; validation, warnings; its Endpoints are
+/// deleted with it.
 pub(crate) fn service() -> Rules {
     Rules::validating(validate)
         .creating(|new, _| drop_inner_policy(new))
@@ -31,7 +32,7 @@ pub(crate) fn service() -> Rules {
         .with_companions(&[("", "endpoints")])
 }
 
-/// Under which addresses a balancer can be reached, and how.
+/// Validates the addresses of a load balancer.
 fn balancers(service: &Object, wrong: &mut Errors) {
     let entries = service.value().list(&["status", "loadBalancer", "ingress"]);
     let spec = service.get("spec").unwrap_or(&Value::Null);
@@ -70,7 +71,7 @@ fn is_balanced(spec: &Value) -> bool {
     spec.text(&["type"]) == "LoadBalancer"
 }
 
-/// Whether ports may have ports on nodes.
+/// Returns whether the service type has node ports.
 fn has_node_ports(spec: &Value) -> bool {
     matches!(spec.text(&["type"]), "NodePort" | "LoadBalancer")
 }
@@ -79,7 +80,7 @@ fn has_health_check(spec: &Value) -> bool {
     is_balanced(spec) && spec.text(&["externalTrafficPolicy"]) == "Local"
 }
 
-/// What a new type has no use for goes, unless the writer changed it too and shall be told.
+/// Drops fields that the new type does not use, unless the client changed them too. Validation then reports them.
 // Upstream: pkg/registry/core/service/strategy.go, dropTypeDependentFields.
 fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     let nothing = Value::Null;
@@ -89,7 +90,7 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     let lost = |has: fn(&Value) -> bool| has(before) && !has(&after);
     let spec = new.map_mut().object_mut("spec");
     if lost(|spec| !is_name(spec)) {
-        // A writer that sets only clusterIP means both fields.
+        // A client that sets only clusterIP means both fields.
         if same("clusterIP") && (same("clusterIPs") || !after.has(&["clusterIPs"])) {
             spec.remove("clusterIP");
             spec.remove("clusterIPs");
@@ -126,7 +127,7 @@ fn prepare_update(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     }
 }
 
-/// Services of type ExternalName have no internal traffic policy. A valid one is dropped, an invalid one is refused later.
+/// Drops a valid internal traffic policy of an ExternalName service; an invalid one is rejected later.
 // Upstream: pkg/registry/core/service/storage, defaultOnReadInternalTrafficPolicy.
 fn drop_inner_policy(service: &mut Object) {
     let spec = service.map_mut().object_mut("spec");
@@ -187,7 +188,7 @@ fn validate(service: &Object, wrong: &mut Errors) {
         if external.is_empty() {
             wrong.push(FieldError::required(place.child("externalName"), ""));
         } else {
-            // The dot at the end of a full name is no part of it.
+            // A trailing dot is not part of the name.
             let external = external.strip_suffix('.').unwrap_or(external);
             name(
                 external,
@@ -242,7 +243,7 @@ fn validate_ports(ports: &[Value], ty: &str, wrong: &mut Errors) {
             }
         }
         if used.contains(&(number, protocol)) {
-            // Upstream shows its own struct with only what counts as the key.
+            // Upstream shows its own struct with the key members only.
             let shown = format!(
                 "{{\"Name\":\"\",\"Protocol\":\"{protocol}\",\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 number.unwrap_or(0)
@@ -279,7 +280,7 @@ fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// The first address and family stay, a second may come and go.
+/// Validates that the first address and family stay; a second may be added or removed.
 // Upstream: pkg/apis/core/validation, validateUpgradeDowngradeClusterIPs and …IPFamilies.
 fn lists_of_families(after: &Value, before: &Value, wrong: &mut Errors) {
     let headless = |spec: &Value| spec.text(&["clusterIP"]) == "None";
@@ -288,7 +289,7 @@ fn lists_of_families(after: &Value, before: &Value, wrong: &mut Errors) {
         ("clusterIPs", "primary clusterIP"),
         ("ipFamilies", "primary ipFamily"),
     ] {
-        // A headless service may change its families as it likes.
+        // A headless service may change its families.
         if both_headless {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Storage classes and drivers, priorities and runtimes, claims of devices.
+//! StorageClasses, CSI objects, VolumeAttachments, PriorityClasses and RuntimeClasses.
 
 use super::Rules;
 use super::amounts::{amount_of, container_resource_name, quantity};
@@ -12,14 +12,14 @@ use bareboat_api::value::Seen;
 use bareboat_api::{FieldError, FieldPath, Map, Object, Value, names};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Members that may not change.
+/// Validates that members did not change.
 fn frozen(new: &Object, old: &Object, members: &[&str], wrong: &mut Errors) {
     for member in members {
         immutable(new.get(member), old.get(member), path(&[member]), wrong);
     }
 }
 
-/// What storage classes do.
+/// Returns the strategy of StorageClass: validation; most fields are immutable.
 pub(crate) fn storage_class() -> Rules {
     Rules::validating(|class, wrong| {
         let value = class.value();
@@ -64,7 +64,7 @@ pub(crate) fn storage_class() -> Rules {
     })
 }
 
-/// Parameters of a driver: few, short, and each with a name.
+/// Validates driver parameters: number, length and names.
 fn parameters(class: &Object, needed: bool, wrong: &mut Errors) {
     const MOST: usize = 512;
     const LONGEST: usize = 256 * 1024;
@@ -92,7 +92,7 @@ fn parameters(class: &Object, needed: bool, wrong: &mut Errors) {
     }
 }
 
-/// Where volumes of a class can be: terms, each different from the others.
+/// Validates allowed topologies: terms must differ.
 fn topologies(class: &Object, wrong: &mut Errors) {
     let terms = class.value().list(&["allowedTopologies"]);
     let mut seen: HashSet<BTreeMap<&str, BTreeSet<&str>>> = HashSet::new();
@@ -121,14 +121,14 @@ fn topologies(class: &Object, wrong: &mut Errors) {
                 wrong.push(FieldError::duplicate(place.child("key"), key));
             }
         }
-        // A term that asks for nothing is like the nothing that is there before the first one.
+        // An empty term counts as a duplicate.
         if found.is_empty() || !seen.insert(found) {
             wrong.push(FieldError::duplicate(place, ""));
         }
     }
 }
 
-/// What CSI drivers do.
+/// Returns the strategy of CSIDriver: validation and warnings; changes of the spec raise the generation.
 pub(crate) fn csi_driver() -> Rules {
     Rules::validating(validate_driver)
         .warning(|new, old| {
@@ -211,7 +211,7 @@ fn validate_driver(driver: &Object, wrong: &mut Errors) {
     }
 }
 
-/// What CSI nodes do.
+/// Returns the strategy of CSINode: validation; drivers may be added and removed, but not changed.
 pub(crate) fn csi_node() -> Rules {
     Rules::validating(|node, wrong| {
         let mut seen: HashSet<&str> = HashSet::new();
@@ -242,7 +242,7 @@ pub(crate) fn csi_node() -> Rules {
     })
     .updating(|new, old, wrong| {
         let before = old.value().list(&["spec", "drivers"]).iter();
-        // Their names are unique.
+        // Driver names are unique.
         let before: HashMap<&str, &Value> =
             before.map(|known| (known.text(&["name"]), known)).collect();
         for driver in new.value().list(&["spec", "drivers"]) {
@@ -259,7 +259,7 @@ pub(crate) fn csi_node() -> Rules {
     })
 }
 
-/// What CSI storage capacities do.
+/// Returns the strategy of CSIStorageCapacity: validation; topology and storage class are immutable.
 pub(crate) fn csi_storage_capacity() -> Rules {
     Rules::validating(|capacity, wrong| {
         let class = capacity.value().text(&["storageClassName"]);
@@ -274,7 +274,7 @@ pub(crate) fn csi_storage_capacity() -> Rules {
                 continue;
             };
             if quantity(value).is_some_and(|amount| amount.sign() < 0) {
-                // Upstream blames the capacity for both.
+                // Upstream reports both at the capacity.
                 let place = path(&["capacity"]);
                 wrong.push(FieldError::invalid(place, value.clone(), NOT_NEGATIVE));
             }
@@ -289,7 +289,7 @@ pub(crate) fn csi_storage_capacity() -> Rules {
     .updating(|new, old, wrong| frozen(new, old, &["nodeTopology", "storageClassName"], wrong))
 }
 
-/// What volume attachments do.
+/// Returns the strategy of VolumeAttachment: validation; the spec is immutable.
 pub(crate) fn volume_attachment() -> Rules {
     Rules::validating(|attachment, wrong| {
         let value = attachment.value();
@@ -333,7 +333,7 @@ pub(crate) fn volume_attachment() -> Rules {
     .updating(|new, old, wrong| frozen(new, old, &["spec"], wrong))
 }
 
-/// A volume that no object describes: only drivers know it.
+/// Validates an inline CSI volume.
 fn inline_volume(volume: &Map, place: &FieldPath, wrong: &mut Errors) {
     for member in ["capacity", "claimRef", "storageClassName", "volumeMode"] {
         if volume.get(member).is_some_and(|value| !value.is_null()) {
@@ -348,7 +348,7 @@ fn inline_volume(volume: &Map, place: &FieldPath, wrong: &mut Errors) {
     source(volume, place, wrong);
 }
 
-/// What volume attributes classes do.
+/// Returns the strategy of VolumeAttributesClass: validation; driver and parameters are immutable.
 pub(crate) fn volume_attributes_class() -> Rules {
     Rules::validating(|class, wrong| {
         let driver = class.value().text(&["driverName"]);
@@ -370,10 +370,10 @@ pub(crate) fn volume_attributes_class() -> Rules {
     })
 }
 
-/// The highest priority a user may give.
+/// The highest priority of a PriorityClass that users may create.
 const HIGHEST_USER_PRIORITY: i64 = 1_000_000_000;
 
-/// What priority classes do.
+/// Returns the strategy of PriorityClass: validation; value and preemption policy are immutable.
 pub(crate) fn priority_class() -> Rules {
     Rules::validating(|class, wrong| {
         let value = class.value().int(&["value"]).unwrap_or(0);
@@ -416,7 +416,7 @@ pub(crate) fn priority_class() -> Rules {
             );
         }
     })
-    // Their generation is one for ever.
+    // Their generation is always 1.
     .creating(|class, _| class.set_meta("generation", Value::Int(1)))
     .updating(|new, old, wrong| {
         if new.get("value") != old.get("value") {
@@ -429,7 +429,7 @@ pub(crate) fn priority_class() -> Rules {
     })
 }
 
-/// What runtime classes do.
+/// Returns the strategy of RuntimeClass: validation; the handler is immutable.
 pub(crate) fn runtime_class() -> Rules {
     Rules::validating(|class, wrong| {
         let handler = class.value().text(&["handler"]);

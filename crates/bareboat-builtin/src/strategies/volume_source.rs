@@ -1,4 +1,4 @@
-//! Where the content of a volume comes from: one source, with what that source needs.
+//! Validates volume sources: exactly one, with its required members.
 
 use super::check::{Errors, between, one_of, required};
 use super::container::{descending, field_selector, resource_selector};
@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Map, Value, names};
 use std::collections::HashSet;
 
-/// Sources in the order in which they are looked for, with the members they cannot do without.
+/// Volume sources in order, with their required members.
 const SOURCES: [(&str, &[&str]); 31] = [
     ("emptyDir", &[]),
     ("hostPath", &["path"]),
@@ -55,7 +55,7 @@ pub(super) fn source(volume: &Map, place: &FieldPath, wrong: &mut Errors) {
             continue;
         }
         let place = match kind {
-            // An old name that clients may look for.
+            // Upstream reports this source under an old name.
             "gcePersistentDisk" => place.child("persistentDisk"),
             _ => place.child(kind),
         };
@@ -146,7 +146,7 @@ fn details(kind: &str, source: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// The name of a driver, where there is one.
+/// Validates a driver name, if set.
 pub(super) fn driver_name(driver: &str, place: &FieldPath, wrong: &mut Errors) {
     if driver.is_empty() {
         return;
@@ -181,7 +181,7 @@ fn host_path(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     one_of(source.text(&["type"]), &TYPES, place.child("type"), wrong);
 }
 
-/// The rights of a file, in octal.
+/// Validates a file mode.
 fn mode(source: &Value, member: &str, place: &FieldPath, wrong: &mut Errors) {
     if let Some(mode) = source
         .int(&[member])
@@ -192,7 +192,7 @@ fn mode(source: &Value, member: &str, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Keys that become files.
+/// Validates keys and paths of files.
 fn items(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     for (index, item) in source.list(&["items"]).iter().enumerate() {
         let place = place.child("items").index(index);
@@ -202,7 +202,7 @@ fn items(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Where a file goes: below the volume, and clear of what the system keeps there.
+/// Validates a file path: relative, without `..`, and not reserved.
 fn file_path(item: &Value, place: &FieldPath, wrong: &mut Errors) {
     let path = item.text(&["path"]);
     required(path, place.clone(), wrong);
@@ -213,7 +213,7 @@ fn file_path(item: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// What a pod is told about itself in a file.
+/// Validates a downward API file.
 fn downward(file: &Value, place: &FieldPath, wrong: &mut Errors) {
     const FIELDS: [&str; 5] = [
         "metadata.name",
@@ -244,7 +244,7 @@ fn downward(file: &Value, place: &FieldPath, wrong: &mut Errors) {
     mode(file, "mode", place, wrong);
 }
 
-/// Several sources in one volume, without two files of one name.
+/// Validates projected sources; file paths must be unique.
 fn projected(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     const KINDS: [&str; 4] = ["secret", "configMap", "downwardAPI", "serviceAccountToken"];
     let mut paths: HashSet<&str> = HashSet::new();
@@ -287,7 +287,7 @@ fn projected(source: &Value, place: &FieldPath, wrong: &mut Errors) {
                 let detail = "may not specify a duration larger than 2^32 seconds";
                 wrong.push(FieldError::invalid(at, seconds, detail));
             }
-            // Upstream names the path as if it were the volume's.
+            // Upstream reports the path of the volume.
             file_path(token, &place.child("path"), wrong);
         }
         if KINDS.iter().filter(|kind| part.has(&[kind])).count() > 1 {
@@ -320,7 +320,7 @@ fn iscsi(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Whether a text is a name of the three forms iSCSI knows.
+/// Returns whether a text is an iSCSI name in one of its three formats.
 fn is_initiator(name: &str) -> bool {
     let hex = |text: &str, lengths: &[usize]| {
         lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -387,7 +387,7 @@ fn fibre_channel(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Options of a driver must not look like options of this API.
+/// Validates that driver options are not in a Kubernetes domain.
 fn flex_options(source: &Value, place: &FieldPath, wrong: &mut Errors) {
     for key in source.members(&["options"]).into_iter().flat_map(Map::keys) {
         let domain = key.split_once('/').map_or(key, |(domain, _)| domain);

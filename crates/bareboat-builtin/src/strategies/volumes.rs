@@ -1,4 +1,4 @@
-//! Persistent volumes and claims.
+//! PersistentVolumes and PersistentVolumeClaims.
 
 use super::Rules;
 use super::affinity::node_selector;
@@ -19,7 +19,7 @@ const MODES: [&str; 4] = [
     "ReadWriteOncePod",
 ];
 
-/// The members of a volume's spec that are no sources.
+/// Members of a volume's spec that are not sources.
 const PLAIN: [&str; 9] = [
     "accessModes",
     "capacity",
@@ -32,7 +32,8 @@ const PLAIN: [&str; 9] = [
     "volumeMode",
 ];
 
-/// What persistent volumes do.
+/// Returns the strategy of PersistentVolume: the phase `Pending` of new volumes, the time of phase changes, validation,
+/// warnings.
 pub(crate) fn persistent_volume() -> Rules {
     Rules::validating(validate_volume)
         .creating(|volume, ctx| {
@@ -65,7 +66,7 @@ pub(crate) fn persistent_volume() -> Rules {
         .warning(warnings::persistent_volume)
 }
 
-/// A volume remembers when its phase last changed.
+/// Sets the time of the last phase change.
 fn phase_time(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     let phase = |object: &Object| object.value().text(&["status", "phase"]).to_owned();
     let status = new.map_mut().object_mut("status");
@@ -79,7 +80,8 @@ fn phase_time(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     }
 }
 
-/// What claims do.
+/// Returns the strategy of PersistentVolumeClaim: the phase `Pending` of new claims, equal data sources, validation,
+/// warnings.
 pub(crate) fn persistent_volume_claim() -> Rules {
     Rules::validating(|claim, wrong| {
         validate_claim(
@@ -101,7 +103,7 @@ pub(crate) fn persistent_volume_claim() -> Rules {
     .warning(warnings::persistent_volume_claim)
 }
 
-/// What a claim starts with can be told in two ways; both say the same.
+/// Makes `dataSource` and `dataSourceRef` equal.
 fn sources_of_data(claim: &mut Object, old: Option<&Object>) {
     let kept = old.and_then(|old| old.at(&["spec", "dataSource"])).cloned();
     let spec = claim.map_mut().object_mut("spec");
@@ -109,7 +111,7 @@ fn sources_of_data(claim: &mut Object, old: Option<&Object>) {
         |spec: &Map, member: &str| spec.get(member).filter(|value| !value.is_null()).cloned();
     let elsewhere = |reference: &Value| !reference.text(&["namespace"]).is_empty();
     if given(spec, "dataSourceRef").is_some_and(|reference| elsewhere(&reference)) {
-        // Data of other namespaces is behind a gate that is shut by default.
+        // Data sources in other namespaces need a feature gate that is off by default.
         spec.remove("dataSourceRef");
     }
     if let Some(source) = given(spec, "dataSource")
@@ -130,7 +132,7 @@ fn sources_of_data(claim: &mut Object, old: Option<&Object>) {
     }
 }
 
-/// Claims and snapshots can be cloned; anything else needs the newer field.
+/// Returns whether `dataSource` supports a source: claims and snapshots only.
 fn is_known_source(source: &Value) -> bool {
     match source.text(&["apiGroup"]) {
         "" => source.text(&["kind"]) == "PersistentVolumeClaim",
@@ -296,7 +298,7 @@ fn validate_volume(volume: &Object, wrong: &mut Errors) {
     class_name(spec, &place, wrong);
 }
 
-/// Options of mounts were once told in an annotation, to sources that know mounts.
+/// Validates mount options in the deprecated annotation.
 fn options_in_annotations(volume: &Object, given: &Map, wrong: &mut Errors) {
     const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
     const MOUNTED: [&str; 11] = [
@@ -406,7 +408,7 @@ fn data_sources(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// A claim is a promise: only a bound one may grow.
+/// Validates a claim update: the spec is immutable, except that a bound claim may grow.
 fn claim_update(new: &Object, old: &Object, wrong: &mut Errors) {
     let bound = new.value().text(&["status", "phase"]) == "Bound";
     let mut after = new.value().members(&["spec"]).cloned().unwrap_or_default();
@@ -414,7 +416,7 @@ fn claim_update(new: &Object, old: &Object, wrong: &mut Errors) {
     if before.get_str("volumeName").unwrap_or("").is_empty() {
         copy_member(&mut before, &after, "volumeName");
     }
-    // A claim that named no class may be told one later.
+    // A claim without a class may get one later.
     if !before.contains_key("storageClassName") {
         copy_member(&mut before, &after, "storageClassName");
     }

@@ -1,4 +1,4 @@
-//! What is not wrong enough to refuse: the warnings writers of pods, services and ingresses get.
+//! Warnings about valid pods, services, ingresses and volumes.
 
 use super::check::path;
 use crate::reach::Reach;
@@ -7,7 +7,7 @@ use bareboat_api::{FieldPath, Map, Object, Value, names};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-/// Warns about the template of a workload at `spec.template`, and about a name that pods inherit.
+/// Returns warnings about `spec.template` of a workload, and about a name that pods inherit.
 pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
     let mut found = Vec::new();
     if old.is_none() {
@@ -20,7 +20,7 @@ pub(super) fn workload(new: &Object, old: Option<&Object>) -> Vec<String> {
     found
 }
 
-/// Warns about a job: its template, and more indexes than its status can name.
+/// Returns warnings about a job: its template, and too many indexes for its status.
 pub(super) fn job(new: &Object, old: Option<&Object>) -> Vec<String> {
     let mut found = Vec::new();
     if !changed(new, old) {
@@ -38,12 +38,12 @@ pub(super) fn job(new: &Object, old: Option<&Object>) -> Vec<String> {
     found
 }
 
-/// Warns about a cron job's template.
+/// Returns warnings about a CronJob's template.
 pub(super) fn cron_job(new: &Object, old: Option<&Object>) -> Vec<String> {
     template(new, old, &["spec", "jobTemplate", "spec", "template"])
 }
 
-/// Warns about the template of an object that changed, if in some other place.
+/// Returns warnings about a pod template at the given path, if the object changed.
 pub(super) fn template(new: &Object, old: Option<&Object>, at: &[&str]) -> Vec<String> {
     let Some(template) = new.at(at) else {
         return Vec::new();
@@ -56,12 +56,12 @@ pub(super) fn template(new: &Object, old: Option<&Object>, at: &[&str]) -> Vec<S
     found
 }
 
-/// Whether there is something new to be warned about.
+/// Returns whether the generation changed.
 fn changed(new: &Object, old: Option<&Object>) -> bool {
     old.is_none_or(|old| old.generation() != new.generation())
 }
 
-/// Warns about a new pod; programs change pods, and often.
+/// Returns warnings about a new pod. Updates are frequent and get none.
 pub(super) fn pod(new: &Object, old: Option<&Object>) -> Vec<String> {
     let mut found = Vec::new();
     if old.is_some() {
@@ -81,10 +81,10 @@ fn name(object: &Object, why: &str) -> Option<String> {
         .then(|| format!("metadata.name: {why}: [{}]", complaints.join(" ")))
 }
 
-/// The most warnings one write is told.
+/// Maximum number of warnings of one write.
 const MAX_WARNINGS: usize = 100;
 
-/// Warns about anything with the metadata and spec of a pod.
+/// Adds warnings about the metadata and spec of a pod or template.
 fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
     let spec_path = at.child("spec");
     let annotations = pod.members(&["metadata", "annotations"]);
@@ -161,7 +161,7 @@ fn pod_like(pod: &Value, at: &FieldPath, found: &mut Vec<String>) {
     }
 }
 
-/// Labels of nodes that have other names now.
+/// Renamed node labels.
 const OLD_LABELS: [(&str, &str, &str); 5] = [
     ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
     ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
@@ -182,7 +182,7 @@ const OLD_LABELS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// A port that is defined twice is one port.
+/// Warns about duplicate ports.
 fn repeated_ports(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
     let mut firsts = HashMap::new();
     for (index, port) in container.list(&["ports"]).iter().enumerate() {
@@ -203,7 +203,7 @@ fn repeated_ports(container: &Value, place: &FieldPath, found: &mut Vec<String>)
     }
 }
 
-/// Kinds of volumes that are no longer provided.
+/// Volume types that are no longer supported.
 const DEAD_VOLUMES: [(&str, &str); 9] = [
     (
         "photonPersistentDisk",
@@ -222,7 +222,7 @@ const DEAD_VOLUMES: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// A part of a byte cannot be had.
+/// Warns about fractional bytes.
 fn fractions(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
     for resource in ["memory", "ephemeral-storage"] {
         for list in ["limits", "requests"] {
@@ -238,7 +238,7 @@ fn fractions(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
     }
 }
 
-/// A variable that is defined twice is fine only if the second one builds on the first.
+/// Warns about duplicate variables, unless the second one refers to the first.
 fn hidden_variables(container: &Value, place: &FieldPath, found: &mut Vec<String>) {
     let variables = container.list(&["env"]);
     let mut seen: HashSet<&str> = HashSet::new();
@@ -259,7 +259,7 @@ fn hidden_variables(container: &Value, place: &FieldPath, found: &mut Vec<String
     }
 }
 
-/// Warns about a service.
+/// Returns warnings about a service.
 pub(super) fn service(new: &Object, _old: Option<&Object>) -> Vec<String> {
     const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
     let spec = new.get("spec").unwrap_or(&Value::Null);
@@ -307,7 +307,7 @@ pub(super) fn service(new: &Object, _old: Option<&Object>) -> Vec<String> {
     found
 }
 
-/// Warns about an ingress that names its class the old way.
+/// Returns warnings about an ingress with the deprecated class annotation.
 pub(super) fn ingress(new: &Object, old: Option<&Object>) -> Vec<String> {
     const OLD: &str = "kubernetes.io/ingress.class";
     let named = new.value().has(&["spec", "ingressClassName"]);
@@ -319,7 +319,7 @@ pub(super) fn ingress(new: &Object, old: Option<&Object>) -> Vec<String> {
     Vec::new()
 }
 
-/// A class that is told in an annotation, as it once was.
+/// Returns a warning about the deprecated class annotation.
 fn old_class(new: &Object) -> Option<String> {
     const OLD: &str = "volume.beta.kubernetes.io/storage-class";
     new.annotation(OLD).map(|_| {
@@ -327,7 +327,7 @@ fn old_class(new: &Object) -> Option<String> {
     })
 }
 
-/// Warns about a claim.
+/// Returns warnings about a claim.
 pub(super) fn persistent_volume_claim(new: &Object, _old: Option<&Object>) -> Vec<String> {
     let mut found: Vec<String> = old_class(new).into_iter().collect();
     for list in ["requests", "limits"] {
@@ -342,7 +342,7 @@ pub(super) fn persistent_volume_claim(new: &Object, _old: Option<&Object>) -> Ve
     found
 }
 
-/// Warns about a volume whose source is no longer provided.
+/// Returns warnings about a volume with an unsupported source.
 pub(super) fn persistent_volume(new: &Object, _old: Option<&Object>) -> Vec<String> {
     let spec = new.get("spec").unwrap_or(&Value::Null);
     let mut found: Vec<String> = old_class(new).into_iter().collect();
@@ -366,7 +366,7 @@ mod tests {
     use bareboat_api::value;
 
     #[test]
-    fn a_pod_is_warned_about_what_it_may_regret() {
+    fn a_pod_with_deprecated_or_suspicious_fields_gets_warnings() {
         let object = Object::try_from(value!({"metadata": {"name": "a.b"}, "spec": {
             "volumes": [{"name": "g", "gitRepo": {}}],
             "containers": [{"name": "c", "resources": {"limits": {"memory": "1500m"}},

@@ -1,4 +1,4 @@
-//! Scalars: is the value of the type, and what is its canonical text.
+//! Scalars: checks types and produces canonical text.
 
 use bareboat_api::facts::Type;
 use bareboat_api::quantity::Quantity;
@@ -7,7 +7,7 @@ use bareboat_api::{Str, Value};
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Reads what Go reads: any trailing bits, padding required.
+/// Decodes base64 as Go does: any trailing bits, padding required.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -15,7 +15,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// Checks a scalar and makes it canonical; the error names what was expected.
+/// Checks a scalar and makes it canonical; the error is the expected type.
 pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
     match (ty, &mut *value) {
         (Type::Bool, Value::Bool(_))
@@ -42,7 +42,7 @@ pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
         }
         (Type::Time, Value::String(text)) => {
             let stamp = Timestamp::parse(text).map_err(|_| expectation(ty))?;
-            // Almost every time comes as it goes out.
+            // Most times already are in canonical form.
             if text.len() != "2006-01-02T15:04:05Z".len() || !text.ends_with('Z') {
                 *text = Str::new(stamp.print_seconds());
             }
@@ -65,7 +65,7 @@ pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
         }
         _ => Err(expectation(ty)),
     }?;
-    // The zero time prints as null whatever way it was written.
+    // The zero time is printed as `null` in any notation.
     if matches!(ty, Type::Time | Type::MicroTime)
         && value
             .as_str()
@@ -76,7 +76,7 @@ pub(super) fn conform(ty: Type, value: &mut Value) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether exactly six digits follow the seconds, as upstream's reader wants them.
+/// Returns whether exactly six digits follow the seconds, as upstream requires.
 fn has_micros(text: &str) -> bool {
     let fraction = text
         .get("2006-01-02T15:04:05".len()..)
@@ -92,7 +92,7 @@ fn bytes(text: &mut Str) -> Result<(), &'static str> {
     {
         return Ok(());
     }
-    // Go skips line breaks and forgives trailing bits; what it prints has neither.
+    // Go ignores line breaks and trailing bits; its output has neither.
     let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let decoded = LENIENT.decode(joined).map_err(|_| expected)?;
     *text = Str::new(base64::engine::general_purpose::STANDARD.encode(decoded));

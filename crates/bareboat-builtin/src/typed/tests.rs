@@ -1,3 +1,5 @@
+//! Tests of normalization to built-in types.
+
 use super::*;
 use crate::facts;
 use bareboat_api::value;
@@ -12,7 +14,7 @@ fn conformed(kind: (&str, &str, &str), body: Value) -> Result<(Value, Vec<String
 }
 
 #[test]
-fn a_body_comes_out_as_from_a_round_trip_through_go() {
+fn a_body_is_normalized_like_a_round_trip_through_go() {
     let (pod, findings) = conformed(
         ("", "v1", "Pod"),
         value!({"metadata": {"name": "a", "labels": null, "creationTimestamp": null, "bogus": 1},
@@ -37,7 +39,7 @@ fn a_body_comes_out_as_from_a_round_trip_through_go() {
 }
 
 #[test]
-fn members_that_are_always_printed_appear() {
+fn members_that_are_always_printed_are_added() {
     let (event, _) = conformed(("", "v1", "Event"), value!({})).expect("an event");
     assert_eq!(
         event,
@@ -53,7 +55,7 @@ fn members_that_are_always_printed_appear() {
 }
 
 #[test]
-fn what_does_not_fit_is_named_with_its_place() {
+fn type_mismatches_are_reported_with_their_path() {
     let check = |kind, body, expected: &str| {
         let error = conformed(kind, body).expect_err("it does not fit");
         assert_eq!(error, expected);

@@ -1,9 +1,9 @@
-//! Zero values: what stands for a member nobody set, and when a member counts as empty.
+//! Zero values: what is printed for an unset member, and which values count as empty.
 
 use bareboat_api::facts::{Cardinality, Field, Message, Type};
 use bareboat_api::{Map, Str, Value};
 
-/// Whether a value that is no pointer counts as unset.
+/// Returns whether a non-pointer value counts as unset.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -16,7 +16,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Sets the members that are printed even when nobody set them.
+/// Adds unset members that are always printed.
 pub(super) fn complete(message: &Message, map: &mut Map) {
     for field in &message.fields {
         if !field.omit_empty && !field.json.is_empty() && !map.contains_key(&field.json) {
@@ -25,7 +25,7 @@ pub(super) fn complete(message: &Message, map: &mut Map) {
     }
 }
 
-/// What is printed for a member nobody set.
+/// Returns the value printed for an unset member.
 pub(super) fn of(field: &Field) -> Value {
     if field.optional || field.cardinality != Cardinality::One {
         return Value::Null;
@@ -36,7 +36,7 @@ pub(super) fn of(field: &Field) -> Value {
     }
 }
 
-/// What `null` stands for as an element of a list or map.
+/// Returns the value of `null` as an element of a list or map.
 pub(super) fn element(ty: Type) -> Value {
     match ty {
         Type::Bool => Value::Bool(false),

@@ -1,11 +1,11 @@
-//! What kinds say of themselves against recorded discovery documents.
+//! Compares the built-in kinds with recorded discovery documents.
 
 use crate::transcript::read;
 use bareboat_api::Value;
 use bareboat_builtin::kinds;
 use std::collections::BTreeMap;
 
-/// A resource in the words of discovery: kind, scope, singular, short names, categories, verbs.
+/// A resource in discovery: kind, scope, singular, short names, categories, verbs.
 type Entry = (String, bool, String, Vec<String>, Vec<String>, Vec<String>);
 
 fn texts(value: Option<&Value>) -> Vec<String> {
@@ -17,7 +17,7 @@ fn texts(value: Option<&Value>) -> Vec<String> {
 }
 
 #[test]
-fn kinds_are_discovered_as_recorded() {
+fn kinds_equal_recorded_discovery() {
     let mut recorded: BTreeMap<String, Entry> = BTreeMap::new();
     for step in read("discovery.jsonl") {
         let body = &step.answer;

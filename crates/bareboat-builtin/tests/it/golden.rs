@@ -1,4 +1,4 @@
-//! Every built-in kind with every field filled: nothing may be unknown, lost or changed.
+//! Every built-in kind with every field set: no field is unknown, lost or changed.
 
 use crate::vectors;
 use bareboat_api::Value;
@@ -7,7 +7,7 @@ use bareboat_builtin::facts;
 use bareboat_builtin::typed::{Empties, conform};
 use std::path::Path;
 
-/// Group, version and kind from a name such as `apps.v1.Deployment.json`.
+/// Returns the message of a file name such as `apps.v1.Deployment.json`.
 fn message_of(path: &Path) -> MessageRef {
     let name = path.file_stem().unwrap().to_str().unwrap();
     let (rest, kind) = name.rsplit_once('.').unwrap();
@@ -17,7 +17,7 @@ fn message_of(path: &Path) -> MessageRef {
 }
 
 #[test]
-fn filled_objects_conform_as_they_are() {
+fn filled_objects_are_not_changed_by_normalization() {
     let Some(folder) = vectors::folder("kinds") else {
         return;
     };
@@ -44,7 +44,7 @@ fn filled_objects_conform_as_they_are() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The first place where two values differ.
+/// Returns the first place where two values differ.
 pub(crate) fn difference(expected: &Value, found: &Value) -> String {
     match (expected, found) {
         (Value::Object(a), Value::Object(b)) => {
@@ -72,7 +72,7 @@ pub(crate) fn difference(expected: &Value, found: &Value) -> String {
 }
 
 #[test]
-fn filled_objects_become_protobuf_and_back_byte_for_byte() {
+fn filled_objects_survive_protobuf_byte_for_byte() {
     let Some(folder) = vectors::folder("kinds") else {
         return;
     };
@@ -85,7 +85,7 @@ fn filled_objects_become_protobuf_and_back_byte_for_byte() {
         let message = message_of(&path);
         let find = |_: &str, _: &str| Some(message);
         let decoded = bareboat_wire::proto::decode_object(&bytes, find).map(|mut value| {
-            // A WatchEvent has no type meta, and its envelope says so.
+            // A WatchEvent has no type meta, so its envelope has none.
             let map = value.as_object_mut().unwrap();
             map.retain(|key, value| {
                 !matches!(key, "apiVersion" | "kind") || value.as_str() != Some("")

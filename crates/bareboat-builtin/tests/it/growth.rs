@@ -1,5 +1,5 @@
-//! The cost of a write grows linearly with its length: every list and map of every kind, one by one, and pairs of lists
-//! that are checked against each other.
+//! Checks that the cost of a write grows linearly with its size: every list and map of every kind alone, and pairs of
+//! lists that are checked against each other.
 
 use bareboat_api::facts::{Cardinality, Field, Message, MessageRef, Type};
 use bareboat_api::kind::{Kind, Now, User, WriteContext};
@@ -9,7 +9,7 @@ use bareboat_builtin::{kinds, services};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// The small size, and one eight times as large.
+/// The small size; the large one is eight times as large.
 const FEW: usize = 250;
 const MANY: usize = 8 * FEW;
 /// Linear work takes eight times as long for the larger size, quadratic work 64 times.
@@ -19,7 +19,7 @@ const AT_ONCE: Duration = Duration::from_millis(12);
 /// Shorter times are too close to the resolution of the clock.
 const LEAST: Duration = Duration::from_micros(500);
 
-/// The CPU time of this thread, where that is known.
+/// Returns the CPU time of this thread, if known.
 fn busy() -> Duration {
     // The kernel updates the counter when a thread yields.
     std::thread::yield_now();
@@ -37,7 +37,7 @@ fn busy() -> Duration {
     }
 }
 
-/// The CPU time of one write.
+/// Returns the CPU time of one write.
 fn cost(kind: &Kind, body: &Value) -> Duration {
     let body = body.clone();
     let begun = busy();
@@ -45,7 +45,7 @@ fn cost(kind: &Kind, body: &Value) -> Duration {
     busy() - begun
 }
 
-/// Runs everything a kind does to a body: create, update, and writes to its subresources.
+/// Runs create, update and subresource writes of a kind on a body.
 fn write(kind: &Kind, mut body: Value) {
     let version = &kind.versions[0];
     if version.shape.conform(&mut body, &mut Vec::new()).is_err() {
@@ -92,11 +92,11 @@ fn write(kind: &Kind, mut body: Value) {
     }
 }
 
-/// Fails if the cost grows faster than the length.
+/// Fails if the cost grows faster than the size.
 fn check(kind: &Kind, what: &str, body: impl Fn(usize) -> Value) {
     let (few, many) = (body(FEW), body(MANY));
     let mut best = (Duration::MAX, Duration::MAX);
-    // A busy machine may be slow once, but not each time.
+    // A busy machine may be slow once, but not every time.
     for _ in 0..5 {
         best.1 = best.1.min(cost(kind, &many));
         if best.1 < AT_ONCE {
@@ -116,7 +116,7 @@ fn check(kind: &Kind, what: &str, body: impl Fn(usize) -> Value) {
 
 fn all_kinds() -> impl Iterator<Item = Kind> {
     let claims = services::Claims::new(services::ServiceRanges::default());
-    // Schemas of definitions have tests of their own.
+    // Schemas of definitions have their own tests.
     let all = kinds::all().into_iter();
     let all = all.filter(|kind| kind.names.plural != "customresourcedefinitions");
     all.map(move |kind| match kind.names.plural.as_str() {
@@ -125,7 +125,7 @@ fn all_kinds() -> impl Iterator<Item = Kind> {
     })
 }
 
-/// The lists and maps of a message and of those below it, as paths; each of a message once.
+/// Collects the paths of all lists and maps in a message and its nested messages, each message once.
 fn growing(
     message: &MessageRef,
     path: &mut Vec<String>,
@@ -147,7 +147,7 @@ fn growing(
     }
 }
 
-/// A value of a field's type, different for each number.
+/// Returns a value of a field's type, different for each number.
 fn sample(field: &Field, number: usize, deep: usize) -> Value {
     match field.ty {
         Type::Bool => Value::Bool(false),
@@ -167,7 +167,7 @@ fn sample(field: &Field, number: usize, deep: usize) -> Value {
     }
 }
 
-/// An element with some of its members filled in.
+/// Returns an element with some of its members filled in.
 fn element(message: &Message, number: usize, deep: usize) -> Value {
     let mut members = Map::new();
     for field in message.fields.iter().filter(|field| !field.json.is_empty()) {
@@ -180,7 +180,7 @@ fn element(message: &Message, number: usize, deep: usize) -> Value {
     Value::Object(members)
 }
 
-/// An object whose list or map at a path has so many elements.
+/// Returns an object with `count` elements in the list or map at a path.
 fn with(message: &Message, path: &[String], count: usize) -> Value {
     let (name, rest) = path.split_first().expect("a path has an end");
     let field = message.field(name).expect("a path leads along fields");
@@ -212,7 +212,7 @@ fn cost_grows_linearly_with_each_list_of_each_kind() {
         let Some(message) = kind.versions[0].shape.message() else {
             continue;
         };
-        // Metadata is checked by the server, for all kinds.
+        // The server checks metadata, for all kinds.
         seen.insert("k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta".to_owned());
         let mut found = Vec::new();
         growing(&message, &mut Vec::new(), &mut seen, &mut found);
@@ -230,7 +230,7 @@ fn cost_grows_linearly_with_each_list_of_each_kind() {
     assert!(count > 300, "only {count} lists were found");
 }
 
-/// Elements by their number.
+/// Returns a list of `count` elements.
 fn list(count: usize, element: impl Fn(usize) -> Value) -> Value {
     (0..count).map(element).collect()
 }
@@ -240,7 +240,7 @@ fn keyed(count: usize, key: impl Fn(usize) -> String, value: &str) -> Value {
     Value::Object(members.collect())
 }
 
-/// The resource, what is checked, and a body with lists of a given length.
+/// The resource, the name of the case, and a body with lists of a given length.
 type PairCase<'a> = (&'a str, &'a str, Box<dyn Fn(usize) -> Value>);
 
 #[test]

@@ -1,6 +1,6 @@
-//! The built-in kinds against recorded truth: golden objects and a transcript of a real server.
+//! Compares the built-in kinds with recorded data: golden objects and a transcript of a real server.
 //!
-//! The data is read in place from `BAREBOAT_VECTORS`; where it is absent the tests say so and pass.
+//! The data is read in place; `bareboat_vectors` finds it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod vectors;

@@ -1,7 +1,7 @@
-//! Repeats a recorded conversation about every built-in kind and compares the answers.
+//! Replays a recorded transcript about every built-in kind and compares the responses.
 //!
-//! `known-differences.txt` says which steps answer differently and why; a step that is listed
-//! there and answers as recorded makes the test fail, so that the list stays true.
+//! `known-differences.txt` lists the steps with a different response and the reason. A listed step that responds as
+//! recorded fails the test, so that the list stays current.
 
 use crate::golden::difference;
 use crate::transcript::{Outcome, Refusal, Step, Target, matches, read, target};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 const KNOWN: &str = include_str!("../known-differences.txt");
 
-/// Which steps differ, and how.
+/// The steps that differ, and how.
 #[derive(Default)]
 struct Ledger {
     matched: BTreeMap<&'static str, usize>,
@@ -28,7 +28,7 @@ impl Ledger {
         }
     }
 
-    /// Fails when the list of known differences is not what was found.
+    /// Fails unless the differences equal the list of known differences.
     fn settle(self, file: &str) {
         for (sort, count) in &self.matched {
             println!("{file}: {count} answers to {sort} match");
@@ -136,7 +136,7 @@ fn table(step: &Step, target: &Target, object: &Object) -> Result<(), String> {
         definitions.push(name);
         cells.push(object.name().into());
     }
-    // 2026-11-15, when the transcript was recorded.
+    // The date of the recording, 2026-11-15.
     let now = Now(1_794_740_000);
     for column in columns.iter() {
         definitions.push(
@@ -159,12 +159,12 @@ fn table(step: &Step, target: &Target, object: &Object) -> Result<(), String> {
     Err(format!("cells {cells}, should be {recorded}"))
 }
 
-/// How the reply to a DELETE is told by the kind's policy.
+/// Checks that the recorded reply to a DELETE follows from the kind's policy.
 fn delete(step: &Step, target: &Target) -> Result<(), String> {
     let policy = &target.kind.policy;
     let found = policy.delete_returns_object || policy.orphan_by_default;
     let object = step.answer.at(&["kind"]).and_then(Value::as_str) != Some("Status");
-    // A definition waits for a finalizer that the server itself adds.
+    // A definition waits for a finalizer that the server adds.
     let custom = target.kind.names.plural == "customresourcedefinitions";
     if object == found || custom || step.code == 404 {
         return Ok(());
@@ -175,7 +175,7 @@ fn delete(step: &Step, target: &Target) -> Result<(), String> {
 }
 
 #[test]
-fn every_kind_answers_as_recorded() {
+fn every_kind_responds_as_recorded() {
     let mut ledger = Ledger::default();
     let mut live: BTreeMap<String, Object> = BTreeMap::new();
     for step in read("builtins.jsonl") {
@@ -220,7 +220,7 @@ fn every_kind_answers_as_recorded() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_the_recorded_words() {
+fn invalid_objects_are_rejected_with_the_recorded_texts() {
     let mut ledger = Ledger::default();
     for step in read("errors.jsonl") {
         let Some(target) = target(&step.path) else {

@@ -1,4 +1,4 @@
-//! What kinds refuse, keep and convert, case by case; the texts are those Kubernetes prints.
+//! Validation, updates and conversion of kinds, case by case, with upstream's texts.
 
 use bareboat_api::kind::{Conversion, Kind, User, WriteContext};
 use bareboat_api::{Object, Value, value};
@@ -17,7 +17,7 @@ fn kind(resource: &str) -> Kind {
     }
 }
 
-/// A body as it is after decoding.
+/// Returns a body after decoding.
 fn decoded(kind: &Kind, version: &str, body: &Value) -> Object {
     let mut body = body.clone();
     let shape = &kind.version(version).unwrap().shape;
@@ -63,7 +63,7 @@ fn updated(kind: &Kind, old: &Object, body: &Value, part: Option<&str>) -> (Obje
 }
 
 #[test]
-fn new_objects_are_refused_in_known_words() {
+fn invalid_new_objects_are_rejected_with_upstream_texts() {
     let pod = |spec: Value| value!({"metadata": {"name": "a", "namespace": "n"}, "spec": (spec)});
     let cases: Vec<(&str, Value, &[&str])> = vec![
         (
@@ -184,7 +184,7 @@ fn new_objects_are_refused_in_known_words() {
 }
 
 #[test]
-fn what_must_not_change_does_not() {
+fn immutable_fields_cannot_change() {
     let workload = |labels: &str, image: &str| {
         value!({"metadata": {"name": "a"}, "spec": {"serviceName": "s", "selector": {"matchLabels": {"a": labels}},
             "template": {"metadata": {"labels": {"a": labels}}, "spec": {"containers": [{"name": "c", "image": image}]}}}})
@@ -263,7 +263,7 @@ fn what_must_not_change_does_not() {
 }
 
 #[test]
-fn what_an_update_leaves_out_of_a_service_stays() {
+fn an_update_of_a_service_keeps_omitted_values() {
     let kind = kind("services");
     let (old, _) = created(
         &kind,
@@ -305,7 +305,7 @@ fn a_namespace_stays_until_it_is_finalized() {
 }
 
 #[test]
-fn events_of_both_groups_are_one() {
+fn events_of_both_groups_convert() {
     let newer = kind("events.events.k8s.io");
     let core = kind("events");
     assert_eq!(newer.store, core.store);
@@ -332,7 +332,7 @@ fn events_of_both_groups_are_one() {
 }
 
 #[test]
-fn a_certificate_is_asked_for_by_whoever_asks() {
+fn a_certificate_request_records_the_authenticated_user() {
     let kind = kind("certificatesigningrequests.certificates.k8s.io");
     let body = value!({"metadata": {"name": "a"}, "spec": {"request": "AA==", "signerName": "example.com/s", "usages": ["client auth"], "username": "root"}});
     let mut object = decoded(&kind, "v1", &body);
@@ -384,7 +384,7 @@ fn hostile_bodies_cost_no_more_than_their_size() {
         .insert("tolerations", value!([]));
     let (_, wrong) = updated(&pods, &pod, &fewer, None);
     assert!(!wrong.is_empty());
-    // Far more than it takes even on a busy machine, far less than comparing everything with everything.
+    // Far more than needed even on a busy machine, far less than quadratic work takes.
     assert!(started.elapsed().as_secs() < 60);
 }
 

@@ -1,4 +1,4 @@
-//! A recorded conversation with a real server, and the part of a server that is needed to repeat it.
+//! A recorded transcript of a real server, and the part of a server that is needed to replay it.
 
 use crate::vectors;
 use bareboat_api::kind::{User, WriteContext};
@@ -9,7 +9,7 @@ use bareboat_builtin::{kinds, services};
 /// The time of every write.
 const NOW: &str = "2026-11-14T00:00:00Z";
 
-/// One request and what was answered.
+/// One request and its response.
 pub(crate) struct Step {
     pub(crate) name: String,
     pub(crate) method: String,
@@ -20,7 +20,7 @@ pub(crate) struct Step {
     pub(crate) answer: Value,
 }
 
-/// The steps of a transcript, or none where there are no vectors.
+/// Reads the steps of a transcript; empty if there are no vectors.
 pub(crate) fn read(name: &str) -> Vec<Step> {
     let Some(folder) = vectors::folder("transcript") else {
         return Vec::new();
@@ -55,7 +55,7 @@ fn step(line: &str) -> Step {
     }
 }
 
-/// What a path points to.
+/// The object that a path refers to.
 pub(crate) struct Target {
     pub(crate) kind: Kind,
     pub(crate) version: Str,
@@ -63,7 +63,7 @@ pub(crate) struct Target {
     pub(crate) name: String,
 }
 
-/// Finds the built-in kind a path is about; nothing for subresources and other places.
+/// Returns the built-in kind of a path; `None` for subresources and other paths.
 pub(crate) fn target(path: &str) -> Option<Target> {
     let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version) = match *parts.first()? {
@@ -95,19 +95,19 @@ pub(crate) fn target(path: &str) -> Option<Target> {
     })
 }
 
-/// How a write ends.
+/// The result of a write.
 pub(crate) type Outcome = Result<Object, Refusal>;
 
-/// Why a write is refused.
+/// Why a write is rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The body does not fit the type.
     Type(String),
-    /// Strict decoding found something.
+    /// Strict decoding reported findings.
     Strict(Vec<String>),
     /// A resourceVersion is missing.
     Unconditional,
-    /// Something is not to be had.
+    /// An allocation failed.
     Reserve(Status),
     /// Validation failed.
     Invalid(Vec<FieldError>),
@@ -143,7 +143,7 @@ impl Target {
         }
     }
 
-    /// What the write pipeline of a server does with a POST.
+    /// Runs the write pipeline for a POST.
     pub(crate) fn create(&self, step: &Step) -> Outcome {
         let user = User::default();
         let context = self.context(&user);
@@ -178,7 +178,7 @@ impl Target {
         Ok(object)
     }
 
-    /// What the write pipeline of a server does with a PUT.
+    /// Runs the write pipeline for a PUT.
     pub(crate) fn update(&self, step: &Step, live: &Object) -> Outcome {
         let user = User::default();
         let context = self.context(&user);
@@ -219,7 +219,7 @@ impl Target {
     }
 }
 
-/// Compares what was recorded with what came out; recorded placeholders fit any text.
+/// Compares recorded and actual values; recorded placeholders match any text.
 pub(crate) fn matches(recorded: &Value, found: &Value) -> bool {
     match (recorded, found) {
         (Value::String(a), Value::String(b)) => {

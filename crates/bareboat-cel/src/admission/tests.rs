@@ -1,3 +1,5 @@
+//! Expressions of admission: what they may use, and which are refused.
+
 use super::{AdmissionEnv, Purpose, Refused};
 use crate::{Budget, Val, Variables};
 use bareboat_api::value;
@@ -10,7 +12,7 @@ fn refusal(result: Result<crate::Program, Refused>) -> String {
 }
 
 #[test]
-fn each_purpose_sees_its_own_variables() {
+fn each_purpose_has_its_own_variables() {
     let plain = AdmissionEnv::new(false);
     let with_params = AdmissionEnv::new(true);
     for (env, expression, purpose, wanted) in [
@@ -114,7 +116,7 @@ fn each_purpose_sees_its_own_variables() {
 }
 
 #[test]
-fn variables_are_used_after_they_are_defined() {
+fn variables_can_be_used_after_their_definition() {
     let mut env = AdmissionEnv::new(false).composed();
     let undefined = refusal(env.define("a", "variables.b"));
     assert!(
@@ -135,7 +137,7 @@ fn variables_are_used_after_they_are_defined() {
         unseen.contains("undeclared reference to 'variables'"),
         "{unseen}"
     );
-    // What failed is dyn to others.
+    // A variable that failed to compile is `dyn` for other expressions.
     assert!(
         env.compile("variables.a == 'x'", Purpose::Validation)
             .is_ok()
@@ -148,4 +150,15 @@ fn variables_are_used_after_they_are_defined() {
         .bind("variables.a__c", Val::of_json(&list));
     let result = program.eval(&variables, &mut Budget::new(1000));
     assert_eq!(result.map(|value| value.as_bool()), Ok(Some(true)));
+}
+
+#[test]
+fn a_long_chain_of_nested_variables_compiles_without_deep_types() {
+    let mut env = AdmissionEnv::new(false).composed();
+    assert!(env.define("v0", "[1]").is_ok());
+    for index in 1..2000 {
+        let (open, close) = ("[".repeat(100), "]".repeat(100));
+        let expression = format!("{open}variables.v{}{close}", index - 1);
+        assert!(env.define(&format!("v{index}"), &expression).is_ok());
+    }
 }

@@ -1,4 +1,4 @@
-//! Which type may stand for which, and what type variables turn out to be.
+//! Assignability of types, and substitution of type variables.
 //!
 //! Upstream: cel-go checker/types.go.
 
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use crate::types::{Opaque, Param, Type};
 
-/// What type variables stand for so far.
+/// The types assigned to type variables so far.
 #[derive(Default)]
 pub(super) struct Substitutions {
     bound: Vec<Option<Type>>,
-    /// What to restore when an attempt fails.
+    /// The assignments to restore when an attempt fails.
     trail: Vec<(u32, Option<Type>)>,
 }
 
 impl Substitutions {
-    /// A type variable nobody has used.
+    /// Returns an unused type variable.
     pub(super) fn fresh(&mut self) -> Type {
         self.bound.push(None);
         Type::Param(Param::Fresh(self.bound.len() as u32 - 1))
@@ -36,7 +36,7 @@ impl Substitutions {
         }
     }
 
-    /// Whether each of some types may stand for its counterpart; nothing is learned if not.
+    /// Returns whether each type is assignable to its counterpart; if not, assigns no variables.
     pub(super) fn assignable_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         self.trail.clear();
         let fits = self.all(from, to);
@@ -48,7 +48,7 @@ impl Substitutions {
         fits
     }
 
-    /// Whether two types may stand for each other; nothing is learned if not.
+    /// Returns whether two types are assignable to each other; if not, assigns no variables.
     pub(super) fn assignable(&mut self, a: &Type, b: &Type) -> bool {
         self.assignable_all(std::slice::from_ref(a), std::slice::from_ref(b))
     }
@@ -83,7 +83,8 @@ impl Substitutions {
         }
     }
 
-    /// Whether a type may stand for a variable, and whether the variable stood for one already.
+    /// Returns whether a type is assignable to a variable, and whether the variable was assigned
+    /// before.
     fn substitute(&mut self, ty: &Type, param: Param) -> (bool, bool) {
         if matches!(ty, Type::Param(other) if *other == param) {
             return (true, true);
@@ -124,7 +125,7 @@ impl Substitutions {
         }
     }
 
-    /// A type with its variables replaced; those that stand for nothing become `dyn` at the end.
+    /// Replaces the variables of a type; in the last pass unassigned variables become `dyn`.
     pub(super) fn resolve(&self, ty: &Type, last: bool) -> Type {
         match ty {
             Type::Param(param) => match self.find(*param) {
@@ -150,7 +151,7 @@ impl Substitutions {
         }
     }
 
-    /// A signature's type with its letters replaced by fresh variables.
+    /// Replaces the letters of a signature's type by new variables.
     pub(super) fn instantiate(ty: &Type, letters: &[(Param, Type)]) -> Type {
         let within = |ty: &Type| Substitutions::instantiate(ty, letters);
         match ty {
@@ -178,11 +179,11 @@ fn is_nullable(ty: &Type) -> bool {
     )
 }
 
-/// The wider of two types that may stand for each other.
+/// Returns the wider of two types that are assignable to each other.
 pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     match (a, b) {
         (Type::Null, Type::Dyn | Type::Any | Type::Param(_)) => b,
-        // What may be null is the wider of the two.
+        // The nullable type is the wider one.
         (_, Type::Null) => a,
         (Type::Null, _) => b,
         _ if is_equal_or_wider(a, b) => a,

@@ -1,4 +1,4 @@
-//! The type of each kind of expression.
+//! Type rules for each kind of expression.
 
 use bareboat_api::Str;
 
@@ -61,9 +61,9 @@ impl Checker<'_> {
         );
     }
 
-    /// Makes a node refer to the variable or type of that name, if there is one.
+    /// Resolves a node's name to a variable or type, if there is one.
     fn resolve_name(&mut self, id: Id, name: &str) -> bool {
-        // A local variable hides whatever has the same name; a leading dot looks past it.
+        // A local variable hides other names; a leading dot skips local variables.
         let local = self.locals.iter().rev().find(|(local, _)| local == name);
         if let Some((_, ty)) = local {
             let ty = ty.clone();
@@ -89,7 +89,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether a dotted name begins with a local variable.
+    /// Returns whether a dotted name begins with a local variable.
     fn begins_locally(&self, name: &str) -> bool {
         let first = name.split('.').next().unwrap_or_default();
         self.locals.iter().any(|(local, _)| local == first)
@@ -109,7 +109,7 @@ impl Checker<'_> {
         self.set(id, ty);
     }
 
-    /// The type of a field, optional if the operand or the selection is.
+    /// Returns the type of a field, optional if the operand or the selection is optional.
     fn field(&mut self, id: Id, operand: Id, field: &str, optional: bool) -> Type {
         self.expr(operand);
         let operand = self.substitutions.resolve(&self.get(operand), false);
@@ -278,7 +278,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The type of a value given as `?value`, or the value's own.
+    /// Returns the type of a value; unwraps the optional of `?value`.
     fn unwrapped(&mut self, id: Id, optional: bool) -> Type {
         let ty = self.get(id);
         if !optional {
@@ -302,7 +302,7 @@ impl Checker<'_> {
             Some(known) if self.substitutions.assignable(&known, &ty) => {
                 most_general(&known, &ty).clone()
             }
-            // Kubernetes wants literals of one type, but says so when it validates.
+            // Kubernetes requires literals of one type, but reports that during validation.
             Some(_) => Type::Dyn,
         }
     }

@@ -1,4 +1,4 @@
-//! What Kubernetes asks of an expression beyond its types: literals that make sense.
+//! Kubernetes' additional checks of literals.
 
 use super::Checked;
 use crate::env::Env;
@@ -35,8 +35,8 @@ impl Validator<'_> {
         self.issues.push(Issue::new(self.source, offset, message));
     }
 
-    /// `exempt` says that the node is somewhere inside a call to `format`, whose arguments may be
-    /// of any types.
+    /// Checks a node; `exempt` means that it is inside a call to `format`, whose arguments may have
+    /// any types.
     fn walk(&mut self, id: Id, exempt: bool) {
         if std::mem::replace(&mut self.visited[id as usize], true) {
             return;
@@ -133,7 +133,7 @@ impl Validator<'_> {
         let text = last.and_then(|arg| self.literal(arg));
         let number = last.map(|arg| checked_number(self.checked, arg));
         let wrong = match (function, text) {
-            // Upstream refuses a number written out here, though not one computed.
+            // Upstream rejects a literal number here, but not a computed one.
             ("duration", None) => number == Some(true),
             ("duration", Some(text)) => parse_duration(text).is_none(),
             ("timestamp", Some(text)) => parse_timestamp(text).is_none(),
@@ -169,7 +169,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The part of a literal argument that a clause does not take.
+    /// Returns the part of a literal argument that a clause does not accept.
     fn refused(&self, id: Id, verb: char) -> Option<(Id, Type)> {
         let ty = self.checked.type_of(id);
         let taken = match (verb, ty) {

@@ -1,4 +1,4 @@
-//! What calls cost while running.
+//! The actual cost of calls.
 
 use super::{AUTHORIZATION, LIST, PER_CHARACTER, PER_PATTERN_CHARACTER};
 use crate::budget::Budget;
@@ -6,16 +6,16 @@ use crate::error::EvalError;
 use crate::syntax::ast::operator;
 use crate::value::{Special, Val, characters};
 
-/// How the cost of a call follows from its arguments and result.
+/// How the cost of a call is computed from its arguments and result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
-    /// One, whatever the arguments.
+    /// One, for any arguments.
     Unit,
     Authorization,
     Selector,
-    /// The whole first argument is read, with everything in it.
+    /// The whole first argument is read, including nested values.
     Traversal,
-    /// The first argument is read so many times.
+    /// The first argument is read this many times.
     Reads(u8),
     /// The result is read twice.
     Result,
@@ -28,17 +28,17 @@ pub(crate) enum Rule {
     },
     Validate,
     Equality,
-    /// As many as the second argument has elements.
+    /// The number of elements of the second argument.
     Elements,
     /// Both arguments are read.
     Join,
     Contains,
-    /// Sets: every element of one with every element of the other, so many times.
+    /// Sets: compares every element of one with every element of the other, this many times.
     Pairs(u8),
-    /// Lists: as long as the result.
+    /// Lists: the length of the result.
     ResultList,
     Flatten,
-    /// Lists: every element with every other of the nth argument.
+    /// Lists: compares every element of the nth argument with every other.
     SelfCompare(u8),
 }
 
@@ -47,7 +47,7 @@ fn read(size: u64, times: u64) -> u64 {
 }
 
 impl Rule {
-    /// The rule for a call; the overload is empty unless it is certain.
+    /// Returns the rule for a call; `overload` is empty unless it is certain.
     pub(crate) fn of(function: &str, overload: &str) -> Rule {
         Rule::of_overload(overload)
             .or_else(|| Rule::of_function(function, overload))
@@ -122,14 +122,15 @@ impl Rule {
         })
     }
 
-    /// The cost of an operation on two values.
+    /// Returns the cost of an operation on two values.
     #[inline]
     pub(crate) fn of_pair(self, a: &Val<'_>, b: &Val<'_>) -> u64 {
         match self {
             Rule::Unit => 1,
             Rule::Equality => match (a, b) {
                 (Val::Special(_), _) => 1,
-                // A character takes four bytes at most, so the shorter text needs to be counted alone.
+                // A character takes at most four bytes, so only the shorter text needs to be
+                // counted.
                 (Val::String(a), Val::String(b)) => {
                     let (short, long) = match a.as_str().len() <= b.as_str().len() {
                         true => (a.as_str(), b.as_str()),
@@ -151,7 +152,7 @@ impl Rule {
         }
     }
 
-    /// The cost of a call.
+    /// Returns the cost of a call.
     pub(crate) fn of_call(
         self,
         args: &[Val<'_>],
@@ -163,7 +164,7 @@ impl Rule {
             Rule::Unit => 1,
             Rule::Authorization => AUTHORIZATION,
             Rule::Selector => {
-                // A requirement takes two characters at least, and a list and an object.
+                // A requirement takes at least two characters, and a list and an object.
                 let length = size(1);
                 let requirements = (length as f64 * 0.5).ceil();
                 LIST + read(length, 1) + (requirements * 50.0).ceil() as u64
@@ -217,14 +218,15 @@ impl Rule {
     }
 }
 
-/// Matching a text with a pattern of that many characters.
+/// Returns the cost of matching a text with a pattern of that many characters.
 fn matching(text: u64, pattern: u64) -> u64 {
     let text = ((1.0 + text as f64) * PER_CHARACTER).ceil() as u64;
     let pattern = (pattern as f64 * PER_PATTERN_CHARACTER).ceil() as u64;
     text.saturating_mul(pattern)
 }
 
-/// Reading a value with everything in it. A value may hold another many times, so this is work in itself.
+/// Returns the cost of reading a value and all nested values. A value may contain another many
+/// times, so this counts as work.
 fn traversal(value: &Val<'_>, budget: &mut Budget) -> Result<u64, EvalError> {
     budget.work(1)?;
     Ok(match value {

@@ -1,4 +1,4 @@
-//! What an expression may cost at most, reckoned from how big its data may be.
+//! Estimates the maximum cost of an expression from the maximum size of its data.
 //!
 //! Upstream: cel-go checker/cost.go.
 
@@ -14,14 +14,14 @@ use crate::syntax::ast::{ACCUMULATOR, Expr, Fold, Id, Literal, UNUSED, operator}
 use crate::types::Type;
 use crate::value::characters;
 
-/// How big data may be.
+/// Size limits of the data.
 pub trait SizeHints {
-    /// The greatest `size()` of what is found by a path that begins with a variable and goes on with
-    /// fields, `@items`, `@keys` and `@values`.
+    /// Returns the maximum `size()` of the value at a path. The path begins with a variable and
+    /// continues with fields, `@items`, `@keys` and `@values`.
     fn max_size(&self, path: &[Str]) -> Option<u64>;
 }
 
-/// Every variable is of this type, as `self` and `oldSelf` are.
+/// Size limits where every variable has this type, like `self` and `oldSelf`.
 impl SizeHints for DeclType {
     fn max_size(&self, path: &[Str]) -> Option<u64> {
         let (_, below) = path.split_first()?;
@@ -29,7 +29,8 @@ impl SizeHints for DeclType {
     }
 }
 
-/// Nothing is known about any variable.
+/// No size limits for any variable.
+#[derive(Clone, Copy, Debug)]
 pub struct NoHints;
 
 impl SizeHints for NoHints {
@@ -38,7 +39,7 @@ impl SizeHints for NoHints {
     }
 }
 
-/// Estimates what an expression may cost.
+/// Estimates the cost of an expression.
 pub fn estimate_cost(env: &Env, checked: &Checked, hints: &dyn SizeHints) -> CostEstimate {
     let count = checked.ast.nodes.len();
     let mut estimator = Estimator {
@@ -54,7 +55,7 @@ pub fn estimate_cost(env: &Env, checked: &Checked, hints: &dyn SizeHints) -> Cos
     estimator.cost(checked.ast.root)
 }
 
-/// How big the keys (or indexes) and values of a container may be.
+/// The sizes of the keys (or indexes) and values of a container.
 #[derive(Clone, Copy)]
 struct EntrySize {
     list: bool,
@@ -73,7 +74,7 @@ pub(super) struct Estimator<'e> {
     env: &'e Env,
     checked: &'e Checked,
     pub(super) hints: &'e dyn SizeHints,
-    /// Known already: macros share nodes.
+    /// Costs computed before: macros share nodes.
     costs: Vec<Option<CostEstimate>>,
     paths: Vec<Vec<Str>>,
     sizes: Vec<Option<Size>>,
@@ -276,8 +277,8 @@ impl<'e> Estimator<'e> {
             .collect()
     }
 
-    /// The estimate for one overload, the cost of the arguments included.
-    #[expect(clippy::too_many_arguments, reason = "what a call is made of")]
+    /// Returns the estimate for one overload, including the cost of the arguments.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
     fn function(
         &mut self,
         id: Id,

@@ -1,4 +1,4 @@
-//! What calls may cost, function by function.
+//! Cost estimates of calls, by function.
 //!
 //! Upstream: apiserver pkg/cel/library/cost.go, EstimateCallCost, and cel-go ext/sets.go and
 //! ext/lists.go.
@@ -11,7 +11,7 @@ use super::{AUTHORIZATION, LIST, PER_CHARACTER, PER_PATTERN_CHARACTER};
 use crate::syntax::ast::{Expr, Literal, operator};
 use crate::types::Type;
 
-/// What is known about an argument.
+/// The type and size of an argument.
 pub(super) struct Argument<'e> {
     pub(super) path: Vec<Str>,
     pub(super) ty: Type,
@@ -19,7 +19,7 @@ pub(super) struct Argument<'e> {
     pub(super) expr: Option<&'e Expr>,
 }
 
-/// What a call costs and how big its result is.
+/// The cost of a call and the size of its result.
 pub(super) struct CallEstimate {
     pub(super) cost: CostEstimate,
     pub(super) size: Option<Size>,
@@ -38,9 +38,9 @@ impl CallEstimate {
     }
 }
 
-/// The longest pattern of a named format that is assumed.
+/// The assumed maximum pattern length of a named format.
 const FORMAT_PATTERN: f64 = 128.0;
-/// The longest name of a format.
+/// The maximum length of a format name.
 const FORMAT_NAME: u64 = 64;
 
 impl Estimator<'_> {
@@ -57,7 +57,7 @@ impl Estimator<'_> {
             .unwrap_or(Size::UNKNOWN)
     }
 
-    /// The elements of a list as an argument of their own.
+    /// Returns the elements of a list as an argument.
     fn element_of(&self, list: &Argument<'_>) -> Option<Argument<'static>> {
         let ty = match &list.ty {
             Type::List(element) => (**element).clone(),
@@ -85,7 +85,7 @@ fn integer(argument: &Argument<'_>) -> Option<i64> {
     }
 }
 
-/// Functions with an estimate per overload.
+/// Estimates functions that differ per overload.
 pub(super) fn of_overload(
     estimator: &Estimator<'_>,
     overload: &str,
@@ -146,7 +146,7 @@ pub(super) fn of_overload(
     }
 }
 
-/// Functions of Kubernetes' libraries.
+/// Estimates functions of Kubernetes' libraries.
 pub(super) fn of_function(
     estimator: &Estimator<'_>,
     name: &str,
@@ -296,7 +296,7 @@ fn is_nominal(name: &str) -> bool {
     )
 }
 
-/// Comparing two values of one of Kubernetes' own types.
+/// Estimates a comparison of two values of one of Kubernetes' own types.
 fn equality(ty: &Type, size: Option<Size>) -> Option<CallEstimate> {
     let up_to = |max: u64| CostEstimate { min: 1, max }.factor(PER_CHARACTER);
     match ty.name() {
@@ -312,7 +312,7 @@ fn equality(ty: &Type, size: Option<Size>) -> Option<CallEstimate> {
     }
 }
 
-/// How long a text may be after a replacement.
+/// Returns the maximum length of a text after a replacement.
 fn replaced(text: Size, from: Size, to: Size) -> Size {
     let (mut count, mut kept) = (Size::fixed(0), Size::fixed(0));
     if from.min == 0 {
@@ -334,7 +334,7 @@ fn replaced(text: Size, from: Size, to: Size) -> Size {
     count.multiply(to).add(kept)
 }
 
-/// Functions of the core.
+/// Estimates functions of the core.
 pub(super) fn of_core(
     overload: &str,
     target: Option<&Argument<'_>>,

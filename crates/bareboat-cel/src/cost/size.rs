@@ -1,25 +1,25 @@
 //! Ranges of sizes and costs that never overflow.
 
-/// How big a value may be.
+/// The range of a value's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) min: u64,
     pub(crate) max: u64,
 }
 
-/// The least and the most an expression may cost.
+/// The minimum and maximum cost of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CostEstimate {
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 
-/// A whole number times a factor, rounded up.
+/// Multiplies a whole number by a factor and rounds up.
 fn times(x: u64, factor: f64) -> u64 {
     let product = (x as f64 * factor).ceil();
-    // As a float 2^64 is the first that does not fit; the cast then saturates.
+    // 2^64 is the first float that does not fit; the cast then saturates.
     product as u64
 }
 

@@ -1,4 +1,4 @@
-//! From a structural schema to a declared type.
+//! Builds a declared type from a structural schema.
 //!
 //! Upstream: apiserver pkg/cel/common/schemas.go, SchemaDeclType. Estimates depend on every number
 //! here, and estimates decide which CRDs are accepted.
@@ -8,65 +8,65 @@ use std::sync::Arc;
 
 use bareboat_api::{Str, Value};
 
-use super::{DeclType, Field, ListOrder, MAX_REQUEST_BYTES, ObjectType, Shape};
+use super::{DeclType, Field, JsonType, ListOrder, MAX_REQUEST_BYTES, ObjectType};
 
-/// What the language wants to know about a node of a structural schema.
+/// The parts of a schema node that CEL needs.
 pub trait SchemaView {
-    /// `type`, empty when absent.
+    /// Returns `type`, empty when absent.
     fn schema_type(&self) -> &str;
-    /// `format`, empty when absent.
+    /// Returns `format`, empty when absent.
     fn format(&self) -> &str;
-    /// `nullable`.
+    /// Returns `nullable`.
     fn nullable(&self) -> bool;
-    /// `items`.
+    /// Returns `items`.
     fn items(&self) -> Option<&dyn SchemaView>;
-    /// The schema under `additionalProperties`.
+    /// Returns the schema under `additionalProperties`.
     fn additional_properties(&self) -> Option<&dyn SchemaView>;
     /// Calls the visitor with each of `properties`.
     fn each_property<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a dyn SchemaView));
-    /// Whether `required` lists the property.
+    /// Returns whether `required` lists the property.
     fn requires(&self, property: &str) -> bool;
-    /// Whether there is a `default`.
+    /// Returns whether there is a `default`.
     fn has_default(&self) -> bool;
-    /// `enum`.
+    /// Returns `enum`.
     fn enum_values(&self) -> &[Value];
-    /// `maxLength`.
+    /// Returns `maxLength`.
     fn max_length(&self) -> Option<i64>;
-    /// `maxItems`.
+    /// Returns `maxItems`.
     fn max_items(&self) -> Option<i64>;
-    /// `maxProperties`.
+    /// Returns `maxProperties`.
     fn max_properties(&self) -> Option<i64>;
-    /// `x-kubernetes-int-or-string`.
+    /// Returns `x-kubernetes-int-or-string`.
     fn int_or_string(&self) -> bool;
-    /// `x-kubernetes-embedded-resource`.
+    /// Returns `x-kubernetes-embedded-resource`.
     fn embedded_resource(&self) -> bool;
-    /// `x-kubernetes-list-type`, empty when absent.
+    /// Returns `x-kubernetes-list-type`, empty when absent.
     fn list_type(&self) -> &str;
-    /// `x-kubernetes-list-map-keys`.
+    /// Returns `x-kubernetes-list-map-keys`.
     fn list_map_keys(&self) -> Vec<&str>;
-    /// `x-kubernetes-preserve-unknown-fields`.
+    /// Returns `x-kubernetes-preserve-unknown-fields`.
     fn preserves_unknown(&self) -> bool {
         false
     }
 }
 
-/// How much of an object expressions see.
+/// The part of an object that expressions can read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// What the schema declares, as rules of validation see it.
+    /// Declared fields, as for validation rules.
     Declared,
-    /// Also what is preserved without being declared, as `dyn`.
+    /// Also preserved undeclared fields, as `dyn`.
     Everything,
 }
 
-/// A string of any length that fits a request, without its quotes.
+/// The maximum length of a string that fits a request, without its quotes.
 const UNBOUNDED_STRING: u64 = MAX_REQUEST_BYTES - 2;
 
 impl DeclType {
-    /// The declared type of a schema, or nothing when expressions cannot see its values.
+    /// Returns the declared type of a schema, or `None` if expressions cannot read its values.
     ///
-    /// `resource` says that the node is the root of a resource, where type and name are visible
-    /// whether declared or not. Objects are named after `name` and their place.
+    /// `resource` means that the node is the root of a resource, where type and name are visible
+    /// even if not declared. Objects are named by `name` and their path.
     pub fn from_schema(
         schema: &dyn SchemaView,
         resource: bool,
@@ -75,8 +75,8 @@ impl DeclType {
         seen(schema, resource, name, Sight::Declared)
     }
 
-    /// The declared type of a whole resource: what is preserved without being declared is visible
-    /// as `dyn`, and of the metadata more than the name.
+    /// Returns the declared type of a whole resource: preserved undeclared fields are visible as
+    /// `dyn`, and metadata has more fields than the name.
     pub fn of_resource(schema: &dyn SchemaView, name: &str) -> Arc<DeclType> {
         object(schema, true, name, Sight::Everything)
     }
@@ -93,7 +93,7 @@ fn seen(
         declared => declared?,
     };
     if schema.nullable() {
-        // Invariant: `declare` has just made it, nobody shares it.
+        // Invariant: `declare` has just created it, so it is not shared.
         if let Some(unshared) = Arc::get_mut(&mut decl) {
             unshared.nullable = true;
         }
@@ -115,7 +115,7 @@ fn declare(
         "array" => array(schema, name, sight),
         "object" => match schema.additional_properties() {
             Some(values) if !resource => map(schema, values, name, sight),
-            // Without a single declared member it is a map of anything.
+            // Without declared members it is a map of any values.
             _ if sight == Sight::Everything && !resource && is_bare(schema) => None,
             _ => Some(object(schema, resource, name, sight)),
         },
@@ -133,11 +133,11 @@ fn is_bare(schema: &dyn SchemaView) -> bool {
     bare
 }
 
-/// The longest name of a type that is spelled out.
+/// The maximum length of a type name that is written in full.
 const MAX_NAME: usize = 1024;
 
-/// The name of a type by its place. Every type below has the names above it in its own, so a name that
-/// becomes too long is replaced by a short one that is as good as unique.
+/// Returns the name of a type by its path. The name contains the names of all types above, so a
+/// name that becomes too long is replaced by a short hash.
 fn place(above: &str, step: &str) -> String {
     let name = format!("{above}.{step}");
     if name.len() <= MAX_NAME {
@@ -208,7 +208,7 @@ fn object(schema: &dyn SchemaView, resource: bool, name: &str, sight: Sight) -> 
     DeclType::object_of_size(ObjectType::with(name, fields, open), min_size)
 }
 
-/// Whether a resource declares everything that expressions may see of any resource.
+/// Returns whether a resource declares all fields that expressions can read of any resource.
 fn has_resource_fields(schema: &dyn SchemaView) -> bool {
     let (mut found, mut named) = (0, 0);
     schema.each_property(&mut |property, schema| match property {
@@ -248,7 +248,7 @@ fn any_text() -> Arc<DeclType> {
     DeclType::string_up_to(UNBOUNDED_STRING)
 }
 
-/// The metadata of a resource, as far as expressions see it.
+/// Returns the visible metadata of a resource.
 fn metadata(name: &str, sight: Sight) -> Arc<DeclType> {
     let mut visible = vec![("name", any_text()), ("generateName", any_text())];
     if sight == Sight::Everything {
@@ -292,16 +292,16 @@ fn string(schema: &dyn SchemaView) -> Arc<DeclType> {
     }
 }
 
-/// `maxLength` counts code points, each of which may take four bytes.
+/// Converts `maxLength`, which counts code points, to bytes: four bytes per code point.
 fn in_bytes(max_length: i64) -> u64 {
     (max_length.max(0) as u64).saturating_mul(4)
 }
 
 impl DeclType {
-    /// Whether values are objects with declared fields.
+    /// Returns the object type, if values are objects with declared fields.
     pub fn as_object(&self) -> Option<&ObjectType> {
-        match &self.shape {
-            Shape::Object(object) => Some(object),
+        match &self.json_type {
+            JsonType::Object(object) => Some(object),
             _ => None,
         }
     }

@@ -1,7 +1,9 @@
+//! Device selectors: what they may use, and what they select.
+
 use super::{SELECTOR_COST, compile_device_selector};
 
 #[test]
-fn selectors_are_about_devices() {
+fn selectors_read_the_device() {
     for (expression, wanted) in [
         ("device.driver == 'gpu.example.com'", ""),
         ("device.attributes['gpu.example.com'].large", ""),
@@ -78,7 +80,7 @@ fn selectors_are_about_devices() {
 }
 
 #[test]
-fn a_selector_that_may_cost_too_much_says_so() {
+fn the_estimate_shows_that_a_selector_is_too_expensive() {
     let costly = "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a + b == c + d))))";
     let selector = compile_device_selector(costly).unwrap_or_else(|refused| panic!("{refused}"));
     assert!(selector.max_cost > SELECTOR_COST);

@@ -3,7 +3,7 @@
 use crate::error::EvalError;
 use crate::value::Val;
 
-/// The field of an object or map, or why it has none.
+/// Returns the field of an object or map, or an error.
 pub(super) fn select<'a>(operand: Val<'a>, field: &str) -> Result<Val<'a>, EvalError> {
     match operand {
         Val::Object(object) => object
@@ -28,27 +28,27 @@ fn found<'a>(operand: &Val<'a>, field: &str) -> Result<Option<Val<'a>>, EvalErro
     }
 }
 
-/// Whether there is a field.
+/// Returns whether there is a field.
 pub(super) fn has(operand: Val<'_>, field: &str) -> Result<bool, EvalError> {
     match &operand {
-        // A field whose data is malformed is there all the same.
+        // A field with malformed data is present.
         Val::Object(object) => Ok(object.field(field).is_some()),
         Val::Map(map) => Ok(map.get_str(field).is_some()),
         other => Ok(found(other, field)?.is_some()),
     }
 }
 
-/// The field if there is one.
+/// Returns the field as an optional.
 pub(super) fn opt_select<'a>(operand: Val<'a>, field: &str) -> Result<Val<'a>, EvalError> {
     Ok(match found(&operand, field)? {
-        // Asking an optional for a field that is optional itself does not wrap it twice.
+        // Selecting an optional field from an optional does not wrap it twice.
         Some(value @ Val::Optional(_)) if matches!(operand, Val::Optional(_)) => value,
         Some(value) => Val::some(value),
         None => Val::Optional(None),
     })
 }
 
-/// The index of a list that a number means.
+/// Converts an index value to a position in a list.
 fn position(index: &Val<'_>) -> Result<Option<usize>, EvalError> {
     Ok(match index {
         Val::Int(index) => usize::try_from(*index).ok(),
@@ -65,7 +65,7 @@ fn position(index: &Val<'_>) -> Result<Option<usize>, EvalError> {
     })
 }
 
-/// The element of a list, the value under a key.
+/// Returns the element of a list or the value of a key.
 pub(super) fn index<'a>(operand: Val<'a>, index: &Val<'a>) -> Result<Val<'a>, EvalError> {
     match &operand {
         Val::List(list) => match position(index)?.and_then(|at| list.get(at)) {
@@ -86,7 +86,7 @@ pub(super) fn index<'a>(operand: Val<'a>, index: &Val<'a>) -> Result<Val<'a>, Ev
     }
 }
 
-/// The element or value if there is one.
+/// Returns the element or value as an optional.
 pub(super) fn opt_index<'a>(operand: Val<'a>, index: &Val<'a>) -> Result<Val<'a>, EvalError> {
     let value = match &operand {
         Val::List(list) => position(index)?.and_then(|at| list.get(at)).transpose()?,

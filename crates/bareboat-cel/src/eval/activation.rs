@@ -5,35 +5,35 @@ use bareboat_api::Str;
 use crate::error::EvalError;
 use crate::value::Val;
 
-/// Where an evaluation finds the values of variables.
+/// Provides the values of variables.
 ///
-/// Whoever wants to compute a variable only when it is read implements this; everybody else uses
-/// [`Variables`].
+/// Callers that compute a variable only when it is read implement this; others use [`Variables`].
 pub trait Activation<'a> {
-    /// The value of a variable, why it has none, or nothing if there is no such variable.
+    /// Returns the value of a variable or its error; `None` if there is no such variable.
     fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>>;
 }
 
-/// A variable and its value, or the error that reading it gives.
+/// A variable with its value, or with the error of reading it.
 type Bound<'a> = (Str, Result<Val<'a>, EvalError>);
 
 /// Variables with their values.
 #[derive(Clone, Default)]
 pub struct Variables<'a> {
-    // A `SmallVec` would tie the variables to the lifetime of the first program that reads them:
-    // it is invariant. Rules have `self` and `oldSelf`.
+    // Not a `SmallVec`: it is invariant, and would tie the variables to the lifetime of the first
+    // program that reads them. Rules have two variables, `self` and `oldSelf`.
     few: [Option<Bound<'a>>; 2],
     more: Vec<Bound<'a>>,
 }
 
+bareboat_api::opaque_debug!(Variables<'_>);
+
 impl<'a> Variables<'a> {
-    /// None.
+    /// Returns no variables.
     pub fn new() -> Variables<'a> {
         Variables::default()
     }
 
-    /// Binds a variable to a value, or to the error that reading it gives, as [`Val::of`] returns
-    /// them.
+    /// Binds a variable to a value, or to the error of reading it, as [`Val::of`] returns them.
     pub fn bind(
         mut self,
         name: &str,
@@ -43,7 +43,7 @@ impl<'a> Variables<'a> {
         self
     }
 
-    /// Like [`Variables::bind`], in place; a variable that was bound is bound anew.
+    /// Like [`Variables::bind`], in place; replaces an earlier binding.
     pub fn set(&mut self, name: &str, value: impl Into<Result<Val<'a>, EvalError>>) {
         let value = value.into();
         let mut known = self.few.iter_mut().flatten().chain(&mut self.more);

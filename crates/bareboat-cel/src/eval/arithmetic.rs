@@ -1,9 +1,9 @@
-//! Sums, products and the like, checked for overflow.
+//! Arithmetic, checked for overflow.
 
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::decl::{DeclType, ListOrder, Shape};
+use crate::decl::{DeclType, JsonType, ListOrder};
 use crate::error::EvalError;
 use crate::program::Arith;
 use crate::value::time::moved;
@@ -18,7 +18,7 @@ const UINT: &str = "unsigned integer overflow";
 const DURATION: &str = "integer overflow";
 const TIMESTAMP: &str = "timestamp overflow";
 
-/// A sum; lists and strings are joined.
+/// Adds two values; joins lists and strings.
 pub(crate) fn add<'a>(a: Val<'a>, b: Val<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => a.checked_add(b).map(Val::Int).ok_or(overflow(INT)),
@@ -50,7 +50,7 @@ pub(crate) fn add<'a>(a: Val<'a>, b: Val<'a>, budget: &mut Budget) -> Result<Val
     }
 }
 
-/// Everything but sums.
+/// Applies any operator except `+`.
 pub(super) fn combine<'a>(how: Arith, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, EvalError> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => ints(how, *a, *b).map(Val::Int),
@@ -108,7 +108,7 @@ fn subtract_times<'a>(a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, EvalError> {
     }
 }
 
-/// The negative of a number.
+/// Negates a number.
 pub(super) fn negate<'a>(value: &Val<'a>) -> Result<Val<'a>, EvalError> {
     match value {
         Val::Int(value) => value.checked_neg().map(Val::Int).ok_or(overflow(INT)),
@@ -121,7 +121,7 @@ pub(super) fn negate<'a>(value: &Val<'a>) -> Result<Val<'a>, EvalError> {
     }
 }
 
-/// Two lists joined: sets without doubles, map lists by their keys, others end to end.
+/// Joins two lists: sets without duplicates, map lists by their keys, others end to end.
 fn join<'a>(a: List<'a>, b: &List<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
     let decl = a.decl();
     budget.allocate_list(a.len() + b.len())?;
@@ -165,8 +165,8 @@ fn join<'a>(a: List<'a>, b: &List<'a>, budget: &mut Budget) -> Result<Val<'a>, E
 }
 
 fn order(decl: Option<&DeclType>) -> &ListOrder {
-    match decl.map(|decl| &decl.shape) {
-        Some(Shape::List { order, .. }) => order,
+    match decl.map(|decl| &decl.json_type) {
+        Some(JsonType::List { order, .. }) => order,
         _ => &ListOrder::Atomic,
     }
 }

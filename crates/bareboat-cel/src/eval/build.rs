@@ -1,4 +1,4 @@
-//! Lists, maps and objects that expressions make.
+//! Builds lists, maps and objects.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl<'a> Machine<'_, 'a> {
         item: OpId,
         constant: bool,
     ) -> Result<Val<'a>, EvalError> {
-        // Reading the accumulator, the list of one, and the addition.
+        // The cost of reading the accumulator, of the list of one element, and of the addition.
         self.budget.charge(1)?;
         let list = match std::mem::replace(&mut self.slots[usize::from(slot)], Slot::Empty) {
             Slot::Value(list) => list,
@@ -129,7 +129,7 @@ impl<'a> Machine<'_, 'a> {
     }
 }
 
-/// What an optional holds.
+/// Returns the value of an optional.
 fn present(value: Val<'_>) -> Result<Option<Val<'_>>, EvalError> {
     match value {
         Val::Optional(inner) => Ok(inner.map(|inner| (*inner).clone())),

@@ -6,7 +6,7 @@ use crate::program::FoldOp;
 use crate::value::{Object, Val};
 use bareboat_api::interrupt;
 
-/// What a comprehension walks.
+/// The collection that a comprehension iterates over.
 enum Range<'a> {
     List(crate::value::List<'a>),
     Map(crate::value::MapVal<'a>, Vec<Val<'a>>),
@@ -42,7 +42,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// What one loop variable stands for: elements of lists, keys of maps.
+    /// Returns the value of a single loop variable: elements of lists, keys of maps.
     fn single(&self, index: usize) -> Result<Val<'a>, EvalError> {
         match self {
             Range::List(list) => list.get(index).unwrap_or(Ok(Val::Null)),
@@ -50,7 +50,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// What the first of two loop variables stands for: indexes and keys.
+    /// Returns the value of the first of two loop variables: indexes and keys.
     fn first(&self, index: usize) -> Result<Val<'a>, EvalError> {
         Ok(match self {
             Range::List(_) => Val::Int(index as i64),
@@ -59,7 +59,7 @@ impl<'a> Range<'a> {
         })
     }
 
-    /// What the second of two loop variables stands for: elements and values.
+    /// Returns the value of the second of two loop variables: elements and values.
     fn second(&self, index: usize) -> Result<Val<'a>, EvalError> {
         match self {
             Range::List(list) => list.get(index).unwrap_or(Ok(Val::Null)),
@@ -73,7 +73,7 @@ impl<'a> Machine<'_, 'a> {
     pub(super) fn fold(&mut self, fold: &'a FoldOp) -> Result<Val<'a>, EvalError> {
         let range = Range::of(self.eval(fold.range)?)?;
         if !matches!(range, Range::List(_)) {
-            // Its keys were gathered, also if the first of them ends the loop.
+            // The keys were collected, even if the first one ends the loop.
             self.budget.work(range.len() as u64)?;
         }
         let init = self.eval(fold.init)?;
@@ -99,7 +99,7 @@ impl<'a> Machine<'_, 'a> {
             match self.eval(fold.step) {
                 Ok(value) => self.slots[accu] = Slot::Value(value),
                 Err(EvalError::OutOfBudget) => return Err(EvalError::OutOfBudget),
-                // Without a condition nothing that follows could absorb the error.
+                // Without a condition, later steps cannot absorb the error.
                 Err(error) if fold.condition.is_none() => return Err(error),
                 Err(error) => self.slots[accu] = Slot::Failed(error),
             }

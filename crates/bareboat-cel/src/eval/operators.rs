@@ -37,7 +37,8 @@ impl<'a> Machine<'_, 'a> {
         }
     }
 
-    /// `&&` (decided by false) and `||` (decided by true): errors count only if nothing decides.
+    /// Evaluates `&&` (decided by false) or `||` (decided by true); an error counts only if no
+    /// operand decides.
     pub(super) fn logical(&mut self, args: Span, decisive: bool) -> Result<Val<'a>, EvalError> {
         let code = self.code;
         let mut error = None;
@@ -79,14 +80,14 @@ impl<'a> Machine<'_, 'a> {
         value
     }
 
-    /// The operand of an operation that costs one whether the operand fails or not.
+    /// Evaluates the operand of an operation that costs one even if the operand fails.
     fn operand(&mut self, operand: OpId) -> Result<Val<'a>, EvalError> {
         let value = self.eval(operand);
         self.budget.charge(1)?;
         value
     }
 
-    /// Both operands of an operation that is paid for even if one of them fails.
+    /// Evaluates both operands of an operation that is charged even if one of them fails.
     fn operands(&mut self, a: OpId, b: OpId, rule: Rule) -> Result<(Val<'a>, Val<'a>), EvalError> {
         let a = self.eval(a);
         if matches!(a, Err(EvalError::OutOfBudget)) {

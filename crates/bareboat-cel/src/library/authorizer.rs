@@ -1,7 +1,6 @@
-//! The authorizer: asking inside an expression whether someone may do something.
+//! The authorizer: authorization checks inside an expression.
 //!
-//! Who decides is the host's business; it implements [`Authorizer`] and binds one with
-//! [`Val::authorizer`].
+//! The host implements [`Authorizer`] and binds one with [`Val::authorizer`].
 
 use std::sync::Arc;
 
@@ -16,24 +15,24 @@ pub(crate) const GROUP_CHECK: &str = "kubernetes.authorization.GroupCheck";
 pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck";
 pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
 
-/// Decides what the subject of a request, or a service account, may do.
+/// Decides what the user of a request, or a service account, may do.
 pub trait Authorizer: Send + Sync {
-    /// Answers a question.
+    /// Answers a check.
     fn authorize(&self, check: &AccessCheck) -> AccessDecision;
 }
 
-/// A question an expression asks.
+/// An authorization check of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessCheck {
-    /// Namespace and name of the service account to ask for, instead of the request's user.
+    /// Namespace and name of the service account to check, instead of the request's user.
     pub service_account: Option<(Box<str>, Box<str>)>,
-    /// The path, for questions that are not about resources.
+    /// The path, for checks that are not about resources.
     pub path: Option<Box<str>>,
-    /// What is to be done.
+    /// The verb.
     pub verb: Box<str>,
     /// The API group.
     pub group: Box<str>,
-    /// The resource.
+    /// The resource, such as `pods`.
     pub resource: Box<str>,
     /// The subresource, if any.
     pub subresource: Box<str>,
@@ -47,18 +46,18 @@ pub struct AccessCheck {
     pub label_selector: Box<str>,
 }
 
-/// The answer.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessDecision {
-    /// Whether it is allowed.
+    /// Whether the action is allowed.
     pub allowed: bool,
-    /// Why.
+    /// The authorizer's reason; may be empty.
     pub reason: Box<str>,
-    /// What went wrong while deciding, if anything.
+    /// The error of the check, if any.
     pub error: Option<Box<str>>,
 }
 
-/// A value on the way from the authorizer to a decision.
+/// A value of an unfinished authorization check.
 pub(crate) enum Authz {
     Check {
         authorizer: Arc<dyn Authorizer>,
@@ -68,7 +67,7 @@ pub(crate) enum Authz {
     Decision(AccessDecision),
 }
 
-/// How far a question has come.
+/// The kind of an unfinished check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stage {
     Authorizer,
@@ -107,7 +106,7 @@ impl Authz {
 }
 
 impl<'a> Val<'a> {
-    /// The value of the variable `authorizer`.
+    /// Returns the value of the variable `authorizer`.
     pub fn authorizer(authorizer: Arc<dyn Authorizer>) -> Val<'a> {
         Val::special(Special::Authz(Authz::Check {
             authorizer,
@@ -116,7 +115,7 @@ impl<'a> Val<'a> {
         }))
     }
 
-    /// The value of the variable `authorizer.requestResource`.
+    /// Returns the value of the variable `authorizer.requestResource`.
     pub fn resource_check(authorizer: Arc<dyn Authorizer>, check: AccessCheck) -> Val<'a> {
         Val::special(Special::Authz(Authz::Check {
             authorizer,

@@ -7,7 +7,7 @@ use super::{Decl, ip, no_such_overload};
 use crate::error::EvalError;
 use crate::value::{Special, Val};
 
-/// An address and how many of its bits name the network.
+/// An address and the length of its network prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cidr {
     pub(crate) address: IpAddr,
@@ -111,7 +111,7 @@ fn cidr<'v>(value: &'v Val<'_>) -> Result<&'v Cidr, EvalError> {
     }
 }
 
-/// The first bits of an address, the others zero.
+/// Keeps the first bits of an address and clears the others.
 fn mask(address: &IpAddr, bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(ip) => {

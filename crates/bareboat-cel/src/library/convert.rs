@@ -173,7 +173,7 @@ fn to_int<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     Ok(Val::Int(match args {
         [Val::Int(value)] => *value,
         [Val::Uint(value)] => i64::try_from(*value).map_err(|_| EvalError::new(OVERFLOW))?,
-        // The bounds themselves are refused: as doubles they are beyond what an int can hold.
+        // The bounds are excluded: as doubles they do not fit an int.
         [Val::Double(value)] if *value > i64::MIN as f64 && *value < i64::MAX as f64 => {
             *value as i64
         }

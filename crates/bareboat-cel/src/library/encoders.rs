@@ -1,4 +1,4 @@
-//! base64.
+//! base64 functions.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};

@@ -1,4 +1,4 @@
-//! Kubernetes' named formats and what breaks them.
+//! Kubernetes' named formats and their error messages.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::value::{Special, Val};
 pub(crate) struct Format {
     pub(crate) name: &'static str,
     key: &'static str,
-    /// How long a pattern costs assume.
+    /// The pattern length that costs assume.
     pub(crate) pattern_size: u64,
     validate: fn(&str) -> Vec<String>,
 }
@@ -101,7 +101,7 @@ static FORMATS: [Format; 13] = [
 fn constant<'a>(key: &str) -> Val<'a> {
     let format = FORMATS.iter().find(|format| format.key == key);
     Val::special(Special::Format(
-        format.expect("the table has every key asked for here"),
+        format.expect("the table has all keys used here"),
     ))
 }
 
@@ -191,7 +191,7 @@ fn alphanumeric_inside(text: &str, inside: &[u8], upper: bool) -> bool {
     }
 }
 
-/// A name that will be completed may end in a dash.
+/// Replaces the trailing dash of a name prefix, because a suffix follows it.
 fn without_trailing_dash(text: &str, prefix: bool) -> String {
     match text.strip_suffix('-') {
         Some(before) if prefix && text.len() > 1 => format!("{before}a"),
@@ -300,12 +300,12 @@ fn is_base64(text: &str) -> bool {
             .is_ok()
 }
 
-/// Whether a text is a name as service accounts and namespaces have them.
+/// Returns whether a text is a valid name of a service account or namespace.
 pub(super) fn is_label(text: &str) -> bool {
     label(text, false).is_empty()
 }
 
-/// Whether a text is a DNS subdomain.
+/// Returns whether a text is a DNS subdomain.
 pub(super) fn is_dns_subdomain(text: &str) -> bool {
     subdomain(text, false).is_empty()
 }

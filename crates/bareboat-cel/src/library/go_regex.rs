@@ -1,10 +1,10 @@
-//! Go's regular expressions: parsed by Go's rules, bounded in size, compiled when first used.
+//! Go's regular expressions: parsed by Go's rules, bounded in size, compiled at first use.
 //!
-//! Go's dialect and Rust's differ in many small things, so patterns are parsed here (`parse`) and not by
-//! the `regex` crate. A parsed pattern ([`Tree`]) becomes a small program of our own (`program`, `search`),
-//! whose size does not depend on how many characters a class has. Patterns that are used often and are
-//! small are also compiled by `regex-automata`, which is faster (`compiled`). One store with a limit in
-//! bytes keeps what was compiled (`store`).
+//! Go's dialect and Rust's differ in many details, so patterns are parsed here (`parse`) and not by
+//! the `regex` crate. A parsed pattern ([`Tree`]) becomes a small program (`program`, `search`),
+//! whose size does not depend on the number of characters in a class. Small patterns that are used
+//! often are also compiled by `regex-automata`, which is faster (`compiled`). One store with a
+//! limit in bytes keeps the compiled patterns (`store`).
 
 mod class;
 mod compiled;
@@ -25,22 +25,22 @@ pub(crate) use store::{known, shared};
 use parking_lot::RwLock;
 use std::sync::{Arc, Weak};
 
-/// How much work and memory a pattern takes when it is compiled.
+/// The work and memory needed to compile a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PatternSize {
-    /// The instructions of the program: counted repetitions are written out.
+    /// The instructions of the program, with counted repetitions expanded.
     pub instructions: u64,
-    /// The ranges of characters that were put together for its classes.
+    /// The character ranges collected for its classes.
     pub ranges: u64,
 }
 
-/// Checks that Go accepts a pattern and that it is not too large. Nothing is compiled.
+/// Checks that Go accepts a pattern and that it is not too large, without compiling it.
 pub fn check_pattern(pattern: &str) -> Result<PatternSize, String> {
     parse::parse(pattern).map(|tree| tree.size())
 }
 
-/// A Go pattern that is compiled when it is first matched. The compiled form belongs to a store that all
-/// patterns share; it may drop it at any time, and the next match compiles it again.
+/// A Go pattern that is compiled at its first match. The compiled form belongs to a store that all
+/// patterns share. The store may drop it at any time; the next match compiles it again.
 #[derive(Debug)]
 pub struct GoPattern {
     source: Box<str>,
@@ -48,7 +48,7 @@ pub struct GoPattern {
 }
 
 impl GoPattern {
-    /// A pattern that is not compiled yet.
+    /// Returns a pattern that is not compiled yet.
     pub fn new(source: &str) -> GoPattern {
         GoPattern {
             source: source.into(),
@@ -56,12 +56,13 @@ impl GoPattern {
         }
     }
 
-    /// The pattern as it was written.
+    /// Returns the source text of the pattern.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether some part of the text matches. The error says why Go refuses the pattern.
+    /// Returns whether some part of the text matches. The error is Go's reason for rejecting the
+    /// pattern.
     pub fn matches(&self, text: &str) -> Result<bool, String> {
         let held = self.compiled.read().upgrade();
         let compiled = match held {
@@ -72,7 +73,7 @@ impl GoPattern {
                 compiled
             }
         };
-        // Steps without a limit run out only when the client has left.
+        // Unlimited steps only run out when the client has disconnected.
         let found = compiled.is_match(text, &mut Steps::unlimited());
         Ok(found.unwrap_or(false))
     }

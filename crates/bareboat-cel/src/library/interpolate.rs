@@ -1,17 +1,17 @@
-//! `format`: text with clauses that values are put into.
+//! `format`: text with `%` clauses for values.
 
 use super::no_such_overload;
 use crate::budget::Budget;
 use crate::error::EvalError;
 use crate::value::{List, MapVal, Object, Val, float_text, print};
 
-/// Which version of the extension formats.
+/// The version of the extension.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Dialect {
-    /// Version 2: doubles in the English manner, `1,234.5` and `1.2×10⁰³`; strings inside lists
+    /// Version 2: doubles with English separators, `1,234.5` and `1.2×10⁰³`; strings inside lists
     /// quoted.
     Kubernetes,
-    /// The latest: plain numbers.
+    /// The latest version: plain numbers.
     Latest,
 }
 
@@ -59,8 +59,8 @@ pub(super) fn format<'a>(
     Ok(Val::text(out))
 }
 
-/// What the literal parts of a call to `format` must obey: a position among the arguments, or the
-/// list as a whole, and what is wrong with it.
+/// Checks the literal text of a call to `format` against the number of arguments, and returns its
+/// clauses.
 pub(crate) fn check_literal(text: &str, arguments: usize) -> Result<Vec<Clause>, String> {
     let mut clauses = Vec::new();
     let mut rest = text;
@@ -87,7 +87,7 @@ pub(crate) fn check_literal(text: &str, arguments: usize) -> Result<Vec<Clause>,
     Ok(clauses)
 }
 
-/// A `%` clause: how a value is written, and with how many digits.
+/// A `%` clause: the verb and the precision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clause {
     pub(crate) verb: char,
@@ -95,7 +95,7 @@ pub(crate) struct Clause {
 }
 
 const DEFAULT_PRECISION: usize = 6;
-/// Enough for every double, and small enough that nobody can fill the memory with digits.
+/// The maximum precision: enough for every double, but bounded in memory.
 const MAX_PRECISION: usize = 1000;
 
 fn parse_clause(text: &str) -> Result<(Clause, usize), String> {
@@ -123,7 +123,7 @@ fn parse_clause(text: &str) -> Result<(Clause, usize), String> {
     Ok((Clause { verb, precision }, length))
 }
 
-/// What a clause takes and calls itself, for messages.
+/// Returns the message for a value that a clause does not accept.
 pub(crate) fn refusal(verb: char, given: &str) -> String {
     let takes = match verb {
         'd' => "decimal clause can only be used on integers",
@@ -139,7 +139,7 @@ pub(crate) fn refusal(verb: char, given: &str) -> String {
     format!("{takes}, was given {given}")
 }
 
-/// Why a value was not written.
+/// The reason why a value was not formatted.
 enum Refused {
     For(String),
     Budget,
@@ -208,7 +208,7 @@ impl Formatter<'_> {
         })
     }
 
-    /// The number a clause for doubles takes.
+    /// Converts a value for a clause for doubles.
     fn number(&self, value: &Val<'_>) -> Option<f64> {
         match value {
             Val::Double(value) => Some(*value),
@@ -274,7 +274,7 @@ impl Formatter<'_> {
 
     fn string(&mut self, value: &Val<'_>, top: bool) -> Result<String, Refused> {
         let text = self.write(value, top)?;
-        // One for the work of an empty text.
+        // One extra for the work of an empty text.
         self.budget.allocate(1 + text.len())?;
         Ok(text)
     }
@@ -317,7 +317,7 @@ impl Formatter<'_> {
     }
 
     fn entries(&mut self, mut entries: Vec<(String, Val<'_>)>) -> Result<String, Refused> {
-        // The order of maps is nobody's promise; sorted it is at least the same every time.
+        // The order of maps is undefined; sorting makes it stable.
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let colon = if self.dialect == Dialect::Latest {
             ": "

@@ -99,7 +99,7 @@ fn is_global_unicast(ip: &IpAddr) -> bool {
         || is_link_local_unicast(ip))
 }
 
-/// An address without zone, and not an IPv4 address in IPv6 clothes.
+/// Parses an address; rejects zones and IPv4-mapped IPv6 addresses.
 pub(super) fn parse(text: &str) -> Result<IpAddr, EvalError> {
     if let Some((address, zone)) = text.split_once('%')
         && !zone.is_empty()
@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str) -> Result<IpAddr, EvalError> {
     Ok(ip)
 }
 
-/// Why a text is no address, in the words of Go's netip for the usual mistakes.
+/// Returns why a text is not an address, with the messages of Go's netip for common errors.
 pub(super) fn reason(text: &str) -> String {
     if text.contains(':') {
         return "invalid IPv6 address".to_owned();

@@ -1,4 +1,4 @@
-//! List functions: Kubernetes' own, cel-go's extension, and what comprehensions need.
+//! List functions: Kubernetes' own, cel-go's extension, and helpers of comprehensions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -310,7 +310,7 @@ fn flatten_into<'a>(
     flat: &mut Vec<Val<'a>>,
     budget: &mut Budget,
 ) -> Result<(), EvalError> {
-    // Lists may hold one another many times, also empty ones.
+    // Lists, even empty ones, may contain each other many times.
     budget.allocate_list(1 + list.len())?;
     for item in list.iter() {
         match item? {
@@ -321,7 +321,7 @@ fn flatten_into<'a>(
     Ok(())
 }
 
-/// The items of a list in the order of their keys.
+/// Sorts the items of a list by their keys.
 fn sort<'a>(list: &List<'a>, keys: &List<'a>, budget: &mut Budget) -> Result<Val<'a>, EvalError> {
     budget.allocate_list(2 * (list.len() + keys.len()))?;
     let (items, keys) = (list.to_vec()?, keys.to_vec()?);
@@ -344,7 +344,7 @@ fn sort<'a>(list: &List<'a>, keys: &List<'a>, budget: &mut Budget) -> Result<Val
     }
     let mut pairs: Vec<(Val<'a>, Val<'a>)> = keys.into_iter().zip(items).collect();
     pairs.sort_by(|(a, _), (b, _)| {
-        // Invariant: all keys are of one comparable type; only NaN has no order.
+        // Invariant: all keys have one comparable type; only NaN has no order.
         compare(a, b).ok().flatten().unwrap_or(Ordering::Equal)
     });
     Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect()))
@@ -384,7 +384,7 @@ fn map_insert<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, Eval
     insert(target.clone(), rest, budget)
 }
 
-/// A map with an entry, or all entries of another map, added to it.
+/// Adds an entry, or all entries of another map, to a map.
 pub(crate) fn insert<'a>(
     target: Val<'a>,
     added: &[Val<'a>],
@@ -404,7 +404,7 @@ pub(crate) fn insert<'a>(
         }
         _ => return no_such_overload(),
     };
-    // In place unless someone else still holds the map.
+    // In place unless the map is shared.
     if Arc::strong_count(&entries) > 1 {
         budget.allocate(entries.bytes())?;
     }

@@ -1,4 +1,4 @@
-//! Mathematics of cel-go's extension, which Kubernetes does not enable.
+//! cel-go's mathematics extension, which Kubernetes does not enable.
 
 use std::cmp::Ordering;
 
@@ -165,7 +165,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
 ];
 
-/// Shifts are logical, for signed integers too.
+/// Shifts logically, also signed integers.
 fn shift<'a>(args: &[Val<'a>], with: fn(u64, u32) -> u64) -> Result<Val<'a>, EvalError> {
     let by = |by: &i64| {
         u32::try_from((*by).min(64))

@@ -7,11 +7,11 @@ use super::{Decl, no_such_overload};
 use crate::error::EvalError;
 use crate::value::{Special, Val};
 
-/// A quantity, exact to the nano.
+/// A quantity, exact to a billionth.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantity {
     pub(crate) nanos: i128,
-    /// Whether it is kept as a whole number of units; `1000m` is one, but not as a whole number.
+    /// Whether it is stored as a whole number of units; `1000m` equals one but is not stored so.
     whole: bool,
     pub(crate) text: Arc<str>,
 }
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
         },
         overloads: &[("is_quantity_string", "string -> bool")],
     },
-    // Upstream declares this one as a function, not as a method.
+    // Upstream declares this as a function, not as a method.
     Decl {
         name: "sign",
         call: |_, args| match args {
@@ -146,7 +146,7 @@ impl Quantity {
     }
 }
 
-/// Plain decimal text of a sum, in the largest unit that keeps it whole.
+/// Prints a sum as plain decimal text, in the largest unit without a fraction.
 fn print(nanos: i128) -> String {
     const SUFFIXES: [(&str, u32); 10] = [
         ("E", 27),
@@ -170,7 +170,7 @@ fn print(nanos: i128) -> String {
 const FORM: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// Reads a quantity as the API does.
+/// Parses a quantity like the API.
 pub(crate) fn parse(text: &str) -> Result<Quantity, EvalError> {
     let bad = || EvalError::new(FORM);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -210,7 +210,8 @@ pub(crate) fn parse(text: &str) -> Result<Quantity, EvalError> {
         2 => nanos = nanos.saturating_mul(1 << exponent),
         _ => tens = tens.saturating_add(exponent),
     }
-    // Fractions of a nano are rounded away from zero, so that something never becomes nothing.
+    // Fractions of a billionth are rounded away from zero, so that a small amount never becomes
+    // zero.
     while tens < 0 && nanos != 0 {
         nanos = (nanos + 9) / 10;
         tens += 1;
@@ -236,7 +237,7 @@ pub(crate) fn parse(text: &str) -> Result<Quantity, EvalError> {
     })
 }
 
-/// The base and exponent a suffix stands for.
+/// Returns the base and exponent of a suffix.
 fn scale(suffix: &str) -> Option<(u8, i32)> {
     Some(match suffix {
         "" => (10, 0),

@@ -27,10 +27,11 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
 ];
 
-/// The work of compiling a part of a pattern, compared to a step of a search.
+/// The work of compiling one part of a pattern, in search steps.
 const COMPILING: u64 = 16;
 
-/// The compiled form of a pattern. Patterns may come out of the data, so compiling them is charged.
+/// Returns the compiled form of a pattern. Patterns may come from data, so compiling them is
+/// charged.
 fn compile(budget: &mut Budget, pattern: &str, prefix: &str) -> Result<Arc<Compiled>, EvalError> {
     if let Some(known) = go_regex::known(pattern) {
         return Ok(known);
@@ -79,7 +80,7 @@ fn find_all<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalEr
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut all = Vec::new();
     let mut from = 0;
-    // Where the last match ended: an empty one does not follow it immediately.
+    // The end of the last match: an empty match may not follow it immediately.
     let mut last = None;
     while all.len() < limit && from <= text.len() {
         let found = budget.search(|steps| regex.find_at(text, from, steps))?;

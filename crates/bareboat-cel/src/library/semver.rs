@@ -106,7 +106,7 @@ fn number<'a>(args: &[Val<'a>], index: usize) -> Result<Val<'a>, EvalError> {
 }
 
 impl Version {
-    /// Precedence; build metadata has none.
+    /// Compares by precedence; build metadata does not count.
     pub(crate) fn order(&self, other: &Version) -> Ordering {
         self.numbers.cmp(&other.numbers).then_with(|| {
             match (self.pre.is_empty(), other.pre.is_empty()) {
@@ -238,7 +238,7 @@ fn metadata(text: &str) -> Result<Box<str>, String> {
     Ok(text.into())
 }
 
-/// Drops a leading `v` and leading zeros and fills up missing numbers.
+/// Drops a leading `v` and leading zeros and adds missing numbers.
 fn normalize(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text

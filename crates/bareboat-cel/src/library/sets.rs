@@ -1,4 +1,4 @@
-//! Lists as sets.
+//! Set functions on lists.
 
 use super::{Decl, no_such_overload};
 use crate::budget::Budget;
@@ -41,7 +41,7 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
 ];
 
-/// Whether a list holds a value.
+/// Returns whether a list contains a value.
 pub(crate) fn holds(
     list: &List<'_>,
     value: &Val<'_>,

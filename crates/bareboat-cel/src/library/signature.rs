@@ -1,9 +1,10 @@
-//! Signatures as text: `list(A), int -> A`, with a leading dot for methods.
+//! The text form of signatures: `list(A), int -> A`, with a leading dot for methods.
 
 use crate::library::authorizer;
 use crate::types::{Param, Type};
 
-/// Whether it is a method, its arguments (receiver first), its result and its parameters.
+/// Parses a signature; returns whether it is a method, its arguments (receiver first), its result
+/// and its type parameters.
 pub(super) fn parse(signature: &str) -> (bool, Vec<Type>, Type, Vec<Param>) {
     let member = signature.starts_with('.');
     let text = signature.trim_start_matches('.');
@@ -27,7 +28,7 @@ struct Reader<'s, 'p> {
 }
 
 impl Reader<'_, '_> {
-    /// Types separated by commas up to the closing text.
+    /// Parses types separated by commas up to the closing text.
     fn list(&mut self, close: &str) -> Vec<Type> {
         let mut types = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! The operators and plain functions of the core.
+//! The operators and functions of the core.
 
 use super::{Decl, no_such_overload};
 use crate::budget::Budget;
@@ -6,7 +6,7 @@ use crate::error::EvalError;
 use crate::syntax::ast::operator;
 use crate::value::Val;
 
-/// Stands for operators, which are evaluated in place.
+/// Placeholder for operators, which are evaluated in place.
 fn in_place<'a>(_: &mut Budget, _: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     no_such_overload()
 }

@@ -95,14 +95,14 @@ pub(super) const FUNCTIONS: &[Decl] = &[
     },
 ];
 
-/// `format` as Kubernetes has it: numbers in the English manner.
+/// `format` in Kubernetes' version: numbers with English separators.
 pub(super) const FORMAT: &[Decl] = &[Decl {
     name: "format",
     call: |budget, args| interpolate::format(budget, args, interpolate::Dialect::Kubernetes),
     overloads: &[("string_format", ".string, list(dyn) -> string")],
 }];
 
-/// What the latest version of the extension has.
+/// Functions of the latest version of the extension.
 pub(super) const LATEST: &[Decl] = &[
     Decl {
         name: "format",
@@ -145,7 +145,7 @@ fn out_of_range(index: i64) -> EvalError {
     EvalError::new(format!("index out of range: {index}"))
 }
 
-/// The byte at which the nth character begins; the end counts as a character.
+/// Returns the byte offset of the nth character; the end counts as a character.
 fn byte_at(text: &str, index: i64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -199,7 +199,7 @@ fn last_index_of<'a>(_: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalEr
     let end = match offset {
         Some(offset) if offset < 0 => return Err(out_of_range(offset)),
         Some(offset) if offset >= length => return Ok(Val::Int(-1)),
-        // A match may begin at the offset at the latest, and end as far as it is long.
+        // A match may begin at the offset at the latest, and extends beyond it.
         Some(offset) => offset + characters(part) as i64,
         None => length,
     };
@@ -231,8 +231,8 @@ fn replace<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalErr
     }
 }
 
-/// A text with another in place of some part, so many times at most. The result can be as long as the
-/// product of its parts, so its memory is asked for first.
+/// Replaces up to `limit` occurrences of a part. The result can be as long as the product of its
+/// parts, so its memory is counted first.
 fn replaced<'a>(
     budget: &mut Budget,
     (text, from, to): (&str, &str, &str),
@@ -262,7 +262,7 @@ fn split<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError
     Ok(match (usize::try_from(limit), separator) {
         (Ok(0), _) => Val::list(Vec::new()),
         (limit, "") => {
-            // Each character by itself; the last piece takes the rest.
+            // Splits into characters; the last piece takes the rest.
             let limit = limit.unwrap_or(usize::MAX);
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(limit).collect();
             let ends = starts.iter().skip(1).copied().chain([text.len()]);
@@ -312,7 +312,7 @@ fn join<'a>(budget: &mut Budget, args: &[Val<'a>]) -> Result<Val<'a>, EvalError>
         }
         match item? {
             Val::String(text) => {
-                // One for the work of an empty text.
+                // One extra for the work of an empty text.
                 budget.allocate(1 + text.as_str().len())?;
                 out.push_str(text.as_str());
             }

@@ -1,4 +1,4 @@
-//! The parts of timestamps and durations.
+//! Functions that return parts of timestamps and durations.
 
 use jiff::tz::TimeZone;
 

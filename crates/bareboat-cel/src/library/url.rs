@@ -1,4 +1,4 @@
-//! URLs, parsed the way Go's `net/url` parses request URIs.
+//! URLs, parsed like request URIs in Go's `net/url`.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::{Decl, no_such_overload};
 use crate::error::EvalError;
 use crate::value::{Entries, MapVal, Special, Val};
 
-/// A URL in its parts.
+/// A parsed URL.
 #[derive(Clone, Debug)]
 pub(crate) struct Url {
     pub(crate) text: Arc<str>,
     scheme: String,
     host: String,
     path: String,
-    /// The path as it was written.
+    /// The path as written.
     raw_path: String,
     query: String,
 }
@@ -84,7 +84,7 @@ impl Url {
         self.split_port().0.to_owned()
     }
 
-    /// The path as written if that is properly escaped, otherwise escaped anew.
+    /// Returns the path as written if it is properly escaped, otherwise escapes it.
     fn escaped_path(&self) -> String {
         let valid = self
             .raw_path
@@ -104,7 +104,7 @@ impl Url {
     fn query<'a>(&self) -> Result<Val<'a>, EvalError> {
         let mut keys: Vec<(String, Vec<Val<'a>>)> = Vec::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
-            // Go drops pairs it cannot read.
+            // Go drops pairs it cannot parse.
             if pair.contains(';') {
                 continue;
             }
@@ -125,7 +125,7 @@ impl Url {
     }
 }
 
-/// Reads an absolute URL or an absolute path.
+/// Parses an absolute URL or an absolute path.
 pub(crate) fn parse(text: &str) -> Result<Url, String> {
     let fail = |why: &str| format!("parse {text:?}: {why}");
     if text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
@@ -146,7 +146,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, String> {
             query: String::new(),
         });
     }
-    // Requests have no fragments: upstream looks for the host before it looks for one.
+    // Request URIs have no fragments: upstream looks for the host before the fragment.
     if let Some((_, after)) = text.split_once("://") {
         let authority = after.split(['/', '?']).next().unwrap_or_default();
         if authority.contains('#') {

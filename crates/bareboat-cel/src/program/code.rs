@@ -1,4 +1,4 @@
-//! What a program is made of: operations that refer to each other by number.
+//! The code of a program: operations that refer to each other by number.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::library::Func;
 use crate::types::Type;
 use crate::value::Val;
 
-/// The number of an operation.
+/// The index of an operation in [`Code::ops`].
 pub(crate) type OpId = u32;
 
-/// A program.
+/// A compiled expression: a tree of operations in flat tables.
 pub(crate) struct Code {
     pub(crate) ops: Box<[Op]>,
     pub(crate) root: OpId,
-    /// Operands of operations with any number of them.
+    /// Operands of operations with a variable number of operands.
     pub(crate) operands: Box<[OpId]>,
     pub(crate) constants: Box<[Val<'static>]>,
     /// The names of variables.
@@ -25,9 +25,11 @@ pub(crate) struct Code {
     /// The names of fields.
     pub(crate) fields: Box<[Str]>,
     pub(crate) calls: Box<[CallSite]>,
-    /// How many local variables are alive at once at most.
+    /// The maximum number of local variables that are alive at once.
     pub(crate) slots: u16,
     pub(crate) unique_keys: bool,
+    /// The depth of the expression, which bounds the recursion of its evaluation.
+    pub(crate) depth: u16,
 }
 
 /// A span of [`Code::operands`].
@@ -60,19 +62,19 @@ pub(crate) enum Arith {
     Modulo,
 }
 
-/// An operation.
+/// An operation of a compiled expression.
 pub(crate) enum Op {
     Constant(u32),
     Variable(u16),
     Local(u16),
-    /// A name nothing is known about; only expressions nobody checked have one.
+    /// An unknown name; only in unchecked expressions.
     Unknown(u32),
-    /// A function nobody has; likewise.
+    /// An unknown function; only in unchecked expressions.
     Unbound(u32),
     Select {
         operand: OpId,
         field: u32,
-        /// Whether the operand is computed rather than a variable or a part of one.
+        /// Whether the operand is computed, and not a variable or a part of one.
         computed: bool,
     },
     Has {
@@ -89,7 +91,7 @@ pub(crate) enum Op {
         operand: OpId,
         index: OpId,
         computed: bool,
-        /// Whether the index is a variable or a part of one, which then costs one less.
+        /// Whether the index is a variable or a part of one, which costs one less.
         plain: bool,
     },
     OptIndex {
@@ -102,7 +104,7 @@ pub(crate) enum Op {
     Or(Span),
     Conditional {
         args: Span,
-        /// Whether the branches are variables or parts of them, which then cost one less.
+        /// Whether the branches are variables or parts of them, which cost one less.
         plain: [bool; 2],
     },
     Not(OpId),
@@ -145,7 +147,7 @@ pub(crate) enum Op {
     OptOr {
         a: OpId,
         b: OpId,
-        /// `orValue` rather than `or`.
+        /// Whether this is `orValue`, not `or`.
         value: bool,
     },
     Fold(Box<FoldOp>),
@@ -161,7 +163,7 @@ pub(crate) enum Op {
         slot: u16,
         args: Span,
     },
-    /// A variable bound to a value that is computed when first read.
+    /// Binds a variable to a value that is computed at its first read.
     Bind {
         slot: u16,
         value: OpId,
@@ -175,7 +177,7 @@ pub(crate) struct ListOp {
 }
 
 pub(crate) struct MapOp {
-    /// Keys and values in turn.
+    /// Keys and values, alternating.
     pub(crate) entries: Span,
     pub(crate) optional: Box<[u32]>,
 }
@@ -190,7 +192,7 @@ pub(crate) struct StructOp {
 pub(crate) struct FoldOp {
     pub(crate) range: OpId,
     pub(crate) init: OpId,
-    /// Nothing when it is always true.
+    /// `None` when it is always true.
     pub(crate) condition: Option<OpId>,
     pub(crate) step: OpId,
     pub(crate) result: OpId,
@@ -199,15 +201,15 @@ pub(crate) struct FoldOp {
     pub(crate) var2: Option<u16>,
 }
 
-/// A call: what to run, and what that costs.
+/// A call: its target and its cost rule.
 pub(crate) struct CallSite {
     pub(crate) targets: Targets,
     pub(crate) rule: Rule,
-    /// The name, where messages mention it: when it was not certain which overload is meant.
+    /// The name for error messages, when the overload was not certain.
     pub(crate) name: Option<Str>,
 }
 
-/// The code of a call: one, or several to choose from by the types of the arguments.
+/// The code of a call: one target, or several to choose from by the types of the arguments.
 pub(crate) enum Targets {
     One(Func),
     Several(Box<[(Box<[Type]>, Func)]>),

@@ -1,4 +1,4 @@
-//! From the tree to a program.
+//! Compiles a tree to a program.
 
 mod calls;
 
@@ -17,7 +17,7 @@ use crate::syntax::ast::{Ast, Entry, Expr, Fold, Id, Literal, StructField, UNUSE
 use crate::types::Type;
 use crate::value::Val;
 
-/// Builds a program from a tree, with what checking it found or without.
+/// Builds a program from a tree, with or without the results of the checker.
 pub(crate) fn build(env: &Env, ast: &Ast, checked: Option<&Checked>) -> Result<Program, EvalError> {
     let mut lowering = Lowering {
         env,
@@ -45,6 +45,7 @@ pub(crate) fn build(env: &Env, ast: &Ast, checked: Option<&Checked>) -> Result<P
         calls: lowering.calls.into(),
         slots: lowering.slots,
         unique_keys: env.unique_keys(),
+        depth: ast.depth,
     };
     Ok(Program {
         code: Arc::new(code),
@@ -62,10 +63,10 @@ struct Lowering<'e> {
     fields: Vec<Str>,
     field_places: HashMap<Str, u32>,
     calls: Vec<CallSite>,
-    /// Local variables in scope, innermost last; the place is the slot.
+    /// Local variables in scope, innermost last; the index is the slot.
     locals: Vec<Str>,
     slots: u16,
-    /// Nodes that are done: macros share some.
+    /// Compiled nodes: macros share some.
     shared: HashMap<Id, OpId>,
 }
 
@@ -198,7 +199,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A local variable, variable or type of that name.
+    /// Returns the operation for a local variable, variable or type of that name.
     fn named(&mut self, name: &str) -> Option<OpId> {
         if let Some(slot) = self.locals.iter().rposition(|local| local == name) {
             return Some(self.add(Op::Local(slot as u16)));
@@ -294,8 +295,9 @@ impl Lowering<'_> {
         Ok(op)
     }
 
-    /// Evaluates the last operation, whose operands are constants, once and for all. It runs as a program of
-    /// its own, so that an expression with many of them costs no more than its length.
+    /// Evaluates the last operation, whose operands are constants, at compile time. It runs as a
+    /// separate program, so that the cost of many of them is linear in the length of the
+    /// expression.
     fn fold_constant(&mut self, op: OpId) -> Result<OpId, EvalError> {
         let (span, call) = match &self.ops[op as usize] {
             Op::Map(map) => (map.entries, None),
@@ -326,10 +328,11 @@ impl Lowering<'_> {
             calls: call.into_iter().collect(),
             slots: 0,
             unique_keys: self.env.unique_keys(),
+            depth: 1,
         };
         let value = crate::eval::constant(&code);
         self.calls.extend(code.calls);
-        // In the permissive language a literal that fails does so when it is evaluated.
+        // In the permissive language an invalid literal fails when it is evaluated.
         match value {
             Ok(value) => Ok(self.constant(value)),
             Err(_) if !self.env.validates_literals() => Ok(op),
@@ -376,7 +379,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The positions of what is true.
+/// Returns the positions of true values.
 fn positions(flags: impl Iterator<Item = bool>) -> Box<[u32]> {
     (0..)
         .zip(flags)

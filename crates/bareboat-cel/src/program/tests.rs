@@ -1,4 +1,4 @@
-//! Programs are kept by the thousand: how much room they take.
+//! Tests of the size of programs, because servers keep thousands of them.
 
 #![allow(clippy::unwrap_used)]
 

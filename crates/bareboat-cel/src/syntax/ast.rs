@@ -1,7 +1,7 @@
-//! The tree an expression is parsed into: an arena of nodes that refer to each other by number.
+//! The syntax tree: an arena of nodes that refer to each other by number.
 //!
-//! A macro may refer to the same node twice (`optMap` uses its target twice); whoever walks the
-//! tree remembers what it knows about a node, or else the work doubles with every such macro.
+//! A macro may refer to the same node twice (`optMap` uses its target twice). Code that walks the
+//! tree must remember results per node, or the work doubles with every such macro.
 
 use bareboat_api::Str;
 
@@ -13,6 +13,8 @@ pub(crate) type Id = u32;
 pub(crate) struct Ast {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: Id,
+    /// The depth of the tree with macros expanded.
+    pub(crate) depth: u16,
 }
 
 impl Ast {
@@ -25,7 +27,7 @@ impl Ast {
     }
 }
 
-/// A node and where it stands.
+/// A node and its position.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) expr: Expr,
@@ -33,7 +35,7 @@ pub(crate) struct Node {
     pub(crate) offset: u32,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Expr {
     Literal(Literal),
@@ -41,7 +43,7 @@ pub(crate) enum Expr {
     Select {
         operand: Id,
         field: Str,
-        /// Whether only presence is asked: `has(a.b)`.
+        /// Whether only presence is tested: `has(a.b)`.
         test: bool,
     },
     Call {
@@ -77,7 +79,7 @@ pub(crate) struct StructField {
     pub(crate) optional: bool,
 }
 
-/// A comprehension: what every macro that walks a list or map becomes.
+/// A comprehension: the expansion of every macro that iterates over a list or map.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Id,
@@ -101,7 +103,7 @@ pub(crate) enum Literal {
     Bytes(Box<[u8]>),
 }
 
-/// The names of the operators, which are functions like any other.
+/// The names of the operators, which are ordinary functions.
 pub(crate) mod operator {
     pub(crate) const CONDITIONAL: &str = "_?_:_";
     pub(crate) const AND: &str = "_&&_";
@@ -128,7 +130,7 @@ pub(crate) mod operator {
     pub(crate) const SORT_BY_KEYS: &str = "@sortByAssociatedKeys";
 }
 
-/// The accumulator of the macros; no expression can name it.
+/// The accumulator of the macros; expressions cannot name it.
 pub(crate) const ACCUMULATOR: &str = "@result";
-/// A loop variable nobody reads.
+/// A loop variable that is never read.
 pub(crate) const UNUSED: &str = "#unused";

@@ -1,9 +1,9 @@
-//! The values that literals stand for.
+//! Parses the values of literals.
 
-/// Why a literal stands for nothing.
+/// The error of an invalid literal.
 pub(super) type Bad = &'static str;
 
-/// The text of a string literal, quotes and prefix included.
+/// Parses a string literal, including quotes and prefix.
 pub(super) fn string(literal: &str) -> Result<String, Bad> {
     let (raw, body) = unwrap(literal);
     if raw {
@@ -17,7 +17,7 @@ pub(super) fn string(literal: &str) -> Result<String, Bad> {
     Ok(out)
 }
 
-/// The bytes of a bytes literal, quotes and prefix included.
+/// Parses a bytes literal, including quotes and prefix.
 pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, Bad> {
     let (raw, body) = unwrap(&literal[1..]);
     if raw {
@@ -33,14 +33,14 @@ pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, Bad> {
     Ok(out)
 }
 
-/// An integer in decimal or hexadecimal, with an optional minus sign before it.
+/// Parses a decimal or hexadecimal integer, negated if `negative`.
 pub(super) fn int(text: &str, negative: bool) -> Option<i64> {
     let magnitude = magnitude(text)?;
     let value = i128::from(magnitude) * if negative { -1 } else { 1 };
     i64::try_from(value).ok()
 }
 
-/// An unsigned integer, its `u` included.
+/// Parses an unsigned integer, including its `u`.
 pub(super) fn uint(text: &str) -> Option<u64> {
     magnitude(&text[..text.len() - 1])
 }
@@ -66,9 +66,9 @@ fn unwrap(literal: &str) -> (bool, &str) {
 enum Piece {
     /// A character as written.
     Char(char),
-    /// A character by its number.
+    /// A code point escape.
     Point(char),
-    /// A byte by its number; in strings, the character of that number.
+    /// A byte escape; in strings, the character of that number.
     Byte(u8),
 }
 
@@ -77,7 +77,7 @@ fn unescape(body: &str, bytes: bool, mut emit: impl FnMut(Piece)) -> Result<(), 
     while let Some(character) = rest.chars().next() {
         rest = &rest[character.len_utf8()..];
         if character != '\\' {
-            // Line ends are normalized, as they would be had the source been read as text.
+            // Line ends are normalized, as in source that was read as text.
             if character == '\r' {
                 rest = rest.strip_prefix('\n').unwrap_or(rest);
                 emit(Piece::Char('\n'));

@@ -1,11 +1,11 @@
-//! The macros: calls that become other expressions before anything is checked.
+//! The macros: calls that are expanded to other expressions before checking.
 
 use bareboat_api::Str;
 
 use super::ast::{ACCUMULATOR, Expr, Fold, Id, Literal, UNUSED, operator};
 use super::parser::Parser;
 
-/// Which macros there are besides those of the core.
+/// The macros beyond those of the core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Macros {
     /// `all`, `exists`, `existsOne`, `transformList`, `transformMap` with two variables.
@@ -20,10 +20,10 @@ pub(crate) struct Macros {
     pub(crate) math: bool,
 }
 
-/// A message and the offset it is about.
+/// A message and its offset.
 type Refused = (usize, String);
 
-/// What a call stands for, if it is a macro.
+/// Expands a call, if it is a macro.
 pub(super) fn expand(
     parser: &mut Parser<'_>,
     offset: usize,
@@ -114,7 +114,8 @@ impl Expander<'_, '_> {
         Err((self.parser.offset_of(id), message.into()))
     }
 
-    /// The loop variables: one or two, by how many arguments come before the last `rest`.
+    /// Returns the loop variables: one or two, depending on how many arguments come before the last
+    /// `rest`.
     fn variables(&self, args: &[Id], rest: usize) -> Result<(Str, Option<Str>), Refused> {
         let mut names = Vec::with_capacity(2);
         for id in &args[..args.len() - rest] {
@@ -207,13 +208,13 @@ impl Expander<'_, '_> {
         Ok(self.fold(target, variables, [init, condition, step, result]))
     }
 
-    /// `filter ? step : accumulator`.
+    /// Builds `filter ? step : accumulator`.
     fn keep_or(&mut self, filter: Id, step: Id) -> Id {
         let accu = self.accumulator();
         self.call(operator::CONDITIONAL, vec![filter, step, accu])
     }
 
-    /// `accumulator + [item]`.
+    /// Builds `accumulator + [item]`.
     fn append(&mut self, item: Id) -> Id {
         let accu = self.accumulator();
         let list = self.list(vec![item]);
@@ -280,7 +281,7 @@ impl Expander<'_, '_> {
         Ok(self.collect(target, variables, init, step))
     }
 
-    /// A fold over nothing, whose accumulator is the bound variable.
+    /// Builds a fold over an empty list, whose accumulator is the bound variable.
     fn binding(&mut self, name: Str, value: Id, result: Id) -> Id {
         let range = self.list(Vec::new());
         let condition = self.literal(Literal::Bool(false));

@@ -1,7 +1,7 @@
-//! From tokens to a tree, by recursive descent.
+//! The recursive descent parser.
 //!
-//! Upstream's grammar: cel-go parser/gen/CEL.g4. Messages about syntax follow its wording where a
-//! person is likely to see them.
+//! Upstream's grammar: cel-go parser/gen/CEL.g4. Syntax error messages follow its wording where
+//! users are likely to see them.
 
 mod complain;
 mod primary;
@@ -11,7 +11,7 @@ use super::macros::{self, Macros};
 use super::scanner::{Kind, Token, scan};
 use crate::issue::Issue;
 
-/// What a parser understands beyond the core of the language.
+/// The syntax that the parser accepts beyond the core of the language.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) macros: Macros,
@@ -21,11 +21,11 @@ pub(crate) struct Options {
     pub(crate) quoted_names: bool,
 }
 
-/// The most characters an expression may have.
+/// The maximum number of characters of an expression.
 const MAX_CHARACTERS: usize = 100_000;
-/// The deepest nesting an expression may have.
+/// The maximum nesting of an expression.
 const MAX_NESTING: u32 = 250;
-/// The deepest tree, macros expanded; everything that walks it recurses this far at most.
+/// The maximum depth of the tree with macros expanded; it bounds all recursion over the tree.
 const MAX_DEPTH: u16 = 300;
 
 /// Parses an expression.
@@ -56,13 +56,15 @@ pub(crate) fn parse(source: &str, options: Options) -> Result<Ast, Vec<Issue>> {
             return Err(parser.issues);
         }
     };
+    let depth = parser.depths[root as usize];
     Ok(Ast {
         nodes: parser.nodes,
         root,
+        depth,
     })
 }
 
-/// What stops the parser; everything else is noted in `issues` and passed over.
+/// The error that stops the parser; other errors go to `issues` and parsing continues.
 type Stop = Box<Issue>;
 
 pub(super) struct Parser<'s> {
@@ -74,7 +76,7 @@ pub(super) struct Parser<'s> {
     nodes: Vec<Node>,
     depths: Vec<u16>,
     issues: Vec<Issue>,
-    /// What may stand here besides an operand, for messages.
+    /// The tokens allowed here besides an operand, for messages.
     allowed: &'static [&'static str],
 }
 
@@ -88,7 +90,7 @@ impl<'s> Parser<'s> {
     }
 
     fn peek(&self) -> Token<'s> {
-        // Invariant: the end token is never consumed, so there is always one to look at.
+        // Invariant: the end token is never consumed, so there always is a token.
         self.tokens[self.at]
     }
 
@@ -133,7 +135,7 @@ impl<'s> Parser<'s> {
         self.nodes[id as usize].offset as usize
     }
 
-    /// Adds a node. A tree that is too deep is noticed here, once.
+    /// Adds a node. Reports a tree that is too deep, once.
     pub(super) fn add(&mut self, offset: usize, expr: Expr) -> Id {
         let mut depth = 0;
         each_child(&expr, |child| {
@@ -175,7 +177,7 @@ impl<'s> Parser<'s> {
         Ok(result)
     }
 
-    /// A chain of `||` or of `&&`, which is one call however long it is.
+    /// Parses a chain of `||` or of `&&`, which is one call of any length.
     fn logical(&mut self, or: bool) -> Result<Id, Stop> {
         let (mark, function) = if or {
             ("||", operator::OR)
@@ -203,7 +205,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Relations (0), sums (1) and products (2), of that level at least.
+    /// Parses relations (0), sums (1) and products (2), of at least that level.
     fn binary(&mut self, least: u8) -> Result<Id, Stop> {
         let mut left = self.unary()?;
         loop {
@@ -370,7 +372,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The level and function of an operator.
+/// Returns the level and function of an operator.
 fn operator_at(token: Token<'_>) -> Option<(u8, &'static str)> {
     if token.kind != Kind::Mark {
         return None;

@@ -1,8 +1,8 @@
-//! From characters to tokens.
+//! The scanner: splits text into tokens.
 
 use crate::issue::Issue;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     End,
@@ -37,9 +37,9 @@ const MARKS: [&str; 25] = [
     "?", ":", "+", "*", "/", "%", "=",
 ];
 
-/// All tokens of an expression, ending with one that says so.
+/// Returns all tokens of an expression; the last one marks the end.
 ///
-/// What is no token is reported and left out, so that the rest can still be complained about.
+/// Invalid characters are reported and skipped, so that errors in the rest are found too.
 pub(super) fn scan(source: &str) -> (Vec<Token<'_>>, Vec<Issue>) {
     let mut tokens = Vec::new();
     let mut issues = Vec::new();
@@ -91,10 +91,11 @@ fn blank(rest: &str) -> usize {
         .count()
 }
 
-/// How much of the text a message about it quotes: an unfinished string up to its line's end.
+/// Returns how much of the text an error message quotes: an unfinished string up to the end of its
+/// line.
 fn unrecognized(rest: &str) -> usize {
     let first = rest.chars().next().map_or(1, char::len_utf8);
-    // Half of an operator is reported with what should have been its other half.
+    // Half of an operator is reported together with the character in place of its other half.
     if rest.starts_with(['&', '|', '=']) {
         let second = rest[first..].chars().next().map_or(0, char::len_utf8);
         return first + second;
@@ -182,7 +183,7 @@ fn exponent(text: &str) -> usize {
     }
 }
 
-/// A string or bytes literal with its prefix and quotes.
+/// Scans a string or bytes literal with its prefix and quotes.
 fn quoted(rest: &str) -> Option<(Kind, usize)> {
     let mut body = rest;
     let mut kind = Kind::String;

@@ -1,4 +1,4 @@
-//! Equality and order between values, across numeric types as one number line.
+//! Equality and order of values; numbers of different types compare by value.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use bareboat_api::Value;
 use super::map::Key;
 use super::{List, MapVal, Object, Val};
 use crate::budget::Budget;
-use crate::decl::{DeclType, ListOrder, Shape};
+use crate::decl::{DeclType, JsonType, ListOrder};
 use crate::error::EvalError;
 
-/// Whether two values are equal; values of different types are not.
+/// Returns whether two values are equal; values of different types are not.
 pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>, budget: &mut Budget) -> Result<bool, EvalError> {
     budget.look_at(a)?;
     Ok(match (a, b) {
@@ -43,7 +43,7 @@ pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>, budget: &mut Budget) -> Result<boo
     })
 }
 
-/// The order of two values, or nothing when they have none (or one is not a number).
+/// Returns the order of two values, or `None` if they have none (or one is NaN).
 pub(crate) fn compare(a: &Val<'_>, b: &Val<'_>) -> Result<Option<Ordering>, EvalError> {
     Ok(match (a, b) {
         (Val::Bool(a), Val::Bool(b)) => Some(a.cmp(b)),
@@ -77,7 +77,7 @@ fn whole(value: &Val<'_>) -> i128 {
 }
 
 fn double_to_whole(a: f64, b: i128) -> Option<Ordering> {
-    // Beyond this every double is larger than every 64-bit integer.
+    // A double beyond this is larger than every 64-bit integer.
     if a.abs() >= 2e19 {
         return a.partial_cmp(&0.0);
     }
@@ -88,14 +88,14 @@ fn lists(a: &List<'_>, b: &List<'_>, budget: &mut Budget) -> Result<bool, EvalEr
     if a.len() != b.len() {
         return Ok(false);
     }
-    match a.decl().or_else(|| b.decl()).map(|decl| &decl.shape) {
-        Some(Shape::List {
+    match a.decl().or_else(|| b.decl()).map(|decl| &decl.json_type) {
+        Some(JsonType::List {
             order: ListOrder::Set,
             ..
         }) => same_members(a, b, budget, equal, |value| {
             Some(vec![Some(Key::of(value)?)])
         }),
-        Some(Shape::List {
+        Some(JsonType::List {
             order: ListOrder::Map(keys),
             ..
         }) => same_members(
@@ -116,10 +116,12 @@ fn lists(a: &List<'_>, b: &List<'_>, budget: &mut Budget) -> Result<bool, EvalEr
     }
 }
 
-/// Up to so many elements are looked through; more are found by their keys, if they have some.
+/// Lists with at most this many elements are searched linearly; longer ones by key, if their
+/// elements have keys.
 const FEW: usize = 16;
 
-/// Whether each element of one list has its equal in the other. Equal elements have equal keys.
+/// Returns whether each element of one list has an equal element in the other. Equal elements have
+/// equal keys.
 fn same_members<'a>(
     a: &List<'a>,
     b: &List<'a>,
@@ -129,7 +131,7 @@ fn same_members<'a>(
 ) -> Result<bool, EvalError> {
     let known = a.to_vec()?;
     let mut by_key = None;
-    // Lists that did not change are the common case, and are in the same order.
+    // Unchanged lists are the common case, and have the same order.
     'next: for (index, value) in b.iter().enumerate() {
         let value = value?;
         if same(&known[index], &value, budget)? {
@@ -150,7 +152,7 @@ fn same_members<'a>(
     Ok(true)
 }
 
-/// Elements by their keys; nothing if there are few of them, or one has none.
+/// Indexes elements by their keys; `None` if there are few elements, or one has no key.
 fn by_key_of<'a>(
     known: &[Val<'a>],
     key_of: impl Fn(&Val<'a>) -> Option<Vec<Option<Key>>>,
@@ -165,7 +167,7 @@ fn by_key_of<'a>(
     Some(by_key)
 }
 
-/// The keys of an element of a map list; nothing if one is no scalar.
+/// Returns the keys of an element of a map list; `None` if one is not a scalar.
 fn keys_of(keys: &[bareboat_api::Str], value: &Val<'_>) -> Option<Vec<Option<Key>>> {
     let key = |name: &bareboat_api::Str| match property(value, name) {
         None => Some(None),
@@ -174,7 +176,7 @@ fn keys_of(keys: &[bareboat_api::Str], value: &Val<'_>) -> Option<Vec<Option<Key
     keys.iter().map(key).collect()
 }
 
-/// Whether two elements of a map list have the same key.
+/// Returns whether two elements of a map list have the same key.
 pub(crate) fn same_keys(
     keys: &[bareboat_api::Str],
     a: &Val<'_>,
@@ -263,7 +265,7 @@ fn json_objects(
         let same = match (ty.property(property), y) {
             (Some(field), Some(y)) => json_fields(x, y, &field.decl, budget)?,
             (Some(_), None) => x.is_null(),
-            // Data without a declared type counts only where both have it.
+            // A field without a declared type counts only if both objects have it.
             (None, Some(y)) => equal(&Val::of_json(x), &Val::of_json(y), budget)?,
             (None, None) => true,
         };

@@ -1,4 +1,4 @@
-//! From JSON to values, one node at a time, as the declared type says.
+//! Converts JSON to values, one node at a time, by the declared type.
 //!
 //! Upstream: apiserver pkg/cel/common/valuesunstructured.go.
 
@@ -7,51 +7,51 @@ use base64::Engine;
 
 use super::time::{parse_date, parse_format_duration, parse_timestamp};
 use super::{List, MapVal, Object, Val};
-use crate::decl::{DeclType, Shape};
+use crate::decl::{DeclType, JsonType};
 use crate::error::EvalError;
 
 impl<'a> Val<'a> {
-    /// A JSON value read as its declared type says.
+    /// Converts a JSON value by its declared type.
     pub fn of(value: &'a Value, decl: &'a DeclType) -> Result<Val<'a>, EvalError> {
-        Ok(match (&decl.shape, value) {
-            (Shape::Dyn, value) => Val::of_json(value),
+        Ok(match (&decl.json_type, value) {
+            (JsonType::Dyn, value) => Val::of_json(value),
             (_, Value::Null) if decl.nullable => Val::Null,
             (_, Value::Null) => {
                 return Err(EvalError::new(
                     "invalid data, got null for schema with nullable=false",
                 ));
             }
-            (Shape::Object(ty), Value::Object(map)) => Val::Object(Object::Json { map, ty }),
-            (Shape::Map { values }, Value::Object(map)) => Val::Map(MapVal::Json {
+            (JsonType::Object(ty), Value::Object(map)) => Val::Object(Object::Json { map, ty }),
+            (JsonType::Map { values }, Value::Object(map)) => Val::Map(MapVal::Json {
                 map,
                 values: Some(values),
             }),
-            (Shape::List { .. }, Value::Array(items)) => Val::List(List::Json {
+            (JsonType::List { .. }, Value::Array(items)) => Val::List(List::Json {
                 items,
                 decl: Some(decl),
             }),
-            (Shape::Bool, Value::Bool(value)) => Val::Bool(*value),
-            (Shape::Int, Value::Int(value)) => Val::Int(*value),
-            (Shape::Uint, Value::Int(value)) if *value >= 0 => Val::Uint(*value as u64),
-            (Shape::Int, Value::Float(_)) => match value.as_i64() {
+            (JsonType::Bool, Value::Bool(value)) => Val::Bool(*value),
+            (JsonType::Int, Value::Int(value)) => Val::Int(*value),
+            (JsonType::Uint, Value::Int(value)) if *value >= 0 => Val::Uint(*value as u64),
+            (JsonType::Int, Value::Float(_)) => match value.as_i64() {
                 Some(value) => Val::Int(value),
                 None => return Err(mismatch("int", value)),
             },
-            (Shape::Double, Value::Float(value)) => Val::Double(*value),
-            (Shape::Double, Value::Int(value)) => Val::Double(*value as f64),
-            (Shape::IntOrString, Value::Int(value)) => Val::Int(*value),
-            (Shape::String | Shape::IntOrString, Value::String(text)) => Val::str(text),
-            (Shape::IntOrString, _) => {
+            (JsonType::Double, Value::Float(value)) => Val::Double(*value),
+            (JsonType::Double, Value::Int(value)) => Val::Double(*value as f64),
+            (JsonType::IntOrString, Value::Int(value)) => Val::Int(*value),
+            (JsonType::String | JsonType::IntOrString, Value::String(text)) => Val::str(text),
+            (JsonType::IntOrString, _) => {
                 return Err(EvalError::new(
                     "invalid data, expected XIntOrString value to be either a string or integer",
                 ));
             }
-            (shape, Value::String(text)) => formatted(shape, text)?,
-            (shape, _) => return Err(mismatch(shape_name(shape), value)),
+            (json_type, Value::String(text)) => formatted(json_type, text)?,
+            (json_type, _) => return Err(mismatch(shape_name(json_type), value)),
         })
     }
 
-    /// A JSON value read as it stands.
+    /// Converts a JSON value by its JSON type.
     pub fn of_json(value: &'a Value) -> Val<'a> {
         match value {
             Value::Null => Val::Null,
@@ -64,18 +64,18 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// An element of a list of that type.
+    /// Converts an element of a list of that type.
     pub(super) fn of_item(
         value: &'a Value,
         list: Option<&'a DeclType>,
     ) -> Result<Val<'a>, EvalError> {
-        match list.map(|list| &list.shape) {
-            Some(Shape::List { items, .. }) => Val::of(value, items),
+        match list.map(|list| &list.json_type) {
+            Some(JsonType::List { items, .. }) => Val::of(value, items),
             _ => Ok(Val::of_json(value)),
         }
     }
 
-    /// The JSON of a value, for those that have one.
+    /// Converts a value to JSON, if it has a JSON form.
     pub fn to_json(&self) -> Option<Value> {
         Some(match self {
             Val::Null => Value::Null,
@@ -125,9 +125,10 @@ impl<'a> Val<'a> {
         })
     }
 
-    /// Roughly how many bytes the JSON of a value takes; nothing if it is more than `limit`.
+    /// Returns the approximate size of a value's JSON in bytes; `None` if it exceeds `limit`.
     ///
-    /// A value may hold the same data many times over without taking memory for it, which its JSON would.
+    /// A value may contain the same data many times without using memory for it, but its JSON
+    /// would.
     pub fn json_size(&self, limit: usize) -> Option<usize> {
         let mut left = limit;
         self.weigh(&mut left)?;
@@ -193,26 +194,26 @@ fn take(left: &mut usize, bytes: usize) -> Option<()> {
     Some(())
 }
 
-fn formatted<'a>(shape: &Shape, text: &'a str) -> Result<Val<'a>, EvalError> {
+fn formatted<'a>(json_type: &JsonType, text: &'a str) -> Result<Val<'a>, EvalError> {
     let bad = |what: &str| EvalError::new(format!("Invalid {what} {text}"));
-    Ok(match shape {
-        Shape::Bytes => {
+    Ok(match json_type {
+        JsonType::Bytes => {
             let decoded = base64::engine::general_purpose::STANDARD.decode(text);
             Val::bytes(decoded.map_err(|_| bad("byte formatted string"))?)
         }
-        Shape::Duration => {
+        JsonType::Duration => {
             Val::Duration(parse_format_duration(text).ok_or_else(|| bad("duration"))?)
         }
-        Shape::Date => {
+        JsonType::Date => {
             Val::Timestamp(parse_date(text).ok_or_else(|| bad("date formatted string"))?)
         }
-        Shape::Timestamp => {
+        JsonType::Timestamp => {
             Val::Timestamp(parse_timestamp(text).ok_or_else(|| bad("date-time formatted string"))?)
         }
         _ => {
             return Err(EvalError::new(format!(
                 "invalid data, expected {}, got string",
-                shape_name(shape)
+                shape_name(json_type)
             )));
         }
     })
@@ -231,15 +232,15 @@ fn mismatch(expected: &str, value: &Value) -> EvalError {
     })
 }
 
-fn shape_name(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Bool => "bool",
-        Shape::Int => "int",
-        Shape::Uint => "uint",
-        Shape::Double => "float",
-        Shape::List { .. } => "array",
-        Shape::Map { .. } | Shape::Object(_) => "map",
-        Shape::Host => "a value of the host",
+fn shape_name(json_type: &JsonType) -> &'static str {
+    match json_type {
+        JsonType::Bool => "bool",
+        JsonType::Int => "int",
+        JsonType::Uint => "uint",
+        JsonType::Double => "float",
+        JsonType::List { .. } => "array",
+        JsonType::Map { .. } | JsonType::Object(_) => "map",
+        JsonType::Host => "a value of the host",
         _ => "string",
     }
 }

@@ -1,4 +1,4 @@
-//! Maps: JSON objects as they lie there, or entries made while evaluating.
+//! Maps: borrowed JSON objects, or entries created during evaluation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,21 +9,23 @@ use super::Val;
 use crate::decl::DeclType;
 use crate::error::EvalError;
 
-/// A map.
+/// A CEL map: a borrowed JSON object, or entries created during evaluation.
 #[derive(Clone)]
 pub enum MapVal<'a> {
     /// A JSON object.
     Json {
-        /// Its members.
+        /// The members of the object.
         map: &'a Map,
-        /// The type of its values, if declared.
+        /// The type of the values, if declared.
         values: Option<&'a DeclType>,
     },
-    /// Entries made while evaluating.
+    /// Entries created during evaluation.
     Values(Arc<Entries<'a>>),
 }
 
-/// What keys are compared by: numbers by value, whatever their type.
+bareboat_api::opaque_debug!(MapVal<'_>);
+
+/// The form in which keys are compared: numbers by value, regardless of their type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Bool(bool),
@@ -32,7 +34,8 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// The key a value is found under; nothing for values no map has as key.
+    /// Converts a value to the form in which map keys are compared; `None` if no map key can equal
+    /// it.
     pub(crate) fn of(value: &Val<'_>) -> Option<Key> {
         Some(match value {
             Val::Bool(value) => Key::Bool(*value),
@@ -47,18 +50,20 @@ impl Key {
     }
 }
 
-/// Entries in the order they were made, found by key.
+/// Entries in the order of insertion, found by key.
 #[derive(Clone, Default)]
 pub struct Entries<'a> {
     list: Vec<(Val<'a>, Val<'a>)>,
-    /// Only kept once there are more entries than a scan is good for.
+    /// Used only when there are too many entries for a linear search.
     index: HashMap<Key, u32>,
 }
+
+bareboat_api::opaque_debug!(Entries<'_>);
 
 const SCAN: usize = 8;
 
 impl<'a> Entries<'a> {
-    /// Adds an entry; says whether the key was new.
+    /// Adds an entry; returns whether the key was new.
     pub(crate) fn insert(&mut self, key: Val<'a>, value: Val<'a>) -> Result<bool, EvalError> {
         if matches!(key, Val::Double(_)) {
             return Err(EvalError::new("unsupported key type: double"));
@@ -85,7 +90,7 @@ impl<'a> Entries<'a> {
         Ok(true)
     }
 
-    /// Adds an entry, or replaces the value of one that is there.
+    /// Adds an entry, or replaces the value of an existing one.
     pub(crate) fn set(&mut self, key: Val<'a>, value: Val<'a>) -> Result<(), EvalError> {
         if let Some(id) = Key::of(&key) {
             let known = self
@@ -100,7 +105,7 @@ impl<'a> Entries<'a> {
         self.insert(key, value).map(|_| ())
     }
 
-    /// Roughly the memory it takes, without what the values hold.
+    /// Returns the approximate memory of the entries, without the content of the values.
     pub(crate) fn bytes(&self) -> usize {
         let keys = self.index.keys().map(|key| match key {
             Key::Text(text) => text.len(),
@@ -110,7 +115,7 @@ impl<'a> Entries<'a> {
         2 * size_of::<Val<'_>>() * self.list.len() + index
     }
 
-    /// Roughly the memory one more entry takes.
+    /// Returns the approximate memory of one more entry.
     pub(crate) fn bytes_of(key: &Val<'_>) -> usize {
         2 * size_of::<Val<'_>>() + 2 * size_of::<Key>() + key.as_str().map_or(0, str::len)
     }
@@ -127,14 +132,14 @@ impl<'a> Entries<'a> {
         Some(&self.list[at as usize].1)
     }
 
-    /// Keys and values in the order they were made.
+    /// Returns keys and values in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = (&Val<'a>, &Val<'a>)> {
         self.list.iter().map(|(key, value)| (key, value))
     }
 }
 
 impl<'a> MapVal<'a> {
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match self {
             MapVal::Json { map, .. } => map.len(),
@@ -142,12 +147,12 @@ impl<'a> MapVal<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value under a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &Val<'_>) -> Option<Result<Val<'a>, EvalError>> {
         match self {
             MapVal::Json { .. } => self.get_str(key.as_str()?),
@@ -155,7 +160,7 @@ impl<'a> MapVal<'a> {
         }
     }
 
-    /// The value under a string key.
+    /// Returns the value of a string key.
     pub fn get_str(&self, key: &str) -> Option<Result<Val<'a>, EvalError>> {
         match self {
             MapVal::Json { map, values } => {
@@ -175,7 +180,7 @@ impl<'a> MapVal<'a> {
         }
     }
 
-    /// Keys in the order of iteration.
+    /// Returns the keys in the order of iteration.
     pub(crate) fn keys(&self) -> Vec<Val<'a>> {
         match self {
             MapVal::Json { map, .. } => map.iter().map(|(key, _)| Val::str(key)).collect(),

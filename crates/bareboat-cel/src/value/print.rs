@@ -1,10 +1,10 @@
-//! Values as text, the way cel-go's messages and conversions write them.
+//! Prints values as in cel-go's messages and conversions.
 
 use super::Val;
 use super::time::{print_duration, print_timestamp};
 use crate::error::EvalError;
 
-/// A scalar in full; a list or map as messages show it.
+/// Prints a scalar in full; prints a list or map as in messages.
 pub(crate) fn print(value: &Val<'_>) -> String {
     match value {
         Val::Null => "null".into(),
@@ -25,10 +25,11 @@ pub(crate) fn print(value: &Val<'_>) -> String {
     }
 }
 
-/// How many bytes of a value messages show.
+/// The maximum number of bytes of a value in a message.
 const SHOWN: usize = 4096;
 
-/// A value as messages show it. A value may hold another many times over, so it is cut off somewhere.
+/// Prints a value as in messages. A value may contain another many times, so the text is cut off at
+/// a limit.
 pub(crate) fn shown(value: &Val<'_>) -> String {
     let mut out = String::new();
     if write(value, &mut out).is_none() {
@@ -37,7 +38,7 @@ pub(crate) fn shown(value: &Val<'_>) -> String {
     out
 }
 
-/// Writes a value; nothing when there is no more room.
+/// Writes a value; `None` when there is no more room.
 fn write(value: &Val<'_>, out: &mut String) -> Option<()> {
     match value {
         Val::List(list) => {
@@ -87,7 +88,7 @@ fn write_or_error(value: Result<Val<'_>, EvalError>, out: &mut String) -> Option
     }
 }
 
-/// Adds as much of a text as there is room for.
+/// Appends as much of a text as there is room for.
 fn push(text: &str, out: &mut String) -> Option<()> {
     let room = SHOWN.saturating_sub(out.len());
     if text.len() <= room {
@@ -99,7 +100,7 @@ fn push(text: &str, out: &mut String) -> Option<()> {
     None
 }
 
-/// A double in Go's shortest form (`%g`): `1`, `1.5`, `1e+06`, `NaN`, `+Inf`.
+/// Prints a double in Go's shortest form (`%g`): `1`, `1.5`, `1e+06`, `NaN`, `+Inf`.
 pub(crate) fn float_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

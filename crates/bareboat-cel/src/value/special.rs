@@ -35,7 +35,7 @@ impl Special {
         }
     }
 
-    /// What costs count as its size: addresses have that of their bytes.
+    /// Returns the size for cost calculations: for addresses, the number of bytes.
     pub(crate) fn size(&self) -> Option<usize> {
         match self {
             Special::Ip(IpAddr::V4(_)) => Some(4),
@@ -58,7 +58,7 @@ impl Special {
         })
     }
 
-    /// The text of those that have one.
+    /// Returns the text of values that have one.
     pub(crate) fn text(&self) -> Option<String> {
         Some(match self {
             Special::Quantity(quantity) => quantity.text.to_string(),

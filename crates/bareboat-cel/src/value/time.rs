@@ -1,19 +1,19 @@
-//! Durations and points in time: Go's spelling, RFC 3339, and the ranges both must keep.
+//! Durations and timestamps: Go's syntax, RFC 3339, and their ranges.
 
 use std::cmp::Ordering;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A point in time between the years 1 and 9999, to the nanosecond.
+/// A timestamp between the years 1 and 9999, to the nanosecond.
 ///
 /// Not `jiff::Timestamp`, which ends a day before the year 9999 does.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     seconds: i64,
     nanos: u32,
-    /// The offset from UTC in seconds it was written with, and will be printed with. Nothing else
-    /// depends on it.
+    /// The offset from UTC in seconds with which it was written and will be printed. It has no
+    /// other effect.
     offset: i32,
 }
 
@@ -44,8 +44,8 @@ const NANOS: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
 
 impl Moment {
-    /// The moment so many seconds and nanoseconds after the beginning of 1970, if it is within the
-    /// years 1 to 9999.
+    /// Returns the timestamp of seconds and nanoseconds since 1970, if it is within the years 1 to
+    /// 9999.
     pub fn new(seconds: i64, nanos: u32) -> Option<Moment> {
         let valid = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && i128::from(nanos) < NANOS;
         valid.then_some(Moment {
@@ -55,12 +55,12 @@ impl Moment {
         })
     }
 
-    /// The seconds since 1970, rounded down.
+    /// Returns the seconds since 1970, rounded down.
     pub fn unix_seconds(self) -> i64 {
         self.seconds
     }
 
-    /// The nanoseconds of the second.
+    /// Returns the nanoseconds of the second.
     pub fn nanos(self) -> u32 {
         self.nanos
     }
@@ -69,12 +69,12 @@ impl Moment {
         i128::from(self.seconds) * NANOS + i128::from(self.nanos)
     }
 
-    /// The nanoseconds from another moment to this one.
+    /// Returns the nanoseconds from another moment to this one.
     pub(crate) fn since(self, other: Moment) -> Option<i64> {
         i64::try_from(self.total() - other.total()).ok()
     }
 
-    /// The moment so many nanoseconds later.
+    /// Returns the timestamp that many nanoseconds later.
     pub(crate) fn plus(self, nanoseconds: i128) -> Option<Moment> {
         let total = self.total() + nanoseconds;
         let seconds = i64::try_from(total.div_euclid(NANOS)).ok()?;
@@ -85,7 +85,7 @@ impl Moment {
         })
     }
 
-    /// The clock and calendar of a time zone at that moment.
+    /// Returns the date and time of a time zone at that moment.
     pub(crate) fn in_zone(self, zone: &TimeZone) -> Civil {
         let within = self
             .seconds
@@ -101,9 +101,9 @@ impl Moment {
 /// A date and time of day.
 pub(crate) struct Civil {
     pub(crate) year: i64,
-    /// From one.
+    /// The month, from 1.
     pub(crate) month: i64,
-    /// From one.
+    /// The day of the month, from 1.
     pub(crate) day: i64,
     days: i64,
     pub(crate) second_of_day: i64,
@@ -132,18 +132,18 @@ impl Civil {
         }
     }
 
-    /// Days since the first of January.
+    /// Returns the days since the first of January.
     pub(crate) fn day_of_year(&self) -> i64 {
         self.days - days_of(self.year, 1, 1)
     }
 
-    /// Days since Sunday.
+    /// Returns the days since Sunday.
     pub(crate) fn weekday(&self) -> i64 {
         (self.days + 4).rem_euclid(7)
     }
 }
 
-/// The days from 1970 to a date.
+/// Returns the days from 1970 to a date.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -165,12 +165,12 @@ fn is_date(year: i64, month: i64, day: i64) -> bool {
     (1..=last).contains(&day)
 }
 
-/// The timestamp of a Unix time in seconds.
+/// Returns the timestamp of a Unix time in seconds.
 pub(crate) fn from_unix(seconds: i64) -> Option<Moment> {
     Moment::new(seconds, 0)
 }
 
-/// A timestamp moved by nanoseconds.
+/// Adds nanoseconds to a timestamp, or subtracts them if `back`.
 pub(crate) fn moved(moment: Moment, nanoseconds: i64, back: bool) -> Option<Moment> {
     moment.plus(i128::from(nanoseconds) * if back { -1 } else { 1 })
 }
@@ -181,9 +181,9 @@ fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
     if plain { part.parse().ok() } else { None }
 }
 
-/// RFC 3339, with Go's strictness about its form.
+/// Parses RFC 3339 as strictly as Go.
 pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
-    // Go lets the hour have one digit, and only the hour.
+    // Go accepts one digit for the hour, but not for other parts.
     if text.as_bytes().get(12) == Some(&b':') && text.is_char_boundary(11) {
         return parse_timestamp(&format!("{}0{}", &text[..11], &text[11..]));
     }
@@ -235,7 +235,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
     })
 }
 
-/// A date, as the first instant of its day.
+/// Parses a date as the first instant of its day.
 pub(crate) fn parse_date(text: &str) -> Option<Moment> {
     let bytes = text.as_bytes();
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -252,7 +252,7 @@ pub(crate) fn parse_date(text: &str) -> Option<Moment> {
     Moment::new(days_of(year, month, day) * DAY, 0)
 }
 
-/// RFC 3339 with the offset it was written with and as many digits of the fraction as there are.
+/// Prints RFC 3339 with the original offset and as many digits of the fraction as necessary.
 pub(crate) fn print_timestamp(moment: Moment) -> String {
     let civil = Civil::of(moment.seconds + i64::from(moment.offset), moment.nanos);
     let (minutes, second) = (civil.second_of_day / 60, civil.second_of_day % 60);
@@ -276,7 +276,7 @@ pub(crate) fn print_timestamp(moment: Moment) -> String {
     text
 }
 
-/// A time zone by IANA name, `UTC`, or an offset such as `-08:00`.
+/// Returns a time zone by IANA name, `UTC`, or an offset such as `-08:00`.
 pub(crate) fn zone(name: &str) -> Option<TimeZone> {
     if let Some((hours, minutes)) = name.split_once(':') {
         let negative = hours.starts_with('-');
@@ -308,7 +308,7 @@ const UNITS: [(&str, i64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Go's `time.ParseDuration`: `1h30m`, `-1.5s`, `0`.
+/// Parses a duration like Go's `time.ParseDuration`: `1h30m`, `-1.5s`, `0`.
 pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -343,7 +343,7 @@ fn split_number(text: &str) -> Option<(&str, &str)> {
     valid.then_some((number, &text[end..]))
 }
 
-/// A decimal number times a unit, fractions below a nanosecond dropped.
+/// Multiplies a decimal number by a unit and drops fractions of a nanosecond.
 fn scaled(number: &str, unit: i64) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: i128 = if whole.is_empty() {
@@ -354,14 +354,14 @@ fn scaled(number: &str, unit: i64) -> Option<i128> {
     let mut total = whole * i128::from(unit);
     let mut weight = i128::from(unit);
     for digit in fraction.bytes() {
-        // Precise enough: no unit has more than fourteen digits.
+        // This is precise enough: no unit has more than fourteen digits.
         total += weight * i128::from(digit - b'0') / 10;
         weight /= 10;
     }
     Some(total)
 }
 
-/// The `duration` format of OpenAPI: Go's spelling, or numbers with words such as `2 days`.
+/// Parses OpenAPI's `duration` format: Go's syntax, or numbers with words such as `2 days`.
 pub(crate) fn parse_format_duration(text: &str) -> Option<i64> {
     if let Some(duration) = parse_duration(text) {
         return Some(duration);
@@ -399,7 +399,7 @@ pub(crate) fn parse_format_duration(text: &str) -> Option<i64> {
     Some(total)
 }
 
-/// How CEL prints durations: seconds with as many digits as there are, `90s`, `1.5s`.
+/// Prints a duration like CEL: seconds with as many digits as necessary, `90s`, `1.5s`.
 pub(crate) fn print_duration(nanoseconds: i64) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let magnitude = nanoseconds.unsigned_abs();

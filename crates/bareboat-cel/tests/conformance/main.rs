@@ -1,6 +1,6 @@
-//! The published conformance tests of the language.
+//! Runs the published CEL conformance tests.
 //!
-//! Read in place from BAREBOAT_VECTORS; where the folder is absent, nothing is tested.
+//! They are read from BAREBOAT_VECTORS; if the folder is absent, nothing is tested.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use bareboat_cel::{Budget, Env, EvalError, MapVal, Type, Val, Variables};
 use textproto::{Field, Message};
 
-/// Files and sections that need what Kubernetes does not have, and what that is.
+/// Files and sections that need features Kubernetes does not have, with that feature.
 const SKIPPED_FILES: &[(&str, &str)] = &[
     ("proto2", "protobuf messages"),
     ("proto2_ext", "protobuf extensions"),
@@ -22,7 +22,7 @@ const SKIPPED_FILES: &[(&str, &str)] = &[
     ("unknowns", "partial evaluation"),
 ];
 
-/// Texts in a test that show it needs protobuf messages.
+/// Texts in a test that show that it needs protobuf messages.
 const MESSAGES: &[&str] = &[
     "TestAllTypes",
     "google.protobuf.",
@@ -33,7 +33,7 @@ const MESSAGES: &[&str] = &[
     "type_url",
 ];
 
-/// Single tests, and why the language of Kubernetes answers otherwise.
+/// Single tests, with the reason why Kubernetes' language gives another answer.
 const SKIPPED_TESTS: &[(&str, &str)] = &[
     ("dynamic/value_null/literal", "protobuf messages"),
     (
@@ -64,25 +64,12 @@ struct Outcome {
     failed: Vec<String>,
 }
 
-fn vectors() -> PathBuf {
-    std::env::var_os("BAREBOAT_VECTORS").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../../shared/vectors"
-            ))
-        },
-        PathBuf::from,
-    )
-}
-
 #[test]
 fn the_published_conformance_tests_pass() {
-    let folder = vectors().join("cel");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("no conformance tests in {}", folder.display());
+    let Some(folder) = bareboat_vectors::folder("cel") else {
         return;
     };
+    let entries = std::fs::read_dir(&folder).unwrap();
     let mut outcome = Outcome {
         passed: 0,
         skipped: Vec::new(),
@@ -166,7 +153,8 @@ fn run(file: &str, section: &str, test: &Message, outcome: &mut Outcome) {
     }
 }
 
-/// Timestamps and durations are named like messages but are none here.
+/// Returns whether a test needs messages. Timestamps and durations have message names, but are not
+/// messages here.
 fn needs_messages(test: &Message) -> bool {
     let mut shown = String::new();
     flatten(test, &mut shown);
@@ -182,7 +170,7 @@ fn needs_messages(test: &Message) -> bool {
     built || MESSAGES.iter().any(|text| shown.contains(text))
 }
 
-/// All names and texts of a test that are not its own name and description.
+/// Collects all names and texts of a test except its own name and description.
 fn flatten(message: &Message, out: &mut String) {
     for (name, field) in &message.fields {
         if matches!(name.as_str(), "name" | "description") {
@@ -269,7 +257,7 @@ fn check(test: &Message) -> Result<(), String> {
     }
 }
 
-/// Equality that tells types and NaN apart.
+/// Compares values with their types; NaN equals NaN.
 fn same(a: &Val<'_>, b: &Val<'_>) -> bool {
     if std::mem::discriminant(a) != std::mem::discriminant(b) {
         return false;
@@ -354,7 +342,7 @@ fn number(word: &str) -> Result<i128, String> {
     })
 }
 
-/// A map value, made by evaluating the insertion of its entries.
+/// Builds a map value by evaluating the insertion of its entries.
 fn build_map(map: &Message) -> Result<Val<'static>, String> {
     let mut entries = Vec::new();
     for entry in map.messages("entries") {

@@ -1,4 +1,4 @@
-//! A reader of protobuf's text format, without knowledge of any message: fields by name, in order.
+//! A parser of protobuf's text format that knows no message types: fields by name, in order.
 
 /// A message: fields with their values, in order.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +19,12 @@ pub(crate) enum Field {
 }
 
 impl Message {
-    /// The first field of that name.
+    /// Returns the first field of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&Field> {
         self.all(name).next()
     }
 
-    /// All fields of that name.
+    /// Returns all fields of that name.
     pub(crate) fn all<'m, 'n>(
         &'m self,
         name: &'n str,
@@ -35,12 +35,12 @@ impl Message {
             .map(|(_, value)| value)
     }
 
-    /// The first nested message of that name.
+    /// Returns the first nested message of that name.
     pub(crate) fn message(&self, name: &str) -> Option<&Message> {
         self.messages(name).next()
     }
 
-    /// All nested messages of that name.
+    /// Returns all nested messages of that name.
     pub(crate) fn messages<'m, 'n>(
         &'m self,
         name: &'n str,
@@ -51,7 +51,7 @@ impl Message {
         })
     }
 
-    /// The text of the first field of that name.
+    /// Returns the text of the first field of that name.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         match self.get(name)? {
             Field::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(crate) fn parse(source: &str) -> Message {
     let mut reader = Reader {
         bytes: source.as_bytes(),
@@ -152,7 +152,7 @@ impl Reader<'_> {
             b'"' | b'\'' => {
                 let mut text = self.string();
                 loop {
-                    // Adjacent literals are one.
+                    // Adjacent literals are joined.
                     self.skip();
                     if !matches!(self.peek(), b'"' | b'\'') {
                         return Field::Text(text);

@@ -5,7 +5,7 @@
 use bareboat_api::{Map, Value};
 use bareboat_cel::SchemaView;
 
-/// Reads JSON.
+/// Parses JSON.
 pub(crate) fn json(text: &str) -> Value {
     convert(&serde_json::from_str(text).unwrap())
 }
@@ -29,7 +29,7 @@ fn convert(value: &serde_json::Value) -> Value {
     }
 }
 
-/// A schema as the tests write it.
+/// A schema in the syntax of the tests.
 pub(crate) struct Schema {
     raw: Value,
     properties: Vec<(String, Schema)>,

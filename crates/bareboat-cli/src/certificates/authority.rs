@@ -1,12 +1,9 @@
-//! A certificate authority of a data directory: made once, then kept. What others trust is never replaced silently.
+//! A certificate authority of a data directory: made once, then kept. A CA that clients trust is never replaced
+//! silently.
 
-use super::{Leaf, der, public_key, set_validity, write_private};
-use crate::keys;
+use super::{Leaf, now, write_private};
 use anyhow::{Context, Result, anyhow, bail};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
-};
+use bareboat_certificates::{CertificateAuthority as _, Issuer, KeyPair, Template, pem};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,14 +12,14 @@ use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
 const CA_DAYS: i64 = 3650;
 
 /// A CA with its key.
-pub(super) struct Authority {
-    pub(super) pem: String,
-    issuer: Issuer<'static, KeyPair>,
+pub(crate) struct Authority {
+    pub(crate) pem: String,
+    pub(crate) issuer: Issuer,
 }
 
 impl Authority {
-    /// Reads the CA called `file`. It is made only where neither certificate nor key exist.
-    pub(super) fn ensure(dir: &Path, file: &str, common_name: &str) -> Result<Authority> {
+    /// Reads the CA named `file`. Creates it only if neither certificate nor key exist.
+    pub(crate) fn ensure(dir: &Path, file: &str, common_name: &str) -> Result<Authority> {
         let cert_path = dir.join(format!("{file}.crt"));
         let key_path = dir.join(format!("{file}.key"));
         let unusable = || {
@@ -34,59 +31,85 @@ impl Authority {
         };
         let certificate = read(&cert_path).with_context(unusable)?;
         let key = match read(&key_path).with_context(unusable)? {
-            Some(pem) => keys::parse(&pem)
-                .map_err(|error| anyhow!("{}: {error:#}", key_path.display()))
+            Some(pem) => KeyPair::from_pem(&pem)
+                .map_err(|error| anyhow!("{}: {error}", key_path.display()))
                 .with_context(unusable)?,
             None if certificate.is_some() => {
                 return Err(anyhow!("{} is missing", key_path.display())).with_context(unusable);
             }
             None => {
-                let key = KeyPair::generate().context("no key can be made")?;
-                write_private(&key_path, &keys::to_pem(&key))?;
+                let key = KeyPair::generate().context("a key cannot be generated")?;
+                write_private(&key_path, &key.to_pem())?;
                 key
             }
         };
         let pem = match certificate {
-            Some(pem) => {
-                let public = public_key(&pem)
-                    .with_context(|| format!("{} is not a certificate", cert_path.display()))
-                    .with_context(unusable)?;
-                if public != key.public_key_raw() {
-                    return Err(anyhow!(
-                        "{} and {} do not belong together",
-                        cert_path.display(),
-                        key_path.display()
-                    ))
-                    .with_context(unusable);
-                }
-                pem
-            }
-            // A first start that was interrupted, or a lost file: the key is what others trust.
+            Some(pem) => pem,
+            // An interrupted first start, or a lost file: the certificate is made again from the key.
             None => {
-                let pem = CertifiedIssuer::self_signed(params(common_name), &key)
-                    .context("the CA cannot be made")?
-                    .pem();
+                let (begin, end) = (now() - 86_400, now() + CA_DAYS * 86_400);
+                let pem = Issuer::self_signed(common_name, &key, begin, end)
+                    .context("the CA cannot be made")?;
                 write_private(&cert_path, &pem)?;
                 pem
             }
         };
-        let issuer = Issuer::from_ca_cert_pem(&pem, key).context("the CA cannot be used")?;
+        Authority::new(pem, key, &cert_path, &key_path).with_context(unusable)
+    }
+
+    /// Reads a CA that must be there.
+    pub(crate) fn read(dir: &Path, file: &str) -> Result<Authority> {
+        let (cert_path, key_path) = (
+            dir.join(format!("{file}.crt")),
+            dir.join(format!("{file}.key")),
+        );
+        let (Some(pem), Some(key)) = (read(&cert_path)?, read(&key_path)?) else {
+            bail!(
+                "there is no certificate authority {file} in {}; start the server once, or name its data directory with --data-dir",
+                dir.display()
+            );
+        };
+        let key =
+            KeyPair::from_pem(&key).map_err(|error| anyhow!("{}: {error}", key_path.display()))?;
+        Authority::new(pem, key, &cert_path, &key_path)
+    }
+
+    fn new(pem: String, key: KeyPair, cert_path: &Path, key_path: &Path) -> Result<Authority> {
+        use bareboat_certificates::IssueError;
+        let issuer = Issuer::new(&pem, key).map_err(|error| match error {
+            IssueError::OtherKey => anyhow!(
+                "{} and {} do not belong together",
+                cert_path.display(),
+                key_path.display()
+            ),
+            _ => anyhow!("{} is not a certificate", cert_path.display()),
+        })?;
         Ok(Authority { pem, issuer })
     }
 
-    /// A new key and a certificate of this CA, in PEM.
+    /// Returns a new key and a certificate of this CA, in PEM.
     pub(super) fn sign(&self, leaf: &Leaf<'_>) -> Result<(String, String)> {
-        let key = KeyPair::generate().context("no key can be made")?;
-        let cert = leaf
-            .params()?
-            .signed_by(&key, &self.issuer)
+        let key = KeyPair::generate().context("a key cannot be generated")?;
+        let mut template = Template::new(
+            leaf.subject.to_der(),
+            key.public_key_info(),
+            // A day back, for clients whose clocks are late.
+            now() - 86_400,
+            (now() + leaf.seconds).min(self.issuer.ends()),
+        );
+        template.key_usages = vec![bareboat_certificates::KeyUsage::DigitalSignature];
+        template.extended_usages = vec![leaf.usage];
+        template.alternative_names = leaf.alternative_names()?;
+        let certificate = self
+            .issuer
+            .issue(&template)
             .with_context(|| format!("the certificate {} cannot be made", leaf.file))?;
-        Ok((cert.pem(), keys::to_pem(&key)))
+        Ok((certificate, key.to_pem()))
     }
 
-    /// Whether the certificate says that this CA signed it.
+    /// Returns whether the certificate names this CA as its issuer.
     pub(super) fn signed(&self, certificate: &X509Certificate<'_>) -> bool {
-        let Some(ca) = der(&self.pem) else {
+        let Some(ca) = pem::certificates(&self.pem).into_iter().next() else {
             return false;
         };
         let Ok((_, ca)) = X509Certificate::from_der(&ca) else {
@@ -112,23 +135,8 @@ impl Authority {
     }
 }
 
-fn params(common_name: &str) -> CertificateParams {
-    let mut name = DistinguishedName::new();
-    name.push(DnType::CommonName, common_name);
-    let mut params = CertificateParams::default();
-    params.distinguished_name = name;
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![
-        KeyUsagePurpose::KeyCertSign,
-        KeyUsagePurpose::CrlSign,
-        KeyUsagePurpose::DigitalSignature,
-    ];
-    set_validity(&mut params, CA_DAYS);
-    params
-}
-
-/// The text of a file, `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>> {
+/// Returns the text of a file, `None` if it does not exist.
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

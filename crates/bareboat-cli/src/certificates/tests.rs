@@ -1,3 +1,5 @@
+//! Certificates the server makes for itself: kept, made again when they do not fit, or brought by users.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use std::net::SocketAddr;
@@ -18,7 +20,7 @@ fn file(dir: &Path, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_second_start_finds_what_the_first_made() {
+fn a_second_start_reuses_the_certificates() {
     let dir = tempfile::tempdir().unwrap();
     let first = made(dir.path());
     let second = made(dir.path());
@@ -35,8 +37,8 @@ fn a_directory_with_keys_in_pkcs8_keeps_its_authority_and_its_certificates() {
     let new = made(dir.path());
     for name in ["ca", "front-proxy-ca", "server", "admin", FRONT_PROXY] {
         let path = file(dir.path(), &format!("{name}.key"));
-        let key = keys::parse(&fs::read_to_string(&path).unwrap()).unwrap();
-        fs::write(&path, key.serialize_pem()).unwrap();
+        let key = KeyPair::from_pem(&fs::read_to_string(&path).unwrap()).unwrap();
+        fs::write(&path, key.to_pkcs8_pem()).unwrap();
     }
     let old = made(dir.path());
     assert_eq!(old.ca, new.ca);
@@ -68,7 +70,7 @@ fn an_authority_that_is_damaged_is_refused_and_left_as_it_is() {
         }),
         ("do not belong together", |dir| {
             let other = KeyPair::generate().unwrap();
-            fs::write(file(dir, "ca.key"), keys::to_pem(&other)).unwrap();
+            fs::write(file(dir, "ca.key"), other.to_pem()).unwrap();
         }),
         ("ca.crt is not a certificate", |dir| {
             fs::write(file(dir, "ca.crt"), "damaged").unwrap();
@@ -95,19 +97,24 @@ fn a_lost_ca_certificate_is_made_again_from_its_key() {
     let first = made(dir.path());
     fs::remove_file(file(dir.path(), "ca.crt")).unwrap();
     let second = made(dir.path());
-    assert_eq!(public_key(&first.ca), public_key(&second.ca));
+    let key = |pem: &str| {
+        let der = super::first(pem).unwrap();
+        let (_, parsed) = X509Certificate::from_der(&der).unwrap();
+        parsed.public_key().raw.to_vec()
+    };
+    assert_eq!(key(&first.ca), key(&second.ca));
     assert_eq!(first.admin, second.admin);
 }
 
 #[test]
-fn a_leaf_that_does_not_fit_is_made_again() {
+fn a_leaf_that_does_not_match_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let first = made(dir.path());
     fs::write(file(dir.path(), "server.key"), "damaged").unwrap();
     let second = made(dir.path());
     assert_ne!(first.server, second.server);
     assert_eq!(first.admin, second.admin);
-    // What another CA of the same name signed is not trusted by the clients of this one.
+    // Clients of this CA do not trust certificates of another CA with the same name.
     fs::remove_file(file(dir.path(), "ca.crt")).unwrap();
     fs::remove_file(file(dir.path(), "ca.key")).unwrap();
     let third = made(dir.path());
@@ -116,12 +123,49 @@ fn a_leaf_that_does_not_fit_is_made_again() {
 }
 
 #[test]
-fn a_user_may_bring_an_authority_with_an_rsa_key() {
+fn an_authority_with_an_rsa_key_can_be_used() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("certificates")).unwrap();
-    let pem = include_str!("../keys/testdata/rsa.pkcs1.pem");
+    let pem = include_str!("../../../bareboat-certificates/src/keys/testdata/rsa.pkcs1.pem");
     fs::write(file(dir.path(), "ca.key"), pem).unwrap();
     let first = made(dir.path());
     assert_eq!(first.admin, made(dir.path()).admin);
     assert_eq!(fs::read_to_string(file(dir.path(), "ca.key")).unwrap(), pem);
+}
+
+#[test]
+fn a_certificate_that_ends_soon_is_renewed() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = made(dir.path());
+    let ca = Authority::read(&folder(dir.path()), "ca").unwrap();
+    let names = names(&first.server.0);
+    for (days, renewed) in [
+        (RENEW_BEFORE_DAYS + 1, false),
+        (RENEW_BEFORE_DAYS - 1, true),
+    ] {
+        let leaf = Leaf {
+            seconds: days * 86_400,
+            ..Leaf::server(&names)
+        };
+        let (cert, key) = ca.sign(&leaf).unwrap();
+        leaf.save(&folder(dir.path()), &cert, &key).unwrap();
+        assert_eq!(made(dir.path()).server.0 != cert, renewed, "{days} days");
+    }
+}
+
+#[test]
+fn a_user_has_all_groups_and_no_longer_life_than_the_authority() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = made(dir.path());
+    let subject = Subject {
+        common_name: "ann".to_owned(),
+        organizations: vec!["dev".to_owned(), "ops".to_owned()],
+    };
+    let (cert, _) = user(dir.path(), subject, i64::MAX / 2).unwrap();
+    assert_eq!(ends(&cert), ends(&first.ca));
+    let der = super::first(&cert).unwrap();
+    let (_, parsed) = X509Certificate::from_der(&der).unwrap();
+    let groups = parsed.subject().iter_organization();
+    let groups: Vec<&str> = groups.map(|group| group.as_str().unwrap()).collect();
+    assert_eq!(groups, ["dev", "ops"]);
 }

@@ -1,4 +1,4 @@
-//! Who gets in: certificates, tokens, and the names the server answers to.
+//! Authentication: certificates, tokens, and the server's names.
 
 use crate::process::{Output, run};
 use crate::server::Home;
@@ -6,7 +6,7 @@ use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// kubectl with nothing but what a test gives it.
+/// kubectl without a kubeconfig: the test gives it all credentials.
 struct Stranger {
     program: PathBuf,
     home: Home,
@@ -31,7 +31,7 @@ impl Stranger {
         run(&mut command, "")
     }
 
-    /// The authority the server made for itself.
+    /// Returns the path of the server's CA.
     fn authority(&self) -> String {
         let path = self.home.data().join("certificates/ca.crt");
         path.display().to_string()
@@ -39,7 +39,7 @@ impl Stranger {
 }
 
 #[test]
-fn a_token_file_lets_in_those_it_names_and_nobody_else() {
+fn a_token_file_authenticates_only_its_users() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tokens.csv");
     std::fs::write(
@@ -75,7 +75,7 @@ fn a_token_file_lets_in_those_it_names_and_nobody_else() {
 }
 
 #[test]
-fn the_certificate_is_good_for_the_names_asked_for_also_when_they_change() {
+fn the_certificate_covers_the_requested_names_also_when_they_change() {
     let Some(stranger) = Stranger::new(&["--san", "boat.example.com"]) else {
         return;
     };
@@ -175,7 +175,7 @@ fn a_certificate_and_clients_of_another_authority_can_be_used() {
         "{}",
         output.all()
     );
-    // The kubeconfig the server writes must fit the certificate it was told to serve with.
+    // The kubeconfig that the server writes must match its configured certificate.
     let mut command = Command::new(&stranger.program);
     command
         .args(["get", "namespaces", "--kubeconfig"])

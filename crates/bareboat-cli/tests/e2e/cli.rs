@@ -1,5 +1,4 @@
-//! The command line: help that teaches, settings in their order of precedence, and errors that say
-//! what to do.
+//! The command line: help, precedence of settings, and errors with advice.
 
 use crate::process::{Output, run};
 use crate::server::{Home, Port, Running, bareboat};
@@ -10,7 +9,7 @@ fn says(arguments: &[&str]) -> Output {
     run(&mut bareboat(arguments), "")
 }
 
-/// A command that must fail in a given way; it is run in a directory of its own.
+/// Checks that a command fails in a given way; it runs in its own directory.
 fn refused(mut command: Command, code: i32, wanted: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let output = run(command.current_dir(&dir), "");
@@ -27,7 +26,7 @@ fn refused(mut command: Command, code: i32, wanted: &[&str]) {
 }
 
 #[test]
-fn help_teaches() {
+fn help_shows_examples_and_defaults() {
     let help = says(&["--help"]);
     assert!(help.status.success());
     for words in [
@@ -82,7 +81,7 @@ fn completions_are_written_for_every_shell() {
 }
 
 #[test]
-fn a_reader_who_leaves_early_is_no_reason_to_panic() {
+fn a_closed_pipe_does_not_panic() {
     for arguments in [&["completions", "bash"][..], &["--help"], &["version"]] {
         let mut child = bareboat(arguments)
             .stdout(Stdio::piped())
@@ -97,7 +96,7 @@ fn a_reader_who_leaves_early_is_no_reason_to_panic() {
 }
 
 #[test]
-fn flags_go_before_the_environment_and_the_environment_before_the_file() {
+fn flags_override_the_environment_and_the_environment_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let taken = [Port::free(), Port::free(), Port::free()];
     let ports = taken.each_ref().map(|port| port.number);
@@ -150,7 +149,7 @@ fn a_second_server_in_the_same_directory_is_refused() {
     let mut second = bareboat(["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
     second.arg(home.data());
     refused(second, 1, &["in use by another server", "--data-dir"]);
-    // It would keep no objects there, but write a kubeconfig that leads to itself.
+    // It would store no objects there, but write a kubeconfig for itself.
     let kubeconfig = std::fs::read_to_string(home.kubeconfig()).unwrap();
     let mut second = bareboat([
         "serve",
@@ -180,7 +179,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn wrong_settings_are_refused_in_words_that_help() {
+fn wrong_settings_are_refused_with_advice() {
     let cases: &[(&[&str], i32, &[&str])] = &[
         (
             &["--bind", "nowhere"],
@@ -189,12 +188,12 @@ fn wrong_settings_are_refused_in_words_that_help() {
         ),
         (&["--bind", "127.0.0.1:99999"], 2, &["127.0.0.1:99999"]),
         (&["--frobnicate"], 2, &["--frobnicate", "--help"]),
-        (&["--retain-for", "soon"], 1, &["soon", "10m"]),
+        (&["--retain-for", "soon"], 2, &["soon", "10m"]),
         (&["--retain-revisions", "-1"], 2, &["-1"]),
-        (&["--retain-bytes", "much"], 1, &["much", "1Gi"]),
+        (&["--retain-bytes", "much"], 2, &["much", "1Gi"]),
         (&["--in-memory", "perhaps"], 2, &["perhaps", "true, false"]),
         (&["--log", "a=b=c"], 1, &["a=b=c", "filter"]),
-        (&["--tls-cert", "x"], 1, &["--tls-key"]),
+        (&["--tls-cert", "x"], 2, &["--tls-key"]),
         (
             &["--tls-cert", "none.crt", "--tls-key", "none.key"],
             1,
@@ -218,15 +217,15 @@ fn wrong_settings_are_refused_in_words_that_help() {
 }
 
 #[test]
-fn files_with_mistakes_are_refused_with_the_place() {
+fn files_with_errors_are_refused_with_the_position() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     let cases: &[(&str, &str, &[&str])] = &[
-        ("--config", "bindd: x\n", &["bindd", "dataDir"]),
+        ("--config", "bindd: x\n", &["bindd", "--help"]),
         ("--config", "bind: [1\n", &["line 1"]),
-        ("--config", "bind: x\n", &["bind: x"]),
+        ("--config", "bind: x\n", &["'x'", "--bind"]),
         ("--config", "log: a\nlog: b\n", &["log"]),
-        ("--config", "inMemory: 3\n", &["inMemory"]),
+        ("--config", "inMemory: 3\n", &["'3'", "--in-memory"]),
         ("--token-file", "s3cret\n", &["line 1", "token,user,uid"]),
         ("--token-file", "s3cret,,1\n", &["line 1"]),
     ];
@@ -246,7 +245,7 @@ fn files_with_mistakes_are_refused_with_the_place() {
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
     let home = Home::new();
-    // A file where a directory is needed stops even root.
+    // A file in place of a directory stops even root.
     std::fs::create_dir_all(home.data()).unwrap();
     std::fs::write(home.data().join("certificates"), "").unwrap();
     let mut command = bareboat(["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
@@ -255,7 +254,7 @@ fn a_directory_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn memory_is_forgotten_and_files_are_not() {
+fn data_in_memory_is_lost_and_data_in_files_is_kept() {
     let Some(kubectl) = tools::kubectl() else {
         return;
     };
@@ -283,7 +282,7 @@ fn memory_is_forgotten_and_files_are_not() {
 }
 
 #[test]
-fn a_quiet_server_says_nothing_and_an_interrupt_ends_it_well() {
+fn a_quiet_server_prints_nothing_and_ends_cleanly_on_interrupt() {
     let home = Home::with(&["--quiet"]);
     let server = home.launch();
     crate::process::eventually("the kubeconfig", || {

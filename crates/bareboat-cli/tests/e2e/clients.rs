@@ -1,20 +1,27 @@
-//! client-go and controller-runtime: every typed call in protobuf, leader election with its events,
-//! many writers of one object, a whole manager, and the library that Flux applies with.
+//! client-go and controller-runtime: every typed call in protobuf, leader election with its events, many writers of one
+//! object, a whole manager, and the library that Flux applies with.
 
+use crate::kubectl::Kubectl;
 use crate::process::{Followed, run};
-use crate::server::Home;
+use crate::server::{Home, bareboat};
 use crate::tools;
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 
-/// Runs one of the peers to its end and gives the JSON lines it printed.
+/// Runs one of the peers to its end and returns the JSON lines it printed.
 fn peers(home: &Home, arguments: &[&str]) -> Option<Vec<Value>> {
+    peers_as(&home.kubeconfig(), arguments)
+}
+
+/// The same with another kubeconfig.
+fn peers_as(kubeconfig: &Path, arguments: &[&str]) -> Option<Vec<Value>> {
     let program = tools::peer("peers")?;
     let output = run(
         Command::new(program)
             .args(arguments)
             .arg("--kubeconfig")
-            .arg(home.kubeconfig()),
+            .arg(kubeconfig),
         "",
     );
     let lines: Vec<Value> = output
@@ -32,7 +39,7 @@ fn peers(home: &Home, arguments: &[&str]) -> Option<Vec<Value>> {
 }
 
 #[test]
-fn the_typed_client_gets_its_way_with_every_kind_in_protobuf() {
+fn the_typed_client_works_with_every_kind_in_protobuf() {
     let home = Home::new();
     let _server = home.serve();
     if let Some(steps) = peers(&home, &["typed"]) {
@@ -60,6 +67,51 @@ fn a_manager_of_controller_runtime_reconciles_and_its_objects_are_collected() {
     peers(&home, &["manager", "--gc-within", "2m"]);
 }
 
+/// The rights that the markers of such a project name, and those of its test environment.
+const MANAGER: &str = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: manager}
+rules:
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list, create, update, delete]}
+- {apiGroups: [''], resources: [namespaces], verbs: [get]}
+- {apiGroups: [manager.bareboat.example], resources: [greetings], verbs: [get, list, watch, create, update, patch, delete]}
+- {apiGroups: [manager.bareboat.example], resources: [greetings/status], verbs: [get, update, patch]}
+- {apiGroups: [manager.bareboat.example], resources: [greetings/finalizers], verbs: [update]}
+- {apiGroups: [''], resources: [configmaps, secrets], verbs: [get, list, watch, create, update, patch, delete]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
+- {apiGroups: ['', events.k8s.io], resources: [events], verbs: [create, patch, list]}
+";
+
+/// Owner references need the right to the finalizers of their owners, which the project asks for.
+#[test]
+fn a_manager_needs_only_the_rights_of_its_markers() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.gives("create serviceaccount manager");
+    kubectl.gives_for("create -f -", MANAGER);
+    kubectl.gives(
+        "create clusterrolebinding manager --clusterrole=manager --serviceaccount=default:manager",
+    );
+    let config = kubectl.home.path().join("manager.kubeconfig");
+    let mut create = bareboat(["kubeconfig", "create", "--service-account=default/manager"]);
+    create.arg("--data-dir").arg(kubectl.home.data());
+    let output = run(create.arg("--save").arg(&config), "");
+    assert!(output.status.success(), "{}", output.all());
+    peers_as(&config, &["manager", "--gc-within", "2m"]);
+}
+
+#[test]
+fn webhooks_of_a_kubebuilder_program_default_validate_and_convert() {
+    let home = Home::new();
+    let _server = home.serve();
+    if let Some(steps) = peers(&home, &["webhooks"]) {
+        assert_eq!(steps.last().unwrap()["step"], "kept");
+        assert_eq!(steps.len(), 7);
+    }
+}
+
 #[test]
 fn flux_applies_finds_drift_takes_over_and_prunes() {
     let home = Home::new();
@@ -78,12 +130,12 @@ fn one_candidate_leads_at_a_time_and_the_next_takes_over() {
         let mut command = Command::new(&program);
         command
             .args(["leaderelect", "--identity", name, "--for", "10m"])
-            // Long enough that no leader loses it to a machine that has other things to do.
+            // Long enough that a busy machine does not make a leader lose it.
             .args(["--lease", "30s", "--kubeconfig"])
             .arg(home.kubeconfig());
         Followed::start(name, &mut command)
     };
-    // Nobody leads for a moment between two leaders; whether a candidate looks just then is chance.
+    // There is no leader for a moment between two leaders; a candidate may or may not report that.
     let next = |who: &mut Followed| loop {
         let line = who.json();
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
@@ -92,7 +144,7 @@ fn one_candidate_leads_at_a_time_and_the_next_takes_over() {
             return said;
         }
     };
-    // Two threads of the candidate print these; their order is its own.
+    // Two threads of the candidate print these, in any order.
     let leads = |who: &mut Followed, name: &str| {
         let mut said: Vec<_> = (0..3)
             .map(|_| {

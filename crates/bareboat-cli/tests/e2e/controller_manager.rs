@@ -1,20 +1,22 @@
-//! The real kube-controller-manager with nothing on but its controllers of Deployments and ReplicaSets:
-//! it makes ReplicaSets and Pods, and kubectl follows its rollouts. Pods run because somebody here
-//! says so.
+//! The real kube-controller-manager with only its controllers of Deployments and ReplicaSets: it creates ReplicaSets
+//! and Pods, and kubectl follows its rollouts. The test sets the status of the Pods. It runs as its own user, and each
+//! controller as its own service account, with the default roles.
 
 use crate::kubectl::Kubectl;
-use crate::process::{Followed, eventually};
-use crate::server::Home;
+use crate::process::{Followed, eventually, run};
+use crate::server::{Home, bareboat};
 use crate::tools;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Says of every pod that it runs and is ready, as kubelets do; ends when dropped.
+/// Sets every pod's status to running and ready, as kubelets do; ends when dropped.
 struct Kubelet(#[expect(dead_code, reason = "its tasks end with it")] Runtime);
 
 impl Kubelet {
@@ -29,7 +31,7 @@ impl Kubelet {
             loop {
                 for pod in pods.list(&pending).await.unwrap() {
                     let (name, parameters) = (pod.name_any(), PatchParams::default());
-                    // It may be gone already.
+                    // The pod may be gone already.
                     let _ = pods.patch_status(&name, &parameters, &running).await;
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -40,22 +42,57 @@ impl Kubelet {
 }
 
 fn controller_manager(kubectl: &Kubectl) -> Option<Followed> {
-    let mut command = Command::new(tools::peer("kube-controller-manager")?);
-    command
-        .arg("--kubeconfig")
-        .arg(kubectl.home.kubeconfig())
-        .args([
-            "--controllers=deployment-controller,replicaset-controller",
-            "--leader-elect=false",
-            "--secure-port=0",
-            "--use-service-account-credentials=false",
-        ]);
+    let program = tools::peer("kube-controller-manager")?;
+    let config = kubectl.home.path().join("controller-manager.kubeconfig");
+    let mut create = bareboat(["kubeconfig", "create", "system:kube-controller-manager"]);
+    create
+        .arg("--data-dir")
+        .arg(kubectl.home.data())
+        .arg("--save")
+        .arg(&config);
+    let output = run(&mut create, "");
+    assert!(output.status.success(), "{}", output.all());
+    let mut command = Command::new(program);
+    command.arg("--kubeconfig").arg(config).args([
+        "--controllers=deployment-controller,replicaset-controller",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--use-service-account-credentials=true",
+    ]);
     Some(Followed::start("kube-controller-manager", &mut command))
+}
+
+/// The users that created objects of a resource, by the audit log.
+fn creators(log: &Path, resource: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let events = text.lines().map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event
+    });
+    events
+        .filter(|event| event["verb"] == "create" && event["objectRef"]["resource"] == resource)
+        .filter(|event| event["objectRef"]["subresource"].is_null())
+        .map(|event| event["user"]["username"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
-    let Some(kubectl) = Kubectl::start() else {
+    let files = tempfile::tempdir().unwrap();
+    let (policy, log) = (
+        files.path().join("policy.yaml"),
+        files.path().join("audit.log"),
+    );
+    let rules = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+    std::fs::write(&policy, rules).unwrap();
+    let flags = [&policy, &log].map(|path| path.display().to_string());
+    let flags = [
+        "--audit-policy-file",
+        &flags[0],
+        "--audit-log-path",
+        &flags[1],
+    ];
+    let Some(kubectl) = Kubectl::start_with(&flags) else {
         return;
     };
     let Some(_manager) = controller_manager(&kubectl) else {
@@ -123,7 +160,7 @@ fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
     rolled_out();
     assert_eq!(image(), "nginx:2");
 
-    // Changes of a paused rollout wait until it goes on, and then come as one.
+    // Changes of a paused rollout wait until it is resumed, and are then rolled out together.
     kubectl.says("rollout pause deployment/web", &["paused"]);
     kubectl.gives("set env deployment/web A=1");
     kubectl.gives("set env deployment/web B=2");
@@ -143,10 +180,19 @@ fn deployments_become_replica_sets_and_pods_and_rollouts_are_followed() {
         ],
     );
 
-    // Who is in the way is deleted first: the foreground waits for sets and pods.
+    // Foreground deletion waits for ReplicaSets and Pods.
     kubectl.says(
         "delete deployment web --cascade=foreground --timeout=240s",
         &["deleted"],
     );
     assert_eq!(kubectl.gives("get rs,pods -o name"), "");
+
+    // Each controller wrote as its own account.
+    let account =
+        |name: &str| BTreeSet::from([format!("system:serviceaccount:kube-system:{name}")]);
+    assert_eq!(
+        creators(&log, "replicasets"),
+        account("deployment-controller")
+    );
+    assert_eq!(creators(&log, "pods"), account("replicaset-controller"));
 }

@@ -1,4 +1,4 @@
-//! A kind in two versions that its definition converts itself, and the retirement of the old one: the examples of the
+//! A kind in two versions that its definition converts itself, and the removal of the old one: the examples of the
 //! documentation, with kubectl, kube-rs and `bareboat migrate`.
 
 use crate::kubectl::Kubectl;
@@ -9,7 +9,7 @@ use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The blocks of YAML in the documentation: the definition, an object in v1, and what it is in v2.
+/// Returns the YAML blocks of the documentation: the definition, an object in v1, and the same object in v2.
 fn examples() -> Vec<String> {
     let text = include_str!("../../../../docs/conversion.md");
     text.split("```yaml\n")
@@ -43,7 +43,7 @@ fn kubectl_works_in_either_version_of_a_kind_that_converts_itself() {
         "example.com/v2 web"
     );
     assert_eq!(v2("{.spec.host} {.spec.port}"), "localhost 8080");
-    // Applied again in either version, nothing changes.
+    // Applying it again in either version changes nothing.
     kubectl.says_for("apply -f -", &examples[1], &["unchanged"]);
     kubectl.says_for(
         "apply --server-side --field-manager=kubectl-client-side-apply -f - --force-conflicts",
@@ -82,7 +82,7 @@ fn kubectl_works_in_either_version_of_a_kind_that_converts_itself() {
         &["VERSION: v1"],
     );
 
-    // A mistake is told where it is made, and leaves everything as it was.
+    // An error in an expression is reported with its position, and changes nothing.
     let wrong = examples[0].replace("self.spec.?tier", "self.spec.?tear");
     assert_ne!(wrong, examples[0]);
     kubectl.refuses_for(
@@ -255,7 +255,7 @@ fn an_old_version_is_retired_after_a_migration_and_a_restart() {
     assert_eq!(stored(), r#"["v2"]"#);
     let after = version("web-3");
     assert_ne!(after, before, "it was written");
-    // What is in the storage version is not written again.
+    // Objects in the storage version are not written again.
     kubectl.says(
         "patch foos.v2.example.com web-3 --type=merge -p '{}'",
         &["no change"],
@@ -270,7 +270,7 @@ fn an_old_version_is_retired_after_a_migration_and_a_restart() {
     );
     kubectl.says_for("apply -f -", &without_v1, &["configured"]);
 
-    // And it holds for whoever starts from the disk.
+    // And it holds after a restart.
     let kubectl = kubectl.restarted();
     kubectl.says("get foos", &["web-0", "web-6"]);
     assert_eq!(
@@ -280,7 +280,7 @@ fn an_old_version_is_retired_after_a_migration_and_a_restart() {
     kubectl.says("delete crd foos.example.com --timeout=240s", &["deleted"]);
 }
 
-/// The definition without v1, and with nothing to convert.
+/// Returns the definition without v1 and without a conversion.
 fn without_version(definition: &str) -> String {
     let (head, rest) = definition.split_once("  annotations:\n").unwrap();
     let (_, rest) = rest.split_once("spec:\n  group").unwrap();
@@ -290,7 +290,7 @@ fn without_version(definition: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_migrated_is_said_and_stays() {
+fn objects_that_cannot_be_migrated_are_reported_and_stay() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -326,7 +326,7 @@ fn what_cannot_be_migrated_is_said_and_stays() {
     let nobody = migrate(&kubectl.home, &["--server", "https://127.0.0.1:1"]);
     assert_eq!(nobody.status.code(), Some(1), "{}", nobody.all());
     assert!(
-        nobody.stderr.contains("the server could not be asked"),
+        nobody.stderr.contains("the server cannot be reached"),
         "{}",
         nobody.all()
     );

@@ -1,6 +1,5 @@
-//! A server under load is killed again and again, and once more while it recovers: every write it
-//! acknowledged is there, nothing is there that nobody wrote, and a watch that goes on from where it
-//! was sees each change once.
+//! Kills a server under load again and again, also while it recovers. Every acknowledged write is present, nothing is
+//! present that was not written, and a resumed watch sees each change once.
 
 use crate::process::PATIENCE;
 use crate::server::Home;
@@ -19,7 +18,7 @@ const WRITERS: u64 = 8;
 const NAMES: u64 = 6;
 const KILLS: u64 = 12;
 const LAST: &str = "last";
-/// What is written here, and not by the server itself.
+/// Selects the objects of this test, not those of the server.
 const OWN: &str = "app=crash";
 
 /// An object as it was acknowledged.
@@ -29,9 +28,9 @@ struct Held {
     version: u64,
 }
 
-/// A change of one name; a deletion is acknowledged without a version.
+/// A change of one name; a deletion is acknowledged without a resourceVersion.
 #[derive(Clone, Debug, PartialEq)]
-enum Change {
+enum MapChange {
     Written(String, Held),
     Deleted(String),
 }
@@ -74,7 +73,7 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
     for round in 0..KILLS {
         let before = count.load(Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(100 + dice.roll() % 500));
-        // Killing an idle server proves nothing: wait until it works again.
+        // Killing an idle server tests nothing: wait until it works again.
         let work = WRITERS + dice.roll() % 40;
         let begun = Instant::now();
         while count.load(Ordering::Relaxed) < before + work {
@@ -93,7 +92,7 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
     over.store(true, Ordering::Relaxed);
 
     let mut final_state = BTreeMap::new();
-    let mut changes: Vec<Vec<Change>> = Vec::new();
+    let mut changes: Vec<Vec<MapChange>> = Vec::new();
     let mut uncertain = 0;
     for writer in writing {
         let writer = runtime.block_on(writer).expect("no writer found a fault");
@@ -129,7 +128,7 @@ fn every_acknowledged_write_survives_sigkill_and_a_resumed_watch_has_no_gap() {
     );
     for (index, own) in changes.iter().enumerate() {
         let prefix = format!("w{index}-");
-        let watched: Vec<&Change> = seen
+        let watched: Vec<&MapChange> = seen
             .iter()
             .filter(|change| name_of(change).starts_with(&prefix))
             .collect();
@@ -175,18 +174,18 @@ fn held(map: &ConfigMap) -> Held {
     }
 }
 
-fn name_of(change: &Change) -> &str {
+fn name_of(change: &MapChange) -> &str {
     match change {
-        Change::Written(name, _) | Change::Deleted(name) => name,
+        MapChange::Written(name, _) | MapChange::Deleted(name) => name,
     }
 }
 
-fn replay(changes: &[Change]) -> BTreeMap<String, Held> {
+fn replay(changes: &[MapChange]) -> BTreeMap<String, Held> {
     let mut state = BTreeMap::new();
     for change in changes {
         match change {
-            Change::Written(name, held) => drop(state.insert(name.clone(), held.clone())),
-            Change::Deleted(name) => {
+            MapChange::Written(name, held) => drop(state.insert(name.clone(), held.clone())),
+            MapChange::Deleted(name) => {
                 assert!(state.remove(name).is_some(), "{name} is deleted twice");
             }
         }
@@ -194,12 +193,12 @@ fn replay(changes: &[Change]) -> BTreeMap<String, Held> {
     state
 }
 
-/// One writer: it alone writes its names, so it knows what each must be.
+/// One writer: no other writer uses its names, so it knows the state of each.
 struct Writer {
     index: u64,
     maps: Api<ConfigMap>,
     held: BTreeMap<String, Held>,
-    changes: Vec<Change>,
+    changes: Vec<MapChange>,
     newest: u64,
     uncertain: u64,
     dice: Dice,
@@ -222,7 +221,7 @@ impl Writer {
                 .await
             {
                 Ok(after) => self.record(name, after),
-                // Refused means that the server holds something else than it acknowledged.
+                // A refusal means that the server has another state than it acknowledged.
                 Err(Error::Api(status)) => {
                     panic!("{name} should be {before:?}, but: {status:?}")
                 }
@@ -259,7 +258,7 @@ impl Writer {
         Ok(Some(written))
     }
 
-    /// After a write whose answer never came: it happened wholly or not at all.
+    /// After a write without an answer: checks that it happened completely or not at all.
     async fn resolve(&mut self, name: String, wanted: Option<String>, before: Option<Held>) {
         self.uncertain += 1;
         let found = loop {
@@ -291,24 +290,24 @@ impl Writer {
                 );
                 self.newest = held.version;
                 self.held.insert(name.clone(), held.clone());
-                self.changes.push(Change::Written(name, held));
+                self.changes.push(MapChange::Written(name, held));
             }
             None => {
                 self.held.remove(&name);
-                self.changes.push(Change::Deleted(name));
+                self.changes.push(MapChange::Deleted(name));
             }
         }
     }
 }
 
-/// Watches from a list to the last write, going on from the last version it saw.
-async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<Change> {
+/// Watches from a list to the last write; resumes from the last version it saw.
+async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<MapChange> {
     let version = start.metadata.resource_version.unwrap();
     let mut newest: u64 = version.parse().unwrap();
-    let mut seen: Vec<Change> = start
+    let mut seen: Vec<MapChange> = start
         .items
         .iter()
-        .map(|map| Change::Written(map.name_any(), held(map)))
+        .map(|map| MapChange::Written(map.name_any(), held(map)))
         .collect();
     loop {
         let stream = match maps
@@ -323,7 +322,7 @@ async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<Chang
             }
         };
         pin_mut!(stream);
-        // An error of the stream is the end of the connection: go on with the next one.
+        // An error of the stream ends the connection: resume with the next one.
         while let Some(Ok(event)) = stream.next().await {
             let (map, deleted) = match event {
                 WatchEvent::Added(map) | WatchEvent::Modified(map) => (map, false),
@@ -342,8 +341,8 @@ async fn follow(maps: Api<ConfigMap>, start: ObjectList<ConfigMap>) -> Vec<Chang
             let name = map.name_any();
             let is_last = name == LAST;
             seen.push(match deleted {
-                true => Change::Deleted(name),
-                false => Change::Written(name, held),
+                true => MapChange::Deleted(name),
+                false => MapChange::Written(name, held),
             });
             if is_last {
                 return seen;

@@ -1,4 +1,4 @@
-//! The data directory as its owner finds it: what a start writes there, and what it refuses to replace.
+//! The data directory: the files a start writes, and those it refuses to replace.
 
 use crate::process::run;
 use crate::server::{Home, bareboat};
@@ -29,7 +29,7 @@ async fn a_kubeconfig_that_cannot_be_written_is_a_warning() {
     home.serve().stop();
     let text = std::fs::read_to_string(home.kubeconfig()).unwrap();
     std::fs::remove_file(home.kubeconfig()).unwrap();
-    // A directory with something in it cannot be replaced by a file, not even by root.
+    // A non-empty directory cannot be replaced by a file, not even by root.
     std::fs::create_dir_all(home.kubeconfig().join("in-the-way")).unwrap();
     let server = home.serve();
     let kept = home.path().join("kept.kubeconfig");
@@ -44,7 +44,7 @@ async fn a_kubeconfig_that_cannot_be_written_is_a_warning() {
 }
 
 #[test]
-fn a_damaged_authority_is_refused_with_the_way_to_mend_it() {
+fn a_damaged_authority_is_refused_with_advice() {
     let home = Home::new();
     home.serve().stop();
     let key = home.data().join("certificates/ca.key");

@@ -1,9 +1,10 @@
 //! helm: the life of a release, with a definition, a hook, and both ways of applying.
 //!
-//! No kubelet runs here, so nothing is waited for but the hook, which the test brings to its end.
+//! No kubelet runs here, so helm waits only for the hook, which the test completes.
 
 use crate::kubectl::Kubectl;
 use crate::process::{Output, eventually, run};
+use crate::server::bareboat;
 use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,17 +12,44 @@ use std::process::Command;
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/helm/chart");
 const ENDED: &str = r#"{"status":{"startTime":"2026-01-01T00:00:00Z","completionTime":"2026-01-01T00:00:01Z","succeeded":1,"conditions":[{"type":"SuccessCriteriaMet","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"},{"type":"Complete","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"}]}}"#;
 
-/// A helm beside a kubectl that talks to the same server.
+/// Besides the role of an admin of the namespace: what the definition in the chart and a list of all releases need.
+const MOORINGS: &str = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: moorings}
+rules:
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list, watch, create, patch]}
+- {apiGroups: [marina.example.com], resources: ['*'], verbs: ['*']}
+- {apiGroups: [''], resources: [secrets], verbs: [list]}
+";
+
+/// A helm and a kubectl for the same server. Helm runs as a user with the rights to one namespace.
 struct Helm {
     program: PathBuf,
     kubectl: Kubectl,
+    kubeconfig: PathBuf,
 }
 
 impl Helm {
     fn start() -> Option<Helm> {
+        let (program, kubectl) = (tools::peer("helm")?, Kubectl::start()?);
+        kubectl.until("get clusterrole admin -o yaml", "rolebindings");
+        kubectl.gives("create rolebinding deployer --clusterrole=admin --user=deployer");
+        kubectl.gives_for("create -f -", MOORINGS);
+        kubectl.gives("create clusterrolebinding deployer --clusterrole=moorings --user=deployer");
+        let kubeconfig = kubectl.home.path().join("deployer.kubeconfig");
+        let mut create = bareboat(["kubeconfig", "create", "deployer"]);
+        create
+            .arg("--data-dir")
+            .arg(kubectl.home.data())
+            .arg("--save")
+            .arg(&kubeconfig);
+        let output = run(&mut create, "");
+        assert!(output.status.success(), "{}", output.all());
         Some(Helm {
-            program: tools::peer("helm")?,
-            kubectl: Kubectl::start()?,
+            program,
+            kubectl,
+            kubeconfig,
         })
     }
 
@@ -29,7 +57,7 @@ impl Helm {
         let mut command = Command::new(&self.program);
         command
             .args(words)
-            .env("KUBECONFIG", self.kubectl.home.kubeconfig())
+            .env("KUBECONFIG", &self.kubeconfig)
             .env("HOME", self.kubectl.home.path())
             .current_dir(self.kubectl.home.path());
         run(&mut command, "")
@@ -43,7 +71,7 @@ impl Helm {
         }
     }
 
-    /// The same while a hook is to end before helm does; it is another Job than the one before.
+    /// The same while the test completes a hook, which is a new Job.
     fn says_after_its_hook(&self, words: &[&str], wanted: &[&str]) {
         let job = || {
             let line = "get job dock-launch --ignore-not-found -o 'jsonpath={.metadata.uid}'";
@@ -83,7 +111,7 @@ fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() {
     let greeting = || kubectl.gives("get configmap dock-log -o 'jsonpath={.data.greeting}'");
     let replicas = || kubectl.gives("get deployment dock -o 'jsonpath={.spec.replicas}'");
 
-    // The definition comes first, and its default is in the object that the same chart brings.
+    // The definition is created first, and its default is in the object of the same chart.
     helm.says_after_its_hook(&["install", "dock", CHART], &["STATUS: deployed"]);
     kubectl.says(
         "get mooring dock -o 'jsonpath={.spec.berth} {.metadata.managedFields[*].manager}'",
@@ -155,7 +183,7 @@ fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() {
         kubectl.gives("get configmap,service -l app.kubernetes.io/instance=dock -o name"),
         ""
     );
-    // What a chart defines outlives its releases.
+    // A definition of a chart outlives its releases.
     kubectl.says("get crd moorings.marina.example.com", &[]);
     helm.says(&["list", "--all-namespaces", "-q"], &[]);
 }
@@ -171,7 +199,7 @@ fn a_release_is_patched_by_three_way_merges_where_the_server_does_not_apply() {
         &[&["install", "dock", CHART][..], &by_client].concat(),
         &["deployed"],
     );
-    // Somebody else's label stays, a changed value is put right.
+    // A label from elsewhere stays, a changed value is reset.
     kubectl.gives("label deployment dock by=hand");
     kubectl.gives("scale deployment dock --replicas=9");
     kubectl.gives(r#"patch mooring dock --type=merge -p '{"spec":{"berth":9}}'"#);
@@ -185,7 +213,7 @@ fn a_release_is_patched_by_three_way_merges_where_the_server_does_not_apply() {
         kubectl.gives(&format!("get deployment dock -o '{fields}'")),
         "3 hand"
     );
-    // Then the server takes over what the client applied.
+    // Then server-side apply takes over the fields that the client applied.
     let apply = [
         "upgrade",
         "dock",

@@ -1,5 +1,5 @@
-//! Informers of client-go, new and old: synced, and told each change once and in order, across
-//! restarts of the server.
+//! Informers of client-go, new and old: they sync, and report each change once and in order, across restarts of the
+//! server.
 
 use crate::process::Followed;
 use crate::server::{Home, Running};
@@ -14,10 +14,10 @@ use std::process::Command;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// What an informer says about one object.
+/// A report of an informer about one object.
 type Line = (String, String, String);
 
-/// A user who writes objects of one kind and remembers what informers must say about it.
+/// Writes objects of one kind and records what informers must report.
 struct User {
     runtime: Runtime,
     kind: ApiResource,
@@ -40,7 +40,7 @@ impl User {
     fn creates(&mut self, name: &str) {
         let object = DynamicObject::new(name, &self.kind);
         let done = self.runtime.block_on(async {
-            // The connection of the last server may be found broken first.
+            // The connection to the previous server may break first.
             match self.objects.create(&PostParams::default(), &object).await {
                 Err(kube::Error::Api(status)) => panic!("{status:?}"),
                 Err(_) => self.objects.create(&PostParams::default(), &object).await,
@@ -64,7 +64,7 @@ impl User {
         self.runtime
             .block_on(self.objects.delete(name, &parameters))
             .unwrap();
-        // The version of a deletion is not told to the one who deletes.
+        // The client that deletes does not learn the revision of the deletion.
         self.expected
             .push(("DELETED".to_owned(), name.to_owned(), String::new()));
     }
@@ -76,13 +76,13 @@ impl User {
     }
 }
 
-/// Reads an informer until it has said what is expected, in the order expected.
+/// Reads an informer until it has reported what is expected, in the expected order.
 ///
-/// One that lists anew sees what is, and not how it came to be: of each object it may say the last
-/// word alone, and in any order. Whether it lists anew after a restart is its own business (it does
-/// when its watch was broken before it heard anything); nothing may be told twice, or not at all.
+/// An informer that lists again sees the current state, not the changes: for each object it may report only the last
+/// one, in any order. It may list again after a restart (it does if its watch broke before the first event); no change
+/// may be reported twice or not at all.
 fn hears(informer: &mut Followed, name: &str, expected: &[Line]) {
-    // Old informers queue by name: what they say is in order for each name only.
+    // Old informers queue by name: their reports are in order for each name only.
     let by_name = name.starts_with("1.30");
     let in_short = last_words(expected);
     let mut heard = Vec::new();
@@ -95,7 +95,7 @@ fn hears(informer: &mut Followed, name: &str, expected: &[Line]) {
             "ADDED" | "MODIFIED" => heard.push((kind, text("name"), text("resourceVersion"))),
             "DELETED" => heard.push((kind, text("name"), String::new())),
             "RELISTED" => listed_anew = true,
-            // A server that is down for a moment is an error the informer gets over.
+            // The server is down for a moment; the informer recovers from the error.
             "ERROR" => {}
             _ => panic!("{name} says {line}"),
         }
@@ -110,7 +110,7 @@ fn hears(informer: &mut Followed, name: &str, expected: &[Line]) {
     }
 }
 
-/// What is said of each object in the end.
+/// Returns the last report about each object.
 fn last_words(lines: &[Line]) -> Vec<Line> {
     let last: BTreeMap<&str, &Line> = lines.iter().map(|line| (line.1.as_str(), line)).collect();
     last.into_values().cloned().collect()
@@ -140,7 +140,7 @@ fn synced(informer: &mut Followed, name: &str, expected: &[Line]) {
     assert_eq!(held, expected, "{name}");
 }
 
-/// An informer that runs until it is stopped.
+/// Starts an informer that runs until it is stopped.
 fn informer(home: &Home, name: &str, program: &Path, arguments: &str, stream: bool) -> Followed {
     let mut command = Command::new(program);
     command
@@ -152,7 +152,7 @@ fn informer(home: &Home, name: &str, program: &Path, arguments: &str, stream: bo
     Followed::start(name, &mut command)
 }
 
-/// The life of some objects, over a good end of the server and a sudden one.
+/// Changes some objects across a graceful stop and a kill of the server.
 fn lives_through_restarts(
     home: &Home,
     mut server: Running,
@@ -185,7 +185,7 @@ fn lives_through_restarts(
                 server = home.serve();
                 user.creates("e");
                 user.deletes("c");
-                // A name that comes back is another object.
+                // A new object with the same name is another object.
                 user.deletes("e");
                 user.creates("e");
             }
@@ -200,7 +200,7 @@ fn lives_through_restarts(
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        // A watch that was just to begin may still complain after it.
+        // A watch that was about to start may still report an error after it.
         let done = rest.iter().find(|line| line["type"] == "DONE");
         let done = done.expect("an informer says what it held");
         assert_eq!(done["count"], 3, "{name} holds b, d and e");
@@ -215,7 +215,7 @@ fn lives_through_restarts(
 }
 
 #[test]
-fn informers_of_a_built_in_kind_hear_each_change_once_and_in_order_across_restarts() {
+fn informers_of_a_built_in_kind_report_each_change_once_and_in_order_across_restarts() {
     let (Some(new), Some(old)) = (tools::peer("peers"), tools::peer("informer130")) else {
         return;
     };
@@ -245,7 +245,7 @@ fn informers_of_a_built_in_kind_hear_each_change_once_and_in_order_across_restar
 }
 
 #[test]
-fn informers_of_a_custom_kind_hear_each_change_once_and_in_order_across_restarts() {
+fn informers_of_a_custom_kind_report_each_change_once_and_in_order_across_restarts() {
     let (Some(new), Some(old)) = (tools::peer("peers"), tools::peer("informer130")) else {
         return;
     };

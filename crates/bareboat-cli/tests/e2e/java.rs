@@ -4,7 +4,7 @@
 use crate::{suite, tools};
 
 #[test]
-fn the_java_clients_get_their_way() {
+fn the_java_clients_work() {
     if !tools::prepared("java", "scripts/java.sh") {
         return;
     }

@@ -3,7 +3,7 @@
 use crate::{suite, tools};
 
 #[test]
-fn the_javascript_client_gets_its_way() {
+fn the_javascript_client_works() {
     if !tools::prepared("javascript", "scripts/javascript.sh") {
         return;
     }

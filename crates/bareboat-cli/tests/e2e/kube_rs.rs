@@ -1,5 +1,5 @@
-//! kube-rs with the administrator's kubeconfig: a reflector that lives through restarts, and the
-//! ordinary calls of its typed client.
+//! kube-rs with the administrator's kubeconfig: a reflector across restarts, and the ordinary calls of its typed
+//! client.
 
 use crate::process::PATIENCE;
 use crate::server::Home;
@@ -47,7 +47,7 @@ async fn reflects_across_restarts(settings: watcher::Config) {
                 Ok(Event::InitDone) => "ready".to_owned(),
                 Ok(Event::Apply(map)) => format!("applied {}", map.name_any()),
                 Ok(Event::Delete(map)) => format!("deleted {}", map.name_any()),
-                // A server that is down for a moment.
+                // The server is down for a moment.
                 Err(_) => continue,
             };
             teller.lock().unwrap().push(word);
@@ -69,7 +69,7 @@ async fn reflects_across_restarts(settings: watcher::Config) {
     maps.create(&PostParams::default(), &config_map("three"))
         .await
         .unwrap();
-    // Leaving the selector is a deletion for who selects.
+    // An object that no longer matches the selector is a deletion for the watcher.
     let patch = json!({ "metadata": { "labels": { "app": null } } });
     maps.patch("two", &PatchParams::default(), &Patch::Merge(patch))
         .await
@@ -110,17 +110,17 @@ async fn reflects_across_restarts(settings: watcher::Config) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reflector_that_lists_and_watches_lives_through_restarts() {
+async fn a_reflector_that_lists_and_watches_survives_restarts() {
     reflects_across_restarts(watcher::Config::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reflector_that_streams_its_list_lives_through_restarts() {
+async fn a_reflector_that_streams_its_list_survives_restarts() {
     reflects_across_restarts(watcher::Config::default().streaming_lists()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_a_list_are_of_one_moment() {
+async fn pages_of_a_list_show_one_revision() {
     let home = Home::with(&["--in-memory"]);
     let _server = home.serve();
     let client = home.client().await;
@@ -133,7 +133,7 @@ async fn pages_of_a_list_are_of_one_moment() {
     let mut parameters = ListParams::default().labels("app=reflected").limit(10);
     loop {
         let page = maps.list(&parameters).await.unwrap();
-        // Written between the pages: later than the moment they show.
+        // Written between the pages: later than the revision they show.
         let late = config_map(&format!("page-late-{}", pages.len()));
         maps.create(&PostParams::default(), &late).await.unwrap();
         let next = page.metadata.continue_.clone();

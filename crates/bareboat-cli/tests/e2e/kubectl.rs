@@ -1,4 +1,4 @@
-//! kubectl, as people use it: one module per thing they do.
+//! kubectl: one module per group of commands.
 
 mod actions;
 mod addresses;
@@ -6,10 +6,12 @@ mod apply;
 mod changes;
 mod custom;
 mod deletion;
+mod fairness;
 pub(crate) mod fixtures;
 mod generators;
 mod limits;
 mod objects;
+mod policies;
 mod published;
 mod reviews;
 mod subresources;
@@ -24,7 +26,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A kubectl with a server of its own.
+/// A kubectl with its own server.
 pub(crate) struct Kubectl {
     program: PathBuf,
     pub(crate) home: Home,
@@ -32,12 +34,12 @@ pub(crate) struct Kubectl {
 }
 
 impl Kubectl {
-    /// Starts a server; nothing when there is no kubectl.
+    /// Starts a server; `None` if there is no kubectl.
     pub(crate) fn start() -> Option<Kubectl> {
         Kubectl::start_with(&[])
     }
 
-    /// The same for a server with further flags.
+    /// The same for a server with additional flags.
     pub(crate) fn start_with(flags: &[&str]) -> Option<Kubectl> {
         let program = tools::kubectl()?;
         let home = Home::with(flags);
@@ -49,7 +51,7 @@ impl Kubectl {
         })
     }
 
-    /// The same after a good end of the server and a new start.
+    /// Stops the server with SIGTERM and starts it again.
     pub(crate) fn restarted(self) -> Kubectl {
         let (status, stderr) = self.server.stop();
         assert!(status.success(), "{stderr}");
@@ -57,7 +59,7 @@ impl Kubectl {
         Kubectl { server, ..self }
     }
 
-    /// A command, written as on a command line; single quotes keep words together.
+    /// Builds a command from a command line; single quotes keep words together.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -72,19 +74,19 @@ impl Kubectl {
         run(&mut self.command(line), input)
     }
 
-    /// What kubectl prints; it must succeed.
+    /// Returns kubectl's output; kubectl must succeed.
     pub(crate) fn gives(&self, line: &str) -> String {
         self.gives_for(line, "")
     }
 
-    /// What kubectl prints for an input; it must succeed.
+    /// Returns kubectl's output for an input; kubectl must succeed.
     pub(crate) fn gives_for(&self, line: &str, input: &str) -> String {
         let output = self.run(line, input);
         assert!(output.status.success(), "kubectl {line}: {}", output.all());
         output.stdout
     }
 
-    /// kubectl succeeds, and all these words are in what it prints, however it spaces them.
+    /// Checks that kubectl succeeds and prints all these words, with any spacing.
     pub(crate) fn says(&self, line: &str, wanted: &[&str]) {
         self.says_for(line, "", wanted);
     }
@@ -103,12 +105,12 @@ impl Kubectl {
         }
     }
 
-    /// Asks until the words are in the answer, and gives that.
+    /// Repeats a command until its output contains the words, and returns the output.
     pub(crate) fn until(&self, line: &str, wanted: &str) -> String {
         self.until_so(line, wanted, true)
     }
 
-    /// Asks until the words are in the answer no more.
+    /// Repeats a command until its output no longer contains the words.
     pub(crate) fn until_no_more(&self, line: &str, unwanted: &str) {
         self.until_so(line, unwanted, false);
     }
@@ -125,7 +127,7 @@ impl Kubectl {
         }
     }
 
-    /// kubectl fails and says why.
+    /// Checks that kubectl fails with these words.
     pub(crate) fn refuses(&self, line: &str, wanted: &[&str]) {
         self.refuses_for(line, "", wanted);
     }
@@ -149,17 +151,17 @@ impl Kubectl {
     }
 }
 
-/// Columns are padded and lines wrapped as kubectl likes; only the words count.
+/// Normalizes white space, because kubectl pads columns and wraps lines.
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {
             match words.last_mut() {
-                // A quote in the middle of a word goes on with it.
+                // A quote in the middle of a word continues the word.
                 Some(word) if !line_breaks_before(line, index) => {
                     let word: &mut String = word;
                     word.push_str(part);
@@ -173,7 +175,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether the quoted part starts a word.
+/// Returns whether the quoted part starts a word.
 fn line_breaks_before(line: &str, index: usize) -> bool {
     let before = line.split('\'').nth(index - 1).unwrap_or_default();
     before.is_empty() || before.ends_with(char::is_whitespace)

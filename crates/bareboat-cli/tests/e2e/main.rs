@@ -1,25 +1,38 @@
-//! The program as its users meet it: a process of its own, real sockets, and clients that nobody
-//! here wrote. What a client does inside one process is tested in the crates below.
+//! Tests of the program as its users run it: a separate process, real sockets, and published clients. In-process
+//! behaviour is tested in the library crates.
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod accounts;
+mod aggregation;
+mod audit;
 mod cli;
 mod clients;
 mod controller_manager;
 mod conversion;
 mod crash;
+mod credentials;
 mod data_directory;
+mod encryption;
 mod helm;
+mod identity;
 mod informers;
 mod java;
 mod javascript;
 mod kube_rs;
 mod kubectl;
 mod logs;
+mod planted;
+mod pod_security;
+#[allow(dead_code, reason = "the tests of the engine use more of it")]
+#[path = "../../../bareboat-sql/tests/postgres/cluster.rs"]
+mod postgres;
 mod process;
 mod python;
+mod replicas;
 mod sample_controller;
 mod server;
 mod storage;
+mod streams;
 mod suite;
 mod tools;

@@ -1,4 +1,4 @@
-//! Other programs: run to their end with a deadline, or followed line by line.
+//! Runs other programs: to their end with a deadline, or line by line.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a busy machine. Only what fails waits so long.
+/// Timeout of anything, even on a busy machine. Only a failure waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What a program said until it ended.
+/// The output of a program that ended.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
@@ -18,13 +18,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Both streams, for a message.
+    /// Returns both streams, for a message.
     pub(crate) fn all(&self) -> String {
         format!("{}\n{}\n{}", self.status, self.stdout, self.stderr)
     }
 }
 
-/// Runs a program to its end; one that loses all patience is killed and fails the test.
+/// Runs a program to its end; one that exceeds the timeout is killed and fails the test.
 pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     let shown = format!("{command:?}");
     let mut child = command
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Output {
         .unwrap_or_else(|error| panic!("{shown} cannot be started: {error}"));
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // A program that does not read its input closes it; that is its right.
+    // A program may close its input without reading it.
     let feeding = spawn(move || drop(stdin.write_all(input.as_bytes())));
     let stdout = drain(child.stdout.take().unwrap());
     let stderr = drain(child.stderr.take().unwrap());
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     }
 }
 
-/// Waits for the end of a child, and kills it when that does not come in time.
+/// Waits for the end of a child; kills it after the timeout.
 pub(crate) fn wait(child: &mut Child) -> Option<ExitStatus> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -81,13 +81,13 @@ pub(crate) fn signal(child: &Child, name: &str) {
 pub(crate) fn drain(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
     spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is still worth showing.
+        // Output before an error is still useful.
         let _ = stream.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// A program that runs on while its lines are read.
+/// A program that runs while its lines are read.
 pub(crate) struct Followed {
     name: String,
     child: Child,
@@ -124,7 +124,7 @@ impl Followed {
         }
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(crate) fn line(&mut self) -> String {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
@@ -142,14 +142,14 @@ impl Followed {
         }
     }
 
-    /// The next line as JSON.
+    /// Returns the next line as JSON.
     pub(crate) fn json(&mut self) -> Value {
         let line = self.line();
         serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("{}: {error} in {line}", self.name))
     }
 
-    /// Asks the program to end and gives the lines it still had.
+    /// Stops the program and returns its remaining lines.
     pub(crate) fn stop(mut self) -> Vec<String> {
         signal(&self.child, "TERM");
         let ended = wait(&mut self.child);
@@ -173,7 +173,7 @@ impl Drop for Followed {
     }
 }
 
-/// Asks again and again until there is an answer.
+/// Calls `ask` until it returns a value.
 pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

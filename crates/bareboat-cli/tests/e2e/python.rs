@@ -6,7 +6,7 @@ use crate::tools;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs pytest on a server of its own.
+/// Runs pytest with its own server.
 fn pytest(name: &str, arguments: &[&str]) {
     let Some(python) = tools::python() else {
         return;
@@ -23,7 +23,7 @@ fn pytest(name: &str, arguments: &[&str]) {
         "",
     );
     assert!(output.status.success(), "{}", output.all());
-    // The harness keeps what tests that pass have printed: scripts/test.sh finds the count here.
+    // The harness hides the output of passing tests: scripts/test.sh finds the count here.
     if let Some(notes) = std::env::var_os("BAREBOAT_TEST_NOTES") {
         let count = output.stdout.lines().last().unwrap_or_default();
         std::fs::write(Path::new(&notes).join(name), count).unwrap();
@@ -31,11 +31,11 @@ fn pytest(name: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn the_python_client_gets_its_way() {
+fn the_python_client_works() {
     pytest("python", &["--ignore=test_kopf.py"]);
 }
 
 #[test]
-fn an_operator_written_with_kopf_gets_its_way() {
+fn an_operator_written_with_kopf_works() {
     pytest("kopf", &["test_kopf.py"]);
 }

@@ -1,5 +1,4 @@
-//! k8s.io/sample-controller as it is published, an ordinary client of the Go library: it keeps a
-//! Deployment for each Foo.
+//! The published k8s.io/sample-controller, an ordinary client of the Go library: it keeps a Deployment for each Foo.
 
 use crate::kubectl::Kubectl;
 use crate::kubectl::fixtures::{FOOS, define};
@@ -50,7 +49,7 @@ fn the_sample_controller_of_kubernetes_keeps_a_deployment_for_each_foo() {
         ],
     );
 
-    // Its status follows that of the Deployment, and the Deployment its spec.
+    // The Foo's status follows the Deployment's, and the Deployment follows the Foo's spec.
     kubectl.gives(
         r#"patch deployment web --subresource=status -p '{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}'"#,
     );
@@ -64,7 +63,7 @@ fn the_sample_controller_of_kubernetes_keeps_a_deployment_for_each_foo() {
         &["condition met"],
     );
 
-    // What is not its own is left alone.
+    // The controller does not change a Deployment of another owner.
     kubectl.gives("create deployment taken --image=nginx");
     kubectl.gives_for("create -f -", &example("late", "taken"));
     described(

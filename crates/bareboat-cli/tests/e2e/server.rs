@@ -1,4 +1,4 @@
-//! A server process: `bareboat serve` on a directory that goes with the test.
+//! A server process: `bareboat serve` on a temporary directory.
 
 use crate::process::{PATIENCE, drain, signal, wait};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
@@ -22,12 +22,12 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// A home with an address of its own, the same after each restart.
+    /// A directory with its own address, which stays the same after a restart.
     pub(crate) fn new() -> Home {
         Home::with(&[])
     }
 
-    /// A home whose servers get further flags.
+    /// A directory whose servers get additional flags.
     pub(crate) fn with(flags: &[&str]) -> Home {
         Home {
             dir: tempfile::tempdir().unwrap(),
@@ -36,34 +36,34 @@ impl Home {
         }
     }
 
-    /// The directory beside the data, for files of the test.
+    /// Returns the directory beside the data, for files of the test.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the path of the administrator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.data().join("admin.kubeconfig")
     }
 
-    /// The address clients use.
+    /// Returns the address for clients.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number)
     }
 
-    /// Starts a server and waits for its greeting.
+    /// Starts a server and waits until it is ready.
     pub(crate) fn serve(&self) -> Running {
         let mut running = self.launch();
         running.ready();
         running
     }
 
-    /// Starts a server without waiting for anything.
+    /// Starts a server without waiting.
     pub(crate) fn launch(&self) -> Running {
         let mut command = bareboat(["serve"]);
         command
@@ -74,24 +74,24 @@ impl Home {
         Running::start(command)
     }
 
-    /// A client of kube-rs that goes over the socket, with connections of its own.
+    /// Returns a client of kube-rs with its own connections.
     pub(crate) async fn client(&self) -> kube::Client {
         self.client_of(&self.kubeconfig()).await
     }
 
-    /// The same with a kubeconfig that lies elsewhere.
+    /// The same with another kubeconfig.
     pub(crate) async fn client_of(&self, kubeconfig: &Path) -> kube::Client {
         let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .unwrap();
-        // Tests say themselves what is tried again: a repeated write would blur what happened.
+        // No automatic retries: a repeated write would hide what happened.
         config.default_retry = false;
         kube::Client::try_from(config).unwrap()
     }
 }
 
-/// The program, with no setting from outside.
+/// Returns a command for the program, with no setting from outside.
 pub(crate) fn bareboat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bareboat"));
     for (name, _) in std::env::vars_os() {
@@ -103,17 +103,16 @@ pub(crate) fn bareboat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Co
     command
 }
 
-/// A port that nobody has, below those the system gives to whoever asks for any: a server that is
-/// down for a moment finds its own free again.
+/// A free port below the ephemeral range: a server that restarts finds its port free again.
 pub(crate) struct Port {
     pub(crate) number: u16,
-    /// Locked as long as the port is taken, also while nobody listens: suites that run side by side
-    /// share the ports. Where nothing can be locked, chance has to do.
+    /// A lock held while the port is reserved, also while no server listens: test suites that run side by side share
+    /// the ports. Without locks, collisions are possible.
     _claim: Option<File>,
 }
 
 impl Port {
-    /// Takes one.
+    /// Reserves a port.
     pub(crate) fn free() -> Port {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let seed = u16::try_from(std::process::id() % 8000).unwrap();
@@ -134,12 +133,12 @@ impl Port {
     }
 }
 
-/// A server process; dropped, it is killed.
+/// A server process; it is killed when dropped.
 pub(crate) struct Running {
     child: Child,
     stdout: Mutex<Receiver<String>>,
     stderr: Option<JoinHandle<String>>,
-    /// What it said on standard output so far.
+    /// Its standard output so far.
     pub(crate) greeting: String,
 }
 
@@ -169,7 +168,7 @@ impl Running {
         }
     }
 
-    /// Waits for the last line of the greeting, which comes when all is open.
+    /// Waits for the last line of the greeting, which is printed when the server is ready.
     pub(crate) fn ready(&mut self) {
         while !self.greeting.contains("kubectl get namespaces") {
             let said = self.stdout.get_mut().unwrap().recv_timeout(PATIENCE);
@@ -192,7 +191,7 @@ impl Running {
         }
     }
 
-    /// The address in the greeting.
+    /// Returns the URL in the greeting.
     pub(crate) fn url(&self) -> &str {
         self.greeting
             .split_whitespace()
@@ -200,33 +199,34 @@ impl Running {
             .expect("the greeting names the address")
     }
 
-    /// The number of the process. Only the hostile suite asks for it.
+    /// Returns the process ID. Only the hostile suite needs it.
     #[allow(dead_code)]
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the process still runs.
+    /// Returns whether the process still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// SIGKILL: nothing is finished, nothing is said.
+    /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// SIGTERM, and how it ended with what it had logged.
+    /// Sends SIGTERM; returns the exit status and the log.
     pub(crate) fn stop(self) -> (ExitStatus, String) {
         self.stop_by("TERM")
     }
 
-    /// Any signal that asks for an end, and how it ended with what it had logged.
+    /// Sends a signal; returns the exit status and the log.
     pub(crate) fn stop_by(mut self, name: &str) -> (ExitStatus, String) {
         signal(&self.child, name);
         let status = wait(&mut self.child).expect("the server stops when asked");
         let stderr = self.stderr.take().expect("not stopped").join().unwrap();
+        no_credentials(&self.greeting, &stderr);
         (status, stderr)
     }
 }
@@ -235,5 +235,19 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // Every server of the suite is searched, whatever its test is about.
+        if let (Some(stderr), false) = (self.stderr.take(), std::thread::panicking()) {
+            no_credentials(&self.greeting, &stderr.join().unwrap());
+        }
+    }
+}
+
+/// Fails if a server printed a credential: a signed token, a header with one, or a private key.
+fn no_credentials(greeting: &str, log: &str) {
+    // The first is how every JSON Web Token begins.
+    for secret in ["eyJ", "Bearer ", "PRIVATE KEY", "-may-read"] {
+        let lines = greeting.lines().chain(log.lines());
+        let found = lines.filter(|line| line.contains(secret)).count();
+        assert_eq!(found, 0, "a server printed {secret:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Storage as clients meet it: a restored backup, an object that is damaged, a full disk.
+//! Storage failures: a restored backup, a damaged object, a full disk.
 
 use crate::process::run;
 use crate::server::{Home, bareboat};
@@ -54,7 +54,7 @@ async fn a_restored_backup_makes_every_client_list_again() {
         .await
         .unwrap();
     let lost = lost.metadata.resource_version.unwrap();
-    // A server that runs is not restored.
+    // A running server cannot be restored.
     let mut command = bareboat(["restore"]);
     command.arg(&backup).arg("--data-dir").arg(home.data());
     let refused = run(&mut command, "");
@@ -68,7 +68,7 @@ async fn a_restored_backup_makes_every_client_list_again() {
     let maps = maps(&home).await;
     assert!(maps.get("kept").await.is_ok());
     assert!(maps.get_opt("lost").await.unwrap().is_none());
-    // New changes pass the lost version; a client that knows it must not go on from there.
+    // New changes pass the lost revision; a client that knows it must not continue from it.
     for n in 0..5 {
         let made = maps
             .create(&PostParams::default(), &map(&format!("new{n}"), "1"))
@@ -93,7 +93,7 @@ async fn a_restored_backup_makes_every_client_list_again() {
 }
 
 #[test]
-fn what_is_no_backup_is_refused_and_nothing_is_lost() {
+fn an_invalid_backup_is_refused_and_nothing_is_lost() {
     let home = Home::new();
     home.serve().stop();
     let before = std::fs::read(home.data().join("state.db")).unwrap();
@@ -123,7 +123,7 @@ async fn a_damaged_object_is_a_clear_error_and_can_be_deleted() {
             .unwrap();
     }
     assert!(server.stop().0.success());
-    // One byte, as a disk would do it.
+    // Flips one byte, as a faulty disk would.
     let path = home.data().join("state.db");
     sqlite(
         &path,
@@ -150,7 +150,7 @@ async fn a_damaged_object_is_a_clear_error_and_can_be_deleted() {
     assert_eq!(status["reason"], "StorageReadError");
     let causes = status["details"]["causes"].to_string();
     assert!(causes.contains("default/damaged") && !causes.contains("default/sound"));
-    // Others are not concerned.
+    // Other objects are not affected.
     assert!(maps(&home).await.get("sound").await.is_ok());
 
     const IGNORE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -188,7 +188,7 @@ async fn a_data_directory_that_is_removed_ends_the_server() {
         .create(&PostParams::default(), &map("b", "1"))
         .await
         .unwrap_err();
-    // The answer says that the outcome is unknown, unless the server was gone before it arrived.
+    // The answer is that the outcome is unknown, unless the server was gone before it arrived.
     if let kube::Error::Api(status) = &error {
         let told = status
             .message

@@ -1,4 +1,4 @@
-//! Test suites in other languages: a process that runs against a server and may ask for its restart.
+//! Test suites in other languages: runs a process against a server, which the suite may restart.
 
 use crate::process::{Output, run};
 use crate::server::Home;
@@ -8,9 +8,8 @@ use std::process::Command;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-/// Runs a script of `scripts/` against a server of its own and returns what it said. When the
-/// suite creates the file named by `BAREBOAT_RESTART`, the server is killed and started again on
-/// the same data, and the file is deleted.
+/// Runs a script of `scripts/` against its own server and returns its output. When the suite creates the file named by
+/// `BAREBOAT_RESTART`, the server is killed and started again on the same data, and the file is deleted.
 pub(crate) fn run_script(script: &str, arguments: &[&str]) -> Output {
     let home = Home::new();
     let request = home.path().join("restart");
@@ -37,8 +36,8 @@ pub(crate) fn run_script(script: &str, arguments: &[&str]) -> Output {
     output
 }
 
-/// Leaves a remark for the table of scripts/test.sh. The harness keeps what passing tests print,
-/// so it goes into a file.
+/// Records a remark for the table of scripts/test.sh. The harness hides the output of passing tests, so it goes into a
+/// file.
 pub(crate) fn remark(name: &str, text: &str) {
     if let Some(notes) = std::env::var_os("BAREBOAT_TEST_NOTES") {
         std::fs::write(Path::new(&notes).join(name), text).unwrap();

@@ -1,9 +1,9 @@
-//! Where the real clients are, and what happens when one is missing: with `CI=true` its tests
-//! fail, elsewhere they say that they were skipped and pass.
+//! Finds the real clients. If one is missing, its tests fail with `CI=true`; otherwise they print that they were
+//! skipped, and pass.
 
 use std::path::{Path, PathBuf};
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -11,7 +11,7 @@ pub(crate) fn workspace() -> PathBuf {
         .unwrap()
 }
 
-/// kubectl: the one beside the peers, else one of `PATH`.
+/// Returns kubectl: the one beside the peers, or else the one in `PATH`.
 pub(crate) fn kubectl() -> Option<PathBuf> {
     let own = peers().join("kubectl");
     if own.is_file() {
@@ -24,7 +24,7 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
     found.or_else(|| missing("kubectl is neither in BAREBOAT_PEERS nor in PATH"))
 }
 
-/// One of the programs that `scripts/peers.sh` builds.
+/// Returns one of the programs that `scripts/peers.sh` builds.
 pub(crate) fn peer(name: &str) -> Option<PathBuf> {
     let program = peers().join(name);
     if program.is_file() {
@@ -33,40 +33,24 @@ pub(crate) fn peer(name: &str) -> Option<PathBuf> {
     missing(&format!("scripts/peers.sh has not built {name}"))
 }
 
-/// A Python with the packages of tests/python: `BAREBOAT_PYTHON`, else what `scripts/python.sh`
-/// set up.
+/// Returns a Python with the packages of tests/python: `BAREBOAT_PYTHON`, or else the one of `scripts/python.sh`.
 pub(crate) fn python() -> Option<PathBuf> {
     if let Some(python) = std::env::var_os("BAREBOAT_PYTHON") {
         return Some(PathBuf::from(python));
     }
     let environment = workspace().join(".cache/python");
-    // The stamp comes last, when all packages are there.
+    // The stamp is written last, when all packages are installed.
     if environment.join(".stamp").is_file() {
         return Some(environment.join("bin/python"));
     }
     missing("scripts/python.sh --setup has not made a Python environment")
 }
 
-/// Whether a script has set up its environment under `.cache`.
+/// Returns whether a script has set up its environment under `.cache`.
 pub(crate) fn prepared(environment: &str, script: &str) -> bool {
-    // The stamp comes last, when everything is there.
+    // The stamp is written last, when everything is installed.
     let stamp = workspace().join(".cache").join(environment).join(".stamp");
     stamp.is_file() || missing(&format!("{script} --setup has not run")).is_some()
-}
-
-/// A folder of the published test vectors. They are nothing a script could fetch, so not even CI
-/// insists on them.
-pub(crate) fn vectors(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("BAREBOAT_VECTORS") {
-        Some(root) => PathBuf::from(root),
-        None => workspace().join("../shared/vectors"),
-    };
-    let found = root.join(folder);
-    if found.is_dir() {
-        return Some(found);
-    }
-    println!("skipped: BAREBOAT_VECTORS names no folder with {folder}");
-    None
 }
 
 fn peers() -> PathBuf {

@@ -1,4 +1,4 @@
-//! A client without manners: HTTP/1.1 over TLS by hand, which may leave answers unread.
+//! A hostile client: HTTP/1.1 over TLS, written by hand, which can leave answers unread.
 
 use crate::process::PATIENCE;
 use crate::server::Home;
@@ -24,12 +24,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as text.
+    /// Returns the body as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
@@ -48,7 +48,7 @@ impl Answer {
 }
 
 impl Caller {
-    /// The administrator, by certificate.
+    /// The administrator, with a client certificate.
     pub(crate) fn admin(home: &Home) -> Caller {
         let folder = home.data().join("certificates");
         let chain = CertificateDer::pem_file_iter(folder.join("admin.crt")).unwrap();
@@ -85,7 +85,7 @@ impl Caller {
             .with_root_certificates(roots)
     }
 
-    /// The same, offering this protocol.
+    /// The same client, offering this ALPN protocol.
     pub(crate) fn speaking(&self, protocol: &str) -> Caller {
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
@@ -95,7 +95,7 @@ impl Caller {
         }
     }
 
-    /// Opens a socket and says nothing.
+    /// Opens a socket and sends nothing.
     pub(crate) fn socket(&self) -> Result<TcpStream> {
         let socket = TcpStream::connect(&self.address)?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -104,7 +104,7 @@ impl Caller {
         Ok(socket)
     }
 
-    /// Opens a connection and shakes hands.
+    /// Opens a connection and performs the TLS handshake.
     pub(crate) fn connect(&self) -> Result<Connection> {
         let socket = self.socket()?;
         let name = ServerName::try_from("localhost").expect("a name");
@@ -114,19 +114,19 @@ impl Caller {
         Ok(Connection { stream })
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on its own connection.
     pub(crate) fn call(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Answer {
         let mut connection = self.connect().unwrap();
         connection.send(method, path, kind, body).unwrap();
         connection.receive().unwrap()
     }
 
-    /// Reads something.
+    /// Sends a GET.
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.call("GET", path, "application/json", b"")
     }
 
-    /// Creates something.
+    /// Sends a POST.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.call(
             "POST",
@@ -143,12 +143,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Sends a request; whether its answer is read is another matter.
+    /// Sends a request without reading its answer.
     pub(crate) fn send(&mut self, method: &str, path: &str, kind: &str, body: &[u8]) -> Result<()> {
         self.send_with(method, path, kind, &[], body)
     }
 
-    /// The same with further headers.
+    /// The same with additional headers.
     pub(crate) fn send_with(
         &mut self,
         method: &str,

@@ -1,4 +1,4 @@
-//! Connections that cost nothing to open: they leave room for others, and end when they are idle.
+//! Connections that cost nothing to open: they do not block other clients, and are closed when idle.
 
 use crate::http2::{Streams, read, wait_for};
 use crate::process::PATIENCE;
@@ -6,10 +6,10 @@ use crate::victim::Victim;
 use std::time::{Duration, Instant};
 
 #[test]
-fn silent_sockets_do_not_keep_others_out() {
+fn silent_sockets_do_not_block_other_clients() {
     let victim = Victim::with_files(256);
     victim.attack(1, |_| {
-        // The server may refuse them; others do not wait for them.
+        // The server may refuse them; other clients do not wait for them.
         let held: Vec<_> = (0..400).flat_map(|_| victim.stranger.socket()).collect();
         assert!(
             held.len() > 256,
@@ -28,7 +28,7 @@ fn heads_without_end_are_refused() {
         let Ok(mut connection) = victim.stranger.connect() else {
             return;
         };
-        // 2.4 MB of headers: refused by an answer or by the end of the connection.
+        // 2.4 MB of headers: refused by an answer or by closing the connection.
         let sent = connection.send_with("GET", "/api", "", &headers, b"");
         if let Ok(answer) = sent.and_then(|()| connection.receive()) {
             assert_eq!(answer.code, 431, "{}", answer.text());
@@ -37,7 +37,7 @@ fn heads_without_end_are_refused() {
 }
 
 #[test]
-fn a_refused_stranger_does_not_keep_an_http2_connection() {
+fn an_unauthenticated_http2_connection_is_closed() {
     let victim = Victim::start(&[]);
     wait_for(async {
         let mut streams = Streams::open(&victim.stranger).await;
@@ -52,6 +52,32 @@ fn a_refused_stranger_does_not_keep_an_http2_connection() {
             assert!(
                 Instant::now() < deadline,
                 "the server keeps the connection of a stranger"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+}
+
+#[test]
+fn idle_http2_connections_without_credentials_are_closed() {
+    let victim = Victim::start(&[]);
+    wait_for(async {
+        let mut held = Vec::new();
+        for at in 0..6 {
+            let mut streams = Streams::open(&victim.stranger).await;
+            // Some ask for health, which needs no credentials; the others send no request at all.
+            if at % 2 == 0 {
+                let health = streams.get("/livez", "*/*").await.unwrap();
+                assert_eq!(health.status(), 200);
+                read(health).await.unwrap();
+            }
+            held.push(streams);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while !held.iter().all(Streams::is_over) {
+            assert!(
+                Instant::now() < deadline,
+                "the server keeps idle connections of strangers"
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

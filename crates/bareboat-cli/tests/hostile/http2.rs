@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
-/// One connection; it is over when the server or the client ends it.
+/// One connection; it is over when the server or the client closes it.
 #[derive(Clone)]
 pub(crate) struct Streams {
     sender: http2::SendRequest<Empty<Bytes>>,
@@ -28,7 +28,7 @@ impl Streams {
         let name = ServerName::try_from("localhost").expect("a name");
         let tls = TlsConnector::from(Arc::clone(&caller.tls));
         let stream = tls.connect(name, socket).await.unwrap();
-        // Windows as wide as they can be: the server decides what is too much.
+        // Maximum windows: the server must limit what it sends.
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(16 << 20)
             .initial_connection_window_size(1 << 30)
@@ -39,7 +39,7 @@ impl Streams {
         Streams { sender, over }
     }
 
-    /// Begins a request; its body is left where it is.
+    /// Sends a request and does not read its body.
     pub(crate) async fn get(
         &mut self,
         path: &str,
@@ -53,7 +53,7 @@ impl Streams {
         self.sender.send_request(request).await
     }
 
-    /// Whether the server has ended the connection.
+    /// Returns whether the server has closed the connection.
     pub(crate) fn is_over(&self) -> bool {
         self.over.is_finished()
     }
@@ -64,7 +64,7 @@ pub(crate) async fn read(answer: http::Response<Incoming>) -> hyper::Result<Byte
     Ok(answer.into_body().collect().await?.to_bytes())
 }
 
-/// Runs something that waits.
+/// Runs a future to its end.
 pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

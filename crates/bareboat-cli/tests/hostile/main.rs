@@ -1,11 +1,13 @@
-//! Hostile clients against the real program over real sockets, while another client goes on with
-//! its work: other clients do not wait, memory stays bounded, and strangers leave no trace in the metrics.
+//! Hostile clients against the real program over real sockets, while another client works: other clients do not wait,
+//! memory stays bounded, and unauthenticated clients add no metrics.
 //!
-//! Every test has a server of its own, and they run one at a time: each measures waits or memory.
+//! Every test has its own server, and they run one at a time, because each measures waits or memory.
 #![allow(clippy::unwrap_used)]
 
+mod bodies;
 mod client;
 mod connections;
+mod converter;
 mod http2;
 mod memory;
 mod metrics;

@@ -1,4 +1,4 @@
-//! Requests that would fill the server's memory: it stays bounded whatever clients leave unread.
+//! Requests that would fill the server's memory: it stays bounded, however much clients leave unread.
 
 use crate::client::Connection;
 use crate::http2::{Streams, wait_for};
@@ -6,16 +6,16 @@ use crate::victim::Victim;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Live data of the victim: 40 objects of 512 KiB, 20 MiB in all.
+/// Live data of the victim: 40 objects of 512 KiB, 20 MiB in total.
 const OBJECTS: usize = 40;
 const EACH: usize = 512 * 1024;
-/// What an attack may add, in MiB. Bounds of the server are smaller; a debug build, TLS and the
-/// allocator take their share.
+/// How much memory an attack may add, in MiB. The server's own limits are lower; a debug build, TLS and the allocator
+/// need more.
 const ALLOWED: u64 = 256;
 
 const PATH: &str = "/api/v1/namespaces/large/configmaps";
 
-/// Sends a request by many, and leaves all answers unread for a while.
+/// Sends a request on many connections, and leaves all answers unread for a while.
 fn unread(victim: &Victim, count: usize, path: &str, accept: &str) -> Vec<Connection> {
     let accept = format!("Accept: {accept}");
     let connections: Vec<_> = (0..count)
@@ -27,7 +27,7 @@ fn unread(victim: &Victim, count: usize, path: &str, accept: &str) -> Vec<Connec
             Some(connection)
         })
         .collect();
-    // Long enough to fill whatever there is to fill: the answers are made in a fraction of it.
+    // Long enough to fill every buffer: the answers are made in a fraction of this time.
     std::thread::sleep(Duration::from_secs(4));
     connections
 }
@@ -91,11 +91,14 @@ fn lists_on_many_streams_that_are_not_read() {
 
 #[test]
 fn exact_lists_below_the_ring_share_one_copy() {
-    let victim = Victim::start(&[]);
+    // On disk: in memory the log would share its values with the lists.
+    let victim = Victim::on_disk();
     victim.fill("large", OBJECTS, EACH);
     let version = victim.version();
-    // More than the 64 MiB of events that are kept in memory.
-    victim.fill("later", 132, EACH);
+    // More than the 64 MiB of events that are kept in memory, and no object is the same as then.
+    for round in 0..4 {
+        rewrite(&victim, round);
+    }
     let list = format!("{PATH}?resourceVersionMatch=Exact&resourceVersion={version}");
     victim.attack(1, |_| {
         victim.grows_at_most(ALLOWED, || {
@@ -104,45 +107,69 @@ fn exact_lists_below_the_ring_share_one_copy() {
     });
 }
 
+/// Changes every object.
+fn rewrite(victim: &Victim, round: usize) {
+    let mut connection = victim.admin.connect().unwrap();
+    let patch = format!(r#"{{"data":{{"round":"{round}"}}}}"#);
+    for at in 0..OBJECTS {
+        let path = format!("{PATH}/filled-{at:05}");
+        let kind = "application/merge-patch+json";
+        connection
+            .send("PATCH", &path, kind, patch.as_bytes())
+            .unwrap();
+        connection.receive().unwrap().accepted();
+    }
+}
+
 #[test]
-fn protobuf_bodies_of_many_small_parts() {
-    let victim = Victim::start(&[]);
-    // An empty owner reference is two bytes on the wire: field 13 of metadata, length 0.
-    let metadata: Vec<u8> = [0x6a, 0x00].repeat(300_000);
-    let object = field(1, &metadata);
-    let mut body = b"k8s\0".to_vec();
-    body.extend(field(
-        1,
-        &[field(1, b"v1"), field(2, b"ConfigMap")].concat(),
-    ));
-    body.extend(field(2, &object));
-    let path = "/api/v1/namespaces/default/configmaps";
-    victim.attack(1, |_| {
-        victim.grows_at_most(ALLOWED, || {
-            std::thread::scope(|scope| {
-                for _ in 0..6 {
-                    scope.spawn(|| {
-                        let kind = "application/vnd.kubernetes.protobuf";
-                        let answer = victim.admin.call("POST", path, kind, &body);
-                        assert!(answer.code >= 400, "{}", answer.code);
-                    });
-                }
-            });
-        });
+fn continue_tokens_are_limited_by_the_bytes_they_keep() {
+    let victim = Victim::on_disk();
+    victim.fill("large", OBJECTS, EACH);
+    // Every token keeps 20 MiB of objects that were replaced since; ten of them would keep 200 MiB.
+    victim.grows_at_most(160, || {
+        for round in 0..10 {
+            let page = victim
+                .admin
+                .get(&format!("{PATH}?limit=1"))
+                .accepted()
+                .json();
+            assert_ne!(page["metadata"]["continue"], Value::Null);
+            rewrite(&victim, round);
+        }
     });
 }
 
-/// A protobuf field of bytes.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut length = bytes.len();
-    while length >= 0x80 {
-        out.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
-        length >>= 7;
-    }
-    out.push(u8::try_from(length).unwrap());
-    out.extend_from_slice(bytes);
-    out
+#[test]
+fn memory_is_given_back_after_a_peak() {
+    let victim = Victim::start(&[]);
+    victim.fill("large", OBJECTS, EACH);
+    let read_all = || {
+        std::thread::scope(|scope| {
+            for _ in 0..12 {
+                scope.spawn(|| victim.admin.get(&format!("{PATH}?pretty=true")).accepted());
+            }
+        });
+    };
+    let bodies = || {
+        std::thread::scope(|scope| {
+            for _ in 0..12 {
+                scope.spawn(|| {
+                    let body = crate::bodies::of_small_values("ConfigMap", "v1", 600_000);
+                    let answer = victim.admin.call(
+                        "POST",
+                        "/api/v1/namespaces/default/configmaps",
+                        "application/json",
+                        body.as_bytes(),
+                    );
+                    assert!(answer.code >= 400, "{}", answer.code);
+                });
+            }
+        });
+    };
+    victim.gives_back(64, || {
+        read_all();
+        bodies();
+    });
 }
 
 #[test]
@@ -153,7 +180,7 @@ fn expressions_that_multiply_strings() {
         "x-kubernetes-validations": [{"rule": "self.replace('a', self).replace('a', self).size() >= 0"}],
     });
     let schema = json!({"type": "object", "properties": {"a": text}});
-    // A rule that is refused for its cost is as good.
+    // A rule that is refused for its cost is fine, too.
     if victim.define("texts", schema).is_err() {
         return;
     }
@@ -168,7 +195,7 @@ fn expressions_that_multiply_strings() {
     });
 }
 
-/// A schema of lists in lists, each of which is ten empty ones by default.
+/// A schema of nested lists, each of which defaults to ten empty ones.
 fn nested(depth: usize) -> Value {
     let mut schema =
         json!({"type": "object", "properties": {"leaf": {"type": "string", "default": "x"}}});

@@ -1,9 +1,9 @@
-//! Strangers and the metrics: what they invent is neither counted by name nor printed.
+//! Metrics and unauthenticated clients: invented names are neither counted by name nor printed.
 
 use crate::victim::Victim;
 use std::collections::BTreeSet;
 
-/// One sample of the text format: its name, labels and value. Panics on anything else.
+/// Parses the text format into names and labels. Panics on anything else.
 fn samples(text: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut found = Vec::new();
     for line in text
@@ -37,7 +37,7 @@ fn samples(text: &str) -> Vec<(String, Vec<(String, String)>)> {
     found
 }
 
-/// A value up to its closing quote, and what comes after it.
+/// Returns a value up to its closing quote, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let (mut value, mut chars) = (String::new(), text.char_indices());
     loop {
@@ -54,13 +54,13 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 }
 
 #[test]
-fn invented_methods_make_no_series() {
+fn invented_methods_add_no_series() {
     let victim = Victim::start(&[]);
     let before = samples(&victim.admin.get("/metrics").accepted().text()).len();
     let mut connection = victim.stranger.connect().unwrap();
     for at in 0..400 {
         let sent = connection.send(&format!("INVENTED{at}"), "/api/v1/namespaces", "", b"");
-        // A refusal may end the connection.
+        // A refusal may close the connection.
         if sent.and_then(|()| connection.receive()).is_err() {
             connection = victim.stranger.connect().unwrap();
         }
@@ -79,7 +79,7 @@ fn invented_methods_make_no_series() {
 }
 
 #[test]
-fn nothing_in_a_path_forges_a_line() {
+fn a_path_cannot_forge_a_line() {
     let victim = Victim::start(&[]);
     let paths = [
         "/apis/x%22%7D%201%0Aforged_metric%7Ba%3D%22/v1/things?timeout=never",

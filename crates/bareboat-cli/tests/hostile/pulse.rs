@@ -1,4 +1,4 @@
-//! The other client: it reads, writes and asks for health all the time, and notes how long it waits.
+//! The other client: it reads, writes and checks health continuously, and records how long it waits.
 
 use crate::client::{Caller, Connection};
 use crate::victim::Victim;
@@ -8,33 +8,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// A wait below this is never held against the server: a debug build on a busy machine.
+/// Shorter waits never fail a test: this is a debug build on a busy machine.
 const FLOOR: Duration = Duration::from_millis(2500);
 /// How many times its quiet 99th percentile the other client may wait.
 const PATIENCE: u32 = 50;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/pulse";
 
-/// What the other client is used to.
+/// The usual waits of the other client.
 pub(crate) struct Pulse {
     usual: Duration,
 }
 
-/// The other client at work.
+/// The other client while it runs.
 pub(crate) struct Beating {
     usual: Duration,
     stop: Arc<AtomicBool>,
     work: JoinHandle<Vec<Wait>>,
 }
 
-/// How long something took.
+/// The duration of one request.
 struct Wait {
     what: &'static str,
     took: Duration,
 }
 
 impl Pulse {
-    /// Learns what is usual while no other client calls.
+    /// Measures the usual waits while no other client calls.
     pub(crate) fn quiet(victim: &Victim) -> Pulse {
         let object = json!({"metadata": {"name": "pulse"}, "data": {"beat": "0"}});
         let made = victim
@@ -49,7 +49,7 @@ impl Pulse {
         }
     }
 
-    /// Goes on until it is asked how it was.
+    /// Runs until `never_waited` is called.
     pub(crate) fn beats(self, victim: &Victim) -> Beating {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, mut client) = (Arc::clone(&stop), Client::new(victim));
@@ -72,7 +72,7 @@ impl Pulse {
 }
 
 impl Beating {
-    /// Ends the work, and fails if any part of it waited too long.
+    /// Stops, and fails if any request waited too long.
     pub(crate) fn never_waited(self) {
         self.stop.store(true, Ordering::Relaxed);
         let waits = self.work.join().expect("the other client is answered");
@@ -110,7 +110,7 @@ impl Client {
         }
     }
 
-    /// A read; now and then also a write, and a question for health by a new connection.
+    /// Sends a read; now and then also a write, and a health check on a new connection.
     fn beat(&mut self, beat: usize) -> Vec<Wait> {
         let mut waits = vec![self.timed("a read", "GET", b"")];
         if beat.is_multiple_of(5) {
@@ -138,7 +138,7 @@ impl Client {
                 .send(method, PATH, "application/merge-patch+json", body);
             match sent.and_then(|()| self.connection.receive()) {
                 Ok(answer) => break answer,
-                // A connection may end; the next one must not.
+                // A connection may fail once; the next one must not.
                 Err(error) => {
                     tries += 1;
                     assert!(tries < 3, "{what}: {error}");

@@ -1,16 +1,16 @@
-//! Requests that cost much for their size: whatever becomes of them, another client does not wait.
+//! Requests that are expensive for their size: whatever their answer, another client does not wait.
 
+use crate::converter::SilentConverter;
 use crate::victim::Victim;
-use base64::Engine as _;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// More than the cores of a small machine, so that no worker would be left to answer others.
+/// More than the cores of a small machine, so that they would occupy all workers.
 const ATTACKERS: usize = 4;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Sends one body by every attacker and expects an answer, whatever it is.
+/// Sends one body from every attacker and expects an answer, whatever it is.
 fn everybody_posts(victim: &Victim, path: &str, body: &Value) {
     let body = serde_json::to_vec(body).unwrap();
     victim.attack(ATTACKERS, |_| {
@@ -102,7 +102,7 @@ fn a_definition_of_large_patterns() {
     let spec = json!({"type": "object", "properties": properties});
     let schema = json!({"type": "object", "properties": {"spec": spec}});
     victim.attack(ATTACKERS, |number| {
-        // Served or refused: only the wait of others counts.
+        // Served or refused: only the wait of the other client matters.
         let plural = format!("pattern{number}s");
         if victim.define(&plural, schema.clone()).is_ok() {
             let spec: serde_json::Map<_, _> = (0..60)
@@ -189,45 +189,16 @@ fn exact_lists_far_back_do_not_stop_writes() {
 
 #[test]
 fn a_conversion_webhook_that_never_answers_keeps_no_seat() {
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}/convert", silent.local_addr().unwrap());
-    // Accepted and kept, so that no handshake ever ends.
-    let (accepted, calls) = std::sync::mpsc::sync_channel(64);
-    std::thread::spawn(move || silent.incoming().try_for_each(|call| accepted.send(call)));
     let victim = Victim::start(&["--max-reads-in-flight", "4"]);
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}});
-    let authority = std::fs::read(victim.authority()).unwrap();
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "slows.hostile.example"},
-        "spec": {
-            "group": "hostile.example", "scope": "Cluster",
-            "names": {"plural": "slows", "singular": "slow", "kind": "Slow"},
-            "versions": [version("v1", true), version("v2", false)],
-            "conversion": {"strategy": "Webhook", "webhook": {
-                "conversionReviewVersions": ["v1"],
-                "clientConfig": {"url": url, "caBundle": base64::engine::general_purpose::STANDARD.encode(&authority)},
-            }},
-        },
-    });
-    victim
-        .admin
-        .post(
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-            &definition,
-        )
-        .accepted();
-    let v1 = "/apis/hostile.example/v1/slows";
-    crate::process::eventually("the kind is served", || {
-        (victim.admin.get(v1).code == 200).then_some(())
-    });
+    let converter = SilentConverter::define(&victim);
     let object =
         json!({"apiVersion": "hostile.example/v1", "kind": "Slow", "metadata": {"name": "one"}});
-    victim.admin.post(v1, &object).accepted();
+    victim
+        .admin
+        .post("/apis/hostile.example/v1/slows", &object)
+        .accepted();
 
-    // More reads that wait for the converter than there are seats; their answers are never read.
+    // More reads wait for the converter than there are seats; their answers are never read.
     let waiting: Vec<_> = (0..12)
         .map(|_| {
             let mut connection = victim.admin.connect().unwrap();
@@ -237,7 +208,7 @@ fn a_conversion_webhook_that_never_answers_keeps_no_seat() {
             connection
         })
         .collect();
-    let _first = calls.recv().expect("the converter is called");
+    let _call = converter.is_called();
     victim.attack(1, |_| std::thread::sleep(std::time::Duration::from_secs(2)));
     drop(waiting);
 }

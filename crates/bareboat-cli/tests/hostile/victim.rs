@@ -9,10 +9,10 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::scope;
 
-/// Only one attack at a time: others would be measured with it.
+/// One attack at a time, because others would be measured with it.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A running server and those who call it.
+/// A running server and its clients.
 pub(crate) struct Victim {
     pub(crate) admin: Caller,
     pub(crate) stranger: Caller,
@@ -21,16 +21,16 @@ pub(crate) struct Victim {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What an attack did to the server's memory, in MiB.
+/// The memory of the server during an attack, in MiB.
 struct Peak {
-    /// What it had before.
+    /// Before the attack.
     before: u64,
-    /// The most it had since.
+    /// The peak since then.
     most: u64,
 }
 
 impl Victim {
-    /// Starts a server that keeps its objects in memory.
+    /// Starts a server that stores its objects in memory.
     pub(crate) fn start(flags: &[&str]) -> Victim {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let home = Home::with(&[&["--in-memory"], flags].concat());
@@ -38,7 +38,15 @@ impl Victim {
         Victim::around(home, server, turn)
     }
 
-    /// Starts a server that may open so many files.
+    /// Starts a server that stores its objects on disk, so that their history takes no memory.
+    pub(crate) fn on_disk() -> Victim {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = Home::new();
+        let server = home.serve();
+        Victim::around(home, server, turn)
+    }
+
+    /// Starts a server with a limit of open files.
     pub(crate) fn with_files(most: u32) -> Victim {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let home = Home::new();
@@ -65,7 +73,7 @@ impl Victim {
         }
     }
 
-    /// Creates config maps of a namespace, `each` bytes of data in every one.
+    /// Creates config maps in a namespace with `each` bytes of data.
     pub(crate) fn fill(&self, namespace: &str, count: usize, each: usize) {
         let name = json!({"metadata": {"name": namespace}});
         self.admin.post("/api/v1/namespaces", &name).accepted();
@@ -84,12 +92,12 @@ impl Victim {
         }
     }
 
-    /// The certificate of the server's authority, a PEM file.
+    /// Returns the path of the server's CA certificate (PEM).
     pub(crate) fn authority(&self) -> PathBuf {
         self.home.data().join("certificates/ca.crt")
     }
 
-    /// The newest version of the store.
+    /// Returns the newest revision of the store.
     pub(crate) fn version(&self) -> String {
         let list = self
             .admin
@@ -102,7 +110,7 @@ impl Victim {
             .to_owned()
     }
 
-    /// Installs a custom kind and waits until it is served; gives the refusal if it is refused.
+    /// Creates a custom kind and waits until it is served; returns the Status if it is refused.
     pub(crate) fn define(&self, plural: &str, schema: Value) -> Result<(), Value> {
         let kind = plural.trim_end_matches('s');
         let body = json!({
@@ -133,7 +141,7 @@ impl Victim {
         Ok(())
     }
 
-    /// Runs an attack by so many at once while another client works, and fails if that one waits.
+    /// Runs an attack with so many threads while another client works; fails if that client waits.
     pub(crate) fn attack(&self, attackers: usize, attack: impl Fn(usize) + Sync) {
         let pulse = Pulse::quiet(self).beats(self);
         scope(|scope| {
@@ -145,10 +153,10 @@ impl Victim {
         pulse.never_waited();
     }
 
-    /// The peak of the server's memory during some work. `None` where the kernel does not tell.
+    /// Returns the peak of the server's memory during some work; `None` if the kernel does not report it.
     fn peak(&self, work: impl FnOnce()) -> Option<Peak> {
         let process = format!("/proc/{}", self.server.pid());
-        // 5 sets the peak back to what is used now.
+        // 5 resets the peak to the current use.
         let reset = std::fs::write(format!("{process}/clear_refs"), "5").is_ok();
         let before = memory(&process, "VmRSS:");
         work();
@@ -159,15 +167,46 @@ impl Victim {
         })
     }
 
-    /// Fails when some work raises the server's memory by more than so many MiB.
+    /// Fails if some work raises the server's memory by more than so many MiB.
     pub(crate) fn grows_at_most(&self, most: u64, work: impl FnOnce()) {
         let Some(peak) = self.peak(work) else {
             println!("skipped: this system does not tell the memory of a process");
             return;
         };
+        println!("{} MiB before, {} MiB at the peak", peak.before, peak.most);
         assert!(
             peak.most <= peak.before + most,
             "{} MiB before, {} MiB at the peak: more than {most} MiB on top",
+            peak.before,
+            peak.most
+        );
+    }
+}
+
+impl Victim {
+    /// Fails unless the memory that some work takes is given back soon, except for so many MiB.
+    pub(crate) fn gives_back(&self, except: u64, work: impl FnOnce()) {
+        let Some(peak) = self.peak(work) else {
+            println!("skipped: this system does not tell the memory of a process");
+            return;
+        };
+        let process = format!("/proc/{}", self.server.pid());
+        let bound = peak.before + except;
+        let mut now = peak.most;
+        for _ in 0..60 {
+            now = memory(&process, "VmRSS:").unwrap_or(0);
+            if now <= bound {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        println!(
+            "{} MiB before, {} MiB at the peak, {now} MiB after",
+            peak.before, peak.most
+        );
+        assert!(
+            now <= bound,
+            "{} MiB before, {} MiB at the peak, and still {now} MiB half a minute later",
             peak.before,
             peak.most
         );

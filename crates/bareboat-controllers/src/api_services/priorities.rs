@@ -1,9 +1,9 @@
-//! In which order the versions of groups are shown to clients. That of the groups is data of their kinds.
+//! The priorities of versions, which decide about their order in discovery. The priority of a group is part of its kinds.
 
-/// The version of a custom kind.
+/// The priority of a version of a custom kind.
 pub(super) const CUSTOM: i64 = 100;
 
-/// The version of a built-in kind, as kube-apiserver has it.
+/// The priority of a version of a built-in kind, as in kube-apiserver.
 pub(super) fn built_in(group: &str, version: &str) -> i64 {
     match (group, version) {
         ("", _) => 1,

@@ -1,9 +1,8 @@
-//! Who depends on whom.
+//! The references from objects to their owners.
 //!
-//! Only references are kept, in some sixty bytes each: an object that has no owners and is nobody's owner costs nothing
-//! here.
+//! A reference takes about sixty bytes. Objects without references to or from them take nothing.
 
-// What a resource holds changes, but the hash and equality of a node look only at which resource it is.
+// The content of a resource changes, but hash and equality of a node depend only on which resource it is.
 #![allow(clippy::mutable_key_type)]
 
 use bareboat_storage::{Entry, Owner, Resource};
@@ -11,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
-/// The place of an object.
+/// The resource and key of an object.
 #[derive(Clone)]
 pub(crate) struct Node {
     resource: Arc<Resource>,
@@ -26,12 +25,12 @@ impl Node {
         }
     }
 
-    /// Where it is stored.
+    /// The name of the stored resource.
     pub(crate) fn store(&self) -> &str {
         self.resource.name()
     }
 
-    /// What is there now.
+    /// The object, if it exists.
     pub(crate) fn entry(&self) -> Option<Arc<Entry>> {
         self.resource.get(&self.key)
     }
@@ -73,22 +72,22 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// A uid as a number: texts are three times as large, and there are as many as there are references.
+/// A hash of a uid. It takes a third of the memory, and there is one for each reference.
 type Uid = u128;
 
-/// Who depends on whom.
+/// References to owners, and what is known about these.
 #[derive(Default)]
 pub(crate) struct Graph {
-    /// The uids of owners, whether those exist or not, each with the objects that name it.
+    /// The uids of owners, which may not exist, and the objects that name them.
     references: BTreeSet<(Uid, Option<Node>)>,
     /// Owners that wait until their dependents are gone, by uid.
     waiting: HashMap<Uid, Node>,
-    /// Objects with owners of kinds nobody knows, or of such a kind themselves.
+    /// Objects that could not be checked because their kind or that of an owner is not served.
     unresolved: HashSet<Node>,
-    /// Owners that were seen to go while others still name them, and whether they were in a namespace.
-    departed: HashMap<Uid, bool>,
-    /// What makes numbers of uids: chosen by chance, so that nobody can choose two uids of the same number.
-    chance: [RandomState; 2],
+    /// Owners that were deleted while objects still name them, and whether they were in a namespace.
+    deleted: HashMap<Uid, bool>,
+    /// Random hash functions, so that clients cannot choose two uids with the same hash.
+    hashers: [RandomState; 2],
 }
 
 impl Graph {
@@ -96,15 +95,15 @@ impl Graph {
         self.references.is_empty() && self.waiting.is_empty() && self.unresolved.is_empty()
     }
 
-    fn number(&self, uid: &str) -> Uid {
-        let [high, low] = self.chance.each_ref().map(|chance| chance.hash_one(uid));
+    fn hash(&self, uid: &str) -> Uid {
+        let [high, low] = self.hashers.each_ref().map(|hasher| hasher.hash_one(uid));
         Uid::from(high) << 64 | Uid::from(low)
     }
 
     /// Adds the references of an object.
     pub(crate) fn link(&mut self, node: &Node, owners: &[Owner]) {
         for owner in owners {
-            let uid = self.number(&owner.uid);
+            let uid = self.hash(&owner.uid);
             self.references.insert((uid, Some(node.clone())));
         }
     }
@@ -112,30 +111,30 @@ impl Graph {
     /// Removes the references of an object.
     pub(crate) fn unlink(&mut self, node: &Node, owners: &[Owner]) {
         for owner in owners {
-            let uid = self.number(&owner.uid);
+            let uid = self.hash(&owner.uid);
             self.references.remove(&(uid, Some(node.clone())));
             if self.naming(uid).next().is_none() {
-                self.departed.remove(&uid);
+                self.deleted.remove(&uid);
             }
         }
     }
 
-    /// Forgets an object that is gone; references to it stay.
+    /// Removes an object that was deleted. References to it stay.
     pub(crate) fn gone(&mut self, entry: &Entry, node: &Node) {
-        let uid = self.number(&entry.facets().uid);
+        let uid = self.hash(&entry.facets().uid);
         self.waiting.remove(&uid);
         self.unresolved.remove(node);
         if self.naming(uid).next().is_some() {
-            self.departed.insert(uid, entry.namespace().is_some());
+            self.deleted.insert(uid, entry.namespace().is_some());
         }
     }
 
-    /// Whether an owner of that uid was seen to go. Nobody else gets its uid: it is absent even if its kind went, too.
+    /// Whether an owner with this uid was deleted. Uids are unique, so it stays absent even if its kind is not served.
     ///
-    /// An object outside of namespaces has no owner in one, present or not.
-    pub(crate) fn has_departed(&self, uid: &str, namespace: Option<&str>) -> bool {
-        let departed = self.departed.get(&self.number(uid));
-        departed.is_some_and(|namespaced| !namespaced || namespace.is_some())
+    /// A cluster-scoped object cannot have an owner in a namespace, so for it this is false for such an owner.
+    pub(crate) fn was_deleted(&self, uid: &str, namespace: Option<&str>) -> bool {
+        let deleted = self.deleted.get(&self.hash(uid));
+        deleted.is_some_and(|namespaced| !namespaced || namespace.is_some())
     }
 
     fn naming(&self, uid: Uid) -> impl Iterator<Item = &Node> {
@@ -146,12 +145,12 @@ impl Graph {
 
     /// The objects that name an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Node> {
-        self.naming(self.number(uid)).cloned().collect()
+        self.naming(self.hash(uid)).cloned().collect()
     }
 
-    /// Whether an owner that is to go after its dependents has to wait for one.
+    /// Whether a dependent blocks the deletion of an owner.
     ///
-    /// An object that cannot be owned, since it is not in the namespace of the owner, is not waited for: it may never go.
+    /// An object in another namespace than the owner cannot be owned by it, so it does not block: it may stay for ever.
     pub(crate) fn is_blocked(&self, owner: &Entry) -> bool {
         let uid = &owner.facets().uid;
         let blocks = |entry: &Entry| {
@@ -161,26 +160,26 @@ impl Graph {
                     .namespace()
                     .is_none_or(|own| entry.namespace() == Some(own))
         };
-        self.naming(self.number(uid))
+        self.naming(self.hash(uid))
             .any(|node| node.entry().is_some_and(|entry| blocks(&entry)))
     }
 
-    /// An owner begins to wait for its dependents.
+    /// Remembers that an owner waits for its dependents.
     pub(crate) fn wait(&mut self, uid: &str, node: Node) {
-        self.waiting.insert(self.number(uid), node);
+        self.waiting.insert(self.hash(uid), node);
     }
 
-    /// The owner of that uid, if it waits.
+    /// The owner with this uid, if it waits for its dependents.
     pub(crate) fn waiting(&self, uid: &str) -> Option<&Node> {
-        self.waiting.get(&self.number(uid))
+        self.waiting.get(&self.hash(uid))
     }
 
-    /// An owner of this object is of a kind nobody knows, or the object itself is.
+    /// Remembers an object that cannot be checked.
     pub(crate) fn unresolved(&mut self, node: Node) {
         self.unresolved.insert(node);
     }
 
-    /// Everything that could not be resolved.
+    /// Removes and returns all objects that could not be checked.
     pub(crate) fn take_unresolved(&mut self) -> HashSet<Node> {
         std::mem::take(&mut self.unresolved)
     }

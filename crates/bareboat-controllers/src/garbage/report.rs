@@ -1,28 +1,28 @@
-//! Telling people about owners that cannot own: an event for each object that names one in another namespace.
+//! Writes an event about an object that names an owner in another namespace.
 
-use super::judge::Standing;
+use super::decide::OwnerState;
 use crate::Client;
 use crate::conditions::now;
 use crate::kinds::NAMESPACES;
 use bareboat_api::kind::Kind;
 use bareboat_api::value;
-use bareboat_server::kinds::catalog::{Serving, Table};
+use bareboat_server::kinds::catalog::{Backing, Table};
 use bareboat_storage::{Entry, Owner, Store};
 
-/// Whether an owner is, to all appearances, one in another namespace.
-pub(super) fn is_elsewhere(
+/// Whether an owner that cannot be found exists in another namespace.
+pub(super) fn is_in_other_namespace(
     table: &Table,
     store: &Store,
     entry: &Entry,
     owner: &Owner,
-    standing: Standing,
+    state: OwnerState,
 ) -> bool {
-    if standing == Standing::Invalid {
+    if state == OwnerState::Invalid {
         return true;
     }
     let (group, _) = owner.api_version.rsplit_once('/').unwrap_or_default();
-    let (Standing::Absent, Some(own), Some(Serving::Stored(served))) = (
-        standing,
+    let (OwnerState::Absent, Some(own), Some(Backing::Stored(served))) = (
+        state,
         entry.namespace(),
         table.find_kind(group, &owner.kind),
     ) else {
@@ -41,7 +41,7 @@ pub(super) fn is_elsewhere(
             .any(|found| found.facets().uid == owner.uid)
 }
 
-/// Writes the event. Nothing depends on it: one that cannot be written is not tried again.
+/// Writes the event. If that fails it is not tried again: nothing depends on it.
 // Upstream: garbagecollector/graph_builder.go, reportInvalidNamespaceOwnerRef.
 pub(super) async fn report(client: &Client, kind: &Kind, entry: &Entry, owner: &Owner) {
     if client
@@ -54,7 +54,7 @@ pub(super) async fn report(client: &Client, kind: &Kind, entry: &Entry, owner: &
         return;
     }
     let own = entry.namespace().unwrap_or_default();
-    // Events about objects outside of namespaces live in the default one.
+    // Events about cluster-scoped objects are in the namespace `default`.
     let place = entry.namespace().unwrap_or("default");
     let message = format!(
         "ownerRef [{}/{}, namespace: {own}, name: {}, uid: {}] does not exist in namespace {own:?}",
@@ -63,14 +63,14 @@ pub(super) async fn report(client: &Client, kind: &Kind, entry: &Entry, owner: &
     let now = now();
     let mut involved = value!({
         "kind": (kind.names.kind.as_str()),
-        "apiVersion": (kind.stored_api_version.as_str()),
+        "apiVersion": (kind.storage_api_version.as_str()),
         "name": (entry.name()),
         "uid": (&*entry.facets().uid),
     });
     if !own.is_empty() {
         involved.make_object().insert("namespace", own.into());
     }
-    // Named after the object and its state, so that the same is not told twice.
+    // The name is that of the object and its revision, so that the same event is not written twice.
     let name = format!("{}.{:x}", entry.name(), entry.revision());
     let event = value!({
         "apiVersion": "v1",
@@ -90,6 +90,6 @@ pub(super) async fn report(client: &Client, kind: &Kind, entry: &Entry, owner: &
     if let Err(status) = client.create(&path, &event).await
         && status.reason != "AlreadyExists"
     {
-        tracing::debug!(key = entry.key(), %status, "an event could not be written");
+        tracing::debug!(key = entry.key(), %status, "cannot write an event");
     }
 }

@@ -1,6 +1,6 @@
-//! Rewriting the objects of a definition, page by page and several at once.
+//! Rewrites the objects of a definition, page by page and several at the same time.
 
-use super::{Api, Definition, MigrateError, Options, Progress, request};
+use super::{Api, MigrateError, MigrationTarget, Options, Progress, request};
 use crate::kinds::push_segment;
 use bareboat_api::{Status, Str, Value};
 use futures_util::StreamExt as _;
@@ -8,11 +8,11 @@ use futures_util::stream;
 use http::Method;
 use std::time::Duration;
 
-/// How many objects are listed at a time.
+/// The page size of lists.
 const PAGE: usize = 500;
-/// How many objects are rewritten at once: enough for a server to write them in groups.
-const AT_ONCE: usize = 16;
-/// How often something that may pass is tried.
+/// How many objects are rewritten at the same time: enough for a server to commit them in groups.
+const PARALLEL: usize = 16;
+/// How often a request is tried that fails for a reason that may pass.
 const TRIES: u32 = 5;
 const OBJECTS: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -20,12 +20,12 @@ const OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 /// The objects of a definition.
 pub(super) struct Objects<'a> {
     api: &'a dyn Api,
-    definition: &'a Definition,
+    definition: &'a MigrationTarget,
     version: &'a str,
     options: Options,
 }
 
-/// What was done.
+/// Counts of objects.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) looked: usize,
@@ -33,7 +33,7 @@ pub(super) struct Done {
     pub(super) failed: usize,
 }
 
-/// An object of a list.
+/// An object in a list.
 struct Item {
     namespace: Str,
     name: Str,
@@ -42,7 +42,7 @@ struct Item {
 
 impl<'a> Objects<'a> {
     pub(super) fn of(
-        definition: &'a Definition,
+        definition: &'a MigrationTarget,
         api: &'a dyn Api,
         options: Options,
     ) -> Result<Objects<'a>, MigrateError> {
@@ -65,14 +65,14 @@ impl<'a> Objects<'a> {
         loop {
             let list = match self.page(&token).await {
                 Ok(list) => list,
-                // The snapshot is gone. What was rewritten stays so: looking again costs little.
+                // The snapshot of the list has expired. Objects that were rewritten cost little the second time.
                 Err(status) if status.code == 410 && !token.is_empty() && restarts < TRIES => {
                     token.clear();
                     done = Done::default();
                     restarts += 1;
                     continue;
                 }
-                Err(status) => return Err(request("objects cannot be listed")(status)),
+                Err(status) => return Err(request("cannot list objects")(status)),
             };
             let items = list.get("items").and_then(Value::as_array).unwrap_or(&[]);
             let items: Vec<Item> = items.iter().map(Item::of).collect();
@@ -82,7 +82,7 @@ impl<'a> Objects<'a> {
                     let outcome = self.touch(&item).await;
                     (item, outcome)
                 })
-                .buffer_unordered(AT_ONCE);
+                .buffer_unordered(PARALLEL);
             while let Some((item, outcome)) = running.next().await {
                 match outcome {
                     Ok(rewritten) => done.rewritten += usize::from(rewritten),
@@ -109,16 +109,16 @@ impl<'a> Objects<'a> {
     }
 
     async fn page(&self, token: &str) -> Result<Value, Status> {
-        let Definition { group, plural, .. } = self.definition;
+        let MigrationTarget { group, plural, .. } = self.definition;
         let mut path = format!("/apis/{group}/{}/{plural}?limit={PAGE}", self.version);
         if !token.is_empty() {
             path.push_str("&continue=");
             push_segment(&mut path, token);
         }
-        patiently(async || self.api.send(Method::GET, &path, OBJECTS, None).await).await
+        with_retries(async || self.api.send(Method::GET, &path, OBJECTS, None).await).await
     }
 
-    /// Writes an object as it is; tells whether that made a difference.
+    /// Writes an object without changes. Returns whether it was stored anew.
     async fn touch(&self, item: &Item) -> Result<bool, Status> {
         let path = self.path(item);
         let nothing = Value::object();
@@ -127,16 +127,16 @@ impl<'a> Objects<'a> {
                 .send(Method::PATCH, &path, OBJECT, Some(&nothing))
                 .await
         };
-        match patiently(send).await {
+        match with_retries(send).await {
             Ok(object) => Ok(Item::of(&object).resource_version != item.resource_version),
-            // Deleted in the meantime.
+            // The object was deleted meanwhile.
             Err(status) if status.code == 404 => Ok(false),
             Err(status) => Err(status),
         }
     }
 
     fn path(&self, item: &Item) -> String {
-        let Definition { group, plural, .. } = self.definition;
+        let MigrationTarget { group, plural, .. } = self.definition;
         let mut path = format!("/apis/{group}/{}", self.version);
         if !item.namespace.is_empty() {
             path.push_str("/namespaces/");
@@ -154,8 +154,8 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Tries again what may pass: somebody else was faster, or the server has too much to do.
-async fn patiently(send: impl AsyncFn() -> Result<Value, Status>) -> Result<Value, Status> {
+/// Sends a request again if it fails with a conflict or because the server is overloaded.
+async fn with_retries(send: impl AsyncFn() -> Result<Value, Status>) -> Result<Value, Status> {
     let mut pause = Duration::from_millis(50);
     for _ in 1..TRIES {
         match send().await {

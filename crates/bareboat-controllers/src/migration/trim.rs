@@ -1,16 +1,16 @@
-//! Writing down that all objects are in the storage version.
+//! Updates `storedVersions` after a migration.
 
-use super::{Api, Definition, JSON, MigrateError, request};
+use super::{Api, JSON, MigrateError, MigrationTarget, request};
 use bareboat_api::value;
 use http::Method;
 
-/// How often a change by others is looked through.
+/// How often the update is tried if the definition changes at the same time.
 const TRIES: u32 = 10;
 
 /// Trims `status.storedVersions` to the storage version, if it is still the one that was migrated to.
 pub(super) async fn stored_versions(
     api: &dyn Api,
-    migrated: &Definition,
+    migrated: &MigrationTarget,
 ) -> Result<(), MigrateError> {
     let path = format!("{}/status", migrated.path);
     let mut conflict = None;
@@ -18,9 +18,9 @@ pub(super) async fn stored_versions(
         let crd = api
             .send(Method::GET, &migrated.path, JSON, None)
             .await
-            .map_err(request("the definition cannot be read"))?;
-        let now = Definition::of(&crd, migrated.path.clone());
-        // Objects may have been written in a version that came later, or that came and went.
+            .map_err(request("cannot read the definition"))?;
+        let now = MigrationTarget::of(&crd, migrated.path.clone());
+        // If the versions changed, objects may have been written in another version.
         let same = now.uid == migrated.uid
             && now.storage == migrated.storage
             && now.stored == migrated.stored;
@@ -34,11 +34,11 @@ pub(super) async fn stored_versions(
         match api.send(Method::PATCH, &path, JSON, Some(&patch)).await {
             Ok(_) => return Ok(()),
             Err(status) if status.code == 409 => conflict = Some(status),
-            Err(status) => return Err(request("storedVersions cannot be written")(status)),
+            Err(status) => return Err(request("cannot write storedVersions")(status)),
         }
     }
     match conflict {
-        Some(status) => Err(request("storedVersions cannot be written")(status)),
+        Some(status) => Err(request("cannot write storedVersions")(status)),
         None => Err(MigrateError::Changed),
     }
 }

@@ -1,4 +1,4 @@
-//! What a namespace under deletion says of its content.
+//! The conditions of a namespace under deletion.
 
 use crate::conditions::Condition;
 use bareboat_api::kind::Kind;
@@ -6,21 +6,25 @@ use bareboat_storage::Entry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is left in a namespace.
+/// What is left in a namespace under deletion, for its conditions.
 #[derive(Default)]
 pub(super) struct Findings {
-    /// How many objects of which resource.
+    /// How many objects are left, by resource.
     pub(super) remaining: BTreeMap<String, usize>,
-    /// How many objects wait for which finalizer.
+    /// How many objects wait for a finalizer, by finalizer.
     pub(super) finalizers: BTreeMap<String, usize>,
-    /// Why something could not be deleted.
+    /// Why objects could not be deleted.
     pub(super) failures: Vec<String>,
-    /// How many objects are not even being deleted: they came late, or nobody looked at them yet.
+    /// How many objects are not being deleted yet.
     pub(super) untouched: usize,
+    /// How many objects other servers still have.
+    pub(super) remote_left: usize,
+    /// Versions of other servers that are not available, `GROUP/VERSION`.
+    pub(super) undiscovered: Vec<String>,
 }
 
 impl Findings {
-    /// Counts what is left of a kind.
+    /// Counts the objects of a kind that are left.
     pub(super) fn count(&mut self, kind: &Kind, entries: &[Arc<Entry>]) {
         let name = format!("{}.{}", kind.names.plural, kind.group);
         *self.remaining.entry(name).or_default() += entries.len();
@@ -33,13 +37,16 @@ impl Findings {
         }
     }
 
-    /// Whether nothing is left and nothing went wrong.
+    /// Whether nothing is left and nothing failed.
     pub(super) fn is_empty(&self) -> bool {
-        self.remaining.is_empty() && self.failures.is_empty() && self.untouched == 0
+        self.remaining.is_empty()
+            && self.failures.is_empty()
+            && self.untouched == 0
+            && self.undiscovered.is_empty()
     }
 }
 
-/// The five conditions, in the words clients know.
+/// The five conditions, with the texts of Kubernetes.
 pub(super) fn conditions(findings: &Findings) -> [Condition; 5] {
     let listed = |counts: &BTreeMap<String, usize>, between: &str| {
         let texts: Vec<String> = counts
@@ -49,12 +56,7 @@ pub(super) fn conditions(findings: &Findings) -> [Condition; 5] {
         texts.join(", ")
     };
     [
-        Condition::new(
-            "NamespaceDeletionDiscoveryFailure",
-            false,
-            "ResourcesDiscovered",
-            "All resources successfully discovered",
-        ),
+        discovery(&findings.undiscovered),
         Condition::new(
             "NamespaceDeletionGroupVersionParsingFailure",
             false,
@@ -118,12 +120,33 @@ pub(super) fn conditions(findings: &Findings) -> [Condition; 5] {
     ]
 }
 
+/// Whether all servers were asked which resources they have.
+fn discovery(undiscovered: &[String]) -> Condition {
+    const KIND: &str = "NamespaceDeletionDiscoveryFailure";
+    if undiscovered.is_empty() {
+        let text = "All resources successfully discovered";
+        return Condition::new(KIND, false, "ResourcesDiscovered", text);
+    }
+    let mut names = undiscovered.to_vec();
+    names.sort();
+    let each: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}: stale GroupVersion discovery: {name}"))
+        .collect();
+    let text = format!(
+        "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",
+        names.len(),
+        each.join(", ")
+    );
+    Condition::new(KIND, true, "DiscoveryFailed", text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn conditions_count_what_remains_in_the_words_of_upstream() {
+    fn conditions_count_remaining_objects_in_the_words_of_kubernetes() {
         let findings = Findings {
             remaining: [("pods.".to_owned(), 2), ("x.g.io".to_owned(), 1)].into(),
             finalizers: [("g.io/hold".to_owned(), 3)].into(),

@@ -1,4 +1,4 @@
-//! Measures queues under the names that dashboards for Kubernetes read.
+//! Metrics of queues, with the names that dashboards for Kubernetes use.
 
 use bareboat_server::Server;
 use bareboat_server::prometheus::core::{Collector, Desc};
@@ -9,10 +9,10 @@ use bareboat_server::prometheus::{
 };
 use std::time::Instant;
 
-/// Upper bounds of the time that things wait in a queue, in seconds.
+/// Upper bounds of the time that keys wait in a queue, in seconds.
 const WAITS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 
-/// The measurements of all queues, by the name of their controller.
+/// The metrics of all queues, labelled with the name of the controller.
 #[derive(Clone)]
 pub(crate) struct QueueMetrics {
     depth: IntGaugeVec,
@@ -21,7 +21,7 @@ pub(crate) struct QueueMetrics {
     waits: HistogramVec,
 }
 
-/// The measurements of one queue.
+/// The metrics of one queue.
 pub(crate) struct Meter {
     depth: IntGauge,
     adds: IntCounter,
@@ -30,7 +30,7 @@ pub(crate) struct Meter {
 }
 
 impl QueueMetrics {
-    /// Adds the measurements to those that a server prints. Nothing if it prints others under these names.
+    /// Adds the metrics to those of a server. Returns nothing if the server has others of the same names.
     pub(crate) fn of(server: &Server) -> Option<QueueMetrics> {
         let metrics = QueueMetrics::new().ok()?;
         server.collect(metrics.clone()).ok()?;
@@ -41,24 +41,24 @@ impl QueueMetrics {
         let name = ["name"];
         Ok(QueueMetrics {
             depth: IntGaugeVec::new(
-                Opts::new("workqueue_depth", "Things that wait in a queue."),
+                Opts::new("workqueue_depth", "Keys that wait in a queue."),
                 &name,
             )?,
             adds: IntCounterVec::new(
-                Opts::new("workqueue_adds_total", "Things added to a queue."),
+                Opts::new("workqueue_adds_total", "Keys added to a queue."),
                 &name,
             )?,
             retries: IntCounterVec::new(
                 Opts::new(
                     "workqueue_retries_total",
-                    "Things that failed and are tried again.",
+                    "Keys whose work failed and is tried again.",
                 ),
                 &name,
             )?,
             waits: HistogramVec::new(
                 HistogramOpts::new(
                     "workqueue_queue_duration_seconds",
-                    "How long things waited in a queue, in seconds.",
+                    "How long keys waited in a queue, in seconds.",
                 )
                 .buckets(WAITS.to_vec()),
                 &name,
@@ -66,7 +66,7 @@ impl QueueMetrics {
         })
     }
 
-    /// The measurements of the queue of a controller.
+    /// The metrics of the queue of a controller.
     pub(crate) fn meter(&self, name: &str) -> Meter {
         let name = [name];
         Meter {
@@ -101,25 +101,25 @@ impl Collector for QueueMetrics {
 }
 
 impl Meter {
-    /// So many things were waiting before the queue was measured.
+    /// Counts the keys that were waiting before the queue was measured.
     pub(super) fn begin(&self, waiting: usize) {
         self.depth.add(i64::try_from(waiting).unwrap_or(i64::MAX));
         self.adds.inc_by(waiting as u64);
     }
 
-    /// Something waits now.
+    /// Counts a key that begins to wait.
     pub(super) fn added(&self) {
         self.depth.inc();
         self.adds.inc();
     }
 
-    /// Something that waited since then is looked at.
+    /// Counts a key that waited until now.
     pub(super) fn taken(&self, since: Instant) {
         self.depth.dec();
         self.waits.observe(since.elapsed().as_secs_f64());
     }
 
-    /// Something failed and is tried again.
+    /// Counts a key whose work failed.
     pub(super) fn retried(&self) {
         self.retries.inc();
     }

@@ -1,10 +1,12 @@
+//! The work queue: each item at most once at a time, with delays and retries.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[tokio::test]
-async fn gives_out_each_key_once_however_often_it_was_added() {
+async fn a_key_that_is_added_several_times_is_returned_once() {
     let queue = Queue::new();
     for key in [1, 1, 2, 1] {
         queue.add(key);
@@ -15,19 +17,19 @@ async fn gives_out_each_key_once_however_often_it_was_added() {
 }
 
 #[tokio::test]
-async fn gives_out_again_what_was_added_while_it_was_worked_on() {
+async fn a_key_that_is_added_during_its_work_is_returned_again() {
     let queue = Queue::new();
     queue.add("a");
     let key = queue.next().await;
     queue.add("a");
     let none = tokio::time::timeout(Duration::from_millis(20), queue.next()).await;
-    assert!(none.is_err(), "not twice at once");
+    assert!(none.is_err(), "one task at a time");
     queue.done(key, Verdict::Done);
     assert_eq!(queue.next().await, "a");
 }
 
 #[tokio::test]
-async fn gives_out_what_is_due_in_the_order_of_time() {
+async fn scheduled_keys_are_returned_in_the_order_of_time() {
     let queue = Queue::new();
     let now = Instant::now();
     queue.add_at("late", now + Duration::from_millis(30));
@@ -37,7 +39,7 @@ async fn gives_out_what_is_due_in_the_order_of_time() {
 }
 
 #[tokio::test]
-async fn tries_a_failed_job_again_even_when_it_panicked() {
+async fn work_that_fails_or_panics_is_tried_again() {
     let queue = Queue::new();
     queue.add(());
     let tries = Arc::new(AtomicUsize::new(0));
@@ -47,7 +49,7 @@ async fn tries_a_failed_job_again_even_when_it_panicked() {
         async move {
             match seen.fetch_add(1, Ordering::SeqCst) {
                 0 => Verdict::Retry,
-                1 => panic!("a job that panics"),
+                1 => panic!("work that panics"),
                 _ => Verdict::Done,
             }
         }
@@ -62,13 +64,13 @@ async fn tries_a_failed_job_again_even_when_it_panicked() {
 }
 
 #[test]
-fn what_fails_again_and_again_is_tried_ever_more_seldom() {
+fn the_wait_grows_with_each_failure() {
     let waits: Vec<Duration> = (1..=40).map(wait_after).collect();
     assert_eq!(waits[0], Duration::from_millis(5));
     assert_eq!(waits[1], Duration::from_millis(10));
     assert!(waits.is_sorted());
     assert_eq!(waits[39], LONGEST_WAIT);
-    // A quarter of an hour of failures is some twenty tries, not hundreds.
+    // Failing for a quarter of an hour takes about twenty tries, not hundreds.
     let mut passed = Duration::ZERO;
     let within = waits.iter().take_while(|wait| {
         passed += **wait;
@@ -78,25 +80,25 @@ fn what_fails_again_and_again_is_tried_ever_more_seldom() {
 }
 
 #[tokio::test]
-async fn a_thing_has_one_appointment_however_often_it_failed() {
+async fn a_key_that_fails_often_is_scheduled_once() {
     let queue = Queue::new();
     for _ in 0..50 {
         queue.add("a");
         let key = queue.next().await;
         queue.done(key, Verdict::Retry);
     }
-    // Each failure was looked at because something happened; what waits is the earliest try alone.
+    // Only the earliest retry is scheduled.
     let inner = queue.inner.lock();
-    assert_eq!((inner.appointed.len(), inner.later.len()), (1, 1));
+    assert_eq!((inner.scheduled.len(), inner.later.len()), (1, 1));
 }
 
 #[tokio::test]
-async fn of_several_times_the_earliest_counts() {
+async fn the_earliest_time_of_a_key_counts() {
     let queue = Queue::new();
     let now = Instant::now();
     for wait in [3600, 0, 60] {
         queue.add_at("a", now + Duration::from_secs(wait));
     }
     assert_eq!(queue.next().await, "a");
-    assert!(queue.inner.lock().appointed.is_empty());
+    assert!(queue.inner.lock().scheduled.is_empty());
 }

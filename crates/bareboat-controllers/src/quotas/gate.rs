@@ -1,22 +1,22 @@
-//! Admission: a write that would exceed a quota is refused; any other holds its share until it is stored.
+//! Admission: refuses writes that would exceed a quota. Other writes reserve what they need until they are stored.
 
-use super::Accounts;
-use super::books::{Account, Change, meter};
+use super::QuotaNamespaces;
+use super::usage::{NamespaceUsage, PendingWrite, meter};
 use bareboat_api::Status;
-use bareboat_api::admission::{Operation, Review, Validator, World};
-use bareboat_api::kind::{BoxFuture, Hold};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator};
+use bareboat_api::kind::{BoxFuture, Reservation};
 use bareboat_storage::Store;
 use std::sync::Arc;
 
-/// Refuses what would exceed a quota.
-pub(super) struct Gate {
-    accounts: Arc<Accounts>,
+/// Refuses writes that would exceed a quota.
+pub(super) struct QuotaGate {
+    namespaces: Arc<QuotaNamespaces>,
     store: Store,
 }
 
-impl Gate {
-    pub(super) fn new(accounts: Arc<Accounts>, store: Store) -> Gate {
-        Gate { accounts, store }
+impl QuotaGate {
+    pub(super) fn new(namespaces: Arc<QuotaNamespaces>, store: Store) -> QuotaGate {
+        QuotaGate { namespaces, store }
     }
 
     fn check(&self, review: &mut Review<'_>) -> Result<(), Status> {
@@ -25,9 +25,10 @@ impl Gate {
         {
             return Ok(());
         }
-        let (Some(account), Some(object)) =
-            (self.accounts.of(review.namespace), review.object.as_deref())
-        else {
+        let (Some(usage), Some(object)) = (
+            self.namespaces.of(review.namespace),
+            review.object.as_deref(),
+        ) else {
             return Ok(());
         };
         let old = review.old.map(|old| old.value());
@@ -36,30 +37,30 @@ impl Gate {
         }) else {
             return Ok(());
         };
-        let mut books = account.open(&self.store, review.namespace);
-        let amounts = books
-            .weigh(&meter, object.value(), old)
+        let mut current = usage.current(&self.store, review.namespace);
+        let amounts = current
+            .check(&meter, object.value(), old)
             .map_err(|why| Status::forbidden(review.kind.group_resource(), object.name(), why))?;
         if amounts.is_empty() || review.dry_run {
             return Ok(());
         }
         let base = review.old.map(|old| old.resource_version().parse());
-        let change = Change {
+        let change = PendingWrite {
             store: review.kind.store.as_str().into(),
             key: format!("{}/{}", review.namespace, object.name()).into(),
             base: base.and_then(Result::ok).unwrap_or(0),
         };
-        let number = books.hold(change, amounts);
-        drop(books);
-        review.holds.add(Held {
-            account,
+        let number = current.reserve(change, amounts);
+        drop(current);
+        review.reservations.add(Reserved {
+            usage,
             number: Some(number),
         });
         Ok(())
     }
 }
 
-impl Validator for Gate {
+impl Validator for QuotaGate {
     fn name(&self) -> &'static str {
         "ResourceQuota"
     }
@@ -67,30 +68,30 @@ impl Validator for Gate {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        _: &'a dyn World,
+        _: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         Box::pin(std::future::ready(self.check(review)))
     }
 }
 
-/// The share of one write.
-struct Held {
-    account: Arc<Account>,
+/// The reservation of one write.
+struct Reserved {
+    usage: Arc<NamespaceUsage>,
     number: Option<u64>,
 }
 
-impl Hold for Held {
+impl Reservation for Reserved {
     fn keep(mut self: Box<Self>, revision: u64) {
         if let Some(number) = self.number.take() {
-            self.account.books().keep(number, revision);
+            self.usage.lock().confirm(number, revision);
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for Reserved {
     fn drop(&mut self) {
         if let Some(number) = self.number.take() {
-            self.account.books().give_back(number);
+            self.usage.lock().release(number);
         }
     }
 }

@@ -1,48 +1,74 @@
-//! What is used is told in the status of each quota, a little later while much changes.
+//! Writes what is used into the status of each quota, at most every 100 ms for a namespace.
 
-use super::{Accounts, QUOTAS};
+use super::{Enforcement, QUOTAS, QuotaListener};
 use crate::Client;
+use crate::controller::Controller;
+use crate::identity::Identity;
 use crate::kinds::read;
-use crate::queue::Verdict;
+use crate::queue::{Queue, Verdict};
+use crate::startup::Context;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Status, Value, value};
+use bareboat_server::kinds::catalog::Table;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a status that was just written is left as it is.
-const CALM: Duration = Duration::from_millis(100);
+/// The shortest time between two writes of statuses in a namespace.
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Writes statuses.
-pub(crate) struct Worker {
+/// Enforces quotas and writes their statuses. Keys are names of namespaces.
+pub(crate) struct QuotaController {
     client: Client,
-    accounts: Arc<Accounts>,
+    enforcement: Enforcement,
+    /// When a status in a namespace was last written.
     written: Mutex<HashMap<Arc<str>, Instant>>,
 }
 
-impl Worker {
-    pub(crate) fn new(client: &Client, accounts: Arc<Accounts>) -> Worker {
-        Worker {
-            client: client.named("resourcequota-controller"),
-            accounts,
-            written: Mutex::default(),
-        }
+impl Controller for QuotaController {
+    const NAME: &'static str = "quotas";
+    const MANAGER: &'static str = "resourcequota-controller";
+    const PARALLEL: usize = 16;
+    type Key = Arc<str>;
+    type Listener = QuotaListener;
+
+    fn identity(_: &Table) -> Identity {
+        Identity::kubernetes("resourcequota-controller")
     }
 
-    pub(crate) async fn look(&self, namespace: Arc<str>) -> Verdict {
-        let Some(account) = self.accounts.of(&namespace) else {
+    fn new(
+        context: &mut Context<'_>,
+        queue: Arc<Queue<Arc<str>>>,
+    ) -> (QuotaController, QuotaListener) {
+        let enforcement = Enforcement::begin(context.server);
+        let listener = QuotaListener {
+            namespaces: enforcement.namespaces.clone(),
+            queue,
+            store: context.server.store().clone(),
+        };
+        let controller = QuotaController {
+            client: context.client.clone(),
+            enforcement,
+            written: Mutex::default(),
+        };
+        (controller, listener)
+    }
+
+    async fn reconcile(&self, namespace: Arc<str>) -> Verdict {
+        let namespaces = &self.enforcement.namespaces;
+        let Some(usage) = namespaces.of(&namespace) else {
             self.written.lock().remove(&namespace);
             return Verdict::Done;
         };
         let recent = self.written.lock().get(&namespace).map(Instant::elapsed);
-        if let Some(calm) = recent.and_then(|ago| CALM.checked_sub(ago)) {
-            return Verdict::After(calm);
+        if let Some(wait) = recent.and_then(|ago| WRITE_INTERVAL.checked_sub(ago)) {
+            return Verdict::After(wait);
         }
         let store = self.client.server().store();
-        let quotas = account.open(store, &namespace).quotas.clone();
+        let quotas = usage.current(store, &namespace).quotas.clone();
         if quotas.is_empty() {
-            self.accounts.close(&namespace);
+            namespaces.remove(&namespace);
         }
         let mut verdict = Verdict::Done;
         for own in quotas {
@@ -54,19 +80,21 @@ impl Worker {
                 "hard": (own.quota.hard.to_value()),
                 "used": (used.to_value()),
             });
-            match self.tell(&namespace, &own.name, status).await {
+            match self.write(&namespace, &own.name, status).await {
                 Ok(()) => {}
                 Err(problem) if matches!(problem.code, 404 | 409) => verdict = Verdict::Retry,
                 Err(problem) => {
-                    tracing::warn!(%namespace, quota = %own.name, status = %problem, "the status of a quota could not be written");
+                    tracing::warn!(%namespace, quota = %own.name, status = %problem, "cannot write the status of a quota");
                     verdict = Verdict::Retry;
                 }
             }
         }
         verdict
     }
+}
 
-    async fn tell(&self, namespace: &Arc<str>, name: &str, status: Value) -> Result<(), Status> {
+impl QuotaController {
+    async fn write(&self, namespace: &Arc<str>, name: &str, status: Value) -> Result<(), Status> {
         let store = self.client.server().store();
         let Some(entry) = store.resource(QUOTAS).get(&format!("{namespace}/{name}")) else {
             return Ok(());

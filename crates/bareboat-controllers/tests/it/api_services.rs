@@ -1,6 +1,6 @@
-//! APIServices for what is served here.
+//! APIServices of group versions that this server serves.
 
-use crate::world::{DEFINITIONS, World, definition};
+use crate::fixture::{DEFINITIONS, Fixture, definition};
 use bareboat_api::{Object, Value, value};
 use bareboat_controllers::Options;
 
@@ -17,18 +17,18 @@ fn priorities(service: &Object) -> (Option<i64>, Option<i64>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_version_that_is_served_is_registered() {
-    let world = World::new().await;
+async fn every_group_version_has_an_api_service() {
+    let fixture = Fixture::new().await;
     for (name, group, version) in [
         ("v1.", 18000, 1),
         ("v1.apps", 17800, 15),
         ("v2.autoscaling", 17500, 30),
         ("v1.flowcontrol.apiserver.k8s.io", 16100, 21),
     ] {
-        world
-            .until(name, async || world.exists(&path(name)).await)
+        fixture
+            .until(name, async || fixture.exists(&path(name)).await)
             .await;
-        let service = world.get(&path(name)).await.expect("it is there");
+        let service = fixture.get(&path(name)).await.expect("it is there");
         assert_eq!(priorities(&service), (Some(group), Some(version)), "{name}");
         assert_eq!(service.label(LABEL), Some("onstart"), "{name}");
         let conditions = service
@@ -37,61 +37,58 @@ async fn every_version_that_is_served_is_registered() {
         let reason = conditions.and_then(|list| list.first()?.get("reason")?.as_str());
         assert_eq!(reason, Some("Local"), "{name}");
     }
-    assert!(!world.exists(&path("v1.apiregistration.k8s.io")).await);
+    assert!(!fixture.exists(&path("v1.apiregistration.k8s.io")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn custom_groups_come_and_go_with_their_last_kind() {
-    let world = World::new().await;
-    world
+async fn the_api_service_of_a_custom_group_goes_with_its_last_kind() {
+    let fixture = Fixture::new().await;
+    fixture
         .create(DEFINITIONS, definition("things", "Thing", "Namespaced"))
         .await;
     let name = path("v1.example.com");
-    world
+    fixture
         .until_it(&name, |service| service.label(LABEL) == Some("true"))
         .await;
-    let service = world.get(&name).await.expect("it is there");
+    let service = fixture.get(&name).await.expect("it is there");
     assert_eq!(priorities(&service), (Some(1000), Some(100)));
     let first = service.uid().to_owned();
-    world
+    fixture
         .create(DEFINITIONS, definition("others", "Other", "Namespaced"))
         .await;
-    // What is taken away or bent is set right.
-    world.delete(&name, "Background").await;
-    world
+    // A deleted or changed APIService is repaired.
+    fixture.delete(&name, "Background").await;
+    fixture
         .until_it(&name, |service| service.uid() != first)
         .await;
     let bend = value!({"spec": {"versionPriority": 5}});
-    world
+    fixture
         .client
         .merge(&name, &bend)
         .await
         .expect("it can be changed");
-    world
+    fixture
         .until_it(&name, |service| priorities(service).1 == Some(100))
         .await;
 
-    world
+    fixture
         .delete(&format!("{DEFINITIONS}/things.example.com"), "Background")
         .await;
-    world
+    fixture
         .until_gone(&format!("{DEFINITIONS}/things.example.com"))
         .await;
-    world.settle().await;
-    assert!(world.exists(&name).await, "another kind is in it");
-    world
+    fixture.settle().await;
+    assert!(fixture.exists(&name).await, "another kind is in it");
+    fixture
         .delete(&format!("{DEFINITIONS}/others.example.com"), "Background")
         .await;
-    world.until_gone(&name).await;
+    fixture.until_gone(&name).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_users_registered_is_theirs_and_what_is_no_longer_served_goes() {
-    let off = Options {
-        api_services: false,
-        ..Options::default()
-    };
-    let world = World::with(off, |_| {}).await;
+async fn api_services_of_users_stay_and_outdated_ones_go() {
+    let off = Options::without(["api-services"]).unwrap();
+    let fixture = Fixture::with(off, |_| {}).await;
     let service = |group: &str, labels: Value| {
         value!({
             "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
@@ -99,23 +96,23 @@ async fn what_users_registered_is_theirs_and_what_is_no_longer_served_goes() {
             "spec": {"group": group, "version": "v1", "groupPriorityMinimum": 7, "versionPriority": 7},
         })
     };
-    world.create(SERVICES, service("apps", value!({}))).await;
-    world
+    fixture.create(SERVICES, service("apps", value!({}))).await;
+    fixture
         .create(
             SERVICES,
             service("gone.example.com", value!({LABEL: "onstart"})),
         )
         .await;
-    world
+    fixture
         .create(SERVICES, service("batch", value!({LABEL: "onstart"})))
         .await;
-    let world = world.restarted(Options::default()).await;
-    world.until_gone(&path("v1.gone.example.com")).await;
-    world
+    let fixture = fixture.restarted(Options::default()).await;
+    fixture.until_gone(&path("v1.gone.example.com")).await;
+    fixture
         .until_it(&path("v1.batch"), |service| {
             priorities(service).0 == Some(17400)
         })
         .await;
-    let own = world.get(&path("v1.apps")).await.expect("it is there");
+    let own = fixture.get(&path("v1.apps")).await.expect("it is there");
     assert_eq!(priorities(&own), (Some(7), Some(7)));
 }

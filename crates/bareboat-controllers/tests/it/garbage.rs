@@ -1,7 +1,7 @@
 //! Garbage collection.
 
-use crate::world::{
-    DEFINITIONS, World, blocking, config, configs, definition, ghost, no_finalizers, owner,
+use crate::fixture::{
+    DEFINITIONS, Fixture, blocking, config, configs, definition, ghost, no_finalizers, owner,
 };
 use bareboat_api::{Object, Value, value};
 
@@ -11,144 +11,151 @@ fn owners(object: &Object) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dependents_follow_their_owner_in_the_background() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
-    let child = world.config("child", vec![owner(&root)], &[]).await;
-    world.config("grandchild", vec![owner(&child)], &[]).await;
-    world.settle().await;
-    assert!(world.exists(&config("grandchild")).await);
-    world.delete(&config("root"), "Background").await;
-    world.until_gone(&config("child")).await;
-    world.until_gone(&config("grandchild")).await;
+async fn background_deletion_deletes_dependents() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
+    let child = fixture.config("child", vec![owner(&root)], &[]).await;
+    fixture.config("grandchild", vec![owner(&child)], &[]).await;
+    fixture.settle().await;
+    assert!(fixture.exists(&config("grandchild")).await);
+    fixture.delete(&config("root"), "Background").await;
+    fixture.until_gone(&config("child")).await;
+    fixture.until_gone(&config("grandchild")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_in_the_foreground_goes_after_those_who_block_it() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
-    let child = world.config("child", vec![blocking(&root)], &[]).await;
-    world
+async fn foreground_deletion_waits_for_blocking_dependents() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
+    let child = fixture.config("child", vec![blocking(&root)], &[]).await;
+    fixture
         .config("grandchild", vec![blocking(&child)], &["example.com/hold"])
         .await;
-    world.delete(&config("root"), "Foreground").await;
-    world
+    fixture.delete(&config("root"), "Foreground").await;
+    fixture
         .until_it(&config("grandchild"), |it| {
             it.deletion_timestamp().is_some()
         })
         .await;
-    world.settle().await;
-    let child = world.get(&config("child")).await.unwrap();
+    fixture.settle().await;
+    let child = fixture.get(&config("child")).await.unwrap();
     assert!(child.finalizers().any(|name| name == "foregroundDeletion"));
-    assert!(world.exists(&config("root")).await);
+    assert!(fixture.exists(&config("root")).await);
     let patch = no_finalizers();
-    world
+    fixture
         .client
         .merge(&config("grandchild"), &patch)
         .await
         .unwrap();
-    world.until_gone(&config("root")).await;
-    assert!(!world.exists(&config("child")).await);
-    assert!(!world.exists(&config("grandchild")).await);
+    fixture.until_gone(&config("root")).await;
+    assert!(!fixture.exists(&config("child")).await);
+    assert!(!fixture.exists(&config("grandchild")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_in_the_foreground_does_not_wait_for_those_who_do_not_block() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
-    world
+async fn foreground_deletion_does_not_wait_for_other_dependents() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
+    fixture
         .config("child", vec![owner(&root)], &["example.com/hold"])
         .await;
-    world.delete(&config("root"), "Foreground").await;
-    world.until_gone(&config("root")).await;
-    world
+    fixture.delete(&config("root"), "Foreground").await;
+    fixture.until_gone(&config("root")).await;
+    fixture
         .until_it(&config("child"), |it| it.deletion_timestamp().is_some())
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_in_the_foreground_without_dependents_goes_at_once() {
-    let world = World::new().await;
-    world.config("root", vec![], &[]).await;
-    world.delete(&config("root"), "Foreground").await;
-    world.until_gone(&config("root")).await;
+async fn foreground_deletion_without_dependents_is_immediate() {
+    let fixture = Fixture::new().await;
+    fixture.config("root", vec![], &[]).await;
+    fixture.delete(&config("root"), "Foreground").await;
+    fixture.until_gone(&config("root")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orphans_stay_and_forget_their_owner() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
-    let other = world.config("other", vec![], &[]).await;
+async fn orphan_deletion_removes_the_owner_from_dependents() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
+    let other = fixture.config("other", vec![], &[]).await;
     for index in 0..40 {
         let references = vec![owner(&root), owner(&other)];
-        world
+        fixture
             .config(&format!("child{index}"), references, &[])
             .await;
     }
-    world.config("only", vec![owner(&root)], &[]).await;
-    world.delete(&config("root"), "Orphan").await;
-    world.until_gone(&config("root")).await;
-    world.settle().await;
+    fixture.config("only", vec![owner(&root)], &[]).await;
+    fixture.delete(&config("root"), "Orphan").await;
+    fixture.until_gone(&config("root")).await;
+    fixture.settle().await;
     for index in 0..40 {
-        let child = world.get(&config(&format!("child{index}"))).await.unwrap();
+        let child = fixture
+            .get(&config(&format!("child{index}")))
+            .await
+            .unwrap();
         assert_eq!((owners(&child), child.deletion_timestamp()), (1, None));
     }
-    assert_eq!(owners(&world.get(&config("only")).await.unwrap()), 0);
+    assert_eq!(owners(&fixture.get(&config("only")).await.unwrap()), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_whose_owner_never_was_is_collected() {
-    let world = World::new().await;
-    world.config("child", vec![ghost("nobody")], &[]).await;
-    world.until_gone(&config("child")).await;
+async fn an_object_whose_owner_never_existed_is_deleted() {
+    let fixture = Fixture::new().await;
+    fixture.config("child", vec![ghost("nobody")], &[]).await;
+    fixture.until_gone(&config("child")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_references_are_removed_while_one_owner_lives() {
-    let world = World::new().await;
-    let living = world.config("living", vec![], &[]).await;
-    let dying = world.config("dying", vec![], &[]).await;
-    world
+async fn references_to_absent_owners_are_removed_while_one_owner_exists() {
+    let fixture = Fixture::new().await;
+    let living = fixture.config("living", vec![], &[]).await;
+    let dying = fixture.config("dying", vec![], &[]).await;
+    fixture
         .config("child", vec![owner(&living), owner(&dying)], &[])
         .await;
-    world.delete(&config("dying"), "Background").await;
-    world
+    fixture.delete(&config("dying"), "Background").await;
+    fixture
         .until_it(&config("child"), |child| owners(child) == 1)
         .await;
-    world.delete(&config("living"), "Background").await;
-    world.until_gone(&config("child")).await;
+    fixture.delete(&config("living"), "Background").await;
+    fixture.until_gone(&config("child")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn circles_are_broken() {
-    let world = World::new().await;
-    let first = world.config("first", vec![], &[]).await;
-    let second = world.config("second", vec![blocking(&first)], &[]).await;
+async fn cycles_of_owners_are_deleted() {
+    let fixture = Fixture::new().await;
+    let first = fixture.config("first", vec![], &[]).await;
+    let second = fixture.config("second", vec![blocking(&first)], &[]).await;
     let patch = value!({"metadata": {"ownerReferences": [(blocking(&second))]}});
-    world.client.merge(&config("first"), &patch).await.unwrap();
-    world.settle().await;
-    world.delete(&config("first"), "Foreground").await;
-    world.until_gone(&config("first")).await;
-    world.until_gone(&config("second")).await;
+    fixture
+        .client
+        .merge(&config("first"), &patch)
+        .await
+        .unwrap();
+    fixture.settle().await;
+    fixture.delete(&config("first"), "Foreground").await;
+    fixture.until_gone(&config("first")).await;
+    fixture.until_gone(&config("second")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_in_another_namespace_counts_as_absent() {
-    let world = World::new().await;
-    world.namespace("elsewhere").await;
-    let root = world.config("root", vec![], &[]).await;
-    world
+    let fixture = Fixture::new().await;
+    fixture.namespace("elsewhere").await;
+    let root = fixture.config("root", vec![], &[]).await;
+    fixture
         .config_in("elsewhere", "child", vec![owner(&root)], &[])
         .await;
-    world
+    fixture
         .until_gone(&format!("{}/child", configs("elsewhere")))
         .await;
-    assert!(world.exists(&config("root")).await);
+    assert!(fixture.exists(&config("root")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_wide_object_is_never_collected_for_an_owner_in_a_namespace() {
-    let world = World::new().await;
+async fn a_cluster_scoped_object_with_an_owner_in_a_namespace_stays() {
+    let fixture = Fixture::new().await;
     let references = vec![ghost("nobody")];
     let role = value!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -157,15 +164,15 @@ async fn a_cluster_wide_object_is_never_collected_for_an_owner_in_a_namespace() 
         "rules": [],
     });
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-    world.create(roles, role).await;
-    world.settle().await;
-    let role = world.get(&format!("{roles}/role")).await.unwrap();
+    fixture.create(roles, role).await;
+    fixture.settle().await;
+    let role = fixture.get(&format!("{roles}/role")).await.unwrap();
     assert_eq!((owners(&role), role.deletion_timestamp()), (1, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_wide_owner_takes_dependents_in_namespaces_with_it() {
-    let world = World::new().await;
+async fn a_cluster_scoped_owner_may_have_dependents_in_namespaces() {
+    let fixture = Fixture::new().await;
     let role = value!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -173,51 +180,51 @@ async fn a_cluster_wide_owner_takes_dependents_in_namespaces_with_it() {
         "rules": [],
     });
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-    let role = world.create(roles, role).await;
-    world.config("child", vec![owner(&role)], &[]).await;
-    world.settle().await;
-    assert!(world.exists(&config("child")).await);
-    world
+    let role = fixture.create(roles, role).await;
+    fixture.config("child", vec![owner(&role)], &[]).await;
+    fixture.settle().await;
+    assert!(fixture.exists(&config("child")).await);
+    fixture
         .delete(&format!("{roles}/role:with%20colon"), "Foreground")
         .await;
-    world.until_gone(&config("child")).await;
-    world
+    fixture.until_gone(&config("child")).await;
+    fixture
         .until_gone(&format!("{roles}/role:with%20colon"))
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_of_an_unknown_kind_is_not_absent_until_the_kind_is_known() {
-    let world = World::new().await;
+async fn an_object_with_an_owner_of_an_unknown_kind_stays() {
+    let fixture = Fixture::new().await;
     let reference = value!({
         "apiVersion": "example.com/v1",
         "kind": "Gadget",
         "name": "g",
         "uid": "00000000-0000-4000-8000-000000000001",
     });
-    world.config("child", vec![reference], &[]).await;
-    world.settle().await;
-    assert!(world.exists(&config("child")).await);
-    world
+    fixture.config("child", vec![reference], &[]).await;
+    fixture.settle().await;
+    assert!(fixture.exists(&config("child")).await);
+    fixture
         .create(DEFINITIONS, definition("gadgets", "Gadget", "Namespaced"))
         .await;
-    world.until_gone(&config("child")).await;
+    fixture.until_gone(&config("child")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_dependents_are_collected() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
+async fn a_thousand_dependents_are_deleted() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
     for index in 0..1000 {
-        world
+        fixture
             .config(&format!("child{index}"), vec![blocking(&root)], &[])
             .await;
     }
     let begun = std::time::Instant::now();
-    world.delete(&config("root"), "Foreground").await;
-    world.until_gone(&config("root")).await;
+    fixture.delete(&config("root"), "Foreground").await;
+    fixture.until_gone(&config("root")).await;
     println!("1000 dependents went in {:?}", begun.elapsed());
-    let left = world
+    let left = fixture
         .client
         .server()
         .store()
@@ -227,20 +234,23 @@ async fn a_thousand_dependents_are_collected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn owners_in_other_namespaces_are_told_in_events() {
-    let world = World::new().await;
-    world.namespace("elsewhere").await;
-    let away = world.config_in("elsewhere", "away", vec![], &[]).await;
-    world.config("stray", vec![owner(&away)], &[]).await;
-    world.until_gone(&config("stray")).await;
-    // What is outside of namespaces has no owner in one, and stays.
+async fn events_report_owners_in_other_namespaces() {
+    let fixture = Fixture::new().await;
+    fixture.namespace("elsewhere").await;
+    let away = fixture.config_in("elsewhere", "away", vec![], &[]).await;
+    fixture.config("stray", vec![owner(&away)], &[]).await;
+    fixture.until_gone(&config("stray")).await;
+    // A cluster-scoped object with an owner in a namespace stays.
     let node = value!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "node", "ownerReferences": [(owner(&away))]},
     });
-    world.create("/api/v1/nodes", node).await;
+    fixture.create("/api/v1/nodes", node).await;
     let told = async |kind: &str, message: String| {
-        let list = world.client.get("/api/v1/namespaces/default/events").await;
+        let list = fixture
+            .client
+            .get("/api/v1/namespaces/default/events")
+            .await;
         let list = list.expect("events can be listed");
         let items = list.get("items").and_then(Value::as_array).unwrap_or(&[]);
         items.iter().any(|event| {
@@ -258,103 +268,103 @@ async fn owners_in_other_namespaces_are_told_in_events() {
         )
     };
     for (kind, namespace) in [("ConfigMap", "default"), ("Node", "")] {
-        world
+        fixture
             .until(kind, async || told(kind, message(namespace)).await)
             .await;
     }
-    assert!(world.exists("/api/v1/nodes/node").await);
+    assert!(fixture.exists("/api/v1/nodes/node").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_of_the_same_name_is_not_the_same_owner() {
-    let world = World::new().await;
-    let first = world.config("root", vec![], &[]).await;
-    world.delete(&config("root"), "Background").await;
-    let second = world.config("root", vec![], &[]).await;
-    world.config("stale", vec![owner(&first)], &[]).await;
-    world.config("true", vec![owner(&second)], &[]).await;
-    world.until_gone(&config("stale")).await;
-    world.settle().await;
-    assert!(world.exists(&config("true")).await);
+async fn an_owner_with_another_uid_is_another_owner() {
+    let fixture = Fixture::new().await;
+    let first = fixture.config("root", vec![], &[]).await;
+    fixture.delete(&config("root"), "Background").await;
+    let second = fixture.config("root", vec![], &[]).await;
+    fixture.config("stale", vec![owner(&first)], &[]).await;
+    fixture.config("true", vec![owner(&second)], &[]).await;
+    fixture.until_gone(&config("stale")).await;
+    fixture.settle().await;
+    assert!(fixture.exists(&config("true")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_does_not_wait_for_what_it_cannot_own() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
+async fn foreground_deletion_does_not_wait_for_objects_in_other_namespaces() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
     let node = value!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "node", "ownerReferences": [(blocking(&root))]},
     });
-    world.create("/api/v1/nodes", node).await;
-    world.delete(&config("root"), "Foreground").await;
-    world.until_gone(&config("root")).await;
-    world.settle().await;
-    assert!(world.exists("/api/v1/nodes/node").await);
+    fixture.create("/api/v1/nodes", node).await;
+    fixture.delete(&config("root"), "Foreground").await;
+    fixture.until_gone(&config("root")).await;
+    fixture.settle().await;
+    assert!(fixture.exists("/api/v1/nodes/node").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dependents_follow_an_owner_that_goes_together_with_its_kind() {
-    let world = World::new().await;
+async fn dependents_are_deleted_if_the_kind_of_their_owner_is_deleted() {
+    let fixture = Fixture::new().await;
     let gadgets = definition("gadgets", "Gadget", "Namespaced");
-    world.create(DEFINITIONS, gadgets).await;
+    fixture.create(DEFINITIONS, gadgets).await;
     let gadget =
         value!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}});
-    let gadget = world
+    let gadget = fixture
         .create("/apis/example.com/v1/namespaces/default/gadgets", gadget)
         .await;
     for index in 0..300 {
         let name = format!("child{index}");
-        world.config(&name, vec![owner(&gadget)], &[]).await;
+        fixture.config(&name, vec![owner(&gadget)], &[]).await;
     }
     let gadgets = format!("{DEFINITIONS}/gadgets.example.com");
-    world.delete(&gadgets, "Background").await;
-    world.until_gone(&gadgets).await;
-    let configs = world.client.server().store().resource("core/configmaps");
-    world
+    fixture.delete(&gadgets, "Background").await;
+    fixture.until_gone(&gadgets).await;
+    let configs = fixture.client.server().store().resource("core/configmaps");
+    fixture
         .until("no dependent is left", async || configs.is_empty())
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dependents_that_come_while_their_owner_goes_do_not_stay() {
-    let world = World::new().await;
-    let root = world.config("root", vec![], &[]).await;
+async fn dependents_created_during_the_deletion_of_their_owner_are_deleted() {
+    let fixture = Fixture::new().await;
+    let root = fixture.config("root", vec![], &[]).await;
     for index in 0..50 {
         let name = format!("child{index}");
-        world.config(&name, vec![blocking(&root)], &[]).await;
+        fixture.config(&name, vec![blocking(&root)], &[]).await;
     }
     let root_path = config("root");
-    let deleted = world.delete(&root_path, "Foreground");
+    let deleted = fixture.delete(&root_path, "Foreground");
     let more = async {
         for index in 0..100 {
             let name = format!("late{index}");
-            world.config(&name, vec![blocking(&root)], &[]).await;
+            fixture.config(&name, vec![blocking(&root)], &[]).await;
         }
     };
     tokio::join!(deleted, more);
-    world.until_gone(&config("root")).await;
-    let configs = world.client.server().store().resource("core/configmaps");
-    world
+    fixture.until_gone(&config("root")).await;
+    let configs = fixture.client.server().store().resource("core/configmaps");
+    fixture
         .until("no dependent is left", async || configs.is_empty())
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_about_owners_in_other_namespaces_are_limited() {
-    let world = World::new().await;
-    world.namespace("elsewhere").await;
+    let fixture = Fixture::new().await;
+    fixture.namespace("elsewhere").await;
     let mut owners = Vec::new();
     for index in 0..40 {
-        let away = world
+        let away = fixture
             .config_in("elsewhere", &format!("away{index}"), vec![], &[])
             .await;
         owners.push(owner(&away));
     }
-    world.config("stray", owners, &[]).await;
-    world.until_gone(&config("stray")).await;
-    // Events are written before the object goes.
-    let events = world.client.server().store().resource("core/events");
+    fixture.config("stray", owners, &[]).await;
+    fixture.until_gone(&config("stray")).await;
+    // Events are written before the object is deleted.
+    let events = fixture.client.server().store().resource("core/events");
     let told = events.len();
     assert!((1..40).contains(&told), "{told} events");
 }

@@ -2,13 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod api_services;
+mod certificates;
 mod definitions;
+mod every_namespace;
 mod expiry;
+mod extension_authentication;
+mod fixture;
 mod garbage;
+mod identities;
+mod identity_lease;
 mod namespaces;
 mod pods;
 mod quotas;
-mod residents;
 mod roles;
 mod start;
-mod world;

@@ -1,6 +1,6 @@
-//! The end of pods nobody runs.
+//! Deletion of pods at the end of their grace period.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use bareboat_api::{Object, Value, value};
 use bareboat_controllers::Options;
 use bareboat_storage::Write;
@@ -8,55 +8,49 @@ use std::time::{Duration, Instant};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-async fn pod(world: &World, name: &str) {
+async fn pod(fixture: &Fixture, name: &str) {
     let pod = value!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name},
         "spec": {"nodeName": "node", "containers": [{"name": "c", "image": "i"}]},
     });
-    world.create(PODS, pod).await;
+    fixture.create(PODS, pod).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_pod_goes_when_its_grace_period_is_over() {
-    let world = World::new().await;
-    pod(&world, "p").await;
+async fn a_pod_is_removed_at_the_end_of_its_grace_period() {
+    let fixture = Fixture::new().await;
+    pod(&fixture, "p").await;
     let path = format!("{PODS}/p");
     let begun = Instant::now();
     let options = value!({"kind": "DeleteOptions", "gracePeriodSeconds": 2});
-    world.client.delete(&path, &options).await.unwrap();
-    world.until_gone(&path).await;
+    fixture.client.delete(&path, &options).await.unwrap();
+    fixture.until_gone(&path).await;
     assert!(begun.elapsed() >= Duration::from_millis(900));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_pod_stays_where_a_kubelet_looks_after_it() {
-    let options = Options {
-        pods: false,
-        ..Options::default()
-    };
-    let world = World::with(options, |_| {}).await;
-    pod(&world, "p").await;
+async fn without_the_controller_a_deleted_pod_stays() {
+    let options = Options::without(["pods"]).unwrap();
+    let fixture = Fixture::with(options, |_| {}).await;
+    pod(&fixture, "p").await;
     let path = format!("{PODS}/p");
     let options = value!({"kind": "DeleteOptions", "gracePeriodSeconds": 1});
-    world.client.delete(&path, &options).await.unwrap();
+    fixture.client.delete(&path, &options).await.unwrap();
     tokio::time::sleep(Duration::from_millis(2100)).await;
-    assert!(world.exists(&path).await);
+    assert!(fixture.exists(&path).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_whose_deletion_a_crash_cut_short_is_gone_after_the_start() {
-    let options = Options {
-        pods: false,
-        ..Options::default()
-    };
-    let world = World::with(options, |_| {}).await;
+async fn a_deletion_that_a_crash_interrupted_is_finished_at_the_next_start() {
+    let options = Options::without(["pods"]).unwrap();
+    let fixture = Fixture::with(options, |_| {}).await;
     for name in ["cut", "held", "whole"] {
-        pod(&world, name).await;
+        pod(&fixture, name).await;
     }
     // A deletion without a grace period is stored in two steps. The server ends after the first.
-    let store = world.client.server().store().clone();
+    let store = fixture.client.server().store().clone();
     let resource = store.resource("core/pods");
     for (name, finalizers) in [("cut", value!([])), ("held", value!(["example.com/held"]))] {
         let entry = resource.get(&format!("default/{name}")).unwrap();
@@ -66,17 +60,17 @@ async fn a_pod_whose_deletion_a_crash_cut_short_is_gone_after_the_start() {
         begun.set_meta("deletionTimestamp", Value::string("2026-01-01T00:00:00Z"));
         begun.set_meta("deletionGracePeriodSeconds", Value::Int(0));
         begun.set_meta("finalizers", finalizers);
-        let bytes = bareboat_wire::encode::stored(begun.value());
+        let bytes = bareboat_wire::encode::persisted(begun.value());
         let write = Write::replace(&resource, &entry, bytes);
         store.commit(write).await.unwrap();
     }
-    let world = world.restarted(Options::default()).await;
-    world.until_gone(&format!("{PODS}/cut")).await;
-    // Others keep what they hold, and nobody touches a pod that nobody deletes.
-    assert!(world.exists(&format!("{PODS}/held")).await);
-    assert!(world.exists(&format!("{PODS}/whole")).await);
+    let fixture = fixture.restarted(Options::default()).await;
+    fixture.until_gone(&format!("{PODS}/cut")).await;
+    // Finalizers of others are respected, and other pods are left alone.
+    assert!(fixture.exists(&format!("{PODS}/held")).await);
+    assert!(fixture.exists(&format!("{PODS}/whole")).await);
     let free = value!({"metadata": {"finalizers": null}});
     let held = format!("{PODS}/held");
-    world.client.merge(&held, &free).await.unwrap();
-    world.until_gone(&held).await;
+    fixture.client.merge(&held, &free).await.unwrap();
+    fixture.until_gone(&held).await;
 }

@@ -1,6 +1,6 @@
-//! Resource quotas: what they refuse, and what their status tells.
+//! Resource quotas: which writes they refuse, and their status.
 
-use crate::world::{DEFINITIONS, World, config, configs, definition};
+use crate::fixture::{DEFINITIONS, Fixture, config, configs, definition};
 use bareboat_api::{Object, Status, Value, value};
 use bareboat_controllers::{Client, Options};
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ fn used(quota: &Object, resource: &str) -> Option<String> {
     Some(used.as_str()?.to_owned())
 }
 
-impl World {
+impl Fixture {
     async fn until_used(&self, name: &str, resource: &str, amount: &str) {
         let path = format!("{QUOTAS}/{name}");
         self.until_it(&path, |quota| {
@@ -51,21 +51,21 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_quota_is_in_force_when_its_creator_learns_of_it() {
-    let world = World::new().await;
-    world.create(&configs("default"), config_map("one")).await;
-    world
+async fn a_quota_is_enforced_as_soon_as_it_is_created() {
+    let fixture = Fixture::new().await;
+    fixture.create(&configs("default"), config_map("one")).await;
+    fixture
         .create(QUOTAS, quota("q", value!({"count/configmaps": "1"})))
         .await;
-    let refused = create(&world.client, &configs("default"), config_map("two")).await;
+    let refused = create(&fixture.client, &configs("default"), config_map("two")).await;
     let status = refused.expect_err("the second is one too many");
     assert_eq!(status.code, 403);
     assert_eq!(
         status.message,
         "configmaps \"two\" is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1"
     );
-    world.until_used("q", "count/configmaps", "1").await;
-    let quota = world
+    fixture.until_used("q", "count/configmaps", "1").await;
+    let quota = fixture
         .get(&format!("{QUOTAS}/q"))
         .await
         .expect("it is there");
@@ -73,15 +73,15 @@ async fn a_quota_is_in_force_when_its_creator_learns_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_writers_at_once_do_not_get_past_a_quota() {
-    let world = World::new().await;
-    world
+async fn concurrent_writers_cannot_exceed_a_quota() {
+    let fixture = Fixture::new().await;
+    fixture
         .create(QUOTAS, quota("q", value!({"configmaps": "10"})))
         .await;
     let mut writers = JoinSet::new();
     for number in 0..60 {
-        let client = world.client.clone();
-        // Every name is tried twice: who loses a race against itself gives its share back.
+        let client = fixture.client.clone();
+        // Every name is tried twice. The write that loses releases its reservation.
         let object = config_map(&format!("c{}", number / 2));
         writers.spawn(async move { create(&client, &configs("default"), object).await });
     }
@@ -93,114 +93,116 @@ async fn many_writers_at_once_do_not_get_past_a_quota() {
         }
     }
     assert!(created <= 10, "{created} were created");
-    // Whatever was lost in races, what is left can be had, and no more.
+    // Exactly the rest of the quota can be used.
     for number in created..10 {
-        world
+        fixture
             .create(&configs("default"), config_map(&format!("late{number}")))
             .await;
     }
-    let refused = create(&world.client, &configs("default"), config_map("over")).await;
+    let refused = create(&fixture.client, &configs("default"), config_map("over")).await;
     assert_eq!(refused.map_err(|status| status.code), Err(403));
-    world.until_used("q", "configmaps", "10").await;
+    fixture.until_used("q", "configmaps", "10").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deleted_can_be_had_again() {
-    let world = World::new().await;
-    world
+async fn a_deleted_object_releases_its_quota() {
+    let fixture = Fixture::new().await;
+    fixture
         .create(QUOTAS, quota("q", value!({"configmaps": "1"})))
         .await;
     for _ in 0..5 {
-        world.create(&configs("default"), config_map("one")).await;
-        world.until_used("q", "configmaps", "1").await;
-        world.delete(&config("one"), "Background").await;
-        world.until_used("q", "configmaps", "0").await;
+        fixture.create(&configs("default"), config_map("one")).await;
+        fixture.until_used("q", "configmaps", "1").await;
+        fixture.delete(&config("one"), "Background").await;
+        fixture.until_used("q", "configmaps", "0").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pods_are_charged_for_what_they_ask_for() {
-    let world = World::new().await;
-    world
+async fn pods_use_what_they_request() {
+    let fixture = Fixture::new().await;
+    fixture
         .create(
             QUOTAS,
             quota("q", value!({"requests.cpu": "1", "pods": "3"})),
         )
         .await;
-    let refused = create(&world.client, PODS, pod("a", None)).await;
+    let refused = create(&fixture.client, PODS, pod("a", None)).await;
     assert_eq!(
         refused.expect_err("it does not say what it needs").message,
         "pods \"a\" is forbidden: failed quota: q: must specify requests.cpu for: c"
     );
-    world.create(PODS, pod("a", Some("600m"))).await;
-    let refused = create(&world.client, PODS, pod("b", Some("500m"))).await;
+    fixture.create(PODS, pod("a", Some("600m"))).await;
+    let refused = create(&fixture.client, PODS, pod("b", Some("500m"))).await;
     assert_eq!(
         refused.expect_err("it asks for too much").message,
         "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=600m, limited: requests.cpu=1"
     );
-    world.create(PODS, pod("b", Some("400m"))).await;
-    world.until_used("q", "requests.cpu", "1").await;
-    // What has ended takes nothing any more.
+    fixture.create(PODS, pod("b", Some("400m"))).await;
+    fixture.until_used("q", "requests.cpu", "1").await;
+    // A pod that has ended uses nothing.
     let done = value!({"status": {"phase": "Succeeded"}});
     let status = format!("{PODS}/a/status");
-    world
+    fixture
         .client
         .merge(&status, &done)
         .await
         .expect("it can end");
-    world.until_used("q", "requests.cpu", "400m").await;
-    world.until_used("q", "pods", "1").await;
+    fixture.until_used("q", "requests.cpu", "400m").await;
+    fixture.until_used("q", "pods", "1").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scopes_choose_what_is_counted() {
-    let world = World::new().await;
+async fn scopes_select_the_objects_that_count() {
+    let fixture = Fixture::new().await;
     let mut best = quota("best", value!({"pods": "1"}));
     let spec = best.make_object().object_mut("spec");
     spec.insert("scopes", value!(["BestEffort"]));
-    world.create(QUOTAS, best).await;
-    world.create(PODS, pod("a", Some("1"))).await;
-    world.create(PODS, pod("b", None)).await;
-    let refused = create(&world.client, PODS, pod("c", None)).await;
+    fixture.create(QUOTAS, best).await;
+    fixture.create(PODS, pod("a", Some("1"))).await;
+    fixture.create(PODS, pod("b", None)).await;
+    let refused = create(&fixture.client, PODS, pod("c", None)).await;
     assert_eq!(refused.map_err(|status| status.code), Err(403));
-    world.create(PODS, pod("d", Some("1"))).await;
-    world.until_used("best", "pods", "1").await;
+    fixture.create(PODS, pod("d", Some("1"))).await;
+    fixture.until_used("best", "pods", "1").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_kinds_are_counted_by_their_names() {
-    let world = World::new().await;
-    world
+    let fixture = Fixture::new().await;
+    fixture
         .create(DEFINITIONS, definition("things", "Thing", "Namespaced"))
         .await;
     let path = "/apis/example.com/v1/namespaces/default/things";
     let thing = |name: &str| value!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name}});
-    world
+    fixture
         .create(
             QUOTAS,
             quota("q", value!({"count/things.example.com": "1"})),
         )
         .await;
-    world.create(path, thing("a")).await;
-    let refused = create(&world.client, path, thing("b")).await;
+    fixture.create(path, thing("a")).await;
+    let refused = create(&fixture.client, path, thing("b")).await;
     assert_eq!(refused.map_err(|status| status.code), Err(403));
-    world.until_used("q", "count/things.example.com", "1").await;
+    fixture
+        .until_used("q", "count/things.example.com", "1")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_pays_for_what_it_becomes() {
-    let world = World::new().await;
+async fn a_service_that_changes_its_type_is_counted_anew() {
+    let fixture = Fixture::new().await;
     let path = "/api/v1/namespaces/default/services";
-    world
+    fixture
         .create(QUOTAS, quota("q", value!({"services.nodeports": "1"})))
         .await;
     let service = value!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"type": "ClusterIP", "ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]},
     });
-    world.create(path, service).await;
+    fixture.create(path, service).await;
     let open = value!({"spec": {"type": "NodePort"}});
-    let refused = world.client.merge(&format!("{path}/s"), &open).await;
+    let refused = fixture.client.merge(&format!("{path}/s"), &open).await;
     let status = refused.expect_err("two ports are one too many");
     assert!(
         status.message.contains("requested: services.nodeports=2"),
@@ -209,50 +211,51 @@ async fn a_service_pays_for_what_it_becomes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_is_refused_but_holds_nothing() {
-    let world = World::new().await;
-    world
+async fn a_dry_run_is_checked_but_reserves_nothing() {
+    let fixture = Fixture::new().await;
+    fixture
         .create(QUOTAS, quota("q", value!({"configmaps": "1"})))
         .await;
     let dry = format!("{}?dryRun=All", configs("default"));
     for _ in 0..3 {
-        create(&world.client, &dry, config_map("one"))
+        create(&fixture.client, &dry, config_map("one"))
             .await
             .expect("there is room");
     }
-    world.create(&configs("default"), config_map("one")).await;
-    let refused = create(&world.client, &dry, config_map("two")).await;
+    fixture.create(&configs("default"), config_map("one")).await;
+    let refused = create(&fixture.client, &dry, config_map("two")).await;
     assert_eq!(refused.map_err(|status| status.code), Err(403));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_quotas_and_new_starts_count_again() {
-    let off = Options {
-        quotas: false,
-        ..Options::default()
-    };
-    let world = World::with(off, |_| {}).await;
-    world
+async fn usage_is_counted_again_at_the_start_and_when_a_quota_changes() {
+    let off = Options::without(["quotas"]).unwrap();
+    let fixture = Fixture::with(off, |_| {}).await;
+    fixture
         .create(QUOTAS, quota("q", value!({"configmaps": "1"})))
         .await;
     for name in ["one", "two"] {
-        world.create(&configs("default"), config_map(name)).await;
+        fixture.create(&configs("default"), config_map(name)).await;
     }
-    // Nobody counted; from now on somebody does.
-    let world = world.restarted(Options::default()).await;
-    world.until_used("q", "configmaps", "2").await;
+    // These objects were created before the controller ran.
+    let fixture = fixture.restarted(Options::default()).await;
+    fixture.until_used("q", "configmaps", "2").await;
     let more = value!({"spec": {"hard": {"configmaps": "3", "secrets": "5"}}});
     let path = format!("{QUOTAS}/q");
-    world
+    fixture
         .client
         .merge(&path, &more)
         .await
         .expect("it can be changed");
-    world.create(&configs("default"), config_map("three")).await;
-    let refused = create(&world.client, &configs("default"), config_map("four")).await;
+    fixture
+        .create(&configs("default"), config_map("three"))
+        .await;
+    let refused = create(&fixture.client, &configs("default"), config_map("four")).await;
     assert_eq!(refused.map_err(|status| status.code), Err(403));
-    world.until_used("q", "secrets", "0").await;
+    fixture.until_used("q", "secrets", "0").await;
     // Without quotas there are no limits.
-    world.delete(&path, "Background").await;
-    world.create(&configs("default"), config_map("four")).await;
+    fixture.delete(&path, "Background").await;
+    fixture
+        .create(&configs("default"), config_map("four"))
+        .await;
 }

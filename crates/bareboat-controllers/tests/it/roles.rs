@@ -1,6 +1,6 @@
-//! Roles made of other roles.
+//! Aggregated cluster roles.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use bareboat_api::{Object, Value, value};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
@@ -22,21 +22,21 @@ fn rules(role: &Object) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_has_the_rules_of_those_it_selects() {
-    let world = World::new().await;
+async fn an_aggregated_role_has_the_rules_of_the_roles_it_selects() {
+    let fixture = Fixture::new().await;
     let mut all = role("all", value!({"to": "more"}), value!([]));
     all.make_object().insert(
         "aggregationRule",
         value!({"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}, {"matchLabels": {"to": "both"}}]}),
     );
-    world.create(ROLES, all).await;
-    // One that is made of one that is made of others.
+    fixture.create(ROLES, all).await;
+    // A role that aggregates an aggregated role.
     let mut more = role("more", value!({}), value!([]));
     let selector = value!({"clusterRoleSelectors": [{"matchLabels": {"to": "more"}}]});
     more.make_object().insert("aggregationRule", selector);
-    world.create(ROLES, more).await;
+    fixture.create(ROLES, more).await;
 
-    world
+    fixture
         .create(
             ROLES,
             role(
@@ -46,7 +46,7 @@ async fn a_role_has_the_rules_of_those_it_selects() {
             ),
         )
         .await;
-    world
+    fixture
         .create(
             ROLES,
             role(
@@ -56,13 +56,13 @@ async fn a_role_has_the_rules_of_those_it_selects() {
             ),
         )
         .await;
-    world
+    fixture
         .create(
             ROLES,
             role("c", value!({"to": "both"}), value!([(rule("events"))])),
         )
         .await;
-    world
+    fixture
         .create(
             ROLES,
             role("other", value!({}), value!([(rule("services"))])),
@@ -71,9 +71,11 @@ async fn a_role_has_the_rules_of_those_it_selects() {
     let expected = vec![rule("pods"), rule("nodes"), rule("secrets"), rule("events")];
     for name in ["all", "more"] {
         let path = format!("{ROLES}/{name}");
-        world.until_it(&path, |role| rules(role) == expected).await;
+        fixture
+            .until_it(&path, |role| rules(role) == expected)
+            .await;
     }
-    let all = world
+    let all = fixture
         .get(&format!("{ROLES}/all"))
         .await
         .expect("it is there");
@@ -87,12 +89,14 @@ async fn a_role_has_the_rules_of_those_it_selects() {
     });
     assert!(applied, "{managers:?}");
 
-    // What is taken back goes, to the last.
+    // The rules go with the roles.
     for name in ["a", "c", "system:b"] {
-        world.delete(&format!("{ROLES}/{name}"), "Background").await;
+        fixture
+            .delete(&format!("{ROLES}/{name}"), "Background")
+            .await;
     }
     for name in ["all", "more"] {
         let path = format!("{ROLES}/{name}");
-        world.until_it(&path, |role| rules(role).is_empty()).await;
+        fixture.until_it(&path, |role| rules(role).is_empty()).await;
     }
 }

@@ -1,51 +1,54 @@
-//! What controllers find when they start.
+//! What controllers do with objects that exist when they start.
 
-use crate::world::{DEFINITIONS, World, blocking, config, configs, definition, owner};
+use crate::fixture::{DEFINITIONS, Fixture, blocking, config, configs, definition, owner};
 use bareboat_api::value;
 use bareboat_controllers::Options;
 
 fn nothing() -> Options {
-    Options {
-        namespaces: false,
-        garbage: false,
-        definitions: false,
-        expiry: false,
-        pods: false,
-        residents: false,
-        ..Options::default()
-    }
+    let names = [
+        "namespaces",
+        "garbage",
+        "definitions",
+        "expiry",
+        "pods",
+        "service-accounts",
+    ];
+    Options::without(names).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn controllers_finish_what_was_left_to_them_before_they_started() {
-    let world = World::with(nothing(), |_| {}).await;
-    world.namespace("space").await;
-    world.config_in("space", "content", vec![], &[]).await;
+async fn deletions_that_began_before_the_start_are_finished() {
+    let fixture = Fixture::with(nothing(), |_| {}).await;
+    fixture.namespace("space").await;
+    fixture.config_in("space", "content", vec![], &[]).await;
     let space = "/api/v1/namespaces/space";
-    world.delete(space, "Background").await;
+    fixture.delete(space, "Background").await;
 
-    let gone = world.config("gone", vec![], &[]).await;
-    world.config("left-behind", vec![owner(&gone)], &[]).await;
-    world.delete(&config("gone"), "Background").await;
-    let first = world.config("first", vec![], &[]).await;
-    world.config("second", vec![blocking(&first)], &[]).await;
-    world.delete(&config("first"), "Foreground").await;
-    let leaving = world.config("leaving", vec![], &[]).await;
-    world.config("orphan", vec![owner(&leaving)], &[]).await;
-    world.delete(&config("leaving"), "Orphan").await;
+    let gone = fixture.config("gone", vec![], &[]).await;
+    fixture.config("left-behind", vec![owner(&gone)], &[]).await;
+    fixture.delete(&config("gone"), "Background").await;
+    let first = fixture.config("first", vec![], &[]).await;
+    fixture.config("second", vec![blocking(&first)], &[]).await;
+    fixture.delete(&config("first"), "Foreground").await;
+    let leaving = fixture.config("leaving", vec![], &[]).await;
+    fixture.config("orphan", vec![owner(&leaving)], &[]).await;
+    fixture.delete(&config("leaving"), "Orphan").await;
 
     let gadgets = definition("gadgets", "Gadget", "Cluster");
-    world.create(DEFINITIONS, gadgets).await;
+    fixture.create(DEFINITIONS, gadgets).await;
     let gadget =
         value!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}});
-    world.create("/apis/example.com/v1/gadgets", gadget).await;
+    fixture.create("/apis/example.com/v1/gadgets", gadget).await;
     let gadgets = format!("{DEFINITIONS}/gadgets.example.com");
-    world.delete(&gadgets, "Background").await;
+    fixture.delete(&gadgets, "Background").await;
     for path in [space, &config("first"), &config("leaving"), &gadgets] {
-        assert!(world.exists(path).await, "{path} has nobody to let it go");
+        assert!(
+            fixture.exists(path).await,
+            "{path} exists while no controller runs"
+        );
     }
 
-    let world = world.restarted(Options::default()).await;
+    let fixture = fixture.restarted(Options::default()).await;
     for path in [
         space,
         &config("left-behind"),
@@ -54,9 +57,13 @@ async fn controllers_finish_what_was_left_to_them_before_they_started() {
         &config("leaving"),
         &gadgets,
     ] {
-        world.until_gone(path).await;
+        fixture.until_gone(path).await;
     }
-    assert!(!world.exists(&format!("{}/content", configs("space"))).await);
-    let orphan = world.get(&config("orphan")).await.unwrap();
+    assert!(
+        !fixture
+            .exists(&format!("{}/content", configs("space")))
+            .await
+    );
+    let orphan = fixture.get(&config("orphan")).await.unwrap();
     assert_eq!(orphan.meta("ownerReferences"), None);
 }

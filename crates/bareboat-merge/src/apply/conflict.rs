@@ -1,4 +1,4 @@
-//! Conflicts: fields a configuration would change that belong to someone else.
+//! Conflicts: fields that a configuration would change although another manager owns them.
 
 use crate::{fields::FieldSet, managed::Entry};
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 /// The fields of one manager that a configuration would change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
-    /// The manager as messages name it: `"name" using apps/v1`.
+    /// The manager as in messages: `"name" using apps/v1`.
     pub manager: String,
-    /// The fields.
+    /// The fields in conflict that this manager owns.
     pub fields: FieldSet,
 }
 
@@ -21,7 +21,7 @@ impl Conflict {
     }
 }
 
-/// Every conflict of an apply, sorted by manager.
+/// All conflicts of an apply, sorted by manager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflicts(Vec<Conflict>);
 
@@ -30,7 +30,7 @@ impl Conflicts {
         Conflicts(conflicts)
     }
 
-    /// The `message` and `field` of each cause; its `reason` is `FieldManagerConflict`.
+    /// Returns the `message` and `field` of each cause; its `reason` is `FieldManagerConflict`.
     pub fn causes(&self) -> Vec<(String, String)> {
         let causes = self.0.iter().flat_map(|conflict| {
             let message = format!("conflict with {}", conflict.manager);
@@ -43,7 +43,7 @@ impl Conflicts {
         causes.collect()
     }
 
-    /// The conflicts on fields that are not in the set.
+    /// Returns the conflicts on fields outside of the set.
     pub(super) fn outside(&self, allowed: &FieldSet) -> Conflicts {
         let mut conflicts = self.0.clone();
         conflicts.retain_mut(|conflict| {

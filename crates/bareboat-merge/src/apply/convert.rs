@@ -1,15 +1,15 @@
-//! Conversion between versions, as the caller offers it.
+//! Conversion between versions, which the caller provides.
 
 use bareboat_api::{Str, Value};
 use std::cell::RefCell;
 
-/// Why an object could not be converted.
+/// The error of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// The version does not exist any more; what its managers owned is forgotten.
+    /// The version no longer exists; the entries of its managers are dropped.
     #[error("the version is not known")]
     UnknownVersion,
-    /// The result is not at hand yet; see [`Conversions`].
+    /// The result is not available yet; see [`Conversions`].
     #[error("the object has to be converted first")]
     NeedsConversion,
     /// The conversion failed.
@@ -19,10 +19,10 @@ pub enum ConvertError {
 
 /// Converts objects between the versions of a kind.
 ///
-/// Asked only when some manager used another version than the request. An object that already has
-/// the version is to be given back as it is.
+/// Called only when some manager used another version than the request. An object that already has
+/// the version must be returned unchanged.
 pub trait Converter {
-    /// The object in another version.
+    /// Converts the object to another version.
     fn convert(&self, object: &Value, to: &str) -> Result<Value, ConvertError>;
 }
 
@@ -39,11 +39,10 @@ impl Converter for NoConversion {
     }
 }
 
-/// Conversions made ahead, for converters that can only be asked asynchronously (webhooks).
+/// Results of asynchronous conversions (webhooks).
 ///
-/// Apply and update are pure, so they can simply be run again: what they need and is not here yet is
-/// noted, and they give up with `NeedsConversion`. The caller converts what was asked for, adds it
-/// and starts over:
+/// Apply and update are pure, so they can be run again: they record a missing conversion and fail
+/// with `NeedsConversion`. The caller then converts the object, adds the result and starts over:
 ///
 /// ```text
 /// let mut conversions = Conversions::default();
@@ -65,7 +64,7 @@ pub struct Conversions {
 }
 
 impl Conversions {
-    /// What was asked for and is missing.
+    /// Returns the missing conversion.
     pub fn wanted(&mut self) -> Option<(Value, Str)> {
         self.wanted.get_mut().take()
     }

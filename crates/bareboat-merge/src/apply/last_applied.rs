@@ -1,6 +1,6 @@
-//! Coming from client-side apply: the annotation `kubectl` keeps its last configuration in.
+//! Migration from client-side apply: the annotation with `kubectl`'s last configuration.
 //!
-//! Only the manager called exactly `kubectl` is treated so.
+//! Only the manager named exactly `kubectl` is treated so.
 
 use crate::{
     fields::FieldSet,
@@ -12,10 +12,10 @@ pub(super) const KUBECTL: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How many bytes all annotations of an object may have.
+/// The maximum bytes of all annotations of an object.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// The fields that are still as the annotation says, on which conflicts are allowed.
+/// Returns the fields that still equal the annotation, on which conflicts are allowed.
 // Upstream: apimachinery managedfields/internal/lastappliedmanager.go.
 pub(super) fn allowed(live: &Value, api_version: &str, node: &dyn TypeNode) -> Option<FieldSet> {
     let text = annotation(live)?;
@@ -31,7 +31,7 @@ pub(super) fn allowed(live: &Value, api_version: &str, node: &dyn TypeNode) -> O
     Some(fields)
 }
 
-/// Brings the annotation, if there is one, up to date with what was applied.
+/// Updates the annotation, if there is one, with the applied configuration.
 // Upstream: apimachinery managedfields/internal/lastappliedupdater.go.
 pub(super) fn refresh(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {

@@ -1,4 +1,4 @@
-//! Taking fields from other managers: what a write changes or removes is no longer theirs.
+//! Removes fields from other managers: they lose the fields that a write changes or removes.
 
 use super::{ApplyError, Conflict, Conflicts, ConvertError, FieldManager, update::ignore_reset};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use bareboat_api::{Str, Value};
 
-/// The changes of one write in the terms of each version that managers use.
+/// The changes of one write, converted to each version that managers use.
 struct Views<'a> {
     fields: &'a FieldManager<'a>,
     old: &'a Value,
@@ -18,14 +18,14 @@ struct Views<'a> {
 
 enum View {
     Changes(Changes),
-    /// The version is gone.
+    /// The version no longer exists.
     Missing,
     /// Conversion failed.
     Failed(String),
 }
 
 impl Views<'_> {
-    /// The changes in the terms of a version.
+    /// Returns the changes in a version.
     fn get(&mut self, version: &Str) -> Result<&View, ApplyError> {
         let place = match self.known.iter().position(|(known, _)| known == version) {
             Some(place) => place,
@@ -63,7 +63,8 @@ impl Views<'_> {
 }
 
 impl FieldManager<'_> {
-    /// Takes from every manager what an update changes; `changes` are those of the request's version.
+    /// Removes the fields that an update changes from every manager; `changes` has the request's
+    /// version.
     pub(super) fn take_for_update(
         &self,
         managed: &mut Managed,
@@ -79,13 +80,14 @@ impl FieldManager<'_> {
                 false => match views.get(&entry.api_version)? {
                     View::Changes(changes) => Some(changes),
                     View::Missing => None,
-                    // Better to leave a manager its fields than to forget all it owns.
+                    // A manager keeps its fields if they cannot be converted; it must not lose all
+                    // of them.
                     View::Failed(_) => continue,
                 },
             };
             match changes {
                 Some(changes) => {
-                    // Where a type became atomic, what was owned below it must go with the whole.
+                    // Where a type became atomic, fields below it must go with the whole.
                     if let Some(node) = self.versions.type_of(&entry.api_version) {
                         typed::settle_along(&mut entry.fields, &changes.changed, node);
                         typed::settle_along(&mut entry.fields, &changes.removed, node);
@@ -101,7 +103,7 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// Takes from every other manager what an apply changes, or tells the conflicts.
+    /// Removes the fields that an apply changes from every other manager, or returns the conflicts.
     pub(super) fn take_from(
         &self,
         others: &mut Managed,

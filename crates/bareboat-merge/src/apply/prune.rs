@@ -1,4 +1,4 @@
-//! Removing what a manager applied before, applies no longer, and nobody else owns.
+//! Removes fields that a manager applied before, no longer applies, and no other manager owns.
 
 use super::{ApplyError, ConvertError, FieldManager};
 use crate::{
@@ -9,9 +9,10 @@ use crate::{
 use bareboat_api::{Str, Value, typing::TypeNode};
 
 impl FieldManager<'_> {
-    /// Takes out of the merged object what the manager has dropped since its last apply.
+    /// Removes from the merged object the fields that the manager has dropped since its last apply.
     ///
-    /// Gives the object once more with null where something lost its last element: whoever owns that owns it still.
+    /// Also returns the object with null in place of containers that lost their last element: their
+    /// owners still own them.
     // Upstream: structured-merge-diff, merge/update.go, prune.
     pub(super) fn prune(
         &self,
@@ -24,7 +25,7 @@ impl FieldManager<'_> {
     ) -> Result<Option<Value>, ApplyError> {
         let same_version = last.api_version == self.api_version;
         if last.fields.is_empty() || (same_version && last.fields.is_subset(&own.fields)) {
-            // Nothing was dropped; all it owned is owned still.
+            // Nothing was dropped; all owned fields are still owned.
             return Ok(None);
         }
         let last_node = match same_version {
@@ -41,7 +42,7 @@ impl FieldManager<'_> {
         let mut pruned = object.clone();
         hollow_fields(&mut pruned, &dropped, last_node);
 
-        // Put back what somebody owns, first in the version at hand, which conversion may need.
+        // Restores owned fields, first in the current version, which conversion may need.
         let mut versions: Vec<&Str> = vec![&last.api_version];
         for entry in others.0.iter().chain([own]) {
             if !versions.contains(&&entry.api_version) {
@@ -63,7 +64,7 @@ impl FieldManager<'_> {
             }
         }
 
-        // Of what vanished only that goes which the manager had applied.
+        // Of the fields that vanished, only those that the manager had applied are removed.
         let Some(pruned) = self.converted(&pruned, &last.api_version)? else {
             return Ok(None);
         };
@@ -80,14 +81,14 @@ impl FieldManager<'_> {
             return Ok(None);
         };
         *merged = object;
-        // What the configuration says holds, empty maps and lists included: otherwise applying it
-        // twice would not be the same as applying it once.
+        // The configuration stays complete, including empty maps and lists; otherwise applying it
+        // twice would differ from applying it once.
         typed::merge(merged, config, node);
         typed::merge(&mut hollow, config, node);
         Ok(Some(hollow))
     }
 
-    /// The pruned object, in some version, with what is owned in that version.
+    /// Returns the pruned object, in some version, with the fields owned in that version.
     fn put_back(
         &self,
         merged: &Value,
@@ -111,7 +112,7 @@ impl FieldManager<'_> {
         Ok(merged)
     }
 
-    /// The object in a version; nothing if that is gone.
+    /// Converts the object to a version; `None` if it no longer exists.
     fn converted(&self, object: &Value, version: &str) -> Result<Option<Value>, ApplyError> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(version) {
             return Ok(Some(object.clone()));

@@ -1,3 +1,5 @@
+//! Server-side apply: ownership, conflicts, and removal of fields.
+
 #![allow(clippy::unwrap_used)]
 mod properties;
 mod rules;
@@ -26,7 +28,7 @@ impl Versions for OneVersion<'_> {
     }
 }
 
-/// The type the tests of rules work on.
+/// Returns the type that the tests of rules use.
 fn node() -> Node {
     let item = structure(&[("k", scalar()), ("v", scalar()), ("labels", map(scalar()))]);
     let spec = structure(&[
@@ -42,7 +44,7 @@ fn node() -> Node {
     object(&[("spec", spec), ("status", structure(&[("n", scalar())]))])
 }
 
-/// A server for one object, as far as managed fields go.
+/// A server for one object, reduced to managed fields.
 struct Server {
     node: Node,
     live: Option<Value>,
@@ -154,7 +156,7 @@ impl Server {
             .unwrap_or_default()
     }
 
-    /// The entries as `manager operation time fields`.
+    /// Returns the entries as `manager operation time fields`.
     fn managed(&self) -> Vec<String> {
         let list = self
             .live

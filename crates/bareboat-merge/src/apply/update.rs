@@ -1,4 +1,4 @@
-//! Bookkeeping for writes that are no apply: who changed something owns it now.
+//! Managed fields of writes other than apply: the manager owns the fields it changed.
 
 use super::{ApplyError, FieldManager, Operation, Versions, Writer};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
 use bareboat_api::Value;
 
 impl FieldManager<'_> {
-    /// Records in the new object who owns what, after a create, update or patch.
+    /// Records the owners of the new object's fields, after a create, update or patch.
     ///
     /// Without a live object the new one is being created. The only error is
-    /// [`ApplyError::NeedsConversion`]: a conversion that fails otherwise leaves the managers of that
-    /// version as they were.
+    /// [`ApplyError::NeedsConversion`]: another failed conversion leaves the managers of that
+    /// version unchanged.
     // Upstream: apimachinery managedfields/internal, fieldmanager.go and managedfieldsupdater.go.
     pub fn update(
         &self,
@@ -23,7 +23,7 @@ impl FieldManager<'_> {
         let supplied = managed::take(&mut new);
         let current = live.and_then(managed::of);
         let mut managed = match supplied {
-            // A subresource can't set the list.
+            // A subresource cannot set the list.
             Some(supplied) if writer.subresource.is_empty() => entries(supplied, current),
             _ => current.map_or_else(Managed::default, |list| Managed::trusted(list.clone())),
         };
@@ -68,12 +68,12 @@ impl FieldManager<'_> {
         Ok(new)
     }
 
-    /// What an object holds beyond what any object of its kind does.
+    /// Returns the fields of an object beyond those that every object of its kind has.
     pub(super) fn changes_from_empty(&self, object: &Value) -> Option<Changes> {
         let node = self.versions.type_of(self.api_version)?;
         let nothing = Value::object();
         let mut changes = typed::changes(self.empty.unwrap_or(&nothing), object, node);
-        // What an object lacks was never there.
+        // Missing fields were never set.
         changes.removed = Default::default();
         self.ignore_reset(&mut changes);
         Some(changes)
@@ -93,10 +93,10 @@ pub(super) fn ignore_reset(versions: &dyn Versions, api_version: &str, changes: 
     }
 }
 
-/// The entries to go on from: those the client sent if they make sense, else the current ones.
+/// Returns the entries to start from: the client's if they are valid, else the current ones.
 fn entries(supplied: Value, current: Option<&Value>) -> Managed {
     if current == Some(&supplied) {
-        // What was read and written back needs no check, and no copy either.
+        // An unchanged list needs no check and no copy.
         return Managed::trusted(supplied);
     }
     if managed::is_reset(&supplied) {
@@ -104,7 +104,7 @@ fn entries(supplied: Value, current: Option<&Value>) -> Managed {
     }
     match Managed::parse(&supplied) {
         Ok(managed) if !managed.0.is_empty() => managed,
-        // Clients that don't understand the list must not lose it.
+        // Clients that do not understand the list must not lose it.
         _ => current.map_or_else(Managed::default, |list| Managed::trusted(list.clone())),
     }
 }

@@ -1,16 +1,16 @@
-//! One step of a field path and the key that stands for it in `fieldsV1`.
+//! One step of a field path and its key in `fieldsV1`.
 
 use bareboat_api::{Str, Value, field::go_quote, value::write_string};
 use std::{cmp::Ordering, fmt};
 
-/// What is wrong with `fieldsV1` that a client sent.
+/// The error of invalid `fieldsV1`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldsError {
-    /// A node of the trie is something else than an object.
+    /// A node of the trie is not an object.
     #[error("a set of fields must be an object, not {0}")]
     NotAnObject(&'static str),
-    /// A key can't be read.
+    /// A key is invalid.
     #[error("parsing key as path element: {0}")]
     BadKey(String),
 }
@@ -29,7 +29,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Reads a key of `fieldsV1`; nothing for a key of unknown type.
+    /// Parses a key of `fieldsV1`; `None` for a key of unknown type.
     pub fn parse(key: &str) -> Result<Option<Element>, FieldsError> {
         let bad = || FieldsError::BadKey(key.to_owned());
         let (Some(kind), Some(":")) = (key.as_bytes().first(), key.get(1..2)) else {
@@ -51,7 +51,7 @@ impl Element {
         }
     }
 
-    /// The key that stands for this step in `fieldsV1`.
+    /// Returns the key of this step in `fieldsV1`.
     pub fn key(&self) -> Str {
         match self {
             Element::Field(name) => field_key(name),
@@ -70,7 +70,7 @@ impl Element {
         }
     }
 
-    /// The order in which Kubernetes prints elements.
+    /// Compares elements in the order in which Kubernetes prints them.
     pub(super) fn order(&self, other: &Element) -> Ordering {
         match (self, other) {
             (Element::Field(a), Element::Field(b)) => a.cmp(b),
@@ -90,7 +90,7 @@ impl Element {
     }
 }
 
-/// The step as paths show it: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
+/// Prints the step as in paths: `.name`, `[name="x"]`, `[="x"]`, `[0]`.
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,7 +116,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The key of a named member.
+/// Returns the key of a named member.
 pub(crate) fn field_key(name: &str) -> Str {
     let mut key = Str::with_capacity(name.len() + 2);
     key.push_str("f:");
@@ -124,14 +124,14 @@ pub(crate) fn field_key(name: &str) -> Str {
     key
 }
 
-/// The key of an element of a set.
+/// Returns the key of an element of a set.
 pub(crate) fn value_key(value: &Value) -> Str {
     let mut key = b"v:".to_vec();
     value.write_json(&mut key);
     text(key)
 }
 
-/// The key of an element of a map list, from key fields sorted by name.
+/// Returns the key of an element of a map list, from key fields sorted by name.
 pub(crate) fn keyed_key<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Str {
     let mut key = b"k:{".to_vec();
     for (index, (name, value)) in fields.enumerate() {
@@ -150,16 +150,16 @@ fn text(key: Vec<u8>) -> Str {
     Str::from_utf8(key).expect("JSON text is UTF-8")
 }
 
-/// The canonical form of a key; nothing when its type is unknown.
+/// Returns the canonical form of a key; `None` when its type is unknown.
 pub(super) fn canonical(key: &str) -> Result<Option<Str>, FieldsError> {
-    // Members are by far the most common and have one form only.
+    // Members are by far the most common keys and have one form only.
     if key.starts_with("f:") {
         return Ok(Some(Str::new(key)));
     }
     Ok(Element::parse(key)?.map(|element| element.key()))
 }
 
-/// The order Kubernetes gives values: numbers, strings, booleans, lists, maps, null.
+/// Compares values in Kubernetes' order: numbers, strings, booleans, lists, maps, null.
 fn compare_values(a: &Value, b: &Value) -> Ordering {
     fn rank(value: &Value) -> u8 {
         match value {
@@ -177,7 +177,7 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         _ => match (a.as_f64(), b.as_f64()) {
             (Some(a), Some(b)) => a.total_cmp(&b),
-            // Lists and maps never identify elements; any fixed order will do.
+            // Lists and maps never identify elements; any fixed order is correct.
             _ => rank(a)
                 .cmp(&rank(b))
                 .then_with(|| a.to_json().cmp(&b.to_json())),

@@ -1,4 +1,4 @@
-//! The algebra of field sets: union, intersection, difference, leaves.
+//! Set operations: union, intersection, difference, leaves.
 
 use super::{FieldSet, ITSELF};
 use crate::bulk::{FEW, insert_all};
@@ -20,47 +20,47 @@ impl FieldSet {
         subtract_trees(&mut self.0, &other.0);
     }
 
-    /// Keeps only what the other set names, and everything below it.
+    /// Keeps only the fields of the other set, and everything below them.
     pub fn keep_trees(&mut self, other: &FieldSet) {
         let mut outside = self.clone();
         outside.subtract_trees(other);
         self.subtract(&outside);
     }
 
-    /// The fields that belong to both sets.
+    /// Returns the fields that belong to both sets.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
         FieldSet(intersection(&self.0, &other.0))
     }
 
-    /// The fields that have no children in the set.
+    /// Returns the fields that have no children in the set.
     #[must_use]
     pub fn leaves(&self) -> FieldSet {
         FieldSet(leaves(&self.0))
     }
 
-    /// Whether every field of this set belongs to the other one.
+    /// Returns whether every field of this set belongs to the other one.
     pub fn is_subset(&self, other: &FieldSet) -> bool {
         is_subset(&self.0, &other.0)
     }
 
-    /// How many fields belong to the set.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         count(&self.0)
     }
 }
 
-/// Whether the place of this node belongs to the set.
+/// Returns whether the place of this node belongs to the set.
 pub(crate) fn owns(node: &Map) -> bool {
     node.is_empty() || has_mark(node)
 }
 
-/// `"."` sorts before every other key.
+/// Returns whether a node has the mark `"."`, which sorts before every other key.
 fn has_mark(node: &Map) -> bool {
     node.keys().next() == Some(ITSELF)
 }
 
-/// The nodes below a node, without its own mark.
+/// Returns the nodes below a node, without its own mark.
 pub(crate) fn children(node: &Map) -> impl Iterator<Item = (&str, &Map)> {
     node.iter()
         .filter(|(key, _)| *key != ITSELF)
@@ -84,7 +84,7 @@ fn unite(set: &mut Map, other: &Map) {
     insert_all(set, fresh);
 }
 
-/// Lets the function change the nodes that both have; those it gives up are removed.
+/// Calls the function on the nodes that both have, and removes those for which it returns false.
 fn prune_common(set: &mut Map, other: &Map, mut keep: impl FnMut(&mut Map, &Map) -> bool) {
     if other.len() <= FEW {
         for (key, child) in children(other) {
@@ -105,7 +105,7 @@ fn prune_common(set: &mut Map, other: &Map, mut keep: impl FnMut(&mut Map, &Map)
     });
 }
 
-/// Empties a node that has nothing but its own mark; false when nothing of it remains.
+/// Empties a node that has only its own mark; returns false when the node must be removed.
 fn settle(node: &mut Map, own: bool) -> bool {
     if node.len() == usize::from(has_mark(node)) {
         *node = Map::new();

@@ -1,18 +1,18 @@
-//! Showing field sets: as paths for people, and as JSON in the order Kubernetes prints.
+//! Prints field sets: as paths for people, and as JSON in Kubernetes' order.
 
 use super::{Element, FieldSet, ITSELF, operations::children, owns};
 use bareboat_api::{Map, value::write_string};
 
 impl FieldSet {
-    /// The path of every field, such as `.spec.containers[name="app"].image`; at each level fields
-    /// come before what lies below them.
+    /// Returns the path of every field, such as `.spec.containers[name="app"].image`; at each level
+    /// fields come before the fields below them.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         collect(&self.0, &mut String::new(), &mut paths);
         paths
     }
 
-    /// The JSON text of the set with elements in the order structured-merge-diff prints them.
+    /// Returns the JSON text of the set with elements in the order of structured-merge-diff.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::new();
         write(&self.0, false, &mut out);
@@ -20,7 +20,7 @@ impl FieldSet {
     }
 }
 
-/// Children in the order Kubernetes gives them.
+/// Returns the children in Kubernetes' order.
 fn ordered(set: &Map) -> Vec<(Element, &str, &Map)> {
     let parsed = |(key, node)| Some((Element::parse(key).ok()??, key, node));
     let mut ordered: Vec<_> = children(set).filter_map(parsed).collect();

@@ -1,3 +1,5 @@
+//! Sets of fields: read, written, united and compared.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use bareboat_api::value;
@@ -33,7 +35,7 @@ fn keys_are_brought_into_canonical_form() {
 }
 
 #[test]
-fn the_operations_tell_a_place_from_what_lies_below() {
+fn set_operations_distinguish_a_place_from_the_fields_below() {
     let a = || set(value!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
     let mut union = a();
     union.unite(&set(value!({"f:c": {"f:d": {}}, "f:e": {}})));
@@ -69,7 +71,7 @@ fn the_operations_tell_a_place_from_what_lies_below() {
 }
 
 #[test]
-fn paths_read_as_kubernetes_prints_them() {
+fn paths_print_as_in_kubernetes() {
     let fields = set(value!({
         "f:spec": {
             "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}},
@@ -90,7 +92,7 @@ fn paths_read_as_kubernetes_prints_them() {
 }
 
 #[test]
-fn json_orders_elements_as_structured_merge_diff_does() {
+fn json_has_the_element_order_of_structured_merge_diff() {
     let fields = set(
         value!({"v:\"b\"": {}, "v:10": {}, "v:9": {}, "i:1": {}, "f:z": {".": {}, "f:a": {}}, "k:{\"p\":443}": {}, "k:{\"p\":80}": {}}),
     );
@@ -100,7 +102,7 @@ fn json_orders_elements_as_structured_merge_diff_does() {
     );
 }
 
-/// Any set of a few levels.
+/// Returns any set of a few levels.
 pub(crate) fn any_set() -> impl Strategy<Value = FieldSet> {
     let key = prop_oneof![
         "f:[a-e]",

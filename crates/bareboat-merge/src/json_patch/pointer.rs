@@ -1,4 +1,4 @@
-//! JSON pointers: paths as JSON patch writes them (RFC 6901), read as leniently as clients of Kubernetes know it.
+//! JSON pointers (RFC 6901), parsed as leniently as in Kubernetes.
 
 use bareboat_api::Value;
 
@@ -9,14 +9,15 @@ pub(super) struct Pointer(Vec<Token>);
 pub(super) struct Token(String);
 
 impl Pointer {
-    /// Reads a pointer; nothing if it neither is empty nor has a slash. What stands before the first one does not matter.
+    /// Parses a pointer; `None` for a text that is not empty and has no slash. Text before the
+    /// first slash is ignored.
     pub(super) fn parse(text: &str) -> Option<Pointer> {
         if text.is_empty() {
             return Some(Pointer(Vec::new()));
         }
         let tokens = text.split_once('/')?.1.split('/');
         Some(Pointer(
-            // `~1` goes first, so that `~01` means `~1`.
+            // `~1` is replaced first, so that `~01` means `~1`.
             tokens
                 .map(|token| Token(token.replace("~1", "/").replace("~0", "~")))
                 .collect(),
@@ -31,8 +32,8 @@ impl Pointer {
         self.0.len()
     }
 
-    /// The container of this place and the last step; nothing for the document itself or when the
-    /// container is missing.
+    /// Returns the container of this place and the last step; `None` for the document itself or a
+    /// missing container.
     pub(super) fn container<'a>(&self, document: &'a Value) -> Option<(&'a Value, &Token)> {
         let (last, above) = self.0.split_last()?;
         let parent = above
@@ -45,7 +46,7 @@ impl Pointer {
         Some((parent, last))
     }
 
-    /// The same, to be changed.
+    /// Like `container`, but mutable.
     pub(super) fn parent<'a>(&self, document: &'a mut Value) -> Option<(&'a mut Value, &Token)> {
         let (last, above) = self.0.split_last()?;
         let parent = above
@@ -67,8 +68,8 @@ impl Token {
         &self.0
     }
 
-    /// The index in a list of `len` elements; a negative one counts from the end. Signs and leading zeros are as good
-    /// as in any number.
+    /// Returns the index in a list of `len` elements; a negative one counts from the end. Signs and
+    /// leading zeros are allowed.
     pub(super) fn index(&self, len: usize) -> Option<usize> {
         let (digits, negative) = match self.0.strip_prefix('-') {
             Some(digits) => (digits, true),

@@ -1,3 +1,5 @@
+//! JSON patches: every operation, and error texts.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use bareboat_api::value;
@@ -11,8 +13,8 @@ fn apply(document: &Value, patch: Value) -> Result<Value, String> {
     Ok(document)
 }
 
-/// Patches that the RFC judges otherwise: about the document itself, with a value left out, with indices that are no
-/// canonical numbers, and of a member that is not there.
+/// Patches for which the RFC requires another result: on the whole document, without a value, with
+/// indices that are not canonical numbers, and on a missing member.
 const LENIENT: &str = r#"[{"op":"add","path":"","value":[]}]
 [{"op":"add","path":"","value":{}}]
 [{"op":"add","path":"","value":{"baz":"qux"}}]
@@ -24,8 +26,8 @@ const LENIENT: &str = r#"[{"op":"add","path":"","value":[]}]
 [{"op":"test","path":"/01","value":"bar"}]"#;
 
 #[test]
-fn passes_the_published_cases() {
-    let Some(folder) = crate::test_vectors("json-patch") else {
+fn the_published_cases_pass() {
+    let Some(folder) = bareboat_vectors::folder("json-patch") else {
         return;
     };
     let (mut count, mut others) = (0, Vec::new());
@@ -36,7 +38,7 @@ fn passes_the_published_cases() {
             if case.get("disabled").is_some() {
                 continue;
             }
-            // Kubernetes counts negative indices from the end where the RFC refuses them.
+            // Kubernetes counts negative indices from the end where the RFC rejects them.
             if case.get("error") == Some(&value!("Out of bounds (lower)")) {
                 continue;
             }
@@ -58,7 +60,7 @@ fn passes_the_published_cases() {
 }
 
 #[test]
-fn undecodable_patches_are_told_from_inapplicable_ones() {
+fn undecodable_patches_and_inapplicable_ones_have_different_errors() {
     let undecodable = |patch: Value| JsonPatch::parse(patch).unwrap_err().to_string();
     assert_eq!(
         undecodable(value!({"op": 1})),
@@ -143,11 +145,11 @@ fn a_missing_member_is_replaced_and_equals_null() {
 }
 
 #[test]
-fn copies_cannot_blow_up_memory() {
+fn copies_are_limited_in_memory() {
     let mut document = value!({"all": {"a": (Value::string("x".repeat(1000)))}});
     let operations: Value = (0..100)
         .map(|index| {
-            // Each copy takes everything made so far.
+            // Each copy contains all earlier ones.
             let path = format!("/a{index}");
             value!({"op": "copy", "from": "/all", "path": (format!("/all{path}"))})
         })
@@ -175,10 +177,10 @@ fn nesting_stays_within_the_depth_limit() {
 }
 
 #[test]
-fn what_is_left_out_or_not_there_is_null() {
+fn omitted_values_and_missing_members_are_null() {
     let document = value!({"a": {"b": 1}, "list": [{"x": 1}, {"y": 2}], "none": null});
     let refused = "refused";
-    // As a kube-apiserver answers.
+    // As kube-apiserver answers.
     for (patch, wanted) in [
         (
             value!([{"op": "copy", "from": "/a/c", "path": "/a/d"}]),
@@ -273,7 +275,7 @@ fn what_is_left_out_or_not_there_is_null() {
 }
 
 #[test]
-fn what_is_moved_is_gone_before_the_place_it_goes_to_is_looked_for() {
+fn a_move_removes_its_source_before_it_finds_its_target() {
     let moved = apply(
         &value!({"list": [{"x": 1}, {"y": 2}]}),
         value!([{"op": "move", "from": "/list/0", "path": "/list/0/z"}]),

@@ -1,13 +1,13 @@
-//! Bounding the list: of many updaters the oldest become one.
+//! Limits the list: the oldest of many updates are merged.
 
 use super::{Entry, Managed, Operation};
 use bareboat_api::Str;
 use std::collections::HashMap;
 
-/// How many entries of updates are kept apart.
+/// The maximum number of separate update entries.
 const MAX_UPDATES: usize = 10;
 
-/// The manager the oldest updates are attributed to.
+/// The manager name of merged updates.
 const ANCIENT: &str = "ancient-changes";
 
 /// Merges the oldest updates, version by version, until few enough remain.
@@ -30,7 +30,7 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
         _ => std::cmp::Ordering::Equal,
     });
 
-    // For each version the oldest entry, and the bucket: the one there is, else the oldest.
+    // For each version the oldest entry, and the bucket: the existing one, else the oldest.
     let mut firsts: HashMap<Str, usize> = HashMap::new();
     let mut buckets: HashMap<Str, usize> = HashMap::new();
     for place in &oldest {
@@ -53,7 +53,7 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
             continue;
         };
         let bucket = *buckets.entry(version).or_insert(first);
-        // The bucket is never merged away, the oldest goes into it instead.
+        // The bucket is never merged into another; the oldest entry goes into it instead.
         let from = if bucket == place { first } else { place };
         let (Some(from), Some(entry)) = (slots[from].take(), &mut slots[bucket]) else {
             continue;
@@ -61,7 +61,7 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
         entry.fields.unite(&from.fields);
         entry.manager = ANCIENT.into();
         entry.subresource = Str::default();
-        // What is merged in is the more recent, but for the oldest.
+        // The merged-in entry is the more recent one, except for the oldest.
         entry.time = entry.time.take().max(from.time);
         count -= 1;
     }

@@ -4,34 +4,34 @@ use crate::fields::{FieldSet, FieldsError};
 use bareboat_api::{Map, Str, Value, field::go_quote};
 use std::cmp::Ordering;
 
-/// What is wrong with a list of managed fields.
+/// The error of an invalid list of managed fields.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagedError {
-    /// It is no list.
+    /// `managedFields` is not a list; holds the JSON type found.
     #[error("managedFields must be a list, not {0}")]
     NotAList(&'static str),
-    /// An entry is no object, or a member of it is no string.
+    /// The entry with this index is not an object, or a member of it is not a string.
     #[error("entry {0} is malformed")]
     Malformed(usize),
-    /// The operation is unknown.
+    /// The operation of an entry is unknown.
     #[error("operation must be `Apply` or `Update`")]
     Operation,
-    /// The version is missing.
+    /// An entry has no `apiVersion`.
     #[error("apiVersion must not be empty")]
     ApiVersion,
-    /// The format of the fields is not told.
+    /// The entry with this index has no `fieldsType`.
     #[error("missing fieldsType in managed fields entry {0}")]
     MissingFieldsType(usize),
-    /// The format of the fields is unknown.
+    /// The entry with this index has an unknown `fieldsType`, which follows.
     #[error("invalid fieldsType {1} in managed fields entry {0}")]
     FieldsType(usize, String),
-    /// The fields can't be read.
+    /// The fields of the entry with this index cannot be parsed.
     #[error("error decoding set of entry {0}")]
     Fields(usize, #[source] FieldsError),
 }
 
-/// How a manager came to own fields.
+/// How a manager got its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// By server-side apply.
@@ -41,7 +41,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The word in the entry.
+    /// Returns the text in the entry.
     pub fn as_str(self) -> &'static str {
         match self {
             Operation::Apply => "Apply",
@@ -50,25 +50,26 @@ impl Operation {
     }
 }
 
-/// What one manager owns.
+/// The fields of one manager.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Who.
+    /// The manager's name.
     pub manager: Str,
-    /// How.
+    /// Whether the manager applied the fields or wrote them otherwise.
     pub operation: Operation,
-    /// In the terms of which version.
+    /// The version of the fields.
     pub api_version: Str,
-    /// Through which subresource; empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: Str,
-    /// When the manager last changed the object.
+    /// The time of the manager's last change.
     pub time: Option<Str>,
-    /// Which fields.
+    /// The fields that the manager owns.
     pub fields: FieldSet,
 }
 
 impl Entry {
-    /// Whether both entries are of one manager: an applier has one entry whatever the version.
+    /// Returns whether both entries have one manager: an applier has one entry regardless of the
+    /// version.
     pub fn same_identity(&self, other: &Entry) -> bool {
         self.operation == other.operation
             && self.manager == other.manager
@@ -76,9 +77,9 @@ impl Entry {
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
 
-    /// The order in which entries are listed.
+    /// Compares entries in the order of the list.
     pub(super) fn order(&self, other: &Entry) -> Ordering {
-        // Times are in UTC and of one width; no time is older than any.
+        // Times are in UTC and of one width; a missing time is the oldest.
         (
             self.operation,
             &self.time,
@@ -95,7 +96,7 @@ impl Entry {
             ))
     }
 
-    /// The order in which conflicts are told; entries with one identity are neighbours in it.
+    /// Compares entries in the order of conflicts; entries with one identity are neighbours.
     pub(crate) fn identity_order(&self, other: &Entry) -> Ordering {
         let version = |entry: &'_ Entry| match entry.operation {
             Operation::Apply => Str::default(),
@@ -107,7 +108,7 @@ impl Entry {
             .then_with(|| self.subresource.cmp(&other.subresource))
     }
 
-    /// The manager as conflicts name it.
+    /// Returns the manager as in conflicts.
     pub fn describe(&self) -> String {
         let mut text = go_quote(&self.manager);
         if !self.subresource.is_empty() {
@@ -182,7 +183,7 @@ impl Entry {
         let mut members = Vec::with_capacity(7);
         let mut add =
             |name: &'static str, value: Value| members.push((Str::const_new(name), value));
-        // In the order of the names, so that nothing needs sorting.
+        // In the order of the names, so that no sorting is needed.
         add("apiVersion", Value::String(self.api_version));
         add("fieldsType", Value::string("FieldsV1"));
         add("fieldsV1", self.fields.into_value());

@@ -1,6 +1,6 @@
-//! Ownership seen through the scale subresource: `spec.replicas` there is some path of the parent.
+//! Managed fields of the scale subresource: its `spec.replicas` is some path of the parent.
 //!
-//! Making the Scale object and writing replicas back is the server's business.
+//! The server builds the Scale object and writes replicas back.
 
 use super::{Managed, of, put};
 use crate::fields::FieldSet;
@@ -8,17 +8,17 @@ use bareboat_api::{Str, Value};
 
 const SCALE_VERSION: &str = "autoscaling/v1";
 
-/// Where each version of a kind keeps its replicas.
+/// The path of the replicas in each version of a kind.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicasPaths(Vec<(Str, Option<FieldSet>)>);
 
 impl ReplicasPaths {
-    /// No version.
+    /// Returns an empty list of versions.
     pub fn new() -> ReplicasPaths {
         ReplicasPaths::default()
     }
 
-    /// Adds a version with the members that lead to its replicas, or `None` if it can't be scaled.
+    /// Adds a version with the path of its replicas, or `None` if it cannot be scaled.
     #[must_use]
     pub fn with(mut self, api_version: &str, path: Option<&[&str]>) -> ReplicasPaths {
         self.0
@@ -32,7 +32,7 @@ impl ReplicasPaths {
     }
 }
 
-/// Gives a Scale object the managed fields of its parent that concern replicas.
+/// Copies the managed fields that concern replicas from the parent to its Scale object.
 // Upstream: apimachinery managedfields/scalehandler.go, ToSubresource.
 pub fn to_scale(parent: &Value, scale: &mut Value, paths: &ReplicasPaths) {
     let mut managed = entries(parent);
@@ -50,8 +50,7 @@ pub fn to_scale(parent: &Value, scale: &mut Value, paths: &ReplicasPaths) {
     put(scale, managed);
 }
 
-/// Puts the ownership found in a Scale object that was written back into its parent, which has the
-/// given version.
+/// Copies the managed fields of a written Scale object to its parent, which has the given version.
 // Upstream: apimachinery managedfields/scalehandler.go, ToParent.
 pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &ReplicasPaths) {
     let Some(Some(own_path)) = paths.get(api_version) else {
@@ -60,7 +59,7 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
     let mut scaled = entries(scale);
     let mut managed = entries(parent);
     managed.0.retain_mut(|entry| {
-        // Versions that are no longer served are forgotten.
+        // Versions that are no longer served are dropped.
         let Some(path) = paths.get(&entry.api_version) else {
             return false;
         };
@@ -70,7 +69,7 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
         let mut in_scale = entry.clone();
         in_scale.api_version = SCALE_VERSION.into();
         match scaled.place_of(&in_scale) {
-            // Still there: the field was not taken.
+            // The entry is still present: the field did not change its owner.
             Some(place) => {
                 scaled.0.remove(place);
                 true
@@ -90,7 +89,7 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
         match managed.place_of(&entry) {
             Some(place) => managed.0[place].fields.unite(&entry.fields),
             None => {
-                // Upstream looks the time up among the parent's entries and finds none.
+                // Upstream looks for the time in the parent's entries and finds none.
                 entry.time = None;
                 managed.0.push(entry);
             }

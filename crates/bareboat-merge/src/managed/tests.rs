@@ -1,3 +1,5 @@
+//! Managed fields: who owns what after a write.
+
 #![allow(clippy::unwrap_used)]
 use super::{scale::*, *};
 use bareboat_api::value;
@@ -33,7 +35,7 @@ fn entries_are_sorted_by_operation_time_and_manager() {
 }
 
 #[test]
-fn lists_of_clients_must_be_well_formed() {
+fn the_list_of_a_client_must_be_well_formed() {
     let error = |list: Value| Managed::parse(&list).unwrap_err().to_string();
     assert_eq!(
         error(value!(1)),
@@ -90,7 +92,7 @@ fn of_two_entries_with_one_identity_the_later_counts() {
 }
 
 #[test]
-fn the_oldest_of_many_updates_become_one() {
+fn the_oldest_of_many_updates_are_merged() {
     let make = |count: usize| {
         let entries = (0..count).map(|index| {
             let field = format!("f:f{index:02}");
@@ -132,7 +134,7 @@ fn the_oldest_of_many_updates_become_one() {
 }
 
 #[test]
-fn updates_of_different_versions_do_not_become_one() {
+fn updates_of_different_versions_are_not_merged() {
     let entries = (0..12).map(|index| {
         let mut entry = entry(
             &format!("u{index:02}"),
@@ -151,7 +153,7 @@ fn updates_of_different_versions_do_not_become_one() {
 }
 
 #[test]
-fn times_alone_are_no_change() {
+fn a_change_of_times_only_is_no_change() {
     let object = |time: &str, a: i64| {
         let list = Value::Array(vec![entry("m", "Apply", time, value!({"f:a": {}}))]);
         value!({"metadata": {"name": "n", "managedFields": (list)}, "a": (a)})
@@ -166,7 +168,7 @@ fn times_alone_are_no_change() {
 }
 
 #[test]
-fn the_scale_subresource_sees_and_sets_who_owns_replicas() {
+fn the_scale_subresource_reads_and_sets_the_owner_of_replicas() {
     let paths = ReplicasPaths::new()
         .with("v1", Some(&["spec", "size"]))
         .with("v2", None);
@@ -195,12 +197,12 @@ fn the_scale_subresource_sees_and_sets_who_owns_replicas() {
                 && entry.fields.has_names(&["spec", "replicas"]))
     );
 
-    // Unchanged, everyone keeps what they have.
+    // Without a change all managers keep their fields.
     let mut same = parent();
     to_parent(&scale, &mut same, "v1", &paths);
     assert_eq!(same, parent());
 
-    // Someone scales: the others lose the field.
+    // One manager scales: the others lose the field.
     let taken = value!({
         "apiVersion": "autoscaling/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
         "manager": "hpa", "operation": "Update", "subresource": "scale", "time": "2024-01-01T00:00:09Z"

@@ -1,8 +1,8 @@
-//! The times of entries: one form, and no change without a change.
+//! The times of entries: normalised, and kept when nothing else changes.
 
 use bareboat_api::{Map, Str, Value};
 
-/// A time in UTC and whole seconds, as the API writes it.
+/// Converts a time to UTC and whole seconds, the API's format.
 pub(super) fn whole_seconds(text: &str) -> Option<Str> {
     if is_plain(text) {
         return Some(Str::new(text));
@@ -12,7 +12,7 @@ pub(super) fn whole_seconds(text: &str) -> Option<Str> {
     Some(seconds.to_string().into())
 }
 
-/// Whether the text is of the form `2006-01-02T15:04:05Z`.
+/// Returns whether the text has the form `2006-01-02T15:04:05Z`.
 fn is_plain(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00Z";
     text.len() == FORM.len()
@@ -22,8 +22,8 @@ fn is_plain(text: &str) -> bool {
         })
 }
 
-/// Puts the old times back if nothing but times has changed, so that a write that changes nothing
-/// writes nothing; says whether the objects are then the same.
+/// Restores the old times if nothing else has changed, so that a write without changes stores
+/// nothing; returns whether the objects are then equal.
 // Upstream: apiserver handlers/fieldmanager/equality.go.
 pub fn keep_times(live: &Value, new: &mut Value) -> bool {
     let (Some(old), Some(list)) = (entries(live), entries(new)) else {
@@ -48,7 +48,7 @@ fn entries(object: &Value) -> Option<&[Value]> {
     super::of(object)?.as_array()
 }
 
-/// Whether two objects are the same but for one member.
+/// Returns whether two objects are equal except for one member.
 fn same_but(a: &Value, b: &Value, member: &str) -> bool {
     let (Value::Object(a), Value::Object(b)) = (a, b) else {
         return a == b;
@@ -60,7 +60,7 @@ fn others<'a>(map: &'a Map, member: &'a str) -> impl Iterator<Item = (&'a str, &
     map.iter().filter(move |(name, _)| *name != member)
 }
 
-/// Whether two objects are the same but for their managed fields.
+/// Returns whether two objects are equal except for their managed fields.
 pub(crate) fn same_elsewhere(a: &Value, b: &Value) -> bool {
     match (a.get("metadata"), b.get("metadata")) {
         (Some(old), Some(new)) => same_but(old, new, "managedFields") && same_but(a, b, "metadata"),

@@ -1,3 +1,5 @@
+//! JSON merge patches.
+
 use super::*;
 use bareboat_api::value;
 
@@ -8,7 +10,7 @@ fn check(mut target: Value, patch: Value, expected: Value) {
 }
 
 #[test]
-fn follows_the_examples_of_rfc_7396() {
+fn the_examples_of_rfc_7396_pass() {
     check(value!({"a": "b"}), value!({"a": "c"}), value!({"a": "c"}));
     check(
         value!({"a": "b"}),

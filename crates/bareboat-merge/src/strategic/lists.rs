@@ -1,4 +1,4 @@
-//! Merging the lists of a strategic merge patch: by merge key or, for primitives, by value.
+//! Merges lists of a strategic merge patch: by merge key or, for primitives, by value.
 
 use super::{
     DIRECTIVE, Node, StrategicError, merge_members,
@@ -9,7 +9,7 @@ use bareboat_api::field::go_value;
 use bareboat_api::{Map, Value};
 use std::collections::HashSet;
 
-/// What the elements of a list are.
+/// The type of a list's elements.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Elements {
     /// Strings, numbers or booleans.
@@ -18,7 +18,7 @@ pub(super) enum Elements {
     Objects,
 }
 
-/// Merges two lists under one member.
+/// Merges two lists of one member.
 pub(super) fn merge(
     old: Vec<Value>,
     new: Vec<Value>,
@@ -44,7 +44,7 @@ pub(super) fn merge(
     }
 }
 
-/// What the elements of some lists are, all of them together; nothing when there are none.
+/// Returns the common element type of some lists; `None` when they are empty.
 pub(super) fn elements(lists: &[&[Value]]) -> Result<Option<Elements>, StrategicError> {
     let mut first: Option<&Value> = None;
     for value in lists.iter().copied().flatten() {
@@ -154,7 +154,7 @@ fn merge_objects(
     Ok(arrange(identified(merged, Some(key))?, &patch, &server))
 }
 
-/// Elements with what identifies them.
+/// Returns elements with their identities.
 pub(super) fn identified(
     list: Vec<Value>,
     key: Option<&str>,
@@ -177,7 +177,7 @@ pub(super) fn identified(
     list.into_iter().map(identify).collect()
 }
 
-/// Removes the primitives a `$deleteFromPrimitiveList` names from a list.
+/// Removes the primitives in a `$deleteFromPrimitiveList` from a list.
 pub(super) fn delete_from(
     target: &mut Map,
     name: &str,
@@ -189,7 +189,7 @@ pub(super) fn delete_from(
             target.remove(name);
             return Ok(());
         }
-        // What is no list names nothing.
+        // A value that is not a list removes nothing.
         _ => return Ok(()),
     };
     if let Some(Value::Array(old)) = target.get_mut(name) {

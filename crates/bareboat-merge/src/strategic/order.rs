@@ -5,17 +5,17 @@ use super::{
     lists::{self, Elements, identified, no_merge_key},
     strip_directives,
 };
-use bareboat_api::{Map, Str, Value, typing::Form};
+use bareboat_api::{Map, Str, Value, typing::NodeType};
 use std::collections::{HashMap, HashSet};
 
-/// What tells an element of a list from others: its merge key's value, or itself.
+/// The identity of a list element: the value of its merge key, or its own value.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Identity(Str);
 
 impl Identity {
     pub(super) fn of(value: &Value) -> Identity {
         match value {
-            // Other values print without a leading quote, so nothing else looks like a string.
+            // Other values print without a leading quote, so only strings look like strings.
             Value::String(text) => {
                 let mut own = Str::with_capacity(text.len() + 1);
                 own.push('"');
@@ -27,7 +27,7 @@ impl Identity {
     }
 }
 
-/// At which place each element of a list first stands.
+/// The first position of each element of a list.
 #[derive(Clone, Default)]
 pub(super) struct Ranks {
     places: HashMap<Identity, usize>,
@@ -63,7 +63,8 @@ impl Ranks {
     }
 }
 
-/// Puts elements of the patch into the patch's order and weaves the others in where they stood.
+/// Sorts the elements of the patch into the patch's order and inserts the others near their old
+/// positions.
 pub(super) fn arrange(merged: Vec<(Identity, Value)>, patch: &Ranks, server: &Ranks) -> Vec<Value> {
     let (mut wanted, mut kept): (Vec<_>, Vec<_>) = merged
         .into_iter()
@@ -88,7 +89,8 @@ pub(super) fn arrange(merged: Vec<(Identity, Value)>, patch: &Ranks, server: &Ra
     }
 }
 
-/// Obeys the `$setElementOrder` directives of a patch and takes them, with their lists, out of it.
+/// Applies the `$setElementOrder` directives of a patch and removes them, with their lists, from
+/// it.
 pub(super) fn merge_ordered_lists(
     target: &mut Map,
     patch: &mut Map,
@@ -117,7 +119,7 @@ fn merge_ordered_list(
     node: Node,
 ) -> Result<(), StrategicError> {
     let field = node.and_then(|node| node.field(name));
-    if field.is_none() && node.is_some_and(|node| node.form() == Form::Struct) {
+    if field.is_none() && node.is_some_and(|node| node.node_type() == NodeType::Struct) {
         let text = format!("unable to find api field for the json field {name:?}");
         return Err(StrategicError::Inapplicable(text));
     }
@@ -160,7 +162,7 @@ fn merge_ordered_list(
     };
     let objects = lists::elements(&[&merged])? == Some(Elements::Objects);
     if objects && key.is_none() {
-        // Without a merge key there is nothing to order objects by.
+        // Without a merge key objects cannot be sorted.
         target.insert(name, Value::Array(merged));
         return Ok(());
     }
@@ -174,10 +176,10 @@ fn no_list(name: &str) -> StrategicError {
     StrategicError::Inapplicable(format!("expected a list in {name}"))
 }
 
-/// The old order without what the patch deletes; as many of its new elements as it deletes follow.
+/// Returns the old order without the deleted elements; as many new elements as were deleted follow.
 ///
-/// Kubernetes reuses the freed places of the list it remembers the old order by, and clients have
-/// come to see the order that results.
+/// Kubernetes reuses the freed places of its list of the old order, and clients see the resulting
+/// order.
 fn order_after_deletions(old: &[Value], new: &[Value], key: &str) -> Ranks {
     let identity = |value: &Value| value.get(key).map(Identity::of);
     let (deletions, plain): (Vec<&Value>, Vec<&Value>) = new.iter().partition(|value| {
@@ -207,7 +209,7 @@ fn order_after_deletions(old: &[Value], new: &[Value], key: &str) -> Ranks {
     ranks
 }
 
-/// Checks that the list of the patch is in the order the directive asks for.
+/// Checks that the list of the patch has the order of the directive.
 fn check_order(list: &[Value], order: &[Value], key: Option<&str>) -> Result<(), StrategicError> {
     if list.is_empty() || order.is_empty() {
         return Ok(());

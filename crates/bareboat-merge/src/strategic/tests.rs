@@ -1,3 +1,5 @@
+//! Strategic merge patches: lists by key, and directives.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::testing::{Node, atomic_list, keyed, map, object, scalar, structure};
@@ -132,7 +134,7 @@ fn a_struct_whose_strategy_is_replace_is_replaced() {
 }
 
 #[test]
-fn retain_keys_clears_what_it_does_not_name() {
+fn retain_keys_removes_members_it_does_not_name() {
     spec(
         value!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"x": 1}}}),
         value!({"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}),
@@ -212,7 +214,7 @@ fn the_element_order_directive_orders_the_whole_list() {
 }
 
 #[test]
-fn directives_without_anything_to_merge_with_are_left_to_decoding() {
+fn directives_with_nothing_to_merge_are_left_to_decoding() {
     check(
         value!({"spec": {}}),
         value!({"spec": {
@@ -238,7 +240,7 @@ fn directives_without_anything_to_merge_with_are_left_to_decoding() {
 }
 
 #[test]
-fn malformed_patches_are_told_why() {
+fn malformed_patches_have_a_reason() {
     let target = value!({"spec": {"containers": [{"name": "a"}], "unkeyed": [{"a": 1}], "nodeSelector": {}}});
     let error = |patch: Value| patched(&target, patch).unwrap_err().to_string();
     assert_eq!(error(value!([])), "invalid JSON document");

@@ -1,6 +1,6 @@
-//! How two objects differ, field by field.
+//! Compares two objects field by field.
 
-use super::{Shape, element, items::Items, member, shape, to_set::push};
+use super::{MergeRule, element, items::Items, member, rule, to_set::push};
 use crate::fields::{FieldSet, field_key};
 use bareboat_api::{Map, Str, Value, typing::TypeNode};
 use std::cmp::Ordering;
@@ -10,33 +10,33 @@ use std::cmp::Ordering;
 pub struct Changes {
     /// Fields that are new or have another value.
     pub changed: FieldSet,
-    /// Fields that are gone.
+    /// Fields that were removed.
     pub removed: FieldSet,
 }
 
 impl Changes {
-    /// Whether the objects are the same in every field that is tracked.
+    /// Returns whether the objects are equal in all tracked fields.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Forgets the given fields and what lies below them.
+    /// Drops the given fields and the fields below them.
     pub fn ignore(&mut self, fields: &FieldSet) {
         self.changed.subtract_trees(fields);
         self.removed.subtract_trees(fields);
     }
 
-    /// Forgets everything but the given fields and what lies below them.
+    /// Drops all fields except the given ones and the fields below them.
     pub fn keep(&mut self, fields: &FieldSet) {
         self.changed.keep_trees(fields);
         self.removed.keep_trees(fields);
     }
 }
 
-/// The members of the object nobody owns.
+/// The untracked members of an object.
 pub(crate) const UNTRACKED: [&str; 2] = ["apiVersion", "kind"];
 
-/// The members of the metadata nobody owns.
+/// The untracked members of the metadata.
 pub(crate) const UNTRACKED_META: [&str; 9] = [
     "clusterName",
     "creationTimestamp",
@@ -49,7 +49,7 @@ pub(crate) const UNTRACKED_META: [&str; 9] = [
     "uid",
 ];
 
-/// Compares two objects of one type; fields that are never tracked don't count.
+/// Compares two objects of one type; untracked fields do not count.
 // Upstream: structured-merge-diff, typed/compare.go.
 pub fn changes(old: &Value, new: &Value, node: &dyn TypeNode) -> Changes {
     let mut level = Level::default();
@@ -69,7 +69,7 @@ pub fn changes(old: &Value, new: &Value, node: &dyn TypeNode) -> Changes {
     }
 }
 
-/// Metadata as a whole is never owned, and neither are some of its members.
+/// Compares the metadata; it is never owned as a whole, and some of its members are untracked.
 fn metadata(outer: &mut Level, old: Option<&Value>, new: Option<&Value>, node: &dyn TypeNode) {
     let mut level = Level::default();
     let (old, new) = (
@@ -91,7 +91,7 @@ struct Level {
     removed: Vec<(Str, Value)>,
 }
 
-/// How a place itself differs.
+/// How a field itself differs, without the fields below it.
 #[derive(Clone, Copy, PartialEq)]
 enum Own {
     Changed,
@@ -99,7 +99,7 @@ enum Own {
 }
 
 impl Level {
-    /// Compares one child, whose type and key are asked for only if it differs.
+    /// Compares one child; its type and key are computed only if it differs.
     fn compare<'a>(
         &mut self,
         old: Option<&Value>,
@@ -107,7 +107,7 @@ impl Level {
         node: impl FnOnce() -> &'a dyn TypeNode,
         key: impl Fn() -> Str,
     ) {
-        // Most of an object stays as it is, and comparing is cheaper than looking types up.
+        // Most of an object is unchanged, and comparing is cheaper than looking up types.
         if matches!((old, new), (Some(old), Some(new)) if old == new) {
             return;
         }
@@ -130,9 +130,9 @@ impl Level {
     }
 
     /// Compares the elements of two lists.
-    fn items(&mut self, old: &[Value], new: &[Value], node: &dyn TypeNode, shape: Shape) {
-        let old = Items::of(node, shape, old);
-        let new = Items::of(node, shape, new);
+    fn items(&mut self, old: &[Value], new: &[Value], node: &dyn TypeNode, rule: MergeRule) {
+        let old = Items::of(node, rule, old);
+        let new = Items::of(node, rule, new);
         for (key, before) in old.iter() {
             self.item(key, before, new.get(key), node);
         }
@@ -141,7 +141,7 @@ impl Level {
         }
     }
 
-    /// Compares the elements with one key; several with the same key are owned as one.
+    /// Compares the elements with one key; several elements with the same key are owned as one.
     fn item(&mut self, key: &Str, old: &[&Value], new: &[&Value], node: &dyn TypeNode) {
         let node = element(node);
         match (old, new) {
@@ -170,7 +170,7 @@ impl Level {
     }
 }
 
-/// How two different values differ at their place and below it.
+/// Compares two different values at their place and below it.
 fn differences(
     old: Option<&Value>,
     new: Option<&Value>,
@@ -187,35 +187,35 @@ fn differences(
         new.and_then(Value::as_object),
     );
     let mut level = Level::default();
-    let shape = match (shape(node, old), shape(node, new)) {
+    let rule = match (rule(node, old), rule(node, new)) {
         (Some(before), Some(after)) if before != after => {
-            // Where the type leaves it open, an object became something else or the reverse.
+            // Where the type is open, an object became another type or the reverse.
             level.members(members.0, members.1, node);
             return (Some(Own::Changed), level);
         }
-        (before, after) => before.or(after).unwrap_or(Shape::Leaf),
+        (before, after) => before.or(after).unwrap_or(MergeRule::Leaf),
     };
-    match shape {
-        Shape::Leaf => return as_leaf,
-        Shape::Members => {
+    match rule {
+        MergeRule::Leaf => return as_leaf,
+        MergeRule::Members => {
             if members.0.is_none_or(Map::is_empty) && members.1.is_none_or(Map::is_empty) {
                 return as_leaf;
             }
             level.members(members.0, members.1, node);
         }
-        Shape::Set | Shape::Keyed => {
+        MergeRule::Set | MergeRule::Keyed => {
             let old = old.and_then(Value::as_array).unwrap_or_default();
             let new = new.and_then(Value::as_array).unwrap_or_default();
             if old.is_empty() && new.is_empty() {
                 return as_leaf;
             }
-            level.items(old, new, node, shape);
+            level.items(old, new, node, rule);
         }
     }
     (own, level)
 }
 
-/// Walks over the members of two objects in the order of their names.
+/// Visits the members of two objects in the order of their names.
 fn zip<'a>(
     old: Option<&'a Map>,
     new: Option<&'a Map>,

@@ -1,6 +1,6 @@
-//! What tells the elements of a list apart, as keys of `fieldsV1`.
+//! The identities of list elements, as keys of `fieldsV1`.
 
-use super::Shape;
+use super::MergeRule;
 use crate::fields::{keyed_key, value_key};
 use bareboat_api::{
     Str, Value,
@@ -9,8 +9,8 @@ use bareboat_api::{
 use std::collections::HashMap;
 
 /// The key of a list's element, or why it has none.
-pub(super) fn item_key(node: &dyn TypeNode, shape: Shape, item: &Value) -> Result<Str, String> {
-    if shape == Shape::Keyed {
+pub(super) fn item_key(node: &dyn TypeNode, rule: MergeRule, item: &Value) -> Result<Str, String> {
+    if rule == MergeRule::Keyed {
         return keyed(node.list_keys(), item);
     }
     match item {
@@ -54,20 +54,21 @@ fn keyed(keys: &[ListKey], item: &Value) -> Result<Str, String> {
 
 /// The elements of a list by their keys, in the order in which the keys first occur.
 ///
-/// Elements without a key are left out: they can't be told apart and the object is invalid anyway.
+/// Elements without a key are left out: they cannot be identified, and the object is invalid
+/// anyway.
 pub(super) struct Items<'v> {
     order: Vec<(Str, Vec<&'v Value>)>,
     places: HashMap<Str, usize>,
 }
 
 impl<'v> Items<'v> {
-    pub(super) fn of(node: &dyn TypeNode, shape: Shape, list: &'v [Value]) -> Items<'v> {
+    pub(super) fn of(node: &dyn TypeNode, rule: MergeRule, list: &'v [Value]) -> Items<'v> {
         let mut items = Items {
             order: Vec::with_capacity(list.len()),
             places: HashMap::with_capacity(list.len()),
         };
         for item in list {
-            let Ok(key) = item_key(node, shape, item) else {
+            let Ok(key) = item_key(node, rule, item) else {
                 continue;
             };
             match items.places.get(&key) {
@@ -81,7 +82,7 @@ impl<'v> Items<'v> {
         items
     }
 
-    /// Every element with that key.
+    /// Returns all elements with that key.
     pub(super) fn get(&self, key: &Str) -> &[&'v Value] {
         self.places
             .get(key)

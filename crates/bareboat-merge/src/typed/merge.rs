@@ -1,19 +1,19 @@
-//! Merging an applied configuration into an object.
+//! Merges an applied configuration into an object.
 
-use super::{Shape, element, items::item_key, member, shape};
+use super::{MergeRule, element, items::item_key, member, rule};
 use crate::bulk::insert_all;
 use bareboat_api::{Str, Value, typing::TypeNode};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Merges the configuration into the object; what the configuration does not mention stays.
+/// Merges the configuration into the object; fields outside of the configuration stay.
 ///
 /// The configuration must have passed [`super::validate`].
 // Upstream: structured-merge-diff, typed/merge.go.
 pub fn merge(object: &mut Value, config: &Value, node: &dyn TypeNode) {
-    match shape(node, Some(config)) {
-        None | Some(Shape::Leaf) => object.clone_from(config),
-        Some(Shape::Members) => merge_members(object, config, node),
-        Some(shape @ (Shape::Set | Shape::Keyed)) => merge_items(object, config, node, shape),
+    match rule(node, Some(config)) {
+        None | Some(MergeRule::Leaf) => object.clone_from(config),
+        Some(MergeRule::Members) => merge_members(object, config, node),
+        Some(rule @ (MergeRule::Set | MergeRule::Keyed)) => merge_items(object, config, node, rule),
     }
 }
 
@@ -22,7 +22,7 @@ fn merge_members(object: &mut Value, config: &Value, node: &dyn TypeNode) {
         Value::Object(members) if !members.is_empty() => members,
         _ => return object.clone_from(config),
     };
-    // A null or empty map says nothing about the members that are there.
+    // A null or empty map does not change existing members.
     let Value::Object(config) = config else {
         return;
     };
@@ -36,28 +36,28 @@ fn merge_members(object: &mut Value, config: &Value, node: &dyn TypeNode) {
     insert_all(target, fresh);
 }
 
-fn merge_items(object: &mut Value, config: &Value, node: &dyn TypeNode, shape: Shape) {
+fn merge_items(object: &mut Value, config: &Value, node: &dyn TypeNode, rule: MergeRule) {
     let old = match object {
         Value::Array(list) if !list.is_empty() => std::mem::take(list),
         _ => return object.clone_from(config),
     };
     *object = match config {
-        Value::Array(new) if !new.is_empty() => Value::Array(weave(old, new, node, shape)),
+        Value::Array(new) if !new.is_empty() => Value::Array(weave(old, new, node, rule)),
         _ => Value::Array(old),
     };
 }
 
 /// Merges two lists: elements of the configuration in its order, and among them the others of the
 /// old list as close to their old neighbours as that allows.
-fn weave(old: Vec<Value>, new: &[Value], node: &dyn TypeNode, shape: Shape) -> Vec<Value> {
+fn weave(old: Vec<Value>, new: &[Value], node: &dyn TypeNode, rule: MergeRule) -> Vec<Value> {
     // Old elements that can't be identified keep their place; nothing in the configuration is like them.
     let old_keys: Vec<Option<Str>> = old
         .iter()
-        .map(|item| item_key(node, shape, item).ok())
+        .map(|item| item_key(node, rule, item).ok())
         .collect();
     let new_keys: Vec<Option<Str>> = new
         .iter()
-        .map(|item| item_key(node, shape, item).ok())
+        .map(|item| item_key(node, rule, item).ok())
         .collect();
     let wanted: HashSet<&Str> = new_keys.iter().flatten().collect();
     let mut counts: HashMap<&Str, usize> = HashMap::new();
@@ -78,7 +78,7 @@ fn weave(old: Vec<Value>, new: &[Value], node: &dyn TypeNode, shape: Shape) -> V
         let taken = key
             .and_then(|key| places.get(key))
             .and_then(|place| slots[*place].take());
-        // Of several old elements with one key none is right: the configuration's replaces them all.
+        // The configuration's element replaces all old elements with its key.
         match taken {
             None => new[index].clone(),
             Some(mut item) => {
@@ -106,7 +106,8 @@ fn weave(old: Vec<Value>, new: &[Value], node: &dyn TypeNode, shape: Shape) -> V
             if next == Some(key) {
                 left += 1;
             } else if next.is_some() && shared.front().is_some_and(|first| *first != key) {
-                // Both have it, but it is not the next that both have: the configuration puts it later.
+                // Both lists have it, but it is not the next common element: the configuration puts
+                // it later.
                 left += 1;
                 continue;
             } else if done.contains(key) {

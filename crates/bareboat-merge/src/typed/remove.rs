@@ -1,31 +1,31 @@
-//! Taking fields out of objects, and fitting sets of fields to a type.
+//! Removes fields from objects, and fits sets of fields to a type.
 
-use super::{Shape, element, items::item_key, member, shape};
+use super::{MergeRule, element, items::item_key, member, rule};
 use crate::fields::{FieldSet, ITSELF, children, field_key, owns};
 use bareboat_api::{
     Map, Value,
-    typing::{Form, TypeNode},
+    typing::{NodeType, TypeNode},
 };
 
-/// Takes fields, with everything below them, out of an object.
+/// Removes fields, with everything below them, from an object.
 ///
-/// A map or list whose last element is taken goes too, but not what holds it.
+/// A map or list that loses its last element is removed too, but not its parent.
 // Upstream: structured-merge-diff, typed/remove.go, which leaves null where we leave nothing.
 pub fn remove_fields(object: &mut Value, fields: &FieldSet, node: &dyn TypeNode) {
     remove(object, &fields.0, node, false);
 }
 
-/// Like [`remove_fields`], but leaves null in place of what lost its last element, so that it still
-/// counts as a field.
+/// Like [`remove_fields`], but leaves null in place of a container that lost its last element, so
+/// that it still counts as a field.
 pub(crate) fn hollow_fields(object: &mut Value, fields: &FieldSet, node: &dyn TypeNode) {
     remove(object, &fields.0, node, true);
 }
 
-/// Whether the value stays.
+/// Removes fields below a value; returns whether the value stays.
 fn remove(value: &mut Value, fields: &Map, node: &dyn TypeNode, hollow: bool) -> bool {
     let mut rest = false;
-    match (shape(node, Some(value)), &mut *value) {
-        (Some(Shape::Members), Value::Object(members)) => {
+    match (rule(node, Some(value)), &mut *value) {
+        (Some(MergeRule::Members), Value::Object(members)) => {
             members.retain(|name, value| {
                 let taken = match fields.get(&field_key(name)) {
                     Some(Value::Object(below)) => Some(below),
@@ -38,9 +38,9 @@ fn remove(value: &mut Value, fields: &Map, node: &dyn TypeNode, hollow: bool) ->
                 taken.is_none_or(|below| remove(value, below, member(node, name).node, hollow))
             });
         }
-        (Some(shape @ (Shape::Set | Shape::Keyed)), Value::Array(list)) => {
+        (Some(rule @ (MergeRule::Set | MergeRule::Keyed)), Value::Array(list)) => {
             list.retain_mut(|item| {
-                let key = item_key(node, shape, item).ok();
+                let key = item_key(node, rule, item).ok();
                 let taken = match key.and_then(|key| fields.get(&key)) {
                     Some(Value::Object(below)) => Some(below),
                     _ => None,
@@ -60,7 +60,7 @@ fn remove(value: &mut Value, fields: &Map, node: &dyn TypeNode, hollow: bool) ->
     rest || hollow
 }
 
-/// The set with every named member that has something below it added as a field of its own.
+/// Adds every named member that has fields below it as a field of its own.
 // Upstream: structured-merge-diff, fieldpath/set.go, EnsureNamedFieldsAreMembers.
 #[must_use]
 pub fn name_owned_structs(mut fields: FieldSet, node: &dyn TypeNode) -> FieldSet {
@@ -89,17 +89,17 @@ fn name_below(fields: &mut Map, node: &dyn TypeNode) {
     }
 }
 
-/// Fits a set of fields to its type: where a list or map has become atomic since, the fields below
-/// it turn into the whole.
+/// Fits a set of fields to its type: where a list or map has become atomic, the fields below it are
+/// replaced by the whole.
 // Upstream: structured-merge-diff, typed/reconcile_schema.go.
 pub fn settle_with_type(fields: &mut FieldSet, node: &dyn TypeNode) {
-    // Looking first keeps the common case free of writes.
+    // Checking first avoids writes in the common case.
     if outgrown(&fields.0, node) {
         settle(&mut fields.0, node);
     }
 }
 
-/// Like [`settle_with_type`], but looks only where the other set has fields.
+/// Like [`settle_with_type`], but visits only places where the other set has fields.
 pub(crate) fn settle_along(fields: &mut FieldSet, along: &FieldSet, node: &dyn TypeNode) {
     settle_common(&mut fields.0, &along.0, node);
 }
@@ -155,7 +155,7 @@ fn below_type<'a>(node: &'a dyn TypeNode, key: &str) -> &'a dyn TypeNode {
     }
 }
 
-/// Whether values of this type are containers that are owned as a whole.
+/// Returns whether values of this type are containers that are owned as a whole.
 fn is_whole(node: &dyn TypeNode) -> bool {
-    node.form() != Form::Scalar && shape(node, None) == Some(Shape::Leaf)
+    node.node_type() != NodeType::Scalar && rule(node, None) == Some(MergeRule::Leaf)
 }

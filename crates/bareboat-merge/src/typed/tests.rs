@@ -1,3 +1,5 @@
+//! Objects read under a schema: lists by key, sets, and atomic parts.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::testing::{atomic_list, keyed, map, open_struct, scalar, set_list, structure};
@@ -83,7 +85,7 @@ fn differ(old: Value, new: Value, changed: Value, removed: Value) {
 }
 
 #[test]
-fn changes_name_what_is_new_other_or_gone() {
+fn changes_contain_new_modified_and_removed_fields() {
     differ(
         value!({"spec": {"replicas": 1, "list": [1]}}),
         value!({"spec": {"replicas": 2, "set": ["a"]}}),
@@ -137,7 +139,7 @@ fn merged_sets(old: Value, config: Value, expected: Value) {
 }
 
 #[test]
-fn merging_keeps_what_the_configuration_does_not_mention() {
+fn merging_keeps_fields_outside_of_the_configuration() {
     merged(
         value!({"metadata": {"labels": {"a": "1"}}, "spec": {"list": [1, 2], "selector": {"a": "b"}}}),
         value!({"metadata": {"labels": {"b": "2"}}, "spec": {"list": [3], "selector": {"c": "d"}}}),
@@ -180,7 +182,7 @@ fn invalid(config: Value, expected: &str) {
 }
 
 #[test]
-fn configurations_that_do_not_fit_are_told_why() {
+fn configurations_that_do_not_fit_are_refused() {
     invalid(value!({"bogus": 1}), ".bogus: field not declared in schema");
     invalid(
         value!({"spec": {"foo": 1}}),
@@ -211,7 +213,7 @@ fn configurations_that_do_not_fit_are_told_why() {
 }
 
 #[test]
-fn leaves_take_what_their_type_says() {
+fn leaves_accept_values_of_their_type() {
     use bareboat_api::typing::Scalar;
     let node = crate::testing::structure(&[
         ("text", crate::testing::scalar().taking(Scalar::String)),
@@ -260,7 +262,7 @@ fn an_element_without_any_key_is_refused() {
 }
 
 #[test]
-fn removed_fields_take_what_lies_below_and_emptied_containers() {
+fn removing_a_field_removes_everything_below_and_emptied_containers() {
     let mut object = value!({"metadata": {"labels": {"a": "1"}, "name": "n"}, "spec": {"set": ["x", "y"], "ports": [{"port": 1, "name": "n"}]}});
     let fields = crate::fields::FieldSet::parse(&value!({
         "f:metadata": {"f:labels": {"f:a": {}}},
@@ -274,7 +276,7 @@ fn removed_fields_take_what_lies_below_and_emptied_containers() {
 }
 
 #[test]
-fn fields_below_what_became_atomic_turn_into_the_whole() {
+fn fields_below_a_new_atomic_container_become_the_whole() {
     let mut fields = crate::fields::FieldSet::parse(&value!({
         "f:spec": {"f:list": {"v:1": {}}, "f:selector": {".": {}, "f:a": {}}, "f:set": {"v:1": {}}}
     }))

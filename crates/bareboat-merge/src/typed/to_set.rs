@@ -1,21 +1,21 @@
-//! The set of fields an object has.
+//! Computes the set of an object's fields.
 
-use super::{Shape, element, items::Items, member, shape};
+use super::{MergeRule, element, items::Items, member, rule};
 use crate::fields::{FieldSet, ITSELF, field_key};
 use bareboat_api::{Map, Str, Value, typing::TypeNode};
 
-/// Every field of the object: leaves, elements of lists, entries of maps and empty maps.
+/// Returns every field of the object: leaves, elements of lists, entries of maps and empty maps.
 // Upstream: structured-merge-diff, typed/tofieldset.go.
 pub fn to_set(object: &Value, node: &dyn TypeNode) -> FieldSet {
     FieldSet(nodes_below(object, node).1)
 }
 
-/// Whether the value itself is a field, and the fields below it.
+/// Returns whether the value itself is a field, and the fields below it.
 fn nodes_below(value: &Value, node: &dyn TypeNode) -> (bool, Map) {
     let mut below = Vec::new();
-    match (shape(node, Some(value)), value) {
-        (Some(Shape::Leaf), _) => return (true, Map::new()),
-        (Some(Shape::Members), Value::Object(members)) => {
+    match (rule(node, Some(value)), value) {
+        (Some(MergeRule::Leaf), _) => return (true, Map::new()),
+        (Some(MergeRule::Members), Value::Object(members)) => {
             below.reserve(members.len());
             for (name, value) in members.iter() {
                 let member = member(node, name);
@@ -30,8 +30,8 @@ fn nodes_below(value: &Value, node: &dyn TypeNode) -> (bool, Map) {
                 });
             }
         }
-        (Some(shape @ (Shape::Set | Shape::Keyed)), Value::Array(list)) => {
-            for (key, same) in Items::of(node, shape, list).iter() {
+        (Some(rule @ (MergeRule::Set | MergeRule::Keyed)), Value::Array(list)) => {
+            for (key, same) in Items::of(node, rule, list).iter() {
                 // Elements that can't be told apart are owned as one.
                 let nodes = match same {
                     [item] => nodes_below(item, element(node)).1,
@@ -45,7 +45,7 @@ fn nodes_below(value: &Value, node: &dyn TypeNode) -> (bool, Map) {
     (false, Map::from_unsorted(below))
 }
 
-/// Adds a node to the fields of a level, if there is something in it.
+/// Adds a node to the fields of a level, unless it is empty.
 pub(super) fn push(
     level: &mut Vec<(Str, Value)>,
     own: bool,

@@ -1,21 +1,21 @@
-//! Whether an applied configuration fits its type.
+//! Checks an applied configuration against its type.
 
-use super::{Shape, element, items::item_key, member, shape};
+use super::{MergeRule, element, items::item_key, member, rule};
 use crate::fields::Element;
 use bareboat_api::{
     Value,
-    typing::{Form, Scalar, TypeNode},
+    typing::{NodeType, Scalar, TypeNode},
 };
 use std::{collections::HashSet, fmt};
 
-/// What in a configuration does not fit its type.
+/// The problems of a configuration that does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeError {
     problems: Vec<(String, String)>,
 }
 
 impl TypeError {
-    /// The path and text of each problem.
+    /// Returns the path and text of each problem.
     pub fn problems(&self) -> &[(String, String)] {
         &self.problems
     }
@@ -41,7 +41,7 @@ impl fmt::Display for TypeError {
 
 impl std::error::Error for TypeError {}
 
-/// Checks that members are declared, containers are what they must be and elements differ.
+/// Checks that members are declared, containers have the right type and elements are unique.
 // Upstream: structured-merge-diff, typed/validate.go.
 pub fn validate(config: &Value, node: &dyn TypeNode) -> Result<(), TypeError> {
     let mut check = Check::default();
@@ -54,7 +54,7 @@ pub fn validate(config: &Value, node: &dyn TypeNode) -> Result<(), TypeError> {
     })
 }
 
-/// More problems than this help nobody.
+/// The maximum number of reported problems.
 const MAX_PROBLEMS: usize = 100;
 
 #[derive(Default)]
@@ -78,13 +78,13 @@ impl Check {
     }
 
     fn value(&mut self, value: &Value, node: &dyn TypeNode) {
-        match (node.form(), value) {
-            (_, Value::Null) | (Form::Untyped, _) => {}
-            (Form::Scalar, value) => self.scalar(value, node.scalar()),
-            (Form::Struct | Form::Map, Value::Object(members)) => {
+        match (node.node_type(), value) {
+            (_, Value::Null) | (NodeType::Untyped, _) => {}
+            (NodeType::Scalar, value) => self.scalar(value, node.scalar()),
+            (NodeType::Struct | NodeType::Map, Value::Object(members)) => {
                 for (name, value) in members.iter() {
                     let member = member(node, name);
-                    let open = node.form() == Form::Map || node.preserves_unknown();
+                    let open = node.node_type() == NodeType::Map || node.preserves_unknown();
                     let declared = member.named || open;
                     self.member(name, |check| match declared {
                         true => check.value(value, member.node),
@@ -95,9 +95,11 @@ impl Check {
                     }
                 }
             }
-            (Form::List(_), Value::Array(list)) => self.list(list, node),
-            (Form::Struct | Form::Map, other) => self.problem(format!("expected map, got {other}")),
-            (Form::List(_), other) => self.problem(format!("expected list, got {other}")),
+            (NodeType::List(_), Value::Array(list)) => self.list(list, node),
+            (NodeType::Struct | NodeType::Map, other) => {
+                self.problem(format!("expected map, got {other}"))
+            }
+            (NodeType::List(_), other) => self.problem(format!("expected list, got {other}")),
         }
     }
 
@@ -111,7 +113,7 @@ impl Check {
             (Scalar::Any, _) => return,
             (Scalar::String, _) => "string",
             (Scalar::Number, value) => {
-                // Upstream names the type it has for such a value.
+                // Upstream names its own type for such a value.
                 let found = match value {
                     Value::Object(_) => "map[string]interface {}",
                     Value::Array(_) => "[]interface {}",
@@ -134,8 +136,8 @@ impl Check {
     }
 
     fn list(&mut self, list: &[Value], node: &dyn TypeNode) {
-        let shape = match shape(node, None) {
-            Some(shape @ (Shape::Set | Shape::Keyed)) => shape,
+        let rule = match rule(node, None) {
+            Some(rule @ (MergeRule::Set | MergeRule::Keyed)) => rule,
             _ => {
                 for (index, item) in list.iter().enumerate() {
                     let index = Element::Index(index as i64);
@@ -146,7 +148,7 @@ impl Check {
         };
         let mut seen = HashSet::with_capacity(list.len());
         for (index, item) in list.iter().enumerate() {
-            let key = match item_key(node, shape, item) {
+            let key = match item_key(node, rule, item) {
                 Ok(key) => key,
                 Err(text) => return self.problem(format!("element {index}: {text}")),
             };

@@ -1,18 +1,18 @@
-//! Repairs a default object that exists: adds what is missing, keeps what was added.
+//! Repairs an existing default object: adds missing parts, keeps additions.
 
 use super::AUTO_UPDATE;
 use crate::cover::all_covered;
 use crate::rule::Rule;
 use bareboat_api::Value;
 
-/// What is to be done about a default object.
+/// The action for a default object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repair {
-    /// Nothing: it has all it needs, or its annotation says to leave it alone.
+    /// No action: it is complete, or its annotation turns repair off.
     Nothing,
-    /// Write this instead.
+    /// Update it to this value.
     Update(Value),
-    /// Delete it and create the default anew: the role of a binding cannot be changed.
+    /// Delete it and create the default: the role of a binding is immutable.
     Recreate,
 }
 
@@ -42,7 +42,7 @@ pub fn repair(stored: &Value, default: &Value) -> Repair {
     }
 }
 
-/// Labels and annotations: those of the default win, others stay.
+/// Adds the labels or annotations of the default; others stay.
 fn add_members(wanted: &mut Value, default: &Value, member: &str) {
     let Some(Value::Object(defaults)) = default.at(&["metadata", member]) else {
         return;
@@ -50,14 +50,15 @@ fn add_members(wanted: &mut Value, default: &Value, member: &str) {
     let metadata = wanted.make_object().object_mut("metadata");
     let members = metadata.object_mut(member);
     for (key, value) in defaults.iter() {
-        // A label that was changed stays changed: only missing ones are added.
+        // A changed label stays changed: only missing ones are added.
         if members.get(key).is_none() {
             members.insert(key, value.clone());
         }
     }
 }
 
-/// Rules of the default that no stored rule covers. Roles made of others get theirs from them.
+/// Adds the rules of the default that no stored rule covers. Aggregated roles get their rules from
+/// other roles.
 fn add_rules(wanted: &mut Value, default: &Value) {
     if default.get("aggregationRule").is_some() {
         return;

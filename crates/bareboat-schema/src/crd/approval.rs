@@ -1,11 +1,11 @@
-//! Groups of the Kubernetes community need the word of its reviewers.
+//! The approval annotation, which groups of the Kubernetes community require.
 
 use bareboat_api::{FieldError, FieldPath, Value, field::go_quote};
 
-/// The annotation that holds a URL of the review, or `unapproved` and a reason.
+/// The annotation with the URL of the review, or `unapproved` and a reason.
 pub const ANNOTATION: &str = "api-approved.kubernetes.io";
 
-/// What the annotation says.
+/// The state of the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Approval {
     Invalid,
@@ -14,7 +14,7 @@ pub(super) enum Approval {
     Missing,
 }
 
-/// Whether a group belongs to the community.
+/// Returns whether a group belongs to the community.
 pub fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         group
@@ -23,7 +23,7 @@ pub fn is_protected(group: &str) -> bool {
     })
 }
 
-/// What the annotation says, and in words.
+/// Returns the state of the approval, and a message.
 pub(super) fn state(crd: &Value) -> (Approval, String) {
     let text = crd
         .at(&["metadata", "annotations", ANNOTATION])
@@ -55,7 +55,7 @@ pub(super) fn state(crd: &Value) -> (Approval, String) {
     (Approval::Invalid, words)
 }
 
-/// Checks the annotation of a new definition, or that an update does not make it worse.
+/// Checks the annotation of a new definition; an update may not make it worse.
 pub(super) fn check(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let group = new.at(&["spec", "group"]).and_then(Value::as_str);
     if !group.is_some_and(is_protected) {

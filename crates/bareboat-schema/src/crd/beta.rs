@@ -1,13 +1,14 @@
-//! Manifests of `apiextensions.k8s.io/v1beta1`, which older articles still show: what to change in them.
+//! Advice for manifests of `apiextensions.k8s.io/v1beta1`, which older articles still show.
 //!
-//! The version is not served; Kubernetes took it away in 1.22.
+//! The version is not served; Kubernetes removed it in 1.22.
 
 use super::validate;
 use bareboat_api::Value;
 
 const API_VERSION: &str = "apiVersion: write apiextensions.k8s.io/v1";
 
-/// What to change in a definition of v1beta1 to make it one of v1: all there is to know, or what concerns the one given.
+/// Returns the changes that turn a v1beta1 definition into v1: those for the given one, or all
+/// possible ones.
 pub fn advise_v1beta1(crd: Option<&Value>) -> String {
     let changes = match crd {
         Some(crd) => changes(crd),
@@ -28,7 +29,7 @@ fn everything() -> Vec<String> {
         "JSONPath of additionalPrinterColumns: write jsonPath",
         "spec.conversion.webhookClientConfig: move it to spec.conversion.webhook.clientConfig",
         "spec.conversion.conversionReviewVersions: move it to spec.conversion.webhook.conversionReviewVersions",
-        "spec.preserveUnknownFields: remove it, and write x-kubernetes-preserve-unknown-fields: true in the schema where fields that are not declared shall be kept",
+        "spec.preserveUnknownFields: remove it, and write x-kubernetes-preserve-unknown-fields: true in the schema where undeclared fields must be kept",
     ];
     all.iter().map(|&change| change.to_owned()).collect()
 }
@@ -44,7 +45,7 @@ fn changes(crd: &Value) -> Vec<String> {
             true => format!(
                 "spec.version: write spec.versions: [{{name: {name}, served: true, storage: true, schema: …}}] instead"
             ),
-            false => "spec.version: remove it, spec.versions says it all".to_owned(),
+            false => "spec.version: remove it, spec.versions replaces it".to_owned(),
         });
     }
     let shared_schema = has(&["validation"]);
@@ -121,11 +122,11 @@ fn has_old_columns(from: &Value) -> bool {
 fn unknown_fields(preserve: Option<&Value>) -> Option<&'static str> {
     match preserve {
         Some(Value::Bool(true)) => Some(
-            "spec.preserveUnknownFields: remove it, and write x-kubernetes-preserve-unknown-fields: true in the schema where fields that are not declared shall be kept",
+            "spec.preserveUnknownFields: remove it, and write x-kubernetes-preserve-unknown-fields: true in the schema where undeclared fields must be kept",
         ),
         // It was the default.
         None | Some(Value::Null) => Some(
-            "fields that the schema does not declare are dropped: declare them, or write x-kubernetes-preserve-unknown-fields: true where they shall be kept",
+            "fields that the schema does not declare are dropped: declare them, or write x-kubernetes-preserve-unknown-fields: true where they must be kept",
         ),
         _ => None,
     }
@@ -137,7 +138,7 @@ mod tests {
     use crate::testing::yaml;
 
     #[test]
-    fn advice_names_what_the_manifest_uses_and_nothing_else() {
+    fn advice_covers_only_the_fields_the_manifest_uses() {
         let check = |text: &str, named: &[&str], absent: &[&str]| {
             let advice = advise_v1beta1(Some(&yaml(text)));
             for words in named {

@@ -1,21 +1,21 @@
-//! How a definition says whom to call: a URL or a service, and whose certificates to trust there.
+//! Client configurations of webhooks: a URL or a service, and a CA bundle.
 
 use bareboat_api::{FieldError, FieldPath, Value, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Where somebody to call is.
+/// The address of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// At a URL.
+    /// A URL.
     Url(String),
-    /// Behind a service.
+    /// A service in the cluster.
     Service {
         /// The namespace of the service.
         namespace: String,
         /// The name of the service.
         name: String,
-        /// The path to call.
+        /// The path of the request.
         path: String,
         /// The port of the service.
         port: u16,
@@ -23,7 +23,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads a client configuration; what is malformed counts as absent.
+    /// Parses a client configuration; malformed parts count as absent.
     pub fn parse(client: &Value) -> Target {
         let Some(service) = client.get("service").filter(|service| !service.is_null()) else {
             return Target::Url(text(client, "url"));
@@ -46,7 +46,8 @@ fn text(value: &Value, key: &str) -> String {
     found.unwrap_or("").to_owned()
 }
 
-/// Checks the client configuration of somebody who is called: exactly one of `url` and `service`, and a `caBundle`.
+/// Checks the client configuration of a webhook: exactly one of `url` and `service`, and a valid
+/// `caBundle`.
 pub fn check(
     client: &Value,
     path: &FieldPath,
@@ -161,7 +162,8 @@ fn check_service(service: &Value, path: &FieldPath, errors: &mut Vec<FieldError>
     }
 }
 
-/// Base64 of PEM blocks with at least one certificate; nothing at all is fine.
+/// Returns whether a text is base64 of PEM blocks with at least one certificate; an empty text is
+/// valid.
 pub(super) fn is_bundle(text: &str) -> bool {
     if text.is_empty() {
         return true;
@@ -179,7 +181,7 @@ pub(super) fn is_bundle(text: &str) -> bool {
             return found;
         };
         let body: String = body.split_whitespace().collect();
-        // A certificate is a DER sequence; anything more is the business of whoever connects.
+        // A certificate is a DER sequence; the connection checks the rest.
         match STANDARD.decode(body) {
             Ok(der) if der.first() == Some(&0x30) => found = true,
             _ => return false,

@@ -1,7 +1,7 @@
-//! The conversion between versions that a definition asks for.
+//! Validation of `spec.conversion`.
 //!
-//! Upstream names the paths of its internal form: `spec.conversion.webhookClientConfig` rather
-//! than `spec.conversion.webhook.clientConfig`.
+//! Errors have the paths of upstream's internal form: `spec.conversion.webhookClientConfig` instead
+//! of `spec.conversion.webhook.clientConfig`.
 
 use super::client;
 use bareboat_api::{FieldError, FieldPath, Value, names};
@@ -87,7 +87,7 @@ fn check_reviews(
     }
 }
 
-/// Whether some review version is one the server speaks; an empty list passes.
+/// Returns whether the server supports one of the review versions; an empty list passes.
 pub(super) fn has_known_review(reviews: &[Value]) -> bool {
     reviews.is_empty()
         || reviews
@@ -96,7 +96,7 @@ pub(super) fn has_known_review(reviews: &[Value]) -> bool {
             .any(|version| REVIEWS.contains(&version))
 }
 
-/// Whether the bundle of a webhook, if there is one, holds certificates.
+/// Returns whether the CA bundle of a webhook, if there is one, contains certificates.
 pub(super) fn bundle_is_valid(crd: &Value) -> bool {
     crd.at(&["spec", "conversion", "webhook", "clientConfig", "caBundle"])
         .and_then(Value::as_str)

@@ -1,13 +1,14 @@
-//! Conversion between versions that a definition declares itself, as CEL expressions in an annotation.
+//! Declared conversion: CEL expressions in an annotation of the definition convert between
+//! versions.
 //!
-//! `declared` reads the annotation, `check` says what is wrong with it when the definition is written, `place` knows where
-//! paths lead, `routes` finds the way between two versions, and `run` converts. Who needs a conversion, and keeping its
-//! result, is the server's business; conversion by webhook is `conversion`'s.
+//! `declared` parses the annotation, `check` validates it when the definition is written, `place`
+//! resolves paths, `routes` finds the route between two versions, and `run` converts. The server
+//! decides when to convert and stores the result. `conversion` handles webhooks.
 
 mod check;
+mod conversion_path;
 mod declared;
 mod fit;
-mod place;
 mod routes;
 mod run;
 
@@ -24,41 +25,44 @@ use run::Compiled;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, OnceLock};
 
-/// The annotation of a definition that declares how its versions are converted.
+/// The annotation that declares conversions between versions.
 pub const ANNOTATION: &str = "bareboat.dev/conversion";
 
-/// The text of the annotation, if the definition has one.
+/// Returns the text of the annotation, if the definition has one.
 pub(super) fn declaration(crd: &Value) -> Option<&str> {
     crd.at(&["metadata", "annotations", ANNOTATION])?.as_str()
 }
 
-/// Where the annotation is.
+/// Returns the field path of the annotation.
 fn place_of_annotation() -> FieldPath {
     FieldPath::new("metadata.annotations").key(ANNOTATION)
 }
 
-/// The conversions a definition declares; expressions are compiled when the first object needs them.
+/// The declared conversions of a definition; expressions are compiled for the first object that
+/// needs them.
 pub struct Conversions {
     group: Str,
-    versions: Box<[Form]>,
+    versions: Box<[ConvertibleVersion]>,
     storage: Option<usize>,
-    /// Why nothing can be converted, for an annotation that would not be accepted today.
+    /// The reason why conversion is impossible, for a stored annotation that is no longer valid.
     broken: Option<String>,
     pairs: Box<[LazyPair]>,
 }
 
-/// A pair, and what it was compiled to or why it could not be.
+bareboat_api::opaque_debug!(Conversions);
+
+/// A pair, and its compiled form or the error.
 type LazyPair = (Pair, OnceLock<Result<Compiled, String>>);
 
 /// A version, as conversions need it.
-struct Form {
+struct ConvertibleVersion {
     name: Str,
     schema: Schema,
     /// The type of `self`.
     decl: OnceLock<Arc<DeclType>>,
 }
 
-impl Form {
+impl ConvertibleVersion {
     fn decl(&self) -> &Arc<DeclType> {
         self.decl
             .get_or_init(|| DeclType::of_resource(&*self.schema.root, "self"))
@@ -66,8 +70,8 @@ impl Form {
 }
 
 impl Conversions {
-    /// What a definition declares; nothing if it declares nothing. Equal declarations over equal schemas are shared for
-    /// as long as somebody holds them.
+    /// Returns the conversions that a definition declares; `None` if it declares none. Equal
+    /// declarations over equal schemas share one value while it is in use.
     pub fn of(crd: &Value, cache: &SchemaCache) -> Option<Arc<Conversions>> {
         let text = declaration(crd)?;
         let id = identity(crd, text);
@@ -84,7 +88,7 @@ impl Conversions {
         let versions = validate::versions(crd);
         let forms = versions.iter().map(|version| {
             let name = named(version);
-            Form {
+            ConvertibleVersion {
                 schema: super::compile(crd, &name, cache),
                 name,
                 decl: OnceLock::new(),
@@ -105,9 +109,10 @@ impl Conversions {
         }
     }
 
-    /// Converts an object to the wanted apiVersion, over other versions where no direct way is declared.
+    /// Converts an object to the wanted apiVersion, through other versions where no direct
+    /// conversion is declared.
     ///
-    /// Nothing is filled in: that is left to whoever knows what the object is for.
+    /// Defaults of the target version are not filled in; the caller does that.
     pub fn convert(&self, mut object: Value, to: &str) -> Result<Value, ConvertError> {
         let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or("");
         let (from, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
@@ -127,7 +132,7 @@ impl Conversions {
         let legs = found.and_then(|(from, to)| self.route(from, to));
         let Some(legs) = legs else {
             return Err(failed(&format!(
-                "the annotation {ANNOTATION} of the definition declares no way"
+                "the annotation {ANNOTATION} of the definition declares no conversion"
             )));
         };
         let last = legs.len().saturating_sub(1);
@@ -137,7 +142,7 @@ impl Conversions {
             form.schema.prune(&mut object, None);
             form.schema.drop_nulls(&mut object);
             if at < last {
-                // Expressions of the next leg see an object as that version would show it.
+                // The expressions of the next step see the object with this version's defaults.
                 let defaulted = form.schema.default(&mut object);
                 defaulted.map_err(|why| failed(&why.to_string()))?;
             }
@@ -171,7 +176,7 @@ impl Conversions {
         })
     }
 
-    /// The version an apiVersion names.
+    /// Returns the index of the version in an apiVersion.
     fn index(&self, api_version: &str) -> Option<usize> {
         let name = api_version
             .strip_prefix(self.group.as_str())?
@@ -180,7 +185,7 @@ impl Conversions {
     }
 }
 
-/// ` namespace/name`, as far as an object has them.
+/// Returns ` namespace/name`, as far as an object has them.
 fn label(object: &Value) -> String {
     let text = |key: &str| {
         let found = object.at(&["metadata", key]).and_then(Value::as_str);
@@ -193,7 +198,7 @@ fn label(object: &Value) -> String {
     }
 }
 
-/// A hash of everything that decides what conversions do.
+/// Returns a hash of everything that affects the conversions.
 fn identity(crd: &Value, text: &str) -> u128 {
     let mut digest = Sha256::new();
     let mut add = |part: &[u8]| {

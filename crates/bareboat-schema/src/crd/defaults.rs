@@ -1,4 +1,4 @@
-//! Whether the defaults in a schema are themselves valid: pruned, shaped and satisfying rules.
+//! Validation of the defaults in a schema: pruned, normalised and satisfying rules.
 //!
 //! Upstream: apiextensions pkg/apiserver/schema/defaulting, validation.go.
 
@@ -31,7 +31,7 @@ pub(super) fn check(
     walk.errors
 }
 
-/// Whether a schema has defaults that pruning would change.
+/// Returns whether a schema has defaults that pruning would change.
 pub(super) fn has_unpruned(schema: Props<'_>, root: &Node) -> bool {
     let mut walk = Walk {
         require_pruned: true,
@@ -44,14 +44,14 @@ pub(super) fn has_unpruned(schema: Props<'_>, root: &Node) -> bool {
 
 #[derive(Clone, Copy)]
 struct Here<'n, 't> {
-    /// The nearest resource above, and the way down from it.
+    /// The nearest resource above, and the path from it.
     resource: &'n Node,
     trail: Option<&'t Trail<'t>>,
     in_metadata: bool,
     is_resource: bool,
 }
 
-/// A way down, from its last step to the first.
+/// A path, linked from its last step to the first.
 struct Trail<'t> {
     step: Step<'t>,
     above: Option<&'t Trail<'t>>,
@@ -152,7 +152,7 @@ impl Walk {
             }
             let start = self.errors.len();
             embedded_resources(node, default, path, &mut self.errors);
-            // The root is a resource without saying so.
+            // The root is always a resource.
             if whole
                 && !node.has(Flags::EMBEDDED)
                 && let Value::Object(map) = default
@@ -205,7 +205,7 @@ fn is_pruned(default: &Value, node: &Node) -> bool {
     pruned == *default
 }
 
-/// The smallest resource that has a value at the end of a trail.
+/// Returns the smallest resource that has a value at the end of a trail.
 fn surround(mut value: Value, mut trail: Option<&Trail<'_>>) -> Value {
     while let Some(Trail { step, above }) = trail {
         trail = *above;

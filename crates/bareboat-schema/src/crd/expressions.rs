@@ -1,4 +1,4 @@
-//! Whether the rules of a definition compile, have the right types and are cheap enough.
+//! Validation of a definition's rules: they must compile, have the right types and be cheap enough.
 //!
 //! Upstream: apiextensions pkg/apis/apiextensions/validation, cel_validation.go.
 
@@ -7,21 +7,21 @@ use crate::schema::{Additional, Flags, Kind, Node};
 use bareboat_api::{FieldError, FieldPath, Map, Value};
 use bareboat_cel::{DeclType, estimate_cost};
 
-/// What one expression may cost, over all places it runs at.
+/// The cost limit of one expression, over all values it runs on.
 const EXPRESSION_LIMIT: u64 = 10_000_000;
-/// What all expressions of a schema may cost together.
+/// The cost limit of all expressions of a schema together.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
-/// How often values of a place can occur in an object.
+/// How often values of a schema node can occur in an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scope {
-    /// Nothing when some list or map above has no bound.
+    /// `None` when some list or map above has no bound.
     cardinality: Option<u64>,
     resource: bool,
 }
 
 impl Scope {
-    /// The object itself, which is there once.
+    /// Returns the scope of the object itself, which occurs once.
     pub(super) fn root() -> Scope {
         Scope {
             cardinality: Some(1),
@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// Whatever is directly below a node.
+    /// Returns the scope of a node directly below a parent.
     pub(super) fn below(self, parent: Option<&Node>, node: Option<&Node>) -> Scope {
         let factor = parent.and_then(max_elements);
         Scope {
@@ -42,7 +42,7 @@ impl Scope {
     }
 }
 
-/// By how much a node multiplies what is below it.
+/// Returns the maximum number of values below a node.
 fn max_elements(node: &Node) -> Option<u64> {
     let checks = node.checks.as_deref();
     let bound = |limit: Option<i64>| limit.map(|limit| limit.max(0) as u64);
@@ -55,18 +55,18 @@ fn max_elements(node: &Node) -> Option<u64> {
     }
 }
 
-/// How many schemas the types of all rules of a schema may be made of. Each rule sees everything below it, so
-/// rules at many levels multiply.
+/// The maximum number of schemas in the types of all rules of a schema. Each rule sees everything
+/// below it, so rules at many levels multiply.
 const MAX_DECLARED: u64 = 500_000;
 
-/// Checks expressions and adds up what they may cost.
+/// Checks expressions and sums up their costs.
 pub(super) struct Expressions {
-    /// Whether each expression must be cheap enough by itself.
+    /// Whether each expression has its own cost limit.
     limit_each: bool,
     total: u64,
-    /// How many schemas the types of `self` were made of.
+    /// The number of schemas in the types of `self` so far.
     declared: u64,
-    /// The most expensive ones, dearest first.
+    /// The most expensive rules, in descending order.
     dearest: Vec<(u64, FieldPath)>,
 }
 
@@ -196,7 +196,7 @@ impl Expressions {
             errors.push(FieldError::forbidden(at.clone(), detail));
         }
         self.total = self.total.saturating_add(cost);
-        // What takes less than a hundredth of the limit is not to blame.
+        // Rules below a hundredth of the limit are not named in the error.
         if cost >= SCHEMA_LIMIT / 100 {
             self.dearest.push((cost, at.clone()));
             self.dearest
@@ -205,7 +205,7 @@ impl Expressions {
         }
     }
 
-    /// Checks what all expressions cost together.
+    /// Checks the total cost of all expressions.
     pub(super) fn check_total(&self, path: &FieldPath, errors: &mut Vec<FieldError>) {
         if self.total <= SCHEMA_LIMIT {
             return;
@@ -238,7 +238,7 @@ fn too_expensive(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// The rule as an error shows it.
+/// Returns the rule as shown in an error.
 fn shown(rule: &Rule) -> Value {
     let mut map = Map::new();
     for (key, text) in [

@@ -1,4 +1,4 @@
-//! What each keyword of a definition's schema may say, beyond being structural.
+//! Validation of each keyword of a definition's schema, beyond being structural.
 //!
 //! Upstream: apiextensions pkg/apis/apiextensions/validation, the OpenAPI schema walk.
 
@@ -17,7 +17,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Which of the rules that were tightened over time apply.
+/// Which of the rules that were added over time apply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strictness {
     pub(super) valid_types: bool,
@@ -25,21 +25,21 @@ pub(super) struct Strictness {
     pub(super) map_keys: bool,
 }
 
-/// Where the walk is.
+/// The current position in the schema.
 #[derive(Clone)]
 struct Here<'a> {
     root: bool,
-    /// Why defaults are not allowed here.
+    /// The reason why defaults are not allowed here.
     no_defaults: Option<String>,
     in_metadata: bool,
-    /// The nearest list or map above whose elements cannot be told apart.
+    /// The nearest list or map above whose elements cannot be correlated.
     uncorrelatable: Option<FieldPath>,
     /// The compiled schema, where expressions can be checked.
     node: Option<&'a Node>,
     scope: Scope,
 }
 
-/// Checks a schema; with `root`, the expressions in it too.
+/// Checks a schema; with `root`, its expressions too.
 pub(super) fn check(
     schema: Props<'_>,
     path: &FieldPath,
@@ -93,7 +93,7 @@ impl Walk<'_> {
         for (index, rule) in rules.iter().enumerate() {
             self.rule(s, here.node, rule, &path.index(index));
         }
-        // Expressions over a schema that is wrong here or below would only add noise.
+        // Expressions over a schema with errors here or below would only add more errors.
         if self.schema_errors.len() == start
             && let Some(node) = here.node
         {
@@ -200,7 +200,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Expressions are not looked at under alternatives: structural schemas have none there.
+    /// Checks compositions. Structural schemas have no expressions there.
     fn compositions(&mut self, s: Props<'_>, path: &FieldPath, here: &Here<'_>) {
         let below = || Here {
             root: false,
@@ -362,13 +362,13 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a schema names a type that is none.
+/// Returns whether a schema has an unknown type.
 pub(super) fn has_invalid_type(schema: Props<'_>) -> bool {
     schema.any(&mut |props| !props.kind().is_empty() && !TYPES.contains(&props.kind()))
 }
 
-/// With a status subresource, the root may only say what does not get lost when the schema of
-/// `status` is taken alone.
+/// Checks the root of a schema with a status subresource: it may only have keywords that still
+/// apply when the schema of `status` is used alone.
 pub(super) fn root_with_status(schema: Props<'_>, path: &FieldPath) -> Option<FieldError> {
     const ALLOWED: [(&str, &str); 22] = [
         ("Description", "description"),

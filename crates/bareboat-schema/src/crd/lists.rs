@@ -1,10 +1,10 @@
-//! Lists that are sets or maps: what their elements and keys must be.
+//! Validation of lists that are sets or maps: their elements and keys.
 
 use super::props::Props;
 use bareboat_api::{FieldError, FieldPath, Value};
 use std::collections::HashSet;
 
-/// How many errors about the keys of one list are told.
+/// The maximum number of errors about the keys of one list.
 const MAX_SHOWN: usize = 16;
 
 /// Checks the keys of a map list.
@@ -79,7 +79,7 @@ pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldErr
     }
 }
 
-/// Elements of a set must be atomic.
+/// Checks that the elements of a set are atomic.
 pub(super) fn non_atomic_set(s: Props<'_>, path: &FieldPath) -> Option<FieldError> {
     if s.text("x-kubernetes-list-type") != "set" {
         return None;
@@ -99,7 +99,8 @@ pub(super) fn non_atomic_set(s: Props<'_>, path: &FieldPath) -> Option<FieldErro
     ))
 }
 
-/// Elements of sets and maps are never null, and the keys of maps are always there.
+/// Checks that elements of sets and maps are never null, and that the keys of maps are required or
+/// defaulted.
 pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let list_type = s.text("x-kubernetes-list-type");

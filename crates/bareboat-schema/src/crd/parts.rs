@@ -1,11 +1,12 @@
-//! The smaller parts of a definition: names, columns, subresources, deprecation.
+//! Validation of names, columns, subresources and deprecation of a definition.
 
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
 
-/// Checks the warning of a deprecated version.
+/// Validates `deprecationWarning`: only in deprecated versions, printable, not empty, at most 256
+/// characters.
 pub(super) fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
         return;
@@ -35,7 +36,7 @@ pub(super) fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Ve
     }
 }
 
-/// Checks the form of names, in the specification or the status.
+/// Checks the syntax of names, in the spec or the status.
 pub(super) fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let Some(value) = value else { return };
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
@@ -78,7 +79,7 @@ pub(super) fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut 
     }
 }
 
-/// Checks a column of a table.
+/// Checks a table column.
 pub(super) fn check_column(column: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
     let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or("");
     if text("name").is_empty() {

@@ -1,4 +1,4 @@
-//! The patterns of a definition: what they may take together.
+//! Limits the size of all patterns of a definition together.
 
 use super::props::Props;
 use super::validate::versions;
@@ -6,12 +6,12 @@ use bareboat_api::{FieldError, FieldPath, Value};
 use bareboat_cel::{PatternSize, check_pattern};
 use std::collections::HashSet;
 
-/// The most instructions that all patterns of a definition may have when they are compiled.
+/// The maximum number of instructions of all compiled patterns of a definition.
 const MAX_INSTRUCTIONS: u64 = 1 << 20;
-/// The most ranges of characters that may be put together for the classes of all patterns.
+/// The maximum number of character ranges collected for the classes of all patterns.
 const MAX_RANGES: u64 = 1 << 20;
 
-/// Refuses a definition whose patterns take too much together. Nothing is compiled.
+/// Rejects a definition whose patterns are too large together, without compiling them.
 pub(super) fn check(crd: &Value) -> Result<(), FieldError> {
     let mut budget = PatternBudget::default();
     for (index, version) in versions(crd).iter().enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn check(crd: &Value) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// Adds up the patterns of a definition. Each distinct one counts once.
+/// Sums up the patterns of a definition. Each distinct pattern counts once.
 #[derive(Debug, Default)]
 struct PatternBudget<'a> {
     seen: HashSet<&'a str>,
@@ -43,8 +43,8 @@ struct PatternBudget<'a> {
 }
 
 impl<'a> PatternBudget<'a> {
-    /// Adds a pattern; the error says why that is too much. Patterns that are none count with what it took
-    /// to find out, which is less than their length.
+    /// Adds a pattern; the error reports an exceeded limit. Invalid patterns count with the work of
+    /// parsing them, which is less than their length.
     fn add(&mut self, pattern: &'a str) -> Result<(), String> {
         if !self.seen.insert(pattern) {
             return Ok(());
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn three_hundred_patterns_of_two_hundred_letters_are_few() {
+    fn three_hundred_patterns_of_two_hundred_letters_fit_the_budget() {
         let some = |count: usize| add_all((0..count).map(|n| format!("{n}\\pL{{200}}"))).unwrap();
         let (once, twice) = (some(300), some(600));
         assert!(once.instructions < MAX_INSTRUCTIONS / 8, "{once:?}");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_together_is_refused() {
+    fn patterns_that_are_too_large_together_are_refused() {
         let error = add_all((0..2000).map(|n| format!("{n}a{{1000}}"))).unwrap_err();
         assert!(
             error.contains("instructions when compiled, and may have 1048576"),

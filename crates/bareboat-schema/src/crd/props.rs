@@ -1,4 +1,4 @@
-//! A schema as its author wrote it, read without compiling: what validation of definitions looks at.
+//! A view of a schema's source, read without compiling, for the validation of definitions.
 
 use bareboat_api::{Map, Value};
 
@@ -11,12 +11,12 @@ impl<'a> Props<'a> {
         value.as_object().map(Props)
     }
 
-    /// The schema of a version.
+    /// Returns the schema of a version.
     pub(super) fn of_version(version: &'a Value) -> Option<Props<'a>> {
         Props::of(version.at(&["schema", "openAPIV3Schema"])?)
     }
 
-    /// The value of a keyword, unless it says nothing.
+    /// Returns the value of a keyword, unless it is a zero value.
     pub(super) fn get(self, key: &str) -> Option<&'a Value> {
         self.0.get(key).filter(|value| !is_zero(value))
     }
@@ -41,13 +41,13 @@ impl<'a> Props<'a> {
         self.list(key).iter().filter_map(Value::as_str)
     }
 
-    /// A keyword that holds one schema: `not`, `items` that is no array, `additionalProperties`
-    /// that is no boolean.
+    /// Returns the schema of a keyword with one schema: `not`, `items` that is not an array,
+    /// `additionalProperties` that is not a boolean.
     pub(super) fn child(self, key: &str) -> Option<Props<'a>> {
         self.0.get(key).and_then(Props::of)
     }
 
-    /// The schemas of `allOf` and the like.
+    /// Returns the schemas of `allOf` and the like.
     pub(super) fn children(self, key: &str) -> impl Iterator<Item = (usize, Props<'a>)> {
         self.list(key)
             .iter()
@@ -55,7 +55,7 @@ impl<'a> Props<'a> {
             .filter_map(|(index, value)| Some((index, Props::of(value)?)))
     }
 
-    /// The schemas of `properties` and the like.
+    /// Returns the schemas of `properties` and the like.
     pub(super) fn members(self, key: &str) -> impl Iterator<Item = (&'a str, Props<'a>)> {
         self.0
             .get(key)
@@ -69,7 +69,7 @@ impl<'a> Props<'a> {
         Props::of_member(self.0.get("properties")?.get(name)?)
     }
 
-    /// Where a schema is expected under a name, null is one that says nothing.
+    /// Returns the schema of a named member, where null counts as an empty schema.
     fn of_member(value: &'a Value) -> Option<Props<'a>> {
         static NOTHING: Map = Map::new();
         match value {
@@ -82,7 +82,7 @@ impl<'a> Props<'a> {
         self.0.get("default").filter(|value| !value.is_null())
     }
 
-    /// Whether `additionalProperties` is there at all.
+    /// Returns whether `additionalProperties` is present.
     pub(super) fn has_additional(self) -> bool {
         matches!(
             self.0.get("additionalProperties"),
@@ -90,7 +90,7 @@ impl<'a> Props<'a> {
         )
     }
 
-    /// Calls the function for this schema and all below it, until it says `true`.
+    /// Calls the function for this schema and all below it, until it returns `true`.
     pub(super) fn any(self, test: &mut dyn FnMut(Props<'a>) -> bool) -> bool {
         if test(self) {
             return true;
@@ -116,7 +116,7 @@ impl<'a> Props<'a> {
     }
 }
 
-/// Whether a value says no more than its absence.
+/// Returns whether a value is a zero value, equal to absence.
 pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

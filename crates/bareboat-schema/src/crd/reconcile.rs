@@ -1,4 +1,4 @@
-//! Which names a definition gets and which conditions hold: the status, computed in one step.
+//! Computes the status of a definition in one step: accepted names and conditions.
 //!
 //! Upstream: apiextensions pkg/controller, status, establish, nonstructuralschema, apiapproval.
 
@@ -9,7 +9,7 @@ use bareboat_api::field::go_quote;
 use bareboat_api::{FieldError, FieldPath, Map, Value};
 use std::collections::BTreeSet;
 
-/// The names that the other definitions of a group hold.
+/// The names that other definitions of a group use.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     resources: BTreeSet<String>,
@@ -17,8 +17,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Gathers the accepted names of definitions; all must be of one group, and none the one that
-    /// is about to be reconciled.
+    /// Collects the accepted names of definitions; all must be of one group, and without the
+    /// definition that is about to be reconciled.
     pub fn by<'a>(others: impl IntoIterator<Item = &'a Value>) -> Taken {
         let mut taken = Taken::default();
         for other in others {
@@ -43,8 +43,8 @@ impl Taken {
     }
 }
 
-/// The status a definition should have, or nothing if it has it already; `now` stamps conditions
-/// that change.
+/// Returns the status that a definition should have, or `None` if it has it already; `now` is the
+/// time of conditions that change.
 pub fn reconcile(crd: &Value, taken: &Taken, now: &str) -> Option<Value> {
     let nothing = Value::object();
     let before = crd.get("status").unwrap_or(&nothing);
@@ -70,7 +70,7 @@ pub fn reconcile(crd: &Value, taken: &Taken, now: &str) -> Option<Value> {
     (status != *before).then_some(status)
 }
 
-/// Takes the names that are free and says what is in the way of the others.
+/// Accepts the names that are free; returns the reason and message of a conflict.
 fn accept_names(crd: &Value, taken: &Taken, status: &mut Value) -> Option<(&'static str, String)> {
     let nothing = Value::object();
     let wanted = crd.at(&["spec", "names"]).unwrap_or(&nothing);
@@ -209,7 +209,7 @@ fn approve(crd: &Value, status: &mut Value, now: &str) {
     set_condition(status, Condition::new(kind, truth, reason, &message), now);
 }
 
-/// A condition to be set.
+/// A condition to set.
 #[derive(Clone, Debug)]
 pub struct Condition<'a> {
     kind: &'a str,
@@ -219,7 +219,8 @@ pub struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    /// A condition with its type, its status (`True`, `False`, `Unknown`), reason and message.
+    /// Returns a condition with its type, its status (`True`, `False`, `Unknown`), reason and
+    /// message.
     pub fn new(kind: &'a str, status: &'a str, reason: &'a str, message: &'a str) -> Condition<'a> {
         Condition {
             kind,
@@ -230,7 +231,7 @@ impl<'a> Condition<'a> {
     }
 }
 
-/// Sets a condition in a status; its transition time moves only with its truth.
+/// Sets a condition in a status; its transition time changes only with its status.
 pub fn set_condition(status: &mut Value, condition: Condition<'_>, now: &str) {
     let list = status
         .make_object()

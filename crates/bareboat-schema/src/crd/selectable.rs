@@ -1,4 +1,4 @@
-//! The fields of a version that selectors may name.
+//! Validation of the fields that selectors may name.
 
 use crate::Schema;
 use crate::path::field_path;
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 const MAX_SELECTABLE: usize = 8;
 
-/// Checks `selectableFields`; too many are tolerated if they stood in the old version already.
+/// Checks `selectableFields`; too many are tolerated if the old version had them already.
 pub(super) fn check_selectable(
     version: &Value,
     old: Option<&Value>,

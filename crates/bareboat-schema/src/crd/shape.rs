@@ -1,16 +1,16 @@
-//! A compiled version as the write pipeline sees it.
+//! The schema of a version, as the write pipeline uses it.
 
 use crate::validate::scale;
 use crate::{Schema, Source};
 use bareboat_api::Value;
 use bareboat_api::field::go_quote;
-use bareboat_api::kind::{Definition, Findings, ScalePaths, Shape, Typing, Validated};
+use bareboat_api::kind::{Findings, PublishedSchema, ScalePaths, Shape, Typing, Validated};
 use std::sync::Arc;
 
-/// Gives the `openAPIV3Schema` again when somebody asks for it, so that nobody has to keep it.
+/// Returns the `openAPIV3Schema` when it is needed, so that it need not be kept in memory.
 pub type SchemaText = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
 
-/// The form of custom objects in one version.
+/// The schema of custom objects in one version.
 pub struct CustomShape {
     schema: Schema,
     scale: Option<ScalePaths>,
@@ -18,8 +18,10 @@ pub struct CustomShape {
     preserve_unknown: bool,
 }
 
+bareboat_api::opaque_debug!(CustomShape);
+
 impl CustomShape {
-    /// A shape from its compiled schema, the scale paths and where to find the schema's text.
+    /// Returns a shape with a compiled schema, scale paths and the source of the schema's text.
     pub fn new(schema: Schema, scale: Option<ScalePaths>, text: SchemaText) -> CustomShape {
         CustomShape {
             schema,
@@ -29,14 +31,14 @@ impl CustomShape {
         }
     }
 
-    /// The same shape without pruning, for definitions that say `preserveUnknownFields`.
+    /// Turns pruning off if `preserve` is set, for definitions with `preserveUnknownFields`.
     #[must_use]
     pub fn preserving_unknown(mut self, preserve: bool) -> CustomShape {
         self.preserve_unknown = preserve;
         self
     }
 
-    /// The compiled schema.
+    /// Returns the compiled schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -105,7 +107,7 @@ impl Shape for CustomShape {
     }
 
     fn trim(&self, object: &mut Value) {
-        // Stored metadata is never refused, so nothing can go wrong here.
+        // Stored metadata is never rejected, so this cannot fail.
         let _ = self.bring_into_form(object, Source::Stored, &mut Vec::new());
     }
 
@@ -121,10 +123,10 @@ impl Shape for CustomShape {
         Typing::Borrowed(&self.schema)
     }
 
-    fn definition(&self) -> Definition {
+    fn published_schema(&self) -> PublishedSchema {
         match (self.text)() {
-            Some(schema) => Definition::Structural(schema),
-            None => Definition::Untyped,
+            Some(schema) => PublishedSchema::Structural(schema),
+            None => PublishedSchema::Untyped,
         }
     }
 }

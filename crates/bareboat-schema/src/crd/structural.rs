@@ -1,5 +1,5 @@
-//! Whether a schema is structural: every value has one known place and type, and what stands
-//! under `anyOf` and the like only narrows it.
+//! Checks whether a schema is structural: every value has one declared type, and schemas under
+//! `anyOf` and the like only narrow it.
 //!
 //! Upstream: apiextensions pkg/apiserver/schema, validation.go, complete.go and convert.go.
 
@@ -13,17 +13,17 @@ enum Level {
     Field,
 }
 
-/// What keeps a schema from being structural, in the order of the texts.
+/// Returns the reasons why a schema is not structural, in the order of their texts.
 pub(super) fn violations(schema: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, path, &mut errors);
-    // Only alternatives at the root are held against it, as upstream has it.
+    // Like upstream, checks completeness only for compositions at the root.
     completeness(schema, schema, path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors
 }
 
-/// Why a schema cannot even be looked at as a structural one.
+/// Returns why a schema cannot be converted to a structural one.
 pub(super) fn unsupported(schema: Props<'_>) -> Option<String> {
     let mut problem = None;
     schema.any(&mut |props| {
@@ -186,13 +186,14 @@ fn metadata(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<Field
     }
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, the one way to name types in an alternative.
+/// Returns whether this is `anyOf: [{type: integer}, {type: string}]`, the only place for types in
+/// a composition.
 fn is_int_or_string(s: Props<'_>) -> bool {
     let only_type = |value: &Value, wanted: &str| {
         value.as_object().is_some_and(|map| {
             map.get_str("type") == Some(wanted)
                 && map.iter().all(|(key, value)| {
-                    // An empty object is a default or a schema, and both say something.
+                    // An empty object is a default or a schema, and neither counts as absent.
                     key == "type" || is_zero(value) && value.as_object().is_none()
                 })
         })
@@ -289,7 +290,7 @@ fn nested(v: Props<'_>, skip_any_of: bool, path: &FieldPath, errors: &mut Vec<Fi
     }
 }
 
-/// Everything an alternative mentions must have a place in the schema proper.
+/// Checks that every member of a composition is also declared outside of it.
 fn completeness(
     v: Props<'_>,
     s: Props<'_>,

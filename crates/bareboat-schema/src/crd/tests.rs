@@ -1,4 +1,4 @@
-//! Definitions: one to try things on; what is refused in `rules`, what becomes of one in `life`.
+//! Tests of definitions: validation in `rules`, the life of a definition in `life`.
 
 mod life;
 mod rules;
@@ -8,7 +8,7 @@ use crate::testing::{lines, yaml};
 
 const NOW: &str = "2024-01-01T00:00:00Z";
 
-/// A definition of gadgets with that schema.
+/// Returns a definition of gadgets with that schema.
 fn gadgets(schema: &str) -> Value {
     let mut crd = yaml(
         "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
@@ -22,7 +22,7 @@ fn gadgets(schema: &str) -> Value {
     crd
 }
 
-/// Sets what stands at a dotted path; `-` removes it.
+/// Sets the value at a dotted path; `-` removes it.
 fn set(object: &mut Value, path: &str, text: &str) {
     let mut at = object;
     let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));

@@ -1,8 +1,8 @@
-//! What a definition must look like, when it is created and when it is changed.
+//! Validation of a definition, for creations and updates.
 //!
-//! Rules that were tightened over time are not held against a definition that broke them before.
-//! Upstream: apiextensions pkg/apis/apiextensions/validation, whose internal form decides the
-//! paths: what all versions share stands at `spec.validation`, `spec.subresources` and so on.
+//! Rules that were added over time do not apply to a definition that violated them before.
+//! Upstream: apiextensions pkg/apis/apiextensions/validation. Error paths follow upstream's
+//! internal form: parts that all versions share are at `spec.validation` and so on.
 
 use super::expressions::Expressions;
 use super::keywords::{self, Strictness};
@@ -14,7 +14,7 @@ use crate::Schema;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 use std::collections::{HashMap, HashSet};
 
-/// What is wrong with a new definition; its metadata is checked by the caller, save for the name.
+/// Returns the errors in a new definition; the caller checks its metadata, except for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let text = |path: &[&str]| crd.at(path).and_then(Value::as_str).unwrap_or("");
@@ -35,7 +35,7 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a changed definition.
+/// Returns the errors in a changed definition.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     Validator::new(new, Some(old)).run(&mut errors);
@@ -63,7 +63,7 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a status that someone wrote.
+/// Returns the errors in a status that a client wrote.
 pub fn validate_status(new: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = FieldPath::new("status").child("acceptedNames");
@@ -105,7 +105,7 @@ impl<'a> Validator<'a> {
             let schema = version.at(&["schema", "openAPIV3Schema"])?;
             (!status.is_null()).then(|| schema.to_json())
         });
-        // Of two with the same name the first counts.
+        // Of two versions with the same name the first counts.
         let old_versions = old.map_or(&[][..], versions).iter().rev();
         let old_versions = old_versions
             .filter_map(|version| Some((version.get("name")?.as_str()?, version)))
@@ -145,7 +145,7 @@ impl<'a> Validator<'a> {
         let spec = self.crd.get("spec").unwrap_or(&nothing);
         self.check_group_and_scope(spec, &path, errors);
         if let Err(error) = patterns::check(self.crd) {
-            // Nothing else looks at patterns that are too large.
+            // No other check may use patterns that are too large.
             return errors.push(error);
         }
         let preserve = spec
@@ -154,7 +154,7 @@ impl<'a> Validator<'a> {
             .unwrap_or(false);
         self.check_versions(preserve, &path, errors);
         if errors.is_empty() {
-            // Expressions can only be judged by schemas that are in order.
+            // Expressions can only be checked with valid schemas.
             convert::check(self.crd, self.old, errors);
         }
         for key in ["plural", "singular", "kind", "listKind"] {
@@ -167,7 +167,7 @@ impl<'a> Validator<'a> {
         check_names(spec.get("names"), &path.child("names"), errors);
         let named_well = errors.len() == before;
         self.check_conversion(spec, preserve, &path.child("conversion"), errors);
-        // Names that were accepted are those of the spec, and are not judged a second time.
+        // Accepted names equal those of the spec, and are not checked a second time.
         let told = validate_status(self.crd).into_iter();
         let about_names =
             |error: &FieldError| error.path.as_str().starts_with("status.acceptedNames");
@@ -246,7 +246,7 @@ impl<'a> Validator<'a> {
                     problems.join(","),
                 ));
             }
-            // The first version is also `spec.version` of the form before versions were many.
+            // The first version is also `spec.version` of the internal form.
             if index == 0 && !name.is_empty() && !problems.is_empty() {
                 let at = path.child("version");
                 errors.push(FieldError::invalid(at, name, problems.join(",")));
@@ -290,7 +290,7 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Schema, subresources, columns and selectable fields: once if all versions agree.
+    /// Checks schema, subresources, columns and selectable fields: once if all versions agree.
     fn check_parts(
         &self,
         versions: &[Value],

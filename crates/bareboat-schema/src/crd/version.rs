@@ -1,4 +1,4 @@
-//! One version of a definition, and the order in which versions are preferred.
+//! One version of a definition, and the order of versions.
 
 use bareboat_api::kind::ScalePaths;
 use bareboat_api::{Str, Value};
@@ -7,21 +7,21 @@ use std::cmp::Ordering;
 /// One version of a definition, without its schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
-    /// Such as `v1beta1`.
+    /// The name, such as `v1beta1`.
     pub name: Str,
-    /// Whether requests for it are answered.
+    /// Whether the API serves this version.
     pub served: bool,
-    /// Whether objects are stored in it.
+    /// Whether objects are stored in this version.
     pub storage: bool,
-    /// Whether it is on its way out.
+    /// Whether requests to this version get a deprecation warning.
     pub deprecated: bool,
-    /// What to warn of instead of the usual words.
+    /// The deprecation warning, in place of the usual text.
     pub deprecation_warning: Option<Str>,
-    /// Whether it has a schema.
+    /// Whether the version declares a schema.
     pub has_schema: bool,
-    /// What tables show after the name; empty means the age.
+    /// The table columns after the name; if empty, the age is shown.
     pub columns: Vec<PrinterColumn>,
-    /// Whether `status` is written apart from the rest.
+    /// Whether the version declares the subresource `status`.
     pub status: bool,
     /// The paths of the scale subresource.
     pub scale: Option<ScalePaths>,
@@ -29,25 +29,25 @@ pub struct Version {
     pub selectable: Vec<Str>,
 }
 
-/// A column of a table as the definition describes it.
+/// A table column of the definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrinterColumn {
-    /// The heading.
+    /// The heading of the column.
     pub name: Str,
-    /// `string`, `integer`, `number`, `boolean` or `date`.
+    /// The type: `string`, `integer`, `number`, `boolean` or `date`.
     pub ty: Str,
-    /// A hint for printing; may be empty.
+    /// The format; may be empty.
     pub format: Str,
-    /// In words; made from the path when the definition has none.
+    /// The description; derived from the path when the definition has none.
     pub description: Str,
-    /// 0 is always shown, more only in wide output.
+    /// The priority: 0 is always shown, higher only in wide output.
     pub priority: i32,
-    /// Where the value is.
+    /// The path of the value.
     pub json_path: Str,
 }
 
 impl Version {
-    /// Reads a version; what is malformed counts as absent.
+    /// Parses a version; malformed parts count as absent.
     pub fn parse(value: &Value) -> Version {
         let truth = |key: &str| value.get(key) == Some(&Value::Bool(true));
         let list = |key: &str| value.get(key).and_then(Value::as_array).unwrap_or(&[]);
@@ -113,8 +113,8 @@ fn text(value: &Value, key: &str) -> Str {
     found.map(Str::new).unwrap_or_default()
 }
 
-/// Orders versions as Kubernetes prefers them: `v2` over `v1` over `v1beta2` over `v1alpha1` over
-/// names of another form, and those by the alphabet backwards.
+/// Orders versions like Kubernetes: `v2` before `v1` before `v1beta2` before `v1alpha1` before
+/// other names, and those in reverse alphabetical order.
 pub fn compare_versions(a: &str, b: &str) -> Ordering {
     match (rank(a), rank(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -124,7 +124,7 @@ pub fn compare_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Stability first, then major, then minor.
+/// Returns the rank: stability first, then major, then minor.
 fn rank(version: &str) -> Option<(u8, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let end = rest

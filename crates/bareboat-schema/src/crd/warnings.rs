@@ -1,4 +1,4 @@
-//! What the author of a definition should know although it is accepted.
+//! Warnings for an accepted definition.
 
 use super::props::Props;
 use super::validate::versions;
@@ -8,7 +8,7 @@ use bareboat_api::Value;
 use bareboat_api::field::go_quote;
 use std::collections::HashSet;
 
-/// What to warn the author of: formats that are not known, unless they stood there before.
+/// Returns the warnings: unknown formats that the old definition did not have.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let known: HashSet<String> = old.map(unknown_formats).into_iter().flatten().collect();
     unknown_formats(new)
@@ -25,7 +25,7 @@ fn unknown_formats(crd: &Value) -> Vec<String> {
         let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
             continue;
         };
-        // What all versions share is one schema.
+        // Versions with the same schema are checked once.
         if !seen.insert(schema.to_json()) {
             continue;
         }

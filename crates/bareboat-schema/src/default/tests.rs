@@ -1,4 +1,4 @@
-//! Defaulting.
+//! Tests of defaulting.
 
 use super::{MAX_DEFAULTS, TooManyDefaults, bytes_of};
 use crate::testing::{schema, yaml};
@@ -19,7 +19,7 @@ fn check(declared: &str, object: &str, expected: &str) {
 }
 
 #[test]
-fn defaults_fill_what_is_missing_where_the_parent_exists() {
+fn defaults_fill_missing_members_where_the_parent_exists() {
     let declared = "{type: object, properties: {spec: {type: object, properties: \
                     {replicas: {type: integer, default: 1}, deep: {type: object, default: {}, \
                     properties: {x: {type: string, default: y}}}}}}}";
@@ -60,7 +60,7 @@ fn defaults_reach_into_lists_and_maps() {
     );
 }
 
-/// Lists of empty objects whose members default to such lists again.
+/// Returns a schema of lists of empty objects whose members default to such lists again.
 fn multiplying(levels: usize) -> String {
     let list = format!("[{}]", vec!["{}"; 30].join(","));
     (0..levels).fold("{type: object}".to_owned(), |inner, _| {
@@ -71,7 +71,7 @@ fn multiplying(levels: usize) -> String {
 }
 
 #[test]
-fn defaults_inside_defaults_end_when_they_are_too_many() {
+fn too_many_nested_defaults_are_refused() {
     let mut value = yaml("{}");
     assert_eq!(schema(&multiplying(2)).default(&mut value), Ok(()));
     for levels in [6, 12] {

@@ -4,7 +4,7 @@ use regex::Regex;
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-/// An absolute URI or an absolute path, as an HTTP request line carries it.
+/// Returns whether a text is an absolute URI or an absolute path, as in an HTTP request line.
 pub(super) fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
         return false;
@@ -17,7 +17,7 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     };
     let (rest, _query) = rest.split_once('?').unwrap_or((rest, ""));
     if !rest.starts_with('/') {
-        // Something like `mailto:` with an opaque tail.
+        // An opaque URI such as `mailto:`.
         return !scheme.is_empty();
     }
     let authority = if scheme.is_empty() && rest.starts_with("///") {
@@ -34,7 +34,8 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     }
 }
 
-/// The scheme without its colon, empty if there is none; nothing if the text begins with a colon.
+/// Splits off the scheme without its colon, empty if there is none; `None` if the text begins with
+/// a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (index, byte) in text.bytes().enumerate() {
         match byte {
@@ -96,7 +97,7 @@ fn has_good_escapes(text: &str) -> bool {
     })
 }
 
-/// A mail address, with or without a name before it in angle brackets.
+/// Returns whether a text is a mail address, optionally with a name and angle brackets.
 pub(super) fn is_email(text: &str) -> bool {
     let text = text.trim();
     if let Some(inner) = text.strip_suffix('>') {
@@ -168,7 +169,8 @@ fn is_dot_atom(text: &str) -> bool {
     })
 }
 
-/// Letters, digits and symbols of any script, in labels of at most 63 bytes.
+/// Returns whether a text has letters, digits and symbols of any script, in labels of at most 63
+/// bytes.
 pub(super) fn is_hostname(text: &str) -> bool {
     if text.is_empty() || text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return false;
@@ -179,7 +181,7 @@ pub(super) fn is_hostname(text: &str) -> bool {
     }
 }
 
-/// A name without dots may have one hyphen, right after its first character.
+/// Returns whether a name without dots has at most one hyphen, right after its first character.
 fn is_lone_label(text: &str) -> bool {
     let mut characters = text.chars();
     if !characters.next().is_some_and(is_host_character) {
@@ -219,7 +221,8 @@ fn in_class(class: &Regex, character: char) -> bool {
     class.is_match(character.encode_utf8(&mut [0; 4]))
 }
 
-/// Four decimal bytes, or an IPv6 address that ends in them; leading zeros are tolerated.
+/// Returns whether a text is four decimal bytes, or an IPv6 address that ends in them; leading
+/// zeros are tolerated.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.') && is_ip(text)
 }
@@ -251,7 +254,8 @@ pub(super) fn is_cidr(text: &str) -> bool {
     digits && bits.parse::<u32>().is_ok_and(|bits| bits <= most) && is_ip(address)
 }
 
-/// 6, 8 or 20 bytes in pairs with colons or hyphens, or in fours with dots.
+/// Returns whether a text is 6, 8 or 20 bytes in pairs with colons or hyphens, or in fours with
+/// dots.
 pub(super) fn is_mac(text: &str) -> bool {
     let all_hex = |part: &str, length| part.len() == length && super::text::is_hex(part);
     for separator in [':', '-'] {

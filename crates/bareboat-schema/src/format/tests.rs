@@ -1,4 +1,4 @@
-//! Formats.
+//! Tests of formats.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn check(name: &str, good: &[&str], bad: &[&str]) {
 }
 
 #[test]
-fn addresses_are_told_from_other_texts() {
+fn address_formats_are_recognized() {
     check(
         "uri",
         &[
@@ -82,7 +82,7 @@ fn addresses_are_told_from_other_texts() {
 }
 
 #[test]
-fn identifiers_are_told_from_other_texts() {
+fn identifier_formats_are_recognized() {
     let uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
     check(
         "uuid",
@@ -139,7 +139,7 @@ fn identifiers_are_told_from_other_texts() {
 }
 
 #[test]
-fn times_are_told_from_other_texts() {
+fn time_formats_are_recognized() {
     check(
         "date",
         &["2024-02-29"],
@@ -167,7 +167,7 @@ fn times_are_told_from_other_texts() {
 }
 
 #[test]
-fn names_of_formats_do_not_care_for_hyphens_and_belong_to_types() {
+fn format_names_ignore_hyphens_and_belong_to_types() {
     assert_eq!(
         Format::named("datetime", Kind::String),
         Some(Format::DateTime)

@@ -7,7 +7,7 @@ pub(super) fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Groups of 8, 4, 4, 4 and 12 digits whose hyphens may be left out.
+/// Returns whether a text is groups of 8, 4, 4, 4 and 12 digits with optional hyphens.
 pub(super) fn is_uuid(text: &str, version: Option<u8>, variant: bool) -> bool {
     let mut digits = Vec::with_capacity(32);
     let bytes = text.as_bytes();
@@ -130,7 +130,7 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
         })
 }
 
-/// Padded base64 of at least one byte.
+/// Returns whether a text is padded base64 of at least one byte.
 pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -181,7 +181,7 @@ pub(super) fn is_date_time(text: &str) -> bool {
             .is_some_and(|parts| &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59")
 }
 
-/// A duration of Go (`1h30m`), or one in words such as `3 days`.
+/// Returns whether a text is a duration of Go (`1h30m`), or one in words such as `3 days`.
 pub(super) fn is_duration(text: &str) -> bool {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new("([0-9]+)[\\t\\n\\x0c\\r ]*([A-Za-zµ]+)").expect("a pattern of number and unit")
@@ -200,7 +200,7 @@ pub(super) fn is_duration(text: &str) -> bool {
 }
 
 fn is_unit(unit: &str) -> bool {
-    // The last of each row is a word that may go on: `hours`, `weeks`.
+    // The last of each row is a prefix: `hours`, `weeks`.
     let exact = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
     let words = [
         "nano", "micro", "milli", "sec", "min", "hour", "day", "week",
@@ -241,6 +241,6 @@ fn is_go_duration(text: &str) -> bool {
         total += number.trim_end_matches('.').parse::<f64>().unwrap_or(0.0) * scale;
         rest = &tail[end..];
     }
-    // Go counts nanoseconds in 64 bits and refuses what does not fit.
+    // Go counts nanoseconds in 64 bits and rejects longer durations.
     total < 9.3e18
 }

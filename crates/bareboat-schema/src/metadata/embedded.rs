@@ -1,9 +1,9 @@
-//! What is wrong in the metadata of an embedded resource, in the words clients know from Go.
+//! Errors in the metadata of an embedded resource, with the text of Go's decoder.
 
 use super::MetadataError;
 use bareboat_api::{FieldError, FieldPath, Map, Value};
 
-/// The error of an embedded resource at `path`, as upstream words it.
+/// Returns the error of an embedded resource at `path`, with upstream's text.
 pub(super) fn worded(error: MetadataError, resource: &Map, path: &FieldPath) -> MetadataError {
     let MetadataError::Own {
         path: wrong,
@@ -30,7 +30,7 @@ pub(super) fn worded(error: MetadataError, resource: &Map, path: &FieldPath) -> 
     MetadataError::Embedded(invalid.to_string().into())
 }
 
-/// The words of Go's JSON reader for a member of metadata that is of the wrong type.
+/// Returns the message of Go's JSON decoder for a metadata member of the wrong type.
 fn in_go(inside: &str, expected: &str, metadata: &Value) -> String {
     if inside.is_empty() {
         let kind = go_kind(metadata);
@@ -47,7 +47,8 @@ fn in_go(inside: &str, expected: &str, metadata: &Value) -> String {
         "managedFields" => Some("ManagedFieldsEntry"),
         _ => None,
     };
-    // The rest of the path: a member of a record, or a key of labels or annotations, which may have dots.
+    // The rest of the path: a member of a record, or a key of labels or annotations, which may
+    // contain dots.
     let rest = inside.get(first.len() + 1..);
     let (holder, field, found) = match (record, rest, item) {
         (Some(record), Some(rest), Some(item)) => (
@@ -94,7 +95,7 @@ fn list_of(kind: &str, field: &str, record: &str) -> String {
     )
 }
 
-/// The JSON type of a value, as Go's errors name it.
+/// Returns the JSON type of a value, as Go's errors name it.
 fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

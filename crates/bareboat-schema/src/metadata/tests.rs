@@ -1,4 +1,4 @@
-//! Metadata of objects and of embedded resources.
+//! Tests of the metadata of objects and of embedded resources.
 
 use super::*;
 use crate::testing::{schema, yaml};
@@ -7,7 +7,7 @@ const EMBEDDING: &str = "{type: object, properties: {t: {type: object, \
     x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}";
 
 #[test]
-fn unknown_members_of_metadata_go_and_are_named() {
+fn unknown_members_of_metadata_are_dropped_and_reported() {
     let schema = schema(EMBEDDING);
     let mut object = yaml(
         "{apiVersion: a/v1, kind: K, metadata: {name: m, bogus: 1, labels: {}, \
@@ -74,7 +74,7 @@ fn wrong_types_are_refused_in_requests_and_dropped_from_storage() {
 }
 
 #[test]
-fn what_says_nothing_is_left_out_and_times_are_normal() {
+fn empty_members_are_omitted_and_times_are_normalised() {
     let schema = schema("{type: object}");
     let mut object = yaml(
         "{metadata: {name: '', labels: {}, finalizers: [], generation: 0, creationTimestamp: null, \
@@ -92,7 +92,7 @@ fn what_says_nothing_is_left_out_and_times_are_normal() {
 }
 
 #[test]
-fn wrong_types_in_embedded_metadata_are_told_in_the_words_of_go() {
+fn wrong_types_in_embedded_metadata_are_reported_with_the_text_of_go() {
     let schema = schema(EMBEDDING);
     for (resource, problem) in [
         (

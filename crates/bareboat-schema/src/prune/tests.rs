@@ -1,4 +1,4 @@
-//! Pruning and nulls.
+//! Tests of pruning and nulls.
 
 use crate::testing::{schema, yaml};
 
@@ -9,7 +9,7 @@ fn check(declared: &str, object: &str, expected: &str, unknown: &[&str]) {
     schema.prune(&mut value, Some(&mut found));
     assert_eq!(value, yaml(expected), "{declared}");
     assert_eq!(found, unknown, "{declared}");
-    // What was pruned once has nothing left to prune.
+    // A pruned object has nothing left to prune.
     found.clear();
     schema.prune(&mut value, Some(&mut found));
     assert_eq!(value, yaml(expected));
@@ -17,7 +17,7 @@ fn check(declared: &str, object: &str, expected: &str, unknown: &[&str]) {
 }
 
 #[test]
-fn members_that_are_not_declared_go_and_are_named() {
+fn undeclared_members_are_dropped_and_reported() {
     check(
         "{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}",
         "{apiVersion: v1, kind: K, metadata: {x: 1}, spec: {a: b, c: 1, d: {e: 1}}, other: 1}",
@@ -39,7 +39,7 @@ fn members_that_are_not_declared_go_and_are_named() {
 }
 
 #[test]
-fn preserved_places_keep_what_is_unknown_and_prune_again_below_what_is_declared() {
+fn preserved_places_keep_unknown_members_and_prune_below_declared_ones() {
     let declared = "{type: object, properties: {free: {type: object, x-kubernetes-preserve-unknown-fields: true, \
                     properties: {known: {type: object, properties: {a: {type: string}}}}}}}";
     check(
@@ -75,7 +75,7 @@ fn embedded_resources_keep_their_type_and_metadata() {
 }
 
 #[test]
-fn nulls_go_unless_they_are_allowed_or_stand_for_a_default() {
+fn nulls_are_dropped_unless_allowed_or_replaced_by_a_default() {
     let schema = schema(
         "{type: object, properties: {a: {type: string}, b: {type: string, nullable: true}, \
          c: {type: string, default: x}, free: {x-kubernetes-preserve-unknown-fields: true}, \

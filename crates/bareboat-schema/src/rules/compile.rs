@@ -1,4 +1,4 @@
-//! From the text of rules to programs.
+//! Compiles the text of rules to programs.
 
 use super::{Rule, Rules};
 use crate::path::field_path;
@@ -7,29 +7,29 @@ use bareboat_api::{FieldPath, interrupt};
 use bareboat_cel::{Checked, DeclType, Env, Program, Type};
 use std::sync::Arc;
 
-/// The rules of a node, ready to run.
+/// The compiled rules of a node.
 pub(super) struct Compiled {
-    /// The type of `self`; nothing if expressions cannot see such values.
+    /// The type of `self`; `None` if expressions cannot read such values.
     pub(super) decl: Option<Arc<DeclType>>,
     pub(super) rules: Box<[CompiledRule]>,
 }
 
-/// One rule, ready to run.
+/// One compiled rule.
 pub(super) struct CompiledRule {
-    /// The program, why there is none, or nothing for a rule without text.
+    /// The program or its compile error; `None` for a rule without text.
     pub(super) program: Option<Result<Program, String>>,
     pub(super) uses_old_self: bool,
     pub(super) message: Option<Program>,
-    /// Where errors stand, below the value.
+    /// The path of errors, below the value.
     pub(super) target: Option<FieldPath>,
 }
 
-/// The type expressions on a node see, if they can see it at all.
+/// Returns the type of a node for expressions, if they can read it.
 pub(crate) fn declare(node: &Node, resource: bool) -> Option<Arc<DeclType>> {
     DeclType::from_schema(node, resource, "selfType")
 }
 
-/// Compiles an expression that must give `wanted`; the error is worded as Kubernetes words it.
+/// Compiles an expression with the result type `wanted`; the error has Kubernetes' text.
 pub(crate) fn check_expression(
     decl: &DeclType,
     rule: &Rule,
@@ -60,12 +60,12 @@ pub(crate) fn check_expression(
     Ok((env, checked))
 }
 
-/// What an expression is for.
+/// The purpose of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// A rule, which is kept or broken.
+    /// A rule, which passes or fails.
     Truth,
-    /// The message of a broken rule.
+    /// The message of a failed rule.
     Message,
 }
 
@@ -79,7 +79,7 @@ impl Wanted {
 }
 
 impl Rules {
-    /// The compiled rules, compiled now if this is their first object.
+    /// Returns the compiled rules, and compiles them for the first object.
     pub(super) fn compiled(&self, node: &Node, resource: bool) -> &Compiled {
         let make = || {
             let decl = declare(node, resource);
@@ -115,7 +115,7 @@ fn compile(node: &Node, decl: &DeclType, rule: &Rule) -> CompiledRule {
         });
     compiled.program = Some(program);
     if !rule.message_expression.is_empty() {
-        // A message that does not compile leaves the rule with its other words.
+        // If the message expression does not compile, the rule uses its other message.
         compiled.message = check_expression(decl, rule, &rule.message_expression, Wanted::Message)
             .ok()
             .and_then(|(env, checked)| env.program(&checked).ok());

@@ -1,4 +1,4 @@
-//! Runs the rules of a schema over an object.
+//! Runs the rules of a schema on an object.
 //!
 //! Upstream: apiextensions pkg/apiserver/schema/cel, validation.go.
 
@@ -9,12 +9,12 @@ use crate::validate::{Findings, Old, same};
 use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, field::go_quote, interrupt};
 use bareboat_cel::{Budget, DeclType, EvalError, PER_CALL_LIMIT, Val, Variables};
 
-/// The longest message an expression may make.
+/// The maximum length of a computed message.
 const MAX_MESSAGE: usize = 5 * 1024;
 const EXHAUSTED: &str = "validation failed due to running out of cost budget, \
                          no further validation rules will be run";
 
-/// Runs every rule on an object; rules that what did not change breaks only warn.
+/// Runs every rule on an object; a rule violated by an unchanged value only causes a warning.
 pub(crate) fn evaluate(root: &Node, new: &Value, old: Option<&Value>, findings: &mut Findings) {
     let base = FieldPath::root();
     let mut run = Run::new(&base, OBJECT_BUDGET);
@@ -24,8 +24,7 @@ pub(crate) fn evaluate(root: &Node, new: &Value, old: Option<&Value>, findings: 
     findings.warnings.append(&mut run.warnings);
 }
 
-/// Runs the rules on a default, as if it had always been there and as if it were new; gives what
-/// is left of the budget.
+/// Runs the rules on a default, both as an old and as a new value; returns the remaining budget.
 pub(crate) fn check_default(
     node: &Node,
     value: &Value,
@@ -56,13 +55,13 @@ pub(crate) fn check_default(
     left
 }
 
-/// What stood at a place before.
+/// The old value of a place.
 #[derive(Clone, Copy)]
 struct Before<'a> {
     here: Option<Old<'a>>,
-    /// The nearest value above that has an old one, which decides for places that have none.
+    /// The nearest value above that has an old one; it decides for places without an old value.
     above: Option<(&'a Value, Old<'a>)>,
-    /// Whether rules broken by unchanged values only warn.
+    /// Whether rules violated by unchanged values only cause warnings.
     forgive: bool,
 }
 
@@ -86,7 +85,7 @@ impl<'a> Before<'a> {
         }
     }
 
-    /// The value that decides whether something changed, and its old one.
+    /// Returns the value that decides whether something changed, and its old value.
     fn decisive(self, value: &'a Value) -> Option<(&'a Value, Old<'a>)> {
         match self.here {
             _ if !self.forgive => None,
@@ -96,7 +95,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// A place below the object, printed only when something is wrong there.
+/// A path below the object, printed only for errors.
 struct Trail<'a> {
     parent: Option<&'a Trail<'a>>,
     step: Step<'a>,
@@ -141,11 +140,13 @@ impl<'a> Trail<'a> {
 struct Run<'b> {
     base: &'b FieldPath,
     budget: Budget,
-    /// The budget is gone; nothing more is run.
+    /// Whether to run no more rules: the budget is spent, the message of a broken rule could not be
+    /// computed, or the work was interrupted.
     stopped: bool,
-    /// How many values above are not of the type their schema has: rules below cannot be compiled.
+    /// The number of values above with another type than in their schema: rules below cannot be
+    /// compiled.
     untyped: usize,
-    /// The last two values that were compared, and whether they are the same.
+    /// The last two values that were compared, and whether they are equal.
     compared: Option<((*const Value, *const Value), bool)>,
     errors: Vec<FieldError>,
     warnings: Vec<String>,
@@ -187,7 +188,8 @@ impl<'b> Run<'b> {
         self.untyped -= untyped;
     }
 
-    /// Runs the rules of what a value holds.
+    /// Visits the items of a list or the members of an object, and runs their rules; those of the
+    /// value itself have already run.
     fn below<'a>(
         &mut self,
         node: &'a Node,
@@ -301,7 +303,7 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// Why a rule gave no answer, in words.
+    /// Returns the message of a rule that failed to run.
     fn failure(&mut self, error: &EvalError, budget_before: u64, rule: &Rule) -> String {
         let words = rule.words();
         match error {
@@ -344,7 +346,7 @@ impl<'b> Run<'b> {
                 return self.report(error, compiled, &scene);
             }
         };
-        // Objects and lists say more than fits into a message.
+        // Objects and lists are too long for a message.
         let shown = match scene.node.kind {
             Kind::Object | Kind::Array => None,
             _ => Some(scene.value.clone()),
@@ -364,7 +366,7 @@ impl<'b> Run<'b> {
         self.report(error, compiled, &scene);
     }
 
-    /// Whether a value is as it was before. All elements of a list may ask this of the same list.
+    /// Returns whether a value is unchanged. All elements of a list may check the same list.
     fn unchanged(&mut self, scene: &Scene<'_>) -> bool {
         let Some((value, old)) = scene.before.decisive(scene.value) else {
             return false;
@@ -388,8 +390,8 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// The message an expression makes; nothing if it makes none worth showing, an error if it
-    /// used up the budget.
+    /// Evaluates a message expression; returns `None` if the result is not usable, and an error if
+    /// it used up the budget.
     fn message(
         &mut self,
         rule: &Rule,
@@ -421,7 +423,7 @@ impl<'b> Run<'b> {
     }
 }
 
-/// What a rule is run on.
+/// The value and node that a rule runs on.
 #[derive(Clone, Copy)]
 struct Scene<'a> {
     node: &'a Node,
@@ -445,7 +447,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Whether expressions can see values of this schema at all.
+/// Returns whether expressions can read values of this schema.
 fn is_visible(node: &Node) -> bool {
     if node.has(Flags::INT_OR_STRING) {
         return true;

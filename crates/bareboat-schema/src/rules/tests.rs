@@ -1,4 +1,4 @@
-//! Rules: messages, reasons, transitions, ratcheting and budgets.
+//! Tests of rules: messages, reasons, transitions, ratcheting and budgets.
 
 use crate::testing::{lines, schema, yaml};
 
@@ -11,7 +11,7 @@ fn check(declared: &str, old: Option<&str>, new: &str, errors: &[&str], warnings
 }
 
 #[test]
-fn a_broken_rule_says_what_its_author_wants_it_to_say() {
+fn a_failed_rule_reports_its_message() {
     let with = |rest: &str| {
         format!(
             "{{type: object, properties: {{spec: {{type: object, properties: {{num: {{type: integer}}, \
@@ -56,7 +56,7 @@ fn a_broken_rule_says_what_its_author_wants_it_to_say() {
 }
 
 #[test]
-fn places_are_named_as_keys_members_and_indexes() {
+fn paths_have_keys_members_and_indexes() {
     let text = "{type: string, x-kubernetes-validations: [{rule: self == 'x'}]}";
     let declared = format!(
         "{{type: object, properties: {{m: {{type: object, additionalProperties: {text}}}, \
@@ -75,7 +75,7 @@ fn places_are_named_as_keys_members_and_indexes() {
 }
 
 #[test]
-fn transition_rules_wait_for_an_old_value() {
+fn transition_rules_run_only_with_an_old_value() {
     let declared = "{type: object, properties: {num: {type: integer, x-kubernetes-validations: \
                     [{rule: self >= oldSelf, message: must not shrink}]}}}";
     check(declared, None, "{num: 1}", &[], &[]);
@@ -112,7 +112,7 @@ fn transition_rules_wait_for_an_old_value() {
 }
 
 #[test]
-fn rules_broken_by_what_did_not_change_only_warn() {
+fn rules_violated_by_unchanged_values_only_warn() {
     let declared = "{type: object, properties: {a: {type: object, properties: {num: {type: integer}}, \
                     x-kubernetes-validations: [{rule: self.num > 1, message: small}]}, \
                     l: {type: array, items: {type: integer, x-kubernetes-validations: \
@@ -149,7 +149,7 @@ fn rules_broken_by_what_did_not_change_only_warn() {
 }
 
 #[test]
-fn errors_while_running_are_reported_as_such() {
+fn runtime_errors_are_reported() {
     check(
         "{type: object, properties: {num: {type: integer}}, x-kubernetes-validations: [{rule: 1 / self.num == 1}]}",
         None,
@@ -186,7 +186,7 @@ fn rules_that_run_too_long_are_stopped() {
 }
 
 #[test]
-fn the_root_sees_its_type_and_name_and_nothing_else_of_its_metadata() {
+fn the_root_has_its_type_and_name_but_no_other_metadata() {
     let declared = "{type: object, x-kubernetes-validations: [{rule: self.metadata.name == 'good', message: bad name}]}";
     check(
         declared,
@@ -205,7 +205,7 @@ fn the_root_sees_its_type_and_name_and_nothing_else_of_its_metadata() {
 }
 
 #[test]
-fn an_interrupt_ends_rules_early_and_leaves_what_is_compiled_whole() {
+fn an_interrupt_ends_rules_early_and_keeps_compiled_programs_intact() {
     let schema = schema(
         "{type: object, properties: {n: {type: array, items: {type: integer}, \
          x-kubernetes-validations: [{rule: '[1, 2].all(x, x > 0) && self.all(x, x > 0)'}]}}}",
@@ -213,7 +213,7 @@ fn an_interrupt_ends_rules_early_and_leaves_what_is_compiled_whole() {
     let object = yaml("{n: [1, 0]}");
     let interrupt = bareboat_api::interrupt::Interrupt::default();
     interrupt.request();
-    // An interrupted check throws its findings away; later checks must not see them.
+    // An interrupted check discards its findings; later checks must not see them.
     interrupt.watch(|| schema.validate(&object, None, Vec::new()));
     let found = schema.validate(&object, None, Vec::new());
     assert_eq!(found.errors.len(), 1, "{:?}", lines(&found.errors));

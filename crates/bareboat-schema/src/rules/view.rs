@@ -1,4 +1,4 @@
-//! A schema as expressions see it.
+//! The view of a schema for CEL.
 
 use crate::schema::{Additional, Flags, Node};
 use bareboat_api::Value;

@@ -1,4 +1,4 @@
-//! Keeps equal sub-schemas once, within a definition and across all of them.
+//! Stores equal sub-schemas once, within a definition and across all definitions.
 
 use super::{Node, Schema, SchemaError, parse};
 use crate::crd::Conversions;
@@ -7,9 +7,9 @@ use bareboat_cel::GoPattern;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Compiles schemas and lets equal parts share memory for as long as some schema uses them.
+/// Compiles schemas; equal parts share memory while some schema uses them.
 ///
-/// The cache holds nothing alive: dropping the last [`Schema`] frees its nodes.
+/// The cache holds weak references only: dropping the last [`Schema`] frees its nodes.
 #[derive(Default)]
 pub struct SchemaCache {
     shelves: Mutex<Shelves>,
@@ -20,29 +20,29 @@ struct Shelves {
     nodes: HashMap<u128, Weak<Node>>,
     patterns: HashMap<Box<str>, Weak<GoPattern>>,
     conversions: HashMap<u128, Weak<Conversions>>,
-    /// How many entries there may be before the dead ones are swept out.
+    /// The number of entries at which dead ones are removed.
     sweep_at: usize,
 }
 
 impl SchemaCache {
-    /// A cache that knows nothing yet.
+    /// Returns an empty cache.
     pub fn new() -> SchemaCache {
         SchemaCache::default()
     }
 
-    /// Compiles an `openAPIV3Schema`, sharing what an earlier schema already holds.
+    /// Compiles an `openAPIV3Schema` and shares parts with earlier schemas.
     pub fn parse(&self, schema: &Value) -> Result<Schema, SchemaError> {
         let root = parse::Parser::new(self).root(schema)?;
         self.sweep();
         Ok(Schema { root })
     }
 
-    /// The node of that hash, made now if nobody holds one.
+    /// Returns the node with that hash, and creates it if it is not in use.
     pub(super) fn node(&self, id: u128, make: impl FnOnce() -> Node) -> Arc<Node> {
         if let Some(node) = self.lock().nodes.get(&id).and_then(Weak::upgrade) {
             return node;
         }
-        // Making a node asks for patterns, so the lock must be free meanwhile.
+        // Creating a node looks up patterns, so the lock must be free meanwhile.
         let made = Arc::new(make());
         let mut shelves = self.lock();
         if let Some(node) = shelves.nodes.get(&id).and_then(Weak::upgrade) {
@@ -56,7 +56,7 @@ impl SchemaCache {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pattern of that text; compiled when it is first matched.
+    /// Returns the pattern of that text; it is compiled at its first match.
     pub(super) fn pattern(&self, source: &str) -> Arc<GoPattern> {
         let mut shelves = self.lock();
         if let Some(pattern) = shelves.patterns.get(source).and_then(Weak::upgrade) {
@@ -69,7 +69,7 @@ impl SchemaCache {
         pattern
     }
 
-    /// The conversions of that hash, made now if nobody holds them.
+    /// Returns the conversions with that hash, and creates them if they are not in use.
     pub(crate) fn conversions(
         &self,
         id: u128,
@@ -78,7 +78,7 @@ impl SchemaCache {
         if let Some(known) = self.lock().conversions.get(&id).and_then(Weak::upgrade) {
             return known;
         }
-        // Making them compiles schemas, so the lock must be free meanwhile.
+        // Creating them compiles schemas, so the lock must be free meanwhile.
         let made = Arc::new(make());
         let mut shelves = self.lock();
         if let Some(known) = shelves.conversions.get(&id).and_then(Weak::upgrade) {
@@ -88,17 +88,17 @@ impl SchemaCache {
         made
     }
 
-    /// How many parts are known, be it that nobody uses them any more.
+    /// Returns the number of entries, including unused ones.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether nothing is known.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets what nobody uses any more, rather than when there is much of it.
+    /// Removes unused entries now.
     pub fn forget_unused(&self) {
         self.lock().forget_unused();
     }
@@ -117,7 +117,7 @@ impl Shelves {
         self.patterns.retain(|_, held| held.strong_count() > 0);
         self.conversions.retain(|_, held| held.strong_count() > 0);
         self.sweep_at = 2 * self.len();
-        // After a great many were in use at once, the table itself is most of what is left.
+        // After many entries were in use at once, most of the remaining memory is the table itself.
         if self.nodes.capacity() > 4 * self.nodes.len() {
             self.nodes.shrink_to_fit();
             self.patterns.shrink_to_fit();

@@ -1,7 +1,7 @@
-//! From the text of a definition to the compiled tree.
+//! Compiles the schema of a definition to a tree.
 //!
-//! Parsing is lenient: what is malformed is skipped here and reported by the validation of the
-//! definition, so that a schema stored long ago never keeps a server from starting.
+//! Parsing is lenient: malformed parts are skipped here and reported by the validation of the
+//! definition, so that an old stored schema never keeps a server from starting.
 
 use super::{Additional, Checks, Flags, Kind, Node, SchemaCache, SchemaError};
 use crate::format::Format;
@@ -252,7 +252,7 @@ struct Children {
 }
 
 impl Children {
-    /// The children that values have a place for, unlike mere value validations.
+    /// Returns the children for nested values, without mere value validations.
     fn structural(&self) -> impl Iterator<Item = &Arc<Node>> {
         let additional = match &self.additional {
             Additional::Node(node) => Some(node),
@@ -315,7 +315,7 @@ fn is_child(key: &str) -> bool {
     )
 }
 
-/// Length first, so that no two lists of words hash alike.
+/// Hashes a word with its length first, so that different lists of words have different hashes.
 fn mark(digest: &mut Sha256, word: &str) {
     digest.update((word.len() as u64).to_le_bytes());
     digest.update(word);

@@ -1,11 +1,11 @@
-//! Parsing, sharing and typing.
+//! Tests of parsing, sharing and typing.
 
 use super::*;
 use crate::testing::{schema, yaml};
-use bareboat_api::typing::{Form, TypeNode};
+use bareboat_api::typing::{NodeType, TypeNode};
 
 #[test]
-fn words_for_people_do_not_change_the_hash_and_everything_else_does() {
+fn descriptions_do_not_change_the_hash_and_everything_else_does() {
     let plain = schema("{type: object, properties: {a: {type: string}}}");
     let described = schema(
         "{type: object, description: x, properties: {a: {type: string, title: t, example: e}}}",
@@ -26,7 +26,7 @@ fn words_for_people_do_not_change_the_hash_and_everything_else_does() {
 }
 
 #[test]
-fn equal_parts_are_kept_once_and_let_go_with_the_last_user() {
+fn equal_parts_are_stored_once_and_freed_with_their_last_user() {
     let cache = SchemaCache::new();
     let text = "{type: object, properties: {a: {type: object, properties: {x: {type: string}}}, \
                 b: {type: object, properties: {x: {type: string}}}}}";
@@ -49,7 +49,7 @@ fn a_schema_deeper_than_any_object_is_refused() {
         value = Value::Object(map);
     }
     assert_eq!(Schema::parse(&value).unwrap_err(), SchemaError::TooDeep);
-    // Dropping a value that deep would overflow the stack by itself.
+    // Dropping a value that deep would overflow the stack.
     std::mem::forget(value);
     assert_eq!(
         Schema::parse(&Value::Null).unwrap_err(),
@@ -58,7 +58,7 @@ fn a_schema_deeper_than_any_object_is_refused() {
 }
 
 #[test]
-fn merging_learns_lists_maps_and_keys_from_the_schema() {
+fn merging_gets_lists_maps_and_keys_from_the_schema() {
     let schema = schema(
         r#"
 type: object
@@ -84,14 +84,14 @@ properties:
 "#,
     );
     let spec = schema.field("spec").unwrap();
-    let form = |name: &str| spec.field(name).unwrap().form();
-    assert_eq!(schema.form(), Form::Struct);
-    assert_eq!(form("set"), Form::List(ListType::Set));
-    assert_eq!(form("atomic"), Form::List(ListType::Atomic));
-    assert_eq!(form("map"), Form::List(ListType::Map));
-    assert_eq!(form("labels"), Form::Map);
-    assert_eq!(form("free"), Form::Untyped);
-    assert_eq!(form("port"), Form::Scalar);
+    let form = |name: &str| spec.field(name).unwrap().node_type();
+    assert_eq!(schema.node_type(), NodeType::Struct);
+    assert_eq!(form("set"), NodeType::List(ListType::Set));
+    assert_eq!(form("atomic"), NodeType::List(ListType::Atomic));
+    assert_eq!(form("map"), NodeType::List(ListType::Map));
+    assert_eq!(form("labels"), NodeType::Map);
+    assert_eq!(form("free"), NodeType::Untyped);
+    assert_eq!(form("port"), NodeType::Scalar);
     assert!(spec.field("whole").unwrap().is_atomic());
     assert!(spec.field("half").unwrap().preserves_unknown());
     assert!(spec.field("nope").is_none());
@@ -103,11 +103,14 @@ properties:
         spec.field("child").unwrap().field("metadata").unwrap(),
     ] {
         let owners = metadata.field("ownerReferences").unwrap();
-        assert_eq!(owners.form(), Form::List(ListType::Map));
+        assert_eq!(owners.node_type(), NodeType::List(ListType::Map));
         assert_eq!(owners.list_keys()[0].name, "uid");
         assert!(owners.items().unwrap().is_atomic());
         let finalizers = metadata.field("finalizers").unwrap();
-        assert_eq!(finalizers.form(), Form::List(ListType::Set));
+        assert_eq!(finalizers.node_type(), NodeType::List(ListType::Set));
     }
-    assert_eq!(schema.field("apiVersion").unwrap().form(), Form::Scalar);
+    assert_eq!(
+        schema.field("apiVersion").unwrap().node_type(),
+        NodeType::Scalar
+    );
 }

@@ -1,14 +1,14 @@
-//! What merging asks of a schema.
+//! The schema as a type for merging.
 
 use super::{Flags, Kind, Node, Schema};
 use crate::metadata::object_meta;
-use bareboat_api::typing::{Form, ListKey, ListType, Scalar, TypeNode};
+use bareboat_api::typing::{ListKey, ListType, NodeType, Scalar, TypeNode};
 
 impl TypeNode for Schema {
-    fn form(&self) -> Form {
-        match self.root.form() {
+    fn node_type(&self) -> NodeType {
+        match self.root.node_type() {
             // The root always has its type meta and metadata.
-            Form::Untyped => Form::Struct,
+            NodeType::Untyped => NodeType::Struct,
             form => form,
         }
     }
@@ -34,18 +34,18 @@ impl TypeNode for Schema {
 }
 
 impl TypeNode for Node {
-    fn form(&self) -> Form {
+    fn node_type(&self) -> NodeType {
         if self.has(Flags::INT_OR_STRING) {
-            return Form::Scalar;
+            return NodeType::Scalar;
         }
         match self.kind {
-            Kind::Any => Form::Untyped,
-            Kind::Object if self.has(Flags::EMBEDDED) => Form::Struct,
-            Kind::Object if !self.properties.is_empty() => Form::Struct,
-            Kind::Object if self.additional().is_some() => Form::Map,
-            Kind::Object => Form::Untyped,
-            Kind::Array => Form::List(self.list.unwrap_or(ListType::Atomic)),
-            _ => Form::Scalar,
+            Kind::Any => NodeType::Untyped,
+            Kind::Object if self.has(Flags::EMBEDDED) => NodeType::Struct,
+            Kind::Object if !self.properties.is_empty() => NodeType::Struct,
+            Kind::Object if self.additional().is_some() => NodeType::Map,
+            Kind::Object => NodeType::Untyped,
+            Kind::Array => NodeType::List(self.list.unwrap_or(ListType::Atomic)),
+            _ => NodeType::Scalar,
         }
     }
 
@@ -54,7 +54,7 @@ impl TypeNode for Node {
             _ if self.has(Flags::INT_OR_STRING) => Scalar::Open,
             Kind::Integer | Kind::Number => Scalar::Number,
             Kind::Boolean => Scalar::Boolean,
-            // Texts of a format may be written as anything there is no list or object in.
+            // A string with a format may be written as any scalar.
             Kind::String => match self
                 .checks
                 .as_ref()
@@ -93,7 +93,7 @@ impl TypeNode for Node {
     }
 }
 
-/// The members every resource has, whatever its schema says of them.
+/// Returns the type of the members that every resource has.
 fn resource_field(name: &str) -> Option<&'static dyn TypeNode> {
     match name {
         "metadata" => Some(&*object_meta().root),

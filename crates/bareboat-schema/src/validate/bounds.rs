@@ -1,10 +1,10 @@
-//! Limits of numbers: comparing values with them, and printing them.
+//! Numeric limits: comparing and printing.
 
 use bareboat_api::Value;
 use bareboat_api::field::go_float;
 use std::cmp::Ordering;
 
-/// Bounds of integers print as integers.
+/// Prints a bound; bounds of integers print as integers.
 pub(super) fn shown_bound(value: &Value, bound: f64) -> String {
     match value {
         Value::Int(_) => format!("{}", bound as i64),
@@ -12,7 +12,7 @@ pub(super) fn shown_bound(value: &Value, bound: f64) -> String {
     }
 }
 
-/// Whether a value lies on the wrong side of a limit.
+/// Returns whether a value is on the wrong side of a limit.
 pub(super) fn exceeds(limit: f64, value: &Value, exclusive: bool, side: Ordering) -> bool {
     let order = match value {
         // Integers beyond 2^53 compare as integers when the bound is one.
@@ -24,7 +24,7 @@ pub(super) fn exceeds(limit: f64, value: &Value, exclusive: bool, side: Ordering
     order == Some(side) || exclusive && order == Some(Ordering::Equal)
 }
 
-/// Whether a value is a multiple of a factor, within what floats can tell.
+/// Returns whether a value is a multiple of a factor, within float precision.
 pub(super) fn is_multiple(value: &Value, factor: f64) -> bool {
     if factor <= 0.0 {
         return true;

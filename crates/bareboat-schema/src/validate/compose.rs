@@ -1,19 +1,19 @@
-//! Values against `anyOf`, `oneOf`, `allOf` and `not`.
+//! Validation of `anyOf`, `oneOf`, `allOf` and `not`.
 
 use super::Old;
-use super::value::{Checker, Place};
+use super::value::{Checker, ValuePath};
 use crate::schema::{Checks, Node};
 use bareboat_api::{FieldError, Value};
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// Checks every composition and gives how many checks passed on the way.
+    /// Checks all compositions and returns the number of passed checks.
     pub(super) fn compositions(
         &mut self,
         checks: &Checks,
         value: &Value,
         old: Option<Old<'_>>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
     ) -> usize {
         let mut passed = 0;
         if !checks.any_of.is_empty() {
@@ -70,15 +70,15 @@ impl Checker<'_> {
         passed
     }
 
-    /// Tries alternatives: how many hold, the errors of the best failure, and what the first
-    /// success passed.
+    /// Tries alternatives; returns how many pass, the errors of the best failure, and the passed
+    /// checks of the first success.
     fn alternatives(
         &mut self,
         branches: &[Arc<Node>],
         first_suffices: bool,
         value: &Value,
         old: Option<Old<'_>>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
     ) -> (usize, Option<(usize, Vec<FieldError>)>, usize) {
         let mut valid = 0;
         let mut first = 0;

@@ -1,4 +1,4 @@
-//! Which old value a new one corresponds to, and whether the two are the same.
+//! Finds the old value of a new one, and compares the two.
 //!
 //! Members correspond by name, elements of map lists by their keys; other lists only as a whole.
 
@@ -7,7 +7,7 @@ use bareboat_api::Value;
 use bareboat_api::typing::ListType;
 use std::collections::HashMap;
 
-/// The old value at a place, with the schema that tells how its parts correspond.
+/// The old value at a place, with the schema that defines how its parts correspond.
 #[derive(Clone, Copy)]
 pub(crate) struct Old<'a> {
     pub(crate) value: &'a Value,
@@ -15,7 +15,7 @@ pub(crate) struct Old<'a> {
 }
 
 impl<'a> Old<'a> {
-    /// What a member of the new object corresponds to.
+    /// Returns the old value of a member.
     pub(crate) fn member(self, name: &str) -> Option<Old<'a>> {
         Some(Old {
             node: self.node.member(name)?,
@@ -23,7 +23,7 @@ impl<'a> Old<'a> {
         })
     }
 
-    /// Finds what the elements of the new list correspond to.
+    /// Returns a lookup of the old values of list elements.
     pub(crate) fn elements(self) -> Elements<'a> {
         let list = self.value.as_array().filter(|_| self.node.is_map_list());
         Elements {
@@ -34,19 +34,19 @@ impl<'a> Old<'a> {
     }
 }
 
-/// Up to so many elements are looked through; more are found by their keys.
+/// Lists with at most this many elements are searched linearly; longer ones by key.
 const FEW: usize = 16;
 
 /// The elements of an old map list, found by their keys.
 pub(crate) struct Elements<'a> {
     node: &'a Node,
     list: &'a [Value],
-    /// The first element with some keys. Only made for lists that are not short.
+    /// The first element with each key; only for long lists.
     by_key: Option<HashMap<Vec<u8>, usize>>,
 }
 
 impl<'a> Elements<'a> {
-    /// What an element of the new list corresponds to.
+    /// Returns the old value of an element.
     pub(crate) fn find(&mut self, new: &Value) -> Option<Old<'a>> {
         let Elements { node, list, .. } = *self;
         let value = match list.len() <= FEW {
@@ -73,13 +73,13 @@ impl<'a> Elements<'a> {
         let found = &list[*by_key.get(&key_of(node, new)?)?];
         match same_keys(node, new, found) {
             true => Some(found),
-            // Two numbers may be written alike without being the same.
+            // Two different numbers may have the same text.
             false => list.iter().find(|old| same_keys(node, new, old)),
         }
     }
 }
 
-/// The keys of an element; nothing if it corresponds to nothing.
+/// Returns the keys of an element; `None` if it has no old value.
 fn key_of(list: &Node, element: &Value) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     for key in &list.keys {
@@ -91,13 +91,14 @@ fn key_of(list: &Node, element: &Value) -> Option<Vec<u8>> {
 }
 
 impl Node {
-    /// Whether this is a list whose elements are told apart by keys.
+    /// Returns whether this is a list whose elements have keys.
     pub(crate) fn is_map_list(&self) -> bool {
         self.kind == Kind::Array && self.list == Some(ListType::Map) && !self.keys.is_empty()
     }
 }
 
-/// Elements whose keys are missing or no scalars correspond to nothing.
+/// Returns whether two elements have the same keys; missing keys and keys that are not scalars
+/// match nothing.
 fn same_keys(list: &Node, new: &Value, old: &Value) -> bool {
     list.keys
         .iter()
@@ -114,10 +115,10 @@ fn is_key(value: &Value) -> bool {
     )
 }
 
-/// Whether nothing changed, where the order of a map list does not count.
+/// Returns whether nothing changed; the order of a map list does not count.
 ///
-/// Members without a schema correspond to nothing, so an object that has some is never the same:
-/// upstream forgives nothing there, and what one server refuses the other must not take.
+/// Members without a schema correspond to nothing, so an object with such members always counts as
+/// changed. Upstream does not ratchet there, and both servers must reject the same objects.
 pub(crate) fn same(new: &Value, old: Old<'_>) -> bool {
     match (new, old.value) {
         (Value::Object(a), Value::Object(b)) => {

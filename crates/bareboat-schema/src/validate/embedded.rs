@@ -1,4 +1,4 @@
-//! Embedded resources must be resources: type meta, and metadata that a server would accept.
+//! Validation of embedded resources: type meta, and metadata that a server would accept.
 
 use crate::schema::{Flags, Node};
 use bareboat_api::kind::NameRule;
@@ -91,7 +91,7 @@ fn metadata(meta: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let mut found = if meta.get_str("name").is_some_and(|name| !name.is_empty()) {
         validate_metadata(meta, namespaced, NameRule::PathSegment, path)
     } else {
-        // Templates need no name; any valid one keeps the check from asking for it.
+        // Templates need no name; a valid one is filled in so that the check does not require it.
         let mut named = meta.clone();
         named.insert("name", Value::string("unnamed"));
         validate_metadata(&named, namespaced, NameRule::PathSegment, path)

@@ -1,4 +1,4 @@
-//! Sets hold no value twice, map lists no key twice.
+//! Validation of uniqueness: sets have no duplicate values, map lists no duplicate keys.
 
 use crate::schema::{Flags, Node};
 use bareboat_api::typing::ListType;
@@ -81,7 +81,7 @@ fn map_list(node: &Node, list: &[Value], path: &FieldPath, errors: &mut Vec<Fiel
     }
 }
 
-/// The places where something stands for the second time.
+/// Returns the positions of second occurrences.
 fn repeated(items: impl Iterator<Item = Vec<u8>>) -> Vec<usize> {
     let mut seen: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut places = Vec::new();

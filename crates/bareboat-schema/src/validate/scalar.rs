@@ -1,7 +1,7 @@
-//! Strings and numbers against lengths, patterns, formats and bounds.
+//! Validation of strings and numbers: lengths, patterns, formats and bounds.
 
 use super::bounds::{exceeds, is_multiple, shown_bound};
-use super::value::{Checker, Place};
+use super::value::{Checker, ValuePath};
 use crate::format::Format;
 use crate::number;
 use crate::schema::{Checks, Flags, Kind, Node};
@@ -10,7 +10,12 @@ use bareboat_api::{FieldError, FieldErrorKind, Value};
 
 impl Checker<'_> {
     /// Checks a string and gives how many checks passed.
-    pub(super) fn check_text(&mut self, checks: &Checks, text: &str, place: &Place<'_>) -> usize {
+    pub(super) fn check_text(
+        &mut self,
+        checks: &Checks,
+        text: &str,
+        place: &ValuePath<'_>,
+    ) -> usize {
         let mut passed = 0;
         self.check_length_and_pattern(checks, text, place);
         if let Some((format, name)) = &checks.format
@@ -35,7 +40,7 @@ impl Checker<'_> {
     }
 
     /// Only the first of the three is reported.
-    fn check_length_and_pattern(&mut self, checks: &Checks, text: &str, place: &Place<'_>) {
+    fn check_length_and_pattern(&mut self, checks: &Checks, text: &str, place: &ValuePath<'_>) {
         if checks.max_length.is_some() || checks.min_length.is_some() {
             let length = text.chars().count() as i64;
             if let Some(limit) = checks.max_length
@@ -73,7 +78,7 @@ impl Checker<'_> {
     }
 
     /// Checks a number.
-    pub(super) fn check_number(&mut self, node: &Node, value: &Value, place: &Place<'_>) {
+    pub(super) fn check_number(&mut self, node: &Node, value: &Value, place: &ValuePath<'_>) {
         let checks = node.checks.as_deref();
         let format = checks.and_then(|checks| checks.format.as_ref().map(|(format, _)| *format));
         let in_range = match (node.kind, format, value) {

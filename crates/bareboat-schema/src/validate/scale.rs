@@ -1,10 +1,10 @@
-//! Whether what the paths of a scale subresource lead to can be replicas and a selector.
+//! Validation of the fields that the scale subresource reads: replicas and a selector.
 
 use bareboat_api::field::go_float;
 use bareboat_api::kind::ScalePaths;
 use bareboat_api::{FieldError, FieldPath, Value};
 
-/// The value a dotted path leads to; the error says where it leaves the object's shape.
+/// Returns the value at a dotted path; the error names a parent of the wrong type.
 pub fn find<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
     let mut value = object;
     let mut walked = String::new();
@@ -22,12 +22,12 @@ pub fn find<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, Stri
     Ok(Some(value))
 }
 
-/// Checks the number of replicas that is wanted.
+/// Checks the desired number of replicas.
 pub fn validate_spec(paths: &ScalePaths, object: &Value, errors: &mut Vec<FieldError>) {
     replicas(object, &paths.spec_replicas, errors);
 }
 
-/// Checks the number of replicas that was observed, and the selector.
+/// Checks the observed number of replicas, and the selector.
 pub fn validate_status(paths: &ScalePaths, object: &Value, errors: &mut Vec<FieldError>) {
     replicas(object, &paths.status_replicas, errors);
     let Some(path) = &paths.label_selector else {

@@ -1,4 +1,4 @@
-//! The texts of errors, compositions, ratcheting, lists and embedded resources.
+//! Tests of error texts, compositions, ratcheting, lists and embedded resources.
 
 use crate::testing::{lines, schema, yaml};
 
@@ -11,7 +11,7 @@ fn check(declared: &str, value: &str, expected: &[&str]) {
 }
 
 #[test]
-fn wrong_types_are_named() {
+fn wrong_types_are_reported() {
     check(
         "{type: integer}",
         "abc",
@@ -48,7 +48,7 @@ fn wrong_types_are_named() {
 }
 
 #[test]
-fn bounds_are_named() {
+fn exceeded_bounds_are_reported() {
     check(
         "{type: integer, minimum: 1}",
         "0",
@@ -148,7 +148,7 @@ fn bounds_are_named() {
 }
 
 #[test]
-fn compositions_speak_of_the_object_and_show_the_best_failure() {
+fn compositions_report_the_object_and_the_best_failure() {
     let object = "{type: object, properties: {a: {type: string}, b: {type: string}}";
     check(
         &format!("{object}, oneOf: [{{required: [a]}}, {{required: [b]}}]}}"),
@@ -202,7 +202,7 @@ fn compositions_speak_of_the_object_and_show_the_best_failure() {
 }
 
 #[test]
-fn the_same_thing_stands_once_in_a_set_and_under_a_key() {
+fn duplicates_in_sets_and_map_lists_are_reported() {
     check(
         "{type: array, x-kubernetes-list-type: set, items: {type: string}}",
         "[a, b, a, a]",
@@ -246,7 +246,7 @@ fn embedded_resources_need_a_type_and_valid_metadata() {
 }
 
 #[test]
-fn what_did_not_change_keeps_its_errors_to_itself() {
+fn unchanged_values_cause_no_errors() {
     let schema = schema(
         r#"
 type: object
@@ -295,7 +295,7 @@ properties:
         &["atomic[0].v: Too long: may not be more than 1 bytes"],
     );
     check("{one: {}}", "{one: {}, a: x}", &[]);
-    // The type of an object is not its own to keep.
+    // The type of an object never counts as unchanged.
     check("{kind: K}", "{kind: K}", &[]);
     check(
         "{kind: K}",
@@ -305,7 +305,7 @@ properties:
 }
 
 #[test]
-fn an_old_object_with_duplicates_excuses_new_ones() {
+fn duplicates_in_the_old_object_excuse_new_ones() {
     let schema = schema(
         "{type: object, properties: {s: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}",
     );
@@ -318,7 +318,7 @@ fn an_old_object_with_duplicates_excuses_new_ones() {
 }
 
 #[test]
-fn a_status_is_checked_alone_and_its_errors_say_so() {
+fn a_status_is_validated_alone_with_its_own_paths() {
     let schema = schema(
         "{type: object, properties: {spec: {type: string}, status: {type: object, required: [num], \
          properties: {num: {type: integer}}}}}",
@@ -337,7 +337,7 @@ fn a_status_is_checked_alone_and_its_errors_say_so() {
 }
 
 #[test]
-fn rules_are_not_run_on_an_object_that_is_too_wrong() {
+fn rules_do_not_run_on_an_object_with_wrong_types() {
     let schema = schema(
         "{type: object, required: [a], properties: {a: {type: string}}, \
          x-kubernetes-validations: [{rule: 'false'}]}",
@@ -384,7 +384,7 @@ fn elements_of_long_map_lists_are_found_by_their_keys() {
 }
 
 #[test]
-fn long_enums_offer_what_short_ones_do() {
+fn long_enums_accept_the_same_values_as_short_ones() {
     let choices: Vec<String> = (0..100).map(|n| format!("v{n}, {n}")).collect();
     let declared = schema(&format!(
         "{{type: object, properties: {{x: {{enum: [{}]}}}}}}",
@@ -403,7 +403,7 @@ fn long_enums_offer_what_short_ones_do() {
 }
 
 #[test]
-fn errors_that_show_much_become_short() {
+fn large_errors_are_shortened() {
     let choices: Vec<String> = (0..5000).map(|n| format!("choice{n}")).collect();
     let declared = schema(&format!(
         "{{type: object, properties: {{l: {{type: array, items: {{type: string, enum: [{}]}}}}}}}}",

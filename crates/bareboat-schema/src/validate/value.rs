@@ -1,4 +1,4 @@
-//! Values against the value validations of a schema, with the errors kube-openapi words.
+//! Validation of values, with kube-openapi's error texts.
 //!
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
@@ -11,9 +11,9 @@ use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, interrupt};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Checks a value; errors stand under `base`, while their texts name the place below it.
+/// Checks a value; errors have the path `base`, while their texts name the path below it.
 ///
-/// `resource` says that the value is a whole object, whose type meta never counts as unchanged.
+/// `resource` means that the value is a whole object, whose type meta never counts as unchanged.
 pub(crate) fn check_value(
     node: &Node,
     value: &Value,
@@ -30,7 +30,7 @@ pub(crate) fn check_value(
         errors: Vec::new(),
         told: 0,
     };
-    let here = Place {
+    let here = ValuePath {
         parent: None,
         step: Step::Root,
     };
@@ -44,25 +44,26 @@ pub(crate) fn check_value(
     errors.append(&mut found);
 }
 
-/// Alternatives repeat what others said; each thing is said once.
+/// Removes duplicate errors, which compositions cause.
 fn deduplicate(errors: &mut Vec<FieldError>) {
     let mut seen = HashSet::with_capacity(errors.len());
     errors.retain(|error| seen.insert(error.to_string()));
 }
 
-/// Gathers what is wrong with a value.
+/// Collects the errors of a value.
 pub(super) struct Checker<'a> {
     pub(super) base: &'a FieldPath,
     resource: bool,
-    /// Whether any error went through `anyOf` and the like, the only source of repetition.
+    /// Whether any error came from a composition, the only source of duplicates.
     composed: bool,
     pub(super) errors: Vec<FieldError>,
-    /// The bytes of values and texts in the errors.
+    /// The bytes of values and texts in the errors so far.
     told: usize,
 }
 
-/// How many bytes of values and texts errors may have; those after that have none. An error may show all
-/// values an `enum` has, or a large part of the object, and there may be one for every element of a list.
+/// The maximum bytes of values and texts in errors; later errors have none. An error may show all
+/// values of an `enum`, or a large part of the object, and there may be one for every element of a
+/// list.
 const MAX_TOLD: usize = 4 << 20;
 
 fn weight(error: &FieldError) -> usize {
@@ -70,8 +71,8 @@ fn weight(error: &FieldError) -> usize {
 }
 
 /// A place in the value, printed only when something is wrong there.
-pub(super) struct Place<'a> {
-    parent: Option<&'a Place<'a>>,
+pub(super) struct ValuePath<'a> {
+    parent: Option<&'a ValuePath<'a>>,
     step: Step<'a>,
 }
 
@@ -81,7 +82,7 @@ enum Step<'a> {
     Element(usize),
 }
 
-impl Place<'_> {
+impl ValuePath<'_> {
     fn is_root(&self) -> bool {
         matches!(self.step, Step::Root)
     }
@@ -108,15 +109,15 @@ impl Place<'_> {
 }
 
 impl Checker<'_> {
-    /// Checks a value that has a place of its own, and forgives what did not change.
+    /// Checks a value at its own place; unchanged values cause no errors.
     ///
-    /// Gives how many checks passed, which decides between failed alternatives.
+    /// Returns the number of passed checks, which decides between failed alternatives.
     fn visit(
         &mut self,
         node: &Node,
         value: &Value,
         old: Option<Old<'_>>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
     ) -> usize {
         if interrupt::requested() {
             return 0;
@@ -137,7 +138,7 @@ impl Checker<'_> {
         node: &Node,
         value: &Value,
         old: Option<Old<'_>>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
     ) -> usize {
         let checks = node.checks.as_deref();
         if value.is_null() {
@@ -175,7 +176,7 @@ impl Checker<'_> {
                 if let Some(items) = &node.items {
                     let mut elements = old.map(Old::elements);
                     for (index, item) in list.iter().enumerate() {
-                        let here = Place {
+                        let here = ValuePath {
                             parent: Some(place),
                             step: Step::Element(index),
                         };
@@ -199,7 +200,7 @@ impl Checker<'_> {
         passed
     }
 
-    fn check_type(&mut self, node: &Node, value: &Value, place: &Place<'_>) -> bool {
+    fn check_type(&mut self, node: &Node, value: &Value, place: &ValuePath<'_>) -> bool {
         let integer_wanted = node.kind == Kind::Integer || node.has(Flags::INT_OR_STRING);
         let format = node
             .checks
@@ -207,7 +208,7 @@ impl Checker<'_> {
             .and_then(|checks| checks.format.as_ref());
         let fits = match value {
             Value::String(_) if node.has(Flags::INT_OR_STRING) => true,
-            // Without a type, a format still wants a string; lists slip through upstream.
+            // Without a type, a format still requires a string; upstream lets lists pass.
             Value::String(_) | Value::Array(_) if node.type_text().is_empty() => true,
             _ if node.type_text().is_empty() => format.is_none(),
             Value::Int(_) => integer_wanted || node.kind == Kind::Number,
@@ -220,7 +221,8 @@ impl Checker<'_> {
             return true;
         }
         match (format, value) {
-            // A format speaks up before the type does, except about strings and lists.
+            // The error of a format takes precedence over that of the type, except for strings and
+            // lists.
             (Some((_, name)), Value::Int(_)) => self.wrong_type(place, name, "int64"),
             (Some((_, name)), Value::Float(_)) => self.wrong_type(place, name, "float64"),
             (Some((_, name)), Value::Bool(_) | Value::Object(_)) => {
@@ -231,7 +233,7 @@ impl Checker<'_> {
         false
     }
 
-    fn check_items(&mut self, checks: &Checks, count: usize, place: &Place<'_>) {
+    fn check_items(&mut self, checks: &Checks, count: usize, place: &ValuePath<'_>) {
         let count_i64 = i64::try_from(count).unwrap_or(i64::MAX);
         if let Some(limit) = checks.min_items
             && count_i64 < limit
@@ -253,7 +255,7 @@ impl Checker<'_> {
         node: &Node,
         map: &bareboat_api::Map,
         old: Option<Old<'_>>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
     ) -> usize {
         let mut passed = 0;
         if let Some(checks) = node.checks.as_deref() {
@@ -275,7 +277,7 @@ impl Checker<'_> {
             let type_meta =
                 self.resource && place.is_root() && matches!(name, "apiVersion" | "kind");
             let before = old.filter(|_| !type_meta).and_then(|old| old.member(name));
-            let here = Place {
+            let here = ValuePath {
                 parent: Some(place),
                 step: Step::Member(name),
             };
@@ -284,7 +286,7 @@ impl Checker<'_> {
         if let Some(checks) = node.checks.as_deref() {
             for name in &checks.required {
                 if !map.contains_key(name) {
-                    let here = Place {
+                    let here = ValuePath {
                         parent: Some(place),
                         step: Step::Member(name),
                     };
@@ -296,7 +298,7 @@ impl Checker<'_> {
         passed
     }
 
-    fn check_member_count(&mut self, checks: &Checks, count: usize, place: &Place<'_>) {
+    fn check_member_count(&mut self, checks: &Checks, count: usize, place: &ValuePath<'_>) {
         let count_i64 = i64::try_from(count).unwrap_or(i64::MAX);
         if let Some(limit) = checks.min_properties
             && count_i64 < limit
@@ -313,7 +315,7 @@ impl Checker<'_> {
         }
     }
 
-    fn choices(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
+    fn choices(&mut self, checks: &Checks, value: &Value, place: &ValuePath<'_>) {
         if checks.choices.is_empty() {
             return;
         }
@@ -332,7 +334,7 @@ impl Checker<'_> {
         self.tell(FieldError::not_supported(path, value.clone(), supported));
     }
 
-    fn wrong_type(&mut self, place: &Place<'_>, wanted: &str, found: &str) {
+    fn wrong_type(&mut self, place: &ValuePath<'_>, wanted: &str, found: &str) {
         let text = place.text();
         let detail = format!("{text} in body must be of type {wanted}: \"{found}\"");
         self.push(
@@ -343,14 +345,14 @@ impl Checker<'_> {
         );
     }
 
-    pub(super) fn invalid(&mut self, place: &Place<'_>, value: Value, rest: &str) {
+    pub(super) fn invalid(&mut self, place: &ValuePath<'_>, value: Value, rest: &str) {
         let text = place.text();
         let detail = format!("{text} in body {rest}");
         self.push(&text, FieldErrorKind::Invalid, value, detail);
     }
 
     /// Failed compositions stand at the object, and name their place in words.
-    pub(super) fn composed(&mut self, place: &Place<'_>, rest: &str) {
+    pub(super) fn composed(&mut self, place: &ValuePath<'_>, rest: &str) {
         self.composed = true;
         let detail = format!("{} {rest}", go_quote(&place.text()));
         self.tell(FieldError::invalid(self.base.clone(), "", detail));
@@ -366,7 +368,7 @@ impl Checker<'_> {
         self.errors.push(error);
     }
 
-    /// Takes errors back, from a place on.
+    /// Removes and returns the errors from an index on.
     pub(super) fn take_back(&mut self, start: usize) -> Vec<FieldError> {
         let taken = self.errors.split_off(start);
         self.told -= taken.iter().map(weight).sum::<usize>();

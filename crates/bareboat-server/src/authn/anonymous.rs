@@ -1,13 +1,37 @@
-//! Whoever shows no credentials, let in under the name that says so.
+//! Requests without credentials: the user `system:anonymous`.
 
 use super::{Authenticator, BadCredentials, Evidence, anonymous};
+use arc_swap::ArcSwap;
 use bareboat_api::kind::{BoxFuture, User};
+use bareboat_auth::AnonymousRule;
 use http::header;
+use std::sync::Arc;
 
-/// Takes requests without credentials for those of `system:anonymous`.
+/// Which requests without credentials are accepted. The rule can be replaced while the server runs.
+#[derive(Clone, Debug, Default)]
+pub struct AnonymousAccess(Arc<ArcSwap<AnonymousRule>>);
+
+impl AnonymousAccess {
+    /// Returns the default: only health and version are public.
+    pub fn new() -> AnonymousAccess {
+        AnonymousAccess::default()
+    }
+
+    /// Uses another rule from the next request on.
+    pub fn set(&self, rule: AnonymousRule) {
+        self.0.store(Arc::new(rule));
+    }
+
+    /// Returns whether a request without credentials for this path is accepted.
+    pub(crate) fn accepts(&self, path: &str, is_public: impl FnOnce(&str) -> bool) -> bool {
+        self.0.load().accepts(path, is_public)
+    }
+}
+
+/// Authenticates requests without credentials as `system:anonymous`.
 ///
-/// Without it such requests are answered with 401. What the anonymous may do is for the
-/// authorizer to say. Credentials that are no good stay no good: they do not make anonymous.
+/// Without it such requests are answered with 401. The authorizer decides what anonymous users may do. Invalid
+/// credentials stay invalid: they do not make a request anonymous.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Anonymous;
 
@@ -27,13 +51,13 @@ mod tests {
     use super::*;
     use crate::authn::Peer;
     use bareboat_api::Object;
-    use bareboat_api::admission::{Brief, World};
+    use bareboat_api::admission::{Brief, Lookup};
     use http::{HeaderMap, HeaderValue};
 
     /// A server without objects.
     struct Nothing;
 
-    impl World for Nothing {
+    impl Lookup for Nothing {
         fn brief(&self, _: &str, _: &str, _: &str) -> Option<Brief> {
             None
         }

@@ -1,38 +1,61 @@
 //! Client certificates: the common name is the user, organizations are groups.
 
-use super::{Authenticator, BadCredentials, Evidence, Peer};
+use super::{Authenticator, BadCredentials, Evidence, FirstOf, Peer, authenticated};
+use crate::revocation::Revocations;
+use arc_swap::ArcSwap;
 use bareboat_api::Str;
 use bareboat_api::kind::{BoxFuture, User};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
-use std::sync::Arc;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use sha2::Digest as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use x509_parser::asn1_rs::Tag;
+use x509_parser::prelude::{AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
 /// The OID of the subject attribute that holds a uid.
 const UID_OID: &str = "1.3.6.1.4.1.57683.2";
 
-/// Users by client certificates that a CA signed.
-pub struct ClientCertificates {
-    verifier: Arc<dyn ClientCertVerifier>,
+/// Authenticates users by client certificates of a CA. The CA can be replaced while the server runs.
+#[derive(Clone)]
+pub struct ClientCertificates(Arc<Trust>);
+
+struct Trust {
+    verifier: ArcSwap<Arc<dyn ClientCertVerifier>>,
+    generation: AtomicU64,
+    revocations: OnceLock<Revocations>,
 }
+
+bareboat_api::opaque_debug!(ClientCertificates);
 
 impl ClientCertificates {
     /// Trusts certificates that `verifier` accepts.
     pub fn new(verifier: Arc<dyn ClientCertVerifier>) -> ClientCertificates {
-        ClientCertificates { verifier }
+        ClientCertificates(Arc::new(Trust {
+            verifier: ArcSwap::from_pointee(verifier),
+            generation: AtomicU64::new(0),
+            revocations: OnceLock::new(),
+        }))
+    }
+
+    /// Trusts only the certificates that another verifier accepts, from the next request on.
+    pub fn replace(&self, verifier: Arc<dyn ClientCertVerifier>) {
+        self.0.verifier.store(Arc::new(verifier));
+        self.0.generation.fetch_add(1, Ordering::AcqRel);
+        if let Some(revocations) = self.0.revocations.get() {
+            revocations.everything_changed();
+        }
     }
 
     fn check(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
         let (own, chain) = peer.certificates.split_first()?;
-        let verified = self
-            .verifier
-            .verify_client_cert(own, chain, UnixTime::now());
-        Some(match verified {
-            Ok(_) => user_of_certificate(own),
-            Err(error) => Err(BadCredentials(format!(
+        let verifier = self.0.verifier.load();
+        match verifier.verify_client_cert(own, chain, UnixTime::now()) {
+            Ok(_) => user_of_certificate(own).transpose(),
+            Err(error) => Some(Err(BadCredentials(format!(
                 "a client certificate was refused: {error}"
-            ))),
-        })
+            )))),
+        }
     }
 }
 
@@ -47,9 +70,55 @@ impl Authenticator for ClientCertificates {
     fn of_connection(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
         self.check(peer)
     }
+
+    fn generation(&self) -> u64 {
+        self.0.generation.load(Ordering::Acquire)
+    }
+
+    fn attach(&self, revocations: &Revocations) {
+        let _ = self.0.revocations.set(revocations.clone());
+    }
 }
 
-/// When the first of some certificates ends, in seconds since 1970. One that cannot be read has ended.
+/// The user of a connection. It is determined once, and again when the client CA changes.
+pub(crate) struct ConnectionIdentity(ArcSwap<Judged>);
+
+/// The result of authenticating a connection by its certificates, and the generation of the authenticators (client CAs)
+/// it was made with.
+pub(crate) struct Judged {
+    generation: u64,
+    /// `None` if certificates do not name a user.
+    pub(crate) user: Option<Result<Arc<User>, BadCredentials>>,
+}
+
+impl ConnectionIdentity {
+    pub(crate) fn new(authn: &FirstOf, peer: &Peer) -> ConnectionIdentity {
+        ConnectionIdentity(ArcSwap::from_pointee(judge(authn, peer)))
+    }
+
+    /// Returns the current user of the connection.
+    pub(crate) fn current(&self, authn: &FirstOf, peer: &Peer) -> Arc<Judged> {
+        let judged = self.0.load_full();
+        if peer.certificates.is_empty() || judged.generation == authn.generation() {
+            return judged;
+        }
+        let judged = Arc::new(judge(authn, peer));
+        self.0.store(judged.clone());
+        judged
+    }
+}
+
+fn judge(authn: &FirstOf, peer: &Peer) -> Judged {
+    // Read before the certificates are checked: a change in between is noticed at the next request.
+    let generation = authn.generation();
+    let found = authn.of_connection(peer);
+    Judged {
+        generation,
+        user: found.map(|found| found.map(|user| Arc::new(authenticated(user)))),
+    }
+}
+
+/// Returns when the first of some certificates expires, in seconds since 1970. An unreadable one counts as expired.
 pub(super) fn end_of(certificates: &[CertificateDer<'_>]) -> i64 {
     let ends = certificates.iter().map(|certificate| {
         X509Certificate::from_der(certificate)
@@ -58,51 +127,91 @@ pub(super) fn end_of(certificates: &[CertificateDer<'_>]) -> i64 {
     ends.min().unwrap_or(i64::MAX)
 }
 
-/// The user a certificate names.
-pub fn user_of_certificate(certificate: &CertificateDer<'_>) -> Result<User, BadCredentials> {
-    let (_, parsed) = X509Certificate::from_der(certificate)
-        .map_err(|error| BadCredentials(format!("a client certificate does not parse: {error}")))?;
-    let subject = parsed.subject();
-    // Of several common names the last one counts, as it does in Go.
-    let name = subject
-        .iter_common_name()
-        .filter_map(|attribute| attribute.as_str().ok())
-        .last();
-    let name = name
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| BadCredentials("a client certificate has no common name".to_owned()))?;
-    let uid = subject
-        .iter_attributes()
-        .find(|attribute| attribute.attr_type().to_id_string() == UID_OID)
-        .and_then(|attribute| attribute.as_str().ok());
-    let mut extra = std::collections::BTreeMap::new();
-    let fingerprint = {
-        use sha2::Digest as _;
-        let digest = sha2::Sha256::digest(certificate.as_ref());
-        digest
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
+fn parse<'c>(certificate: &'c CertificateDer<'_>) -> Result<X509Certificate<'c>, BadCredentials> {
+    X509Certificate::from_der(certificate)
+        .map(|(_, parsed)| parsed)
+        .map_err(|error| BadCredentials(format!("a client certificate does not parse: {error}")))
+}
+
+/// Returns the common name of a certificate. Of several, the last one is used, as in Go.
+pub(super) fn common_name(
+    certificate: &CertificateDer<'_>,
+) -> Result<Option<String>, BadCredentials> {
+    last_common_name(parse(certificate)?.subject())
+}
+
+fn last_common_name(subject: &X509Name<'_>) -> Result<Option<String>, BadCredentials> {
+    let name = subject.iter_common_name().last().map(text).transpose()?;
+    Ok(name.filter(|name| !name.is_empty()))
+}
+
+/// Returns the text of an attribute, whatever string type it has.
+fn text(attribute: &AttributeTypeAndValue<'_>) -> Result<String, BadCredentials> {
+    let value = attribute.attr_value();
+    let utf8 = || String::from_utf8(value.data.to_vec()).ok();
+    let text = match value.tag() {
+        Tag::Utf8String | Tag::PrintableString | Tag::Ia5String | Tag::NumericString => utf8(),
+        Tag::T61String => Some(value.data.iter().map(|byte| char::from(*byte)).collect()),
+        Tag::BmpString if value.data.len() % 2 == 0 => {
+            let units = value.data.chunks_exact(2);
+            let units = units.map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+            String::from_utf16(&units.collect::<Vec<_>>()).ok()
+        }
+        _ => None,
     };
+    text.filter(|text| !text.chars().any(char::is_control))
+        .ok_or_else(|| {
+            BadCredentials("a name in a client certificate is not a plain text".to_owned())
+        })
+}
+
+/// Returns the user a certificate names; `None` if it has no common name.
+pub fn user_of_certificate(
+    certificate: &CertificateDer<'_>,
+) -> Result<Option<User>, BadCredentials> {
+    let parsed = parse(certificate)?;
+    let subject = parsed.subject();
+    let Some(name) = last_common_name(subject)? else {
+        return Ok(None);
+    };
+    let groups: Result<Vec<String>, _> = subject.iter_organization().map(text).collect();
+    let mut extra = std::collections::BTreeMap::new();
+    let digest = sha2::Sha256::digest(certificate.as_ref());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     extra.insert(
         "authentication.kubernetes.io/credential-id".to_owned(),
-        vec![format!("X509SHA256={fingerprint}")],
+        vec![format!("X509SHA256={digest}")],
     );
-    Ok(User {
+    Ok(Some(User {
         name: Str::new(name),
-        uid: Str::new(uid.unwrap_or("")),
-        groups: subject
-            .iter_organization()
-            .filter_map(|attribute| attribute.as_str().ok())
-            .map(Str::new)
-            .collect(),
+        uid: uid(subject)?,
+        groups: groups?.iter().map(Str::new).collect(),
         extra,
-    })
+    }))
+}
+
+fn uid(subject: &X509Name<'_>) -> Result<Str, BadCredentials> {
+    let bad = |why: &str| BadCredentials(format!("a client certificate has {why}"));
+    let mut uids = subject
+        .iter_attributes()
+        .filter(|attribute| attribute.attr_type().to_id_string() == UID_OID);
+    let Some(uid) = uids.next() else {
+        return Ok(Str::default());
+    };
+    if uids.next().is_some() {
+        return Err(bad("several uids"));
+    }
+    let uid = text(uid)?;
+    match uid.is_empty() {
+        true => Err(bad("an empty uid")),
+        false => Ok(Str::new(uid)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustls::pki_types::pem::PemObject as _;
 
     /// Names `O=crew, CN=first, O=watch, CN=last`, as its subject has them, for a hundred years.
     const TWO_NAMES: &str = "\
@@ -122,11 +231,10 @@ wZxuNwIgICQjYBpwjHuzMYJqduAhfkhv5SQwYF7kYDv535TyjRw=
 
     #[test]
     fn of_two_common_names_the_last_one_counts() {
-        let certificate = rustls_pemfile::certs(&mut TWO_NAMES.as_bytes())
-            .next()
-            .expect("one certificate")
-            .expect("well-formed PEM");
+        let certificate =
+            CertificateDer::from_pem_slice(TWO_NAMES.as_bytes()).expect("a certificate");
         let user = user_of_certificate(&certificate).expect("a user");
+        let user = user.expect("it has a common name");
         assert_eq!(user.name, "last");
         assert_eq!(user.groups, ["crew", "watch"]);
         let ends = end_of(&[certificate]);

@@ -1,4 +1,4 @@
-//! Impersonation: acting as somebody else, for those who may.
+//! Impersonation: acting as another user, with permission.
 
 use crate::authz::{self, Authorizer};
 use crate::request::info::RequestInfo;
@@ -15,7 +15,7 @@ const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 
-/// Whoever the request wants to be, if its sender may be that; its sender otherwise.
+/// Returns the impersonated user, if the sender may impersonate it; the sender itself without impersonation headers.
 pub(crate) async fn impersonate(
     authorizer: &dyn Authorizer,
     user: Arc<User>,
@@ -47,12 +47,12 @@ pub(crate) async fn impersonate(
     Ok(Arc::new(complete(wanted)))
 }
 
-/// The user that headers name; none if they are there but empty.
+/// Returns the user that headers name; `None` if they are present but empty.
 fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let text = |value: &http::HeaderValue| {
         value.to_str().map(str::to_owned).map_err(|_| {
             Status::bad_request(
-                "an Impersonate header holds characters that cannot stand in a name",
+                "an Impersonate header has characters that are not allowed in a name",
             )
         })
     };
@@ -93,7 +93,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     )))
 }
 
-/// A user as Go prints the value of its type for them.
+/// Formats a user as Go prints its type.
 fn as_go_prints(user: &User) -> String {
     use bareboat_api::field::go_quote;
     fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
@@ -120,7 +120,7 @@ fn as_go_prints(user: &User) -> String {
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
 }
 
-/// Everything somebody must be allowed to claim: group, resource, subresource, namespace, name.
+/// Returns all permissions that impersonation needs: group, resource, subresource, namespace, name.
 fn claims(user: &User) -> Vec<(&'static str, &'static str, &str, &str, &str)> {
     const AUTHENTICATION: &str = "authentication.k8s.io";
     let mut claims = Vec::new();
@@ -150,7 +150,7 @@ fn claims(user: &User) -> Vec<(&'static str, &'static str, &str, &str, &str)> {
     claims
 }
 
-/// Namespace and name of a service account; any other name is a plain user's.
+/// Returns namespace and name of a service account; `None` for any other user name.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user
         .strip_prefix("system:serviceaccount:")?
@@ -158,7 +158,7 @@ fn service_account(user: &str) -> Option<(&str, &str)> {
     (is_dns1123_label(namespace) && is_dns1123_subdomain(name)).then_some((namespace, name))
 }
 
-/// Adds the groups that everyone of that sort is in.
+/// Adds the groups that every user of that kind has.
 fn complete(mut user: User) -> User {
     if let (Some((namespace, _)), true) = (service_account(&user.name), user.groups.is_empty()) {
         user.groups = vec![

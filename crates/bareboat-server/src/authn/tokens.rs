@@ -1,84 +1,111 @@
-//! Bearer tokens from a file: `token,user,uid,"group1,group2"` a line.
+//! Bearer tokens from a file: one `token,user,uid,"group1,group2"` per line.
 
 use super::{Authenticator, BadCredentials, Evidence, TokenUser};
+use crate::revocation::Revocations;
+use arc_swap::ArcSwap;
 use bareboat_api::Str;
-use bareboat_api::admission::World;
+use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt;
+use std::sync::{Arc, OnceLock};
 
-/// Bearer tokens that are known beforehand.
+/// Static bearer tokens.
 ///
-/// Only digests are kept, and looked up by digest: neither a dump of memory nor the time a
-/// comparison takes tells anything of a token.
-pub struct StaticTokens(HashMap<[u8; 32], User>);
+/// Only digests are stored and compared: neither a memory dump nor the time of a comparison reveals a token.
+///
+/// The tokens can be replaced while the server runs. Clones share them.
+#[derive(Clone)]
+pub struct StaticTokens(Arc<Shared>);
+
+struct Shared {
+    tokens: ArcSwap<HashMap<[u8; 32], User>>,
+    revocations: OnceLock<Revocations>,
+}
+
+bareboat_api::opaque_debug!(StaticTokens);
 
 /// A line of a token file that makes no sense; the token itself is not repeated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line} of the token file: {why}; a line reads token,user,uid,\"group1,group2\" (the groups are optional)"
+)]
 pub struct TokenFileError {
     line: usize,
     why: &'static str,
 }
 
-impl fmt::Display for TokenFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {} of the token file: {}; a line reads token,user,uid,\"group1,group2\" \
-             (the groups are optional)",
-            self.line, self.why
-        )
+impl StaticTokens {
+    /// Parses a token file.
+    pub fn parse(text: &str) -> Result<StaticTokens, TokenFileError> {
+        Ok(StaticTokens(Arc::new(Shared {
+            tokens: ArcSwap::from_pointee(read(text)?),
+            revocations: OnceLock::new(),
+        })))
+    }
+
+    /// Accepts only the tokens of another file from the next request on.
+    pub fn replace(&self, text: &str) -> Result<(), TokenFileError> {
+        self.0.tokens.store(Arc::new(read(text)?));
+        if let Some(revocations) = self.0.revocations.get() {
+            revocations.everything_changed();
+        }
+        Ok(())
+    }
+
+    /// Returns the number of tokens.
+    pub fn len(&self) -> usize {
+        self.0.tokens.load().len()
+    }
+
+    /// Returns whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn find(&self, token: &str) -> Option<User> {
+        self.0.tokens.load().get(&digest(token)).cloned()
     }
 }
-impl std::error::Error for TokenFileError {}
 
-impl StaticTokens {
-    /// Reads a token file.
-    pub fn parse(text: &str) -> Result<StaticTokens, TokenFileError> {
-        let mut tokens = HashMap::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let fail = |why| TokenFileError {
-                line: index + 1,
-                why,
-            };
-            let fields = split_csv(line).ok_or_else(|| fail("a quote is never closed"))?;
-            let [token, name, uid, groups @ ..] = fields.as_slice() else {
-                return Err(fail("there are fewer than three fields"));
-            };
-            if token.is_empty() || name.is_empty() {
-                return Err(fail("token and user must not be empty"));
-            }
-            let groups = groups.first().map_or("", String::as_str);
-            let user = User {
-                name: Str::new(name),
-                uid: Str::new(uid),
-                groups: groups
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|group| !group.is_empty())
-                    .map(Str::new)
-                    .collect(),
-                ..User::default()
-            };
-            tokens.insert(digest(token), user);
+fn read(text: &str) -> Result<HashMap<[u8; 32], User>, TokenFileError> {
+    let mut tokens = HashMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
         }
-        Ok(StaticTokens(tokens))
+        let fail = |why| TokenFileError {
+            line: index + 1,
+            why,
+        };
+        let fields = split_csv(line).ok_or_else(|| fail("a quote is never closed"))?;
+        let [token, name, uid, groups @ ..] = fields.as_slice() else {
+            return Err(fail("there are fewer than three fields"));
+        };
+        if token.is_empty() || name.is_empty() {
+            return Err(fail("token and user must not be empty"));
+        }
+        let groups = groups.first().map_or("", String::as_str);
+        let user = User {
+            name: Str::new(name),
+            uid: Str::new(uid),
+            groups: groups
+                .split(',')
+                .map(str::trim)
+                .filter(|group| !group.is_empty())
+                .map(Str::new)
+                .collect(),
+            ..User::default()
+        };
+        if tokens.insert(digest(token), user).is_some() {
+            tracing::warn!(
+                line = index + 1,
+                "a token is in the token file twice; the last line counts"
+            );
+        }
     }
-
-    /// How many tokens there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+    Ok(tokens)
 }
 
 fn digest(token: &str) -> [u8; 32] {
@@ -104,11 +131,15 @@ fn split_csv(line: &str) -> Option<Vec<String>> {
 }
 
 impl Authenticator for StaticTokens {
+    fn attach(&self, revocations: &Revocations) {
+        let _ = self.0.revocations.set(revocations.clone());
+    }
+
     fn authenticate<'a>(
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
-        let found = bearer(evidence.headers).map(|token| self.0.get(&digest(token)).cloned());
+        let found = bearer(evidence.headers).map(|token| self.find(token));
         Box::pin(async move {
             match found {
                 None => Ok(None),
@@ -122,17 +153,17 @@ impl Authenticator for StaticTokens {
         &'a self,
         token: &'a str,
         _audiences: &'a [Str],
-        _objects: &'a dyn World,
+        _objects: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
-        let found = self.0.get(&digest(token)).map(|user| TokenUser {
-            user: user.clone(),
+        let found = self.find(token).map(|user| TokenUser {
+            user,
             audiences: None,
         });
         Box::pin(std::future::ready(Ok(found)))
     }
 }
 
-/// The bearer token of a request.
+/// Returns the bearer token of a request.
 pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
     let text = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = text.trim().split_once(' ')?;
@@ -147,13 +178,15 @@ mod tests {
     fn reads_users_and_groups_and_names_the_bad_line() {
         let tokens =
             StaticTokens::parse("# people\ns3cret,ann,1,\"dev, ops\"\nt,bob,2\n").expect("valid");
-        let ann = &tokens.0[&digest("s3cret")];
+        let ann = tokens.find("s3cret").expect("ann has a token");
         assert_eq!(ann.name, "ann");
         assert_eq!(ann.groups, ["dev", "ops"]);
         assert_eq!(tokens.len(), 2);
-        let error = StaticTokens::parse("a,b,c\nonly-a-token")
-            .err()
-            .expect("invalid");
+        tokens.replace("t,bob,2\n").expect("valid");
+        assert_eq!((tokens.len(), tokens.find("s3cret")), (1, None));
+        assert!(tokens.replace("nonsense").is_err());
+        assert_eq!(tokens.len(), 1);
+        let error = StaticTokens::parse("a,b,c\nonly-a-token").expect_err("invalid");
         assert_eq!(error.line, 2);
         assert!(!error.to_string().contains("only-a-token"));
     }

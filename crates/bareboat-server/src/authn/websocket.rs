@@ -5,10 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderValue, header};
 
-/// A subprotocol of this name carries a token, in base64url without padding.
+/// A subprotocol with this prefix carries a token, in base64url without padding.
 const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// Whether a request asks to continue as a WebSocket.
+/// Returns whether a request asks to upgrade to a WebSocket.
 pub(crate) fn wants_websocket(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     text(header::UPGRADE).is_some_and(|to| to.eq_ignore_ascii_case("websocket"))
@@ -18,7 +18,7 @@ pub(crate) fn wants_websocket(headers: &HeaderMap) -> bool {
         })
 }
 
-/// The subprotocols a client offers, a token among them included.
+/// Returns the subprotocols a client offers, including a token.
 pub(crate) fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     values
@@ -28,7 +28,7 @@ pub(crate) fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-/// Takes tokens out of the subprotocols of a WebSocket.
+/// Removes tokens from the subprotocols of a WebSocket.
 pub(crate) fn hide_bearer_protocol(headers: &mut HeaderMap) {
     let is_token = |name: &&str| name.starts_with(BEARER_PROTOCOL);
     if !subprotocols(headers).any(|name| is_token(&name)) {
@@ -46,7 +46,7 @@ pub(crate) fn hide_bearer_protocol(headers: &mut HeaderMap) {
     }
 }
 
-/// The token among the subprotocols of a WebSocket, if there is one.
+/// Returns the token among the subprotocols of a WebSocket, if there is one.
 ///
 /// There must be another subprotocol, because the server confirms one of them and must not repeat the token.
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, BadCredentials> {
@@ -75,8 +75,8 @@ fn bearer(headers: &HeaderMap) -> Result<Option<String>, BadCredentials> {
     Ok(token)
 }
 
-/// The headers of a request with the token among its subprotocols as the bearer token it is, so that every way to check
-/// tokens finds it; nothing if there is none, or if there are other credentials.
+/// Returns the headers with the token of the subprotocols as a bearer token, so that every authenticator finds it;
+/// `None` if there is no token, or if there are other credentials.
 pub(crate) fn with_bearer(headers: &HeaderMap) -> Result<Option<HeaderMap>, BadCredentials> {
     if headers.contains_key(header::AUTHORIZATION) {
         return Ok(None);

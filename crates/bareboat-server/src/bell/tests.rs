@@ -1,3 +1,5 @@
+//! The bell: it rings once for each call and wakes the task that asked last.
+
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +22,7 @@ fn a_bell_rings_at_first_and_then_once_for_each_call() {
     let (task, waker) = task();
     let cx = Context::from_waker(&waker);
     let bell = Bell::new();
-    let behind = bell.rung(&cx).expect("nobody was ever asked");
+    let behind = bell.rung(&cx).expect("the bell starts rung");
     assert!(bell.rung(&cx).is_none());
     behind.wake_by_ref();
     behind.wake_by_ref();
@@ -30,7 +32,7 @@ fn a_bell_rings_at_first_and_then_once_for_each_call() {
 }
 
 #[test]
-fn the_task_that_asked_last_is_woken() {
+fn the_task_that_polled_last_is_woken() {
     let ((first, before), (second, after)) = (task(), task());
     let bell = Bell::new();
     let behind = bell.rung(&Context::from_waker(&before)).expect("at first");

@@ -1,4 +1,4 @@
-//! The body of an answer on its way into a socket: its bytes are counted until the socket has taken them.
+//! The body of an answer: counts its bytes until the socket has taken them.
 
 use super::Line;
 use super::line::Busy;
@@ -10,16 +10,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A body whose bytes are counted as unread by its connection.
+/// A body whose bytes count as unread on its connection.
 pub(crate) struct Metered {
     inner: Body,
     busy: Busy,
-    /// What the body holds before anything is asked of it, less what was made of it.
+    /// How many of the bytes that the body held at the start are not sent yet.
     held: usize,
 }
 
 impl Metered {
-    /// Counts what `inner` makes, and has its request be under way until it ends.
+    /// Counts the bytes of `inner`; its request counts as running until the body ends.
     pub(crate) fn new(inner: Body, busy: Busy) -> Metered {
         let held = inner.held();
         if held > 0 {
@@ -39,7 +39,7 @@ impl http_body::Body for Metered {
     ) -> Poll<Option<Result<Frame<Unread>, BodyError>>> {
         let this = &mut *self;
         let line = this.busy.line();
-        // What is whole was counted when it came.
+        // A body in one piece was counted when it was made.
         if this.inner.as_full().is_none() {
             ready!(line.poll_make(cx));
         }

@@ -1,8 +1,8 @@
-//! One connection: who it belongs to, what it has under way, and how much of its answers is unread.
+//! One connection: its state, its running requests, and the unread bytes of its answers.
 //!
-//! Bytes of answers are counted from the moment a body makes them until the socket takes them. Every connection has a small
-//! share of its own; what is beyond it is counted for the whole server, too. While a connection has used up what it may,
-//! its bodies make nothing more and its next requests wait.
+//! Bytes of answers are counted from the moment a body makes them until the socket takes them. Every connection has a
+//! small share; bytes beyond it also count against a limit of the whole server. While a connection is over its limit,
+//! its bodies make no more bytes and its next requests wait.
 
 use super::Connections;
 use futures_util::task::AtomicWaker;
@@ -13,32 +13,32 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// What every connection may have unread, whatever others do.
+/// Unread bytes that every connection may have, whatever other connections do.
 pub(super) const SHARE: usize = 64 << 10;
-/// What an HTTP/1 connection may have unread while the server has room: it has one answer at a time.
+/// Maximum unread bytes of an HTTP/1 connection, which has one answer at a time.
 const HTTP1: usize = 256 << 10;
-/// What an HTTP/2 connection may have unread while the server has room.
+/// Maximum unread bytes of an HTTP/2 connection.
 const HTTP2: usize = 8 << 20;
-/// What an unauthenticated connection may send for a head without asking.
+/// Bytes of a request head that every unauthenticated connection may send.
 const HEAD_SHARE: usize = 16 << 10;
-/// What unauthenticated connections may send for heads beyond that, all together.
+/// Bytes of request heads beyond that, for all unauthenticated connections together.
 const HEADS: usize = 16 << 20;
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing was read from it.
+    /// Nothing was received.
     Silent,
-    /// It has said something.
+    /// Some bytes were received.
     Speaking,
-    /// It brought a request with credentials.
+    /// A request with credentials was received.
     Known,
 }
 
-/// How a connection is to end.
+/// How to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// When what is under way is done.
+    /// After the running requests are done.
     Soon,
     /// At once.
     Now,
@@ -48,7 +48,7 @@ const OPEN: u8 = 0;
 const SOON: u8 = 1;
 const NOW: u8 = 2;
 
-/// One connection.
+/// An open connection: its client, its state, and its unread bytes.
 pub(crate) struct Line {
     pub(super) id: u64,
     pub(super) address: IpAddr,
@@ -59,15 +59,15 @@ pub(crate) struct Line {
     upgraded: AtomicBool,
     is_tunnel: AtomicBool,
     under_way: AtomicU32,
-    /// When the last request was done, or when the connection was made.
+    /// When the last request was done, or when the connection was opened.
     quiet_since: AtomicU64,
-    /// Since when the socket takes nothing; 0 while it does.
+    /// Since when the socket accepts no bytes; 0 while it does.
     blocked_since: AtomicU64,
-    /// Bytes that were made and not taken, and what bodies hold.
+    /// Bytes that were made and not taken by the socket, and bytes that bodies hold.
     unread: AtomicUsize,
-    /// Of them, what bodies hold: it has not been offered to the socket yet.
+    /// The part of them that bodies hold, which was not offered to the socket yet.
     held: AtomicUsize,
-    /// When some of what is unread was last taken.
+    /// When the socket last took some of the unread bytes.
     progress: AtomicU64,
     waiting: AtomicBool,
     waiters: Mutex<Vec<Waker>>,
@@ -118,12 +118,12 @@ impl Line {
         self.accepted.elapsed()
     }
 
-    /// Whether it brought a request with credentials.
+    /// Returns whether the connection has sent an authenticated request.
     pub(crate) fn is_known(&self) -> bool {
         self.stage() == Stage::Known
     }
 
-    /// A request with credentials came; no if there are too many connections with such requests.
+    /// Marks the connection as authenticated; false if there are too many authenticated connections.
     pub(crate) fn know(&self) -> bool {
         if self.is_known() {
             return true;
@@ -136,18 +136,23 @@ impl Line {
         true
     }
 
-    /// It speaks HTTP/2.
+    /// Marks the connection as HTTP/2.
     pub(crate) fn set_http2(&self) {
         self.http2.store(true, Ordering::Relaxed);
     }
 
-    /// It is no longer HTTP. A tunnel lasts as long as both sides like, also while its client pauses: it holds little.
+    /// Marks the connection as upgraded. A tunnel may last and pause for any time, because it holds little memory.
     pub(crate) fn set_upgraded(&self, is_tunnel: bool) {
         self.upgraded.store(true, Ordering::Relaxed);
         self.is_tunnel.store(is_tunnel, Ordering::Relaxed);
     }
 
-    /// A request begins; it is under way while the value is kept.
+    /// Returns whether the connection was upgraded and no longer is HTTP.
+    pub(crate) fn is_upgraded(&self) -> bool {
+        self.upgraded.load(Ordering::Relaxed)
+    }
+
+    /// Starts a request, which runs until the returned value is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         if !self.is_known() {
@@ -156,9 +161,9 @@ impl Line {
         Busy(self.clone())
     }
 
-    // How it ends.
+    // Closing.
 
-    /// Has it end.
+    /// Requests that it is closed.
     pub(crate) fn close(&self, how: Close) {
         let how = match how {
             Close::Soon => SOON,
@@ -169,12 +174,12 @@ impl Line {
         self.writer.wake();
     }
 
-    /// Whether it is to end at once.
+    /// Returns whether it is to be closed at once.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.closing.load(Ordering::Relaxed) == NOW
     }
 
-    /// How it is to end, as soon as it is to.
+    /// Ready with the way to close it, once that is requested.
     pub(crate) fn poll_close(&self, cx: &Context<'_>) -> Poll<Close> {
         self.task.register(cx.waker());
         match self.closing.load(Ordering::Relaxed) {
@@ -184,7 +189,7 @@ impl Line {
         }
     }
 
-    /// Waits until it is to end at once.
+    /// Waits until it is to be closed at once.
     pub(crate) async fn cut_off(&self) {
         std::future::poll_fn(|cx| match self.poll_close(cx) {
             Poll::Ready(Close::Now) => Poll::Ready(()),
@@ -193,25 +198,25 @@ impl Line {
         .await;
     }
 
-    /// The client gets a moment to read its answer while it is still sending.
+    /// Keeps the socket open for a moment, so that a client that is still sending can read its answer.
     pub(crate) fn set_linger(&self) {
         self.linger.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the client gets such a moment.
+    /// Returns whether the socket stays open for that moment.
     pub(crate) fn is_to_linger(&self) -> bool {
         self.linger.load(Ordering::Relaxed)
     }
 
-    /// The socket was closed.
+    /// Records that the socket was closed.
     pub(crate) fn leave(&self) {
         self.give_back_head();
         self.all.leave(self);
     }
 
-    // What the socket does.
+    // Reading and writing.
 
-    /// The first bytes came.
+    /// Records that the first bytes were received.
     pub(crate) fn speaks(&self) {
         let (silent, speaking) = (Stage::Silent as u8, Stage::Speaking as u8);
         let exchange =
@@ -219,7 +224,7 @@ impl Line {
         debug_assert!(exchange.is_ok() || self.stage() != Stage::Silent);
     }
 
-    /// Bytes came before anybody knew whose they are; no if there are too many of them.
+    /// Counts bytes received before authentication; false if there are too many.
     pub(crate) fn may_read(&self, bytes: usize) -> bool {
         let before = self.head.fetch_add(bytes, Ordering::Relaxed);
         let more = (before + bytes).max(HEAD_SHARE) - before.max(HEAD_SHARE);
@@ -233,7 +238,7 @@ impl Line {
         }
     }
 
-    /// The socket takes nothing at the moment.
+    /// Records that the socket accepts no bytes at the moment.
     pub(crate) fn blocked(&self, cx: &Context<'_>) {
         self.writer.register(cx.waker());
         if self.blocked_since.load(Ordering::Relaxed) == 0 {
@@ -241,20 +246,21 @@ impl Line {
         }
     }
 
-    /// The socket takes something again.
+    /// Records that the socket accepts bytes again.
     pub(crate) fn unblocked(&self) {
         self.blocked_since.store(0, Ordering::Relaxed);
     }
 
-    // What is unread.
+    // Unread bytes.
 
-    /// Whether a body may make more. What bodies hold does not count: the socket has to be offered it first.
+    /// Returns whether a body may make more bytes. Bytes that bodies hold do not count: they have to be offered to the
+    /// socket first.
     pub(super) fn may_make(&self) -> bool {
         let held = self.held.load(Ordering::Relaxed);
         self.allows(self.unread.load(Ordering::SeqCst).saturating_sub(held))
     }
 
-    /// Whether a request may be answered.
+    /// Returns whether a request may be answered.
     pub(super) fn may_answer(&self) -> bool {
         self.allows(self.unread.load(Ordering::SeqCst))
     }
@@ -268,7 +274,7 @@ impl Line {
             || (unread < most && self.all.unread.load(Ordering::Relaxed) < self.all.limits.unread)
     }
 
-    /// Ready when a body may make more.
+    /// Ready when a body may make more bytes.
     pub(super) fn poll_make(&self, cx: &Context<'_>) -> Poll<()> {
         self.poll_until(cx, Line::may_make)
     }
@@ -288,25 +294,25 @@ impl Line {
         }
         drop(waiters);
         self.waiting.store(true, Ordering::SeqCst);
-        // Something may have been taken in between.
+        // Bytes may have been taken in between.
         match holds(self) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
     }
 
-    /// A body holds so many bytes from its beginning.
+    /// Counts bytes that a body holds from the start.
     pub(super) fn hold(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.charge(bytes);
     }
 
-    /// What a body held is offered to the socket, and counts as unread from now on.
+    /// Records that held bytes are offered to the socket, and count as unread from now on.
     pub(super) fn offer(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes were made.
+    /// Counts bytes that were made.
     pub(super) fn charge(&self, bytes: usize) {
         let before = self.unread.fetch_add(bytes, Ordering::SeqCst);
         let after = before + bytes;
@@ -320,7 +326,7 @@ impl Line {
         }
     }
 
-    /// Bytes were taken, or are no longer wanted.
+    /// Subtracts bytes that were taken or dropped.
     pub(super) fn release(&self, bytes: usize) {
         let before = self.unread.fetch_sub(bytes, Ordering::SeqCst);
         let less = before.max(SHARE) - (before - bytes).max(SHARE);
@@ -337,8 +343,8 @@ impl Line {
         }
     }
 
-    /// From how many unread bytes on a client has to take some from time to time. Little is tolerated from clients that
-    /// are known: one of many streams may wait for a reader.
+    /// Returns from how many unread bytes on the client must read some from time to time. Authenticated clients may
+    /// leave a few unread: one of many streams may wait for its reader.
     fn counts_from(&self) -> usize {
         match self.is_known() {
             true => SHARE,
@@ -346,7 +352,7 @@ impl Line {
         }
     }
 
-    /// How this connection has to end, if it has to.
+    /// Returns how this connection must be closed, if it must.
     pub(super) fn verdict(&self, now: u64) -> Option<Close> {
         let limits = &self.all.limits;
         let past =
@@ -370,13 +376,13 @@ impl Line {
         if !self.is_known() {
             return past(quiet, limits.silent).then_some(Close::Now);
         }
-        // hyper ends kept HTTP/1 connections by itself.
+        // hyper closes idle HTTP/1 connections itself.
         let idle = self.http2.load(Ordering::Relaxed) && past(quiet, limits.idle);
         idle.then_some(Close::Soon)
     }
 }
 
-/// A request that is under way, from its head to the last byte of its answer.
+/// A running request, from its head to the last byte of its answer.
 pub(crate) struct Busy(Arc<Line>);
 
 impl Busy {
@@ -388,7 +394,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         let line = &self.0;
-        // Before it is counted out: an old time must not be taken for the present one.
+        // Set before the request is subtracted, so that an old time is never used.
         line.quiet_since.store(line.all.now(), Ordering::Relaxed);
         line.under_way.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Who gets in, who makes room, and how much may be unread.
+//! Limits of connections, closing for new ones, and limits of unread bytes.
 
 use super::line::SHARE;
 use super::*;
@@ -20,7 +20,7 @@ fn address(last: u8) -> IpAddr {
 }
 
 #[tokio::test]
-async fn the_oldest_silent_connection_makes_room_for_a_new_one() {
+async fn the_oldest_silent_connection_is_closed_for_a_new_one() {
     let all = connections(100, 3, 100);
     let mut lines = Vec::new();
     for number in 0..3 {
@@ -36,7 +36,7 @@ async fn the_oldest_silent_connection_makes_room_for_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_connection_that_shows_credentials_frees_its_place() {
+async fn an_authenticated_connection_frees_its_unauthenticated_place() {
     let all = connections(100, 1, 100);
     let first = all.admit(address(1)).await.expect("a place");
     first.speaks();
@@ -51,7 +51,7 @@ async fn a_connection_that_shows_credentials_frees_its_place() {
 }
 
 #[tokio::test]
-async fn there_is_a_limit_of_authenticated_connections() {
+async fn authenticated_connections_are_limited() {
     let all = connections(3, 1, 100);
     for number in 0..2 {
         assert!(all.admit(address(number)).await.expect("a place").know());
@@ -62,7 +62,7 @@ async fn there_is_a_limit_of_authenticated_connections() {
 }
 
 #[tokio::test]
-async fn one_address_has_a_limit_of_its_own() {
+async fn each_address_has_a_limit() {
     let (all, lines) = loop {
         let all = connections(100, 50, 2);
         let mut lines = Vec::new();
@@ -83,7 +83,7 @@ async fn one_address_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_heads_of_strangers_have_a_limit_together() {
+async fn request_heads_of_unauthenticated_connections_share_a_limit() {
     let all = connections(100, 50, 50);
     let mut lines = Vec::new();
     let refused = loop {
@@ -93,13 +93,9 @@ async fn the_heads_of_strangers_have_a_limit_together() {
         }
         lines.push(line);
     };
-    assert_eq!(
-        lines.len(),
-        16,
-        "a mebibyte each, less what each may anyway"
-    );
+    assert_eq!(lines.len(), 16, "a mebibyte each, beyond the share of each");
     refused.leave();
-    // A head that became a request counts no longer.
+    // A head that became a request is no longer counted.
     drop(lines[0].begin());
     let next = all.admit(address(1)).await.expect("a place");
     assert!(next.may_read(1 << 19));
@@ -110,7 +106,7 @@ async fn the_heads_of_strangers_have_a_limit_together() {
 }
 
 #[tokio::test]
-async fn a_connection_waits_when_it_or_the_server_has_too_much_unread() {
+async fn a_connection_waits_while_it_or_the_server_has_too_many_unread_bytes() {
     let all = connections(100, 50, 50);
     let line = all.admit(address(1)).await.expect("a place");
     let other = all.admit(address(1)).await.expect("a place");
@@ -126,7 +122,7 @@ async fn a_connection_waits_when_it_or_the_server_has_too_much_unread() {
     line.charge(2 << 20);
     assert!(!line.may_answer(), "more than the server may have");
     other.charge(60 << 10);
-    assert!(other.may_answer(), "everybody has a small share");
+    assert!(other.may_answer(), "every connection has a small share");
     other.charge(60 << 10);
     assert!(!other.may_answer());
 
@@ -140,7 +136,7 @@ async fn a_connection_waits_when_it_or_the_server_has_too_much_unread() {
     waiting.await.expect("it goes on");
     poll_fn(|cx| line.poll_make(cx)).await;
     line.release(300 << 10);
-    // What a body holds keeps requests out, and not the body that holds it.
+    // Bytes that a body holds block new requests, but not that body.
     line.hold(9 << 20);
     assert!(line.may_make() && !line.may_answer());
     line.offer(9 << 20);
@@ -151,7 +147,7 @@ async fn a_connection_waits_when_it_or_the_server_has_too_much_unread() {
 }
 
 #[tokio::test]
-async fn verdicts_spare_those_who_read_and_those_who_work() {
+async fn connections_that_read_or_work_are_not_closed() {
     let all = connections(100, 50, 50);
     let line = all.admit(address(1)).await.expect("a place");
     let now = all.now();
@@ -169,7 +165,7 @@ async fn verdicts_spare_those_who_read_and_those_who_work() {
     assert_eq!(
         line.verdict(minute),
         Some(Close::Now),
-        "a stranger who does not read"
+        "unauthenticated and not reading"
     );
     assert!(line.know());
     assert_eq!(line.verdict(minute), None, "little is unread");

@@ -1,15 +1,15 @@
-//! Looks at all connections from time to time, and ends those whose clients are gone, asleep or not reading.
+//! Checks all connections periodically, and closes those whose clients are gone, idle or not reading.
 
 use super::{Close, Connections, Line};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often it looks, at most.
+/// Maximum interval between checks.
 const ROUND: Duration = Duration::from_secs(5);
 
 impl Connections {
-    /// Looks after the connections until `end`; only the first caller does.
+    /// Checks the connections until `end`; only the first caller does.
     pub(crate) async fn look_after(self: Arc<Self>, end: impl Future<Output = ()>) {
         if self.watched.swap(true, Ordering::Relaxed) {
             return;
@@ -29,7 +29,7 @@ impl Connections {
             }
             tokio::time::sleep(round).await;
             for (line, how) in self.verdicts() {
-                tracing::debug!(address = %line.address, ?how, "a connection is ended");
+                tracing::debug!(address = %line.address, ?how, "closing a connection");
                 line.close(how);
             }
         }

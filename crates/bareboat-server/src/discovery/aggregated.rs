@@ -2,7 +2,7 @@
 
 use super::legacy::insert_texts;
 use super::{Content, Discovery, Group, GroupVersion, subresources, verbs};
-use bareboat_api::kind::{Subresource, Verb, Version};
+use bareboat_api::kind::{DiscoveryStyle, Subresource, Verb, Version};
 use bareboat_api::{Kind, Map, Value, value};
 use sha2::{Digest as _, Sha512};
 use std::fmt::Write as _;
@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 /// An `APIGroupDiscoveryList`, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct AggregatedList {
-    /// The list.
+    /// The APIGroupDiscoveryList.
     pub value: Value,
     /// The list as JSON.
     pub json: Vec<u8>,
-    /// Its entity tag, quotes included.
+    /// The entity tag of the list, quotes included.
     pub etag: String,
 }
 
@@ -43,7 +43,7 @@ fn list<'a>(groups: impl Iterator<Item = &'a Group>) -> AggregatedList {
     AggregatedList { value, json, etag }
 }
 
-/// The entity tag of a document: the SHA-512 of its bytes in upper-case hexadecimal, in quotes.
+/// Returns the entity tag of a document: the SHA-512 of its bytes in upper-case hexadecimal, in quotes.
 pub fn entity_tag(bytes: &[u8]) -> String {
     let digest = Sha512::digest(bytes);
     let mut tag = String::with_capacity(2 * digest.len() + 2);
@@ -118,17 +118,17 @@ fn subresource(kind: &Kind, version: &Version, sub: &Subresource) -> Value {
     })
 }
 
-/// What a resource answers with; never null, because clients look into it unasked.
+/// Returns the kind that a resource returns; never null, because clients access it without a check.
 ///
-/// An empty group and version mean those of the parent. Upstream writes them out for custom kinds
-/// and leaves them empty for built-in ones.
+/// An empty group and version mean those of the parent.
 fn response_kind(kind: &Kind, version: &Version, sub: Option<&Subresource>) -> Value {
     let own = (&kind.group, &version.name, &kind.names.kind);
     let (group, response_version, name) = match sub.and_then(|sub| sub.response.as_ref()) {
         Some((group, version, name)) => (group, version, name),
         None => own,
     };
-    if !kind.custom && (group, response_version) == (own.0, own.1) {
+    let sorted = kind.conventions.discovery == DiscoveryStyle::Sorted;
+    if sorted && (group, response_version) == (own.0, own.1) {
         return value!({"group": "", "version": "", "kind": (name.clone())});
     }
     value!({

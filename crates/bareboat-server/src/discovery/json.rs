@@ -1,14 +1,14 @@
-//! Discovery documents as JSON with their members in upstream's order, which some clients compare.
+//! Prints discovery documents as JSON with members in upstream's order, which some clients compare.
 //!
 //! Everywhere else members are sorted by name.
 
 use bareboat_api::value::write_string;
 use bareboat_api::{Map, Value};
 
-/// The members that come first in a document itself.
+/// The members that come first at the top level.
 const FIRST: [&str; 2] = ["kind", "apiVersion"];
-/// The order of members. One list does for all kinds of objects in these documents: where two members appear together,
-/// they always appear in this order.
+/// The order of members. One list serves all objects in these documents: where two members appear together, they always
+/// have this order.
 const ORDER: [&str; 42] = [
     "metadata",
     "items",
@@ -54,14 +54,14 @@ const ORDER: [&str; 42] = [
     "paths",
 ];
 
-/// A document as JSON, indented for people or not.
+/// Prints a document as JSON, indented or not.
 pub fn print(document: &Value, pretty: bool) -> Vec<u8> {
     let mut out = Vec::new();
     write(document, pretty.then_some(0), true, &mut out);
     out
 }
 
-/// Writes a value; `level` is how deep it is indented.
+/// Writes a value; `level` is its indentation.
 fn write(value: &Value, level: Option<usize>, top: bool, out: &mut Vec<u8>) {
     let deeper = level.map(|level| level + 1);
     match value {
@@ -89,7 +89,7 @@ fn write(value: &Value, level: Option<usize>, top: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Begins the next item or member, or the end of them.
+/// Starts the next item or member, or the closing bracket.
 fn begin(comma: bool, level: Option<usize>, out: &mut Vec<u8>) {
     if comma {
         out.push(b',');
@@ -102,7 +102,7 @@ fn begin(comma: bool, level: Option<usize>, out: &mut Vec<u8>) {
 
 fn ordered(map: &Map, top: bool) -> Vec<(&str, &Value)> {
     let mut members: Vec<(&str, &Value)> = map.iter().collect();
-    // Stable: members that are not listed stay sorted by name, after those that are.
+    // The sort is stable: members that are not listed stay sorted by name, after the listed ones.
     members.sort_by_key(|(key, _)| {
         let first = FIRST.iter().position(|known| top && known == key);
         first.unwrap_or_else(|| {

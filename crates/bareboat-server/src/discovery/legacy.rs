@@ -1,4 +1,4 @@
-//! Discovery document by document: `/api`, `/apis`, `/apis/G`, `/api/v1` and `/apis/G/V`.
+//! Legacy discovery documents: `/api`, `/apis`, `/apis/G`, `/api/v1` and `/apis/G/V`.
 //!
 //! Members are named as the `meta/v1` messages name them, so that the same values encode to JSON,
 //! YAML and protobuf.
@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 impl Discovery {
-    /// `/api`: the versions of the core group. `server_address` is where clients may reach us.
+    /// `/api`: the versions of the core group. `server_address` is the address clients use for this server.
     pub fn api_versions(&self, server_address: &str) -> Value {
         let versions: Value = self
             .find("")
@@ -49,7 +49,7 @@ impl Discovery {
 
     /// `/api/V` and `/apis/G/V`: the resources of one version.
     ///
-    /// Nothing for a version served elsewhere: there the other server answers.
+    /// Returns `None` for a version of another server, which answers itself.
     pub fn resources(&self, group: &str, version: &str) -> Option<Value> {
         let found = self.find(group)?;
         let version = found.versions.iter().find(|known| known.name == version)?;
@@ -69,7 +69,7 @@ impl Discovery {
             "groupVersion": (group_version(&found.name, &version.name)),
             "resources": resources,
         });
-        // Upstream leaves the member out for the core group only.
+        // Upstream omits the member for the core group only.
         if !group.is_empty() {
             list.make_object().insert("apiVersion", value!("v1"));
         }
@@ -92,7 +92,7 @@ fn described_group(group: &Group) -> Map {
             "version": (version.name.clone()),
         })
     };
-    // The preferred version is the first one that can be used.
+    // The preferred version is the first usable one.
     let preferred = group
         .versions
         .iter()
@@ -149,22 +149,22 @@ pub(super) fn insert_texts(members: &mut Map, name: &'static str, texts: &[Str])
     }
 }
 
-/// What changes when objects are stored in another version; migration tools compare it.
+/// Returns a hash that changes with the storage version; migration tools compare it.
 ///
-/// Kinds that nothing is stored of have none; they are the ones that cannot be watched.
+/// Kinds that are not stored have none; they are the kinds without watch.
 fn storage_version_hash(kind: &Kind) -> Option<String> {
-    if !kind.verbs.has(Verb::Watch) || kind.stored_api_version.is_empty() {
+    if !kind.verbs.has(Verb::Watch) || kind.storage_api_version.is_empty() {
         return None;
     }
     // Core objects are hashed under the empty group: `/v1/ConfigMap`.
-    let separator = if kind.stored_api_version.contains('/') {
+    let separator = if kind.storage_api_version.contains('/') {
         ""
     } else {
         "/"
     };
     let text = format!(
         "{separator}{}/{}",
-        kind.stored_api_version, kind.stored_kind
+        kind.storage_api_version, kind.storage_kind
     );
     Some(BASE64.encode(&Sha256::digest(text)[..8]))
 }

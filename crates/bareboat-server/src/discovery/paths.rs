@@ -1,12 +1,12 @@
-//! `/`: the list of everything that can be asked for.
+//! `/`: the list of all paths.
 
 use super::Discovery;
 use bareboat_api::{Value, value};
 use std::collections::BTreeSet;
 
 impl Discovery {
-    /// The paths of all groups and versions together with others the caller answers (health,
-    /// metrics, OpenAPI), each once and sorted.
+    /// Returns the paths of all groups and versions together with `others` (health, metrics, OpenAPI), without
+    /// duplicates and sorted.
     pub fn paths<'a>(&self, others: impl IntoIterator<Item = &'a str>) -> Value {
         let mut paths: BTreeSet<String> = others.into_iter().map(str::to_owned).collect();
         paths.extend(["/api", "/apis", "/apis/"].map(str::to_owned));

@@ -1,23 +1,27 @@
-//! Reads what other servers say of themselves, in the old form or the aggregated one.
+//! Parses the discovery documents of other servers, legacy or aggregated.
 //!
-//! Entries that are not of the right form are left out: one odd server must not spoil the list
-//! that clients read for all.
+//! Invalid entries are skipped: one faulty server must not break the list for all clients.
 
-use bareboat_api::{Map, Value, value};
+use bareboat_api::{Map, Str, Value, value};
+use std::collections::HashMap;
 
-/// The resources of one version out of another server's `APIGroupDiscoveryList`.
-///
-/// Nothing if the list does not have the version, or does not vouch for it.
-pub fn aggregated_resources(list: &Value, group: &str, version: &str) -> Option<Vec<Value>> {
-    let groups = list.get("items")?.as_array()?;
-    let found = groups
-        .iter()
-        .filter(|item| text(item.at(&["metadata", "name"])) == group)
-        .flat_map(|item| elements(item.get("versions")))
-        .find(|item| text(item.get("version")) == version)?;
-    if text(found.get("freshness")) == "Stale" {
-        return None;
+/// Returns the resources of all versions in another server's `APIGroupDiscoveryList`, by group and version. Stale versions
+/// are left out.
+pub fn aggregated_resources(list: &Value) -> Vec<((Str, Str), Vec<Value>)> {
+    let mut all = Vec::new();
+    for item in elements(list.get("items")) {
+        let group = Str::new(text(item.at(&["metadata", "name"])));
+        for version in elements(item.get("versions")) {
+            if text(version.get("freshness")) != "Stale" {
+                let name = Str::new(text(version.get("version")));
+                all.push(((group.clone(), name), resources_of(version)));
+            }
+        }
     }
+    all
+}
+
+fn resources_of(found: &Value) -> Vec<Value> {
     let mut resources = Vec::new();
     for resource in elements(found.get("resources")) {
         if text(resource.get("resource")).is_empty() {
@@ -31,22 +35,19 @@ pub fn aggregated_resources(list: &Value, group: &str, version: &str) -> Option<
         }
         resources.push(resource);
     }
-    Some(resources)
+    resources
 }
 
-/// The resources out of another server's `APIResourceList`, in the aggregated form.
+/// Converts another server's `APIResourceList` to aggregated resources.
 pub fn listed_resources(list: &Value) -> Option<Vec<Value>> {
     let entries = list.get("resources")?.as_array()?;
     let mut resources: Vec<Value> = Vec::new();
-    let parent = |resources: &[Value], name: &str| {
-        resources
-            .iter()
-            .position(|known| text(known.get("resource")) == name)
-    };
-    // Two rounds, because a subresource may be listed before its resource.
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    // In two passes, because a subresource may be listed before its resource.
     for entry in entries {
         let name = text(entry.get("name"));
-        if !name.is_empty() && !name.contains('/') && parent(&resources, name).is_none() {
+        if !name.is_empty() && !name.contains('/') && !places.contains_key(name) {
+            places.insert(name, resources.len());
             resources.push(resource(name, entry));
         }
     }
@@ -57,9 +58,8 @@ pub fn listed_resources(list: &Value) -> Option<Vec<Value>> {
         if name.is_empty() || part.is_empty() {
             continue;
         }
-        let index = parent(&resources, name).unwrap_or_else(|| {
-            // A part of something that has no entry of its own: the parent is listed without a
-            // kind, and can do nothing.
+        let index = *places.entry(name).or_insert_with(|| {
+            // A subresource whose parent has no entry: the parent is listed without a kind and without verbs.
             let mut bare = resource(name, entry);
             bare.make_object().insert("verbs", value!([]));
             bare.make_object().insert("responseKind", value!({}));
@@ -105,7 +105,7 @@ fn response_kind(entry: &Value) -> Value {
     })
 }
 
-/// Clients look into the kind unasked, so there must be one.
+/// Clients access the kind without a check, so it must be present.
 fn insert_response_kind(entry: &mut Value) {
     let members = entry.make_object();
     if members.get("responseKind").is_none_or(Value::is_null) {

@@ -1,11 +1,10 @@
-//! Discovery against what a real server answered, entry by entry for the kinds we have here.
+//! Compares discovery with a recorded kube-apiserver, entry by entry for the kinds defined here.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::openapi::sample;
-use bareboat_api::kind::Verbs;
+use bareboat_api::kind::{Origin, Verbs};
 use bareboat_api::value;
-use std::path::PathBuf;
 
 fn kinds() -> Vec<Arc<Kind>> {
     [
@@ -27,24 +26,13 @@ fn kinds() -> Vec<Arc<Kind>> {
 }
 
 fn discovery() -> Discovery {
-    Discovery::new(&kinds(), &[])
+    Discovery::new(&kinds(), &[], &Priorities::new())
 }
 
-/// The recorded answers of a file of the transcript, by name; nothing without the vectors.
+/// Returns the recorded answers of a transcript file, by name; `None` without the vectors.
 fn recorded(file: &str) -> Option<Vec<(String, Value)>> {
-    let vectors = std::env::var_os("BAREBOAT_VECTORS").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../../shared/vectors"
-            ))
-        },
-        PathBuf::from,
-    );
-    let Ok(text) = std::fs::read_to_string(vectors.join("transcript").join(file)) else {
-        println!("no vectors at {}: nothing compared", vectors.display());
-        return None;
-    };
+    let folder = bareboat_vectors::folder("transcript")?;
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
     let steps = text.lines().map(|line| {
         let step = bareboat_wire::json::parse(line.as_bytes()).unwrap().value;
         let name = step.get("name").unwrap().as_str().unwrap().to_owned();
@@ -57,7 +45,7 @@ fn step<'a>(steps: &'a [(String, Value)], name: &str) -> &'a Value {
     &steps.iter().find(|(known, _)| known == name).unwrap().1
 }
 
-/// Checks that ours is what was recorded, as far as we have entries of that name.
+/// Checks that each of our entries equals the recorded one of that name.
 fn check_entries(ours: &Value, recorded: &Value, list: &str, key: &str) {
     let ours = ours.get(list).unwrap().as_array().unwrap();
     let recorded = recorded.get(list).unwrap().as_array().unwrap();
@@ -83,7 +71,7 @@ fn anonymous(mut entry: Value) -> Value {
     entry
 }
 
-/// All members of ours but those that list something.
+/// Returns a value without the given list.
 fn frame(mut value: Value, list: &str) -> Value {
     value.make_object().remove(list);
     value
@@ -124,8 +112,8 @@ fn lists_groups_as_recorded() {
         return;
     };
     let mut kinds = kinds();
-    kinds.retain(|kind| !kind.custom);
-    let discovery = Discovery::new(&kinds, &[]);
+    kinds.retain(|kind| kind.origin == Origin::BuiltIn);
+    let discovery = Discovery::new(&kinds, &[], &Priorities::new());
     let theirs = step(&steps, "get /apis");
     let ours = discovery.group_list();
     assert_eq!(
@@ -149,8 +137,8 @@ fn aggregates_as_recorded() {
         return;
     };
     let mut kinds = kinds();
-    kinds.retain(|kind| !kind.custom);
-    let discovery = Discovery::new(&kinds, &[]);
+    kinds.retain(|kind| kind.origin == Origin::BuiltIn);
+    let discovery = Discovery::new(&kinds, &[], &Priorities::new());
     for (name, ours) in [
         ("aggregated core", discovery.aggregated_core()),
         ("aggregated groups", discovery.aggregated_groups()),
@@ -211,7 +199,7 @@ fn hashes_storage_versions_as_upstream_does() {
     assert_eq!(hash("", "configmaps"), Some(value!("qFsyl6wFWjQ=")));
     assert_eq!(hash("", "namespaces"), Some(value!("Q3oi5N2YM8M=")));
     assert_eq!(hash("apps", "deployments"), Some(value!("8aSe+NMegvE=")));
-    // Stored as core events.
+    // Events of both groups are stored as core events.
     assert_eq!(hash("events.k8s.io", "events"), hash("", "events"));
     assert_eq!(hash("authentication.k8s.io", "selfsubjectreviews"), None);
 }
@@ -272,7 +260,7 @@ fn changes_the_entity_tag_with_the_content() {
     let mut terminating = sample::widgets();
     terminating.verbs = Verbs::ALL.without(&[Verb::Create, Verb::Patch, Verb::Update]);
     *kinds.last_mut().unwrap() = Arc::new(terminating);
-    let after = Discovery::new(&kinds, &[]).aggregated_groups();
+    let after = Discovery::new(&kinds, &[], &Priorities::new()).aggregated_groups();
     assert_ne!(before.etag, after.etag);
 }
 
@@ -317,12 +305,12 @@ fn leaves_out_versions_that_are_not_served() {
     let mut kind = sample::widgets();
     let mut old = sample::version(
         "v1alpha1",
-        bareboat_api::kind::Definition::Untyped,
+        bareboat_api::kind::PublishedSchema::Untyped,
         Vec::new(),
     );
     old.served = false;
     kind = kind.with_version(old);
-    let discovery = Discovery::new(&[Arc::new(kind)], &[]);
+    let discovery = Discovery::new(&[Arc::new(kind)], &[], &Priorities::new());
     let group = discovery.group("rec.example.com").unwrap();
     assert_eq!(
         group.get("versions").unwrap(),
@@ -333,7 +321,7 @@ fn leaves_out_versions_that_are_not_served() {
 }
 
 #[test]
-fn lists_what_other_servers_serve() {
+fn lists_resources_of_other_servers() {
     let remote = |version: &str, resources| RemoteVersion {
         group: "metrics.example.com".into(),
         version: version.into(),
@@ -343,7 +331,7 @@ fn lists_what_other_servers_serve() {
     };
     let resources = vec![value!({"resource": "nodes"})];
     let remotes = [remote("v2", None), remote("v1beta1", Some(resources))];
-    let discovery = Discovery::new(&kinds(), &remotes);
+    let discovery = Discovery::new(&kinds(), &remotes, &Priorities::new());
     let groups = discovery.group_list();
     let first = &groups.get("groups").unwrap().as_array().unwrap()[0];
     assert_eq!(
@@ -354,7 +342,7 @@ fn lists_what_other_servers_serve() {
                 {"groupVersion": "metrics.example.com/v2", "version": "v2"},
                 {"groupVersion": "metrics.example.com/v1beta1", "version": "v1beta1"},
             ],
-            // A version that cannot be asked is not preferred.
+            // A version whose server is unreachable is not preferred.
             "preferredVersion":
                 {"groupVersion": "metrics.example.com/v1beta1", "version": "v1beta1"},
         })
@@ -405,11 +393,14 @@ fn lists_all_paths_sorted() {
 }
 
 #[test]
-fn reads_old_lists_of_other_servers_as_aggregated_ones() {
-    let kinds: Vec<_> = kinds().into_iter().filter(|kind| !kind.custom).collect();
-    let discovery = Discovery::new(&kinds, &[]);
+fn converts_legacy_lists_of_other_servers_to_aggregated_ones() {
+    let kinds: Vec<_> = kinds()
+        .into_iter()
+        .filter(|kind| kind.origin == Origin::BuiltIn)
+        .collect();
+    let discovery = Discovery::new(&kinds, &[], &Priorities::new());
     let aggregated = discovery.aggregated_core().value;
-    let mut expected = aggregated_resources(&aggregated, "", "v1").unwrap();
+    let (_, mut expected) = aggregated_resources(&aggregated).remove(0);
     let list = discovery.resources("", "v1").unwrap();
     let mut read = listed_resources(&list).unwrap();
     let by_name = |a: &Value, b: &Value| {
@@ -424,7 +415,7 @@ fn reads_old_lists_of_other_servers_as_aggregated_ones() {
 }
 
 #[test]
-fn lists_a_part_without_its_whole() {
+fn lists_a_subresource_without_its_resource() {
     let list = value!({
         "resources": [
             {"name": "pods/custom", "namespaced": true, "kind": "Custom", "verbs": ["get"]},
@@ -451,7 +442,7 @@ fn lists_a_part_without_its_whole() {
 }
 
 #[test]
-fn does_not_believe_a_stale_version() {
+fn ignores_a_stale_version() {
     let list = |freshness: &str| {
         value!({"items": [{
             "metadata": {"name": "g"},
@@ -462,11 +453,8 @@ fn does_not_believe_a_stale_version() {
             }],
         }]})
     };
-    assert_eq!(
-        aggregated_resources(&list("Current"), "g", "v1"),
-        Some(vec![value!({"resource": "things", "responseKind": {}})])
-    );
-    assert_eq!(aggregated_resources(&list("Stale"), "g", "v1"), None);
-    assert_eq!(aggregated_resources(&list("Current"), "g", "v2"), None);
-    assert_eq!(aggregated_resources(&list("Current"), "h", "v1"), None);
+    let things = vec![value!({"resource": "things", "responseKind": {}})];
+    let place = (Str::new("g"), Str::new("v1"));
+    assert_eq!(aggregated_resources(&list("Current")), [(place, things)]);
+    assert_eq!(aggregated_resources(&list("Stale")), []);
 }

@@ -1,26 +1,103 @@
-//! Seats and bodies that take their time.
+//! Seats, queues, and slow bodies.
 #![allow(clippy::unwrap_used)]
 
+mod fair;
+mod memory;
+
 use super::*;
-use crate::request::body::BodyError;
+use crate::request::body::{BodyError, RequestBody};
+use bareboat_api::value;
+use bytes::Bytes;
 use http_body::Frame;
 use tokio::sync::mpsc;
 
-fn flow(seats: usize, arriving: usize) -> Flow {
-    Flow {
-        arriving: Arc::new(Semaphore::new(arriving)),
-        ..Flow::new(seats, seats)
+/// Plain limits with so many seats for writes.
+fn plain(seats: usize, arriving: usize) -> Flow {
+    let mut flow = Flow::plain(seats, seats);
+    flow.budgets.arriving = Arc::new(Semaphore::new(arriving));
+    flow
+}
+
+/// A limited level with queues, or without, and so many seats for all users.
+fn fair(seats: usize, queues: bool) -> (Flow, FlowControl) {
+    let control = FlowControl::new();
+    let response = match queues {
+        true => {
+            value!({"type": "Queue", "queuing": {"queues": 64, "handSize": 4, "queueLengthLimit": 5}})
+        }
+        false => value!({"type": "Reject"}),
+    };
+    let level = value!({
+        "metadata": {"name": "all", "uid": "level-uid"},
+        "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 1000000, "limitResponse": (response)}},
+    });
+    let schema = value!({
+        "metadata": {"name": "all", "uid": "schema-uid"},
+        "spec": {
+            "matchingPrecedence": 5,
+            "priorityLevelConfiguration": {"name": "all"},
+            "distinguisherMethod": {"type": "ByUser"},
+            "rules": [{
+                "subjects": [{"kind": "User", "user": {"name": "*"}}],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            }],
+        },
+    });
+    control.set_level("all", Some(&level));
+    control.set_schema("all", Some(&schema));
+    control.set_total(seats);
+    (Flow::fair(control.clone()), control)
+}
+
+fn visitor(user: &str, verb: &str) -> Visitor {
+    Visitor {
+        user: Arc::new(User {
+            name: user.into(),
+            ..User::default()
+        }),
+        info: Arc::new(RequestInfo {
+            verb: verb.into(),
+            path: "/x".into(),
+            ..RequestInfo::default()
+        }),
+        objects: 0,
+        patience: Duration::from_secs(300),
     }
 }
 
-fn write() -> RequestInfo {
-    RequestInfo {
-        verb: "create".into(),
-        ..RequestInfo::default()
+/// Enters as a user; the answer must come at once or not at all.
+async fn enter(flow: &Flow, user: &str) -> Result<Arc<Seat>, Box<Response>> {
+    flow.enter(None, visitor(user, "create")).await
+}
+
+async fn write(flow: &Flow) -> Result<Arc<Seat>, Box<Response>> {
+    enter(flow, "someone").await
+}
+
+/// Seats for writes that are free.
+fn free(flow: &Flow) -> usize {
+    match &flow.policy {
+        Policy::Plain(plain) => plain.writing.seats.available_permits(),
+        Policy::Fair(_) => panic!("only of plain limits"),
     }
 }
 
-/// A body whose pieces come when they are sent.
+async fn until(what: impl Fn() -> bool) {
+    while !what() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How many requests wait.
+fn waiting(control: &FlowControl) -> usize {
+    control
+        .dump(Dump::Requests { details: false })
+        .lines()
+        .count()
+        - 1
+}
+
+/// A body whose pieces arrive when they are sent.
 fn body() -> (mpsc::Sender<&'static str>, RequestBody) {
     let (sender, mut pieces) = mpsc::channel(8);
     let pieces = futures_util::stream::poll_fn(move |cx| {
@@ -33,37 +110,37 @@ fn body() -> (mpsc::Sender<&'static str>, RequestBody) {
 
 #[tokio::test]
 async fn a_seat_is_free_while_its_body_arrives_and_taken_when_it_is_there() {
-    let flow = flow(1, 100);
-    let seat = flow.enter(&write()).ok().unwrap();
-    assert!(flow.enter(&write()).is_err());
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    assert!(write(&flow).await.is_err());
     let (sender, body) = body();
     let reading = tokio::spawn(Unread::new(body, Some(seat)).read());
-    while flow.writing.available_permits() == 0 {
+    while free(&flow) == 0 {
         tokio::task::yield_now().await;
     }
-    let other = flow.enter(&write()).ok().unwrap();
+    let other = write(&flow).await.ok().unwrap();
     drop(other);
     sender.try_send("so").unwrap();
     sender.try_send(" late").unwrap();
     drop(sender);
     let (bytes, seat) = reading.await.unwrap().ok().unwrap();
     assert_eq!(bytes, "so late");
-    assert_eq!(flow.writing.available_permits(), 0);
-    assert_eq!(flow.arriving.available_permits(), 100);
+    assert_eq!(free(&flow), 0);
+    assert_eq!(flow.budgets.arriving.available_permits(), 100);
     drop(seat);
-    assert_eq!(flow.writing.available_permits(), 1);
+    assert_eq!(free(&flow), 1);
 }
 
 #[tokio::test]
-async fn whoever_finds_no_seat_for_a_whole_body_is_sent_away() {
-    let flow = flow(1, 100);
-    let seat = flow.enter(&write()).ok().unwrap();
+async fn a_request_without_a_seat_for_its_body_is_refused() {
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
     let (sender, body) = body();
     let reading = tokio::spawn(Unread::new(body, Some(seat)).read());
-    while flow.writing.available_permits() == 0 {
+    while free(&flow) == 0 {
         tokio::task::yield_now().await;
     }
-    let _other = flow.enter(&write()).ok().unwrap();
+    let _other = write(&flow).await.ok().unwrap();
     drop(sender);
     let status = reading.await.unwrap().err().unwrap();
     assert_eq!(status.code, 429);
@@ -71,72 +148,73 @@ async fn whoever_finds_no_seat_for_a_whole_body_is_sent_away() {
 
 #[tokio::test]
 async fn what_arrives_is_kept_within_a_budget() {
-    let flow = flow(2, 10);
-    let read = |pieces: [&'static str; 3]| {
+    let flow = plain(2, 10);
+    let read = async |pieces: [&'static str; 3]| {
         let (sender, body) = body();
         pieces
             .into_iter()
             .for_each(|piece| sender.try_send(piece).unwrap());
-        Unread::new(body, flow.enter(&write()).ok()).read()
+        drop(sender);
+        Unread::new(body, write(&flow).await.ok()).read().await
     };
-    // The first piece is there anyway.
+    // The first piece is in memory anyway.
     let (bytes, _) = read(["0123456789", "01234", "01234"]).await.ok().unwrap();
     assert_eq!(bytes.len(), 20);
-    assert_eq!(flow.arriving.available_permits(), 10);
+    assert_eq!(flow.budgets.arriving.available_permits(), 10);
     let status = read(["0", "0123456789", "1"]).await.err().unwrap();
     assert_eq!(status.code, 429);
-    assert_eq!(flow.arriving.available_permits(), 10);
-    assert_eq!(flow.writing.available_permits(), 2);
+    assert_eq!(flow.budgets.arriving.available_permits(), 10);
+    assert_eq!(free(&flow), 2);
 }
 
 #[tokio::test]
 async fn a_seat_is_free_while_its_request_waits_for_another_server() {
-    let flow = flow(1, 100);
-    let seat = flow.enter(&write()).ok().unwrap();
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
     let (answer, answered) = tokio::sync::oneshot::channel();
-    let (threads, writing) = (work::Threads::new(), flow.writing.clone());
+    let threads = work::Threads::new();
     let waiting = tokio::spawn(async move {
-        let work = async move {
-            let answer = away(answered).await.unwrap();
-            (answer, writing.available_permits())
-        };
-        threads.carry_out(Some(seat), work).await
+        let work = async move { away(answered).await.unwrap() };
+        let answer = threads.carry_out(Some(seat.clone()), work).await;
+        (answer, seat)
     });
-    while flow.writing.available_permits() == 0 {
+    while free(&flow) == 0 {
         tokio::task::yield_now().await;
     }
-    let other = flow.enter(&write()).ok().unwrap();
+    let other = write(&flow).await.ok().unwrap();
     answer.send(7).unwrap();
-    // Back from there it waits for its turn.
+    // After that it waits for its turn.
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
     drop(other);
-    assert_eq!(waiting.await.unwrap(), (7, 0));
-    assert_eq!(flow.writing.available_permits(), 1);
+    let (answer, seat) = waiting.await.unwrap();
+    assert_eq!((answer, free(&flow)), (7, 0));
+    drop(seat);
+    assert_eq!(free(&flow), 1);
 }
 
 #[tokio::test]
 async fn large_requests_leave_half_of_the_seats_to_others() {
-    let flow = flow(4, 100);
+    let flow = plain(4, 100);
     let threads = work::Threads::new();
     let mut large = Vec::new();
     for expected in [true, true, false] {
-        let seat = flow.enter(&write()).ok().unwrap();
-        let place = threads.carry_out(Some(seat.clone()), async { large_place() });
+        let seat = write(&flow).await.ok().unwrap();
+        let place = threads.carry_out(Some(seat.clone()), async { large_place(0).await });
         let place = place.await;
         assert_eq!(place.is_ok(), expected);
         assert!(place.is_ok() || place.as_ref().err().unwrap().code == 429);
         large.extend(place.ok().map(|place| (seat, place)));
     }
     let _small = [
-        flow.enter(&write()).ok().unwrap(),
-        flow.enter(&write()).ok().unwrap(),
+        write(&flow).await.ok().unwrap(),
+        write(&flow).await.ok().unwrap(),
     ];
     large.pop();
-    assert!(flow.enter(&write()).is_ok());
+    assert!(write(&flow).await.is_ok());
     assert!(
         threads
-            .carry_out(None, async { large_place() })
+            .carry_out(None, async { large_place(0).await })
             .await
             .unwrap()
             .is_none()

@@ -1,118 +1,139 @@
-//! The table of kinds that are served: one immutable map, swapped when something changes.
+//! The table of served kinds: one immutable map, replaced on each change.
 
 use super::computed::Computed;
-use super::served::Served;
+use super::stored_kind::StoredKind;
 use arc_swap::ArcSwap;
 use bareboat_api::Str;
-use bareboat_api::kind::Kind;
+use bareboat_api::kind::{Kind, Routes};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Who answers for a resource.
+/// How a resource is served: from the store, or by functions.
 #[derive(Clone)]
-pub enum Serving {
-    /// Objects out of the store.
-    Stored(Arc<Served>),
-    /// A program.
+pub enum Backing {
+    /// Objects in the store.
+    Stored(Arc<StoredKind>),
+    /// Functions of the program that embeds the server.
     Computed(Arc<Computed>),
 }
 
-impl Serving {
-    /// The data of the kind.
+bareboat_api::opaque_debug!(Backing);
+
+impl Backing {
+    /// Returns the data of the kind.
     pub fn kind(&self) -> &Arc<Kind> {
         match self {
-            Serving::Stored(served) => &served.kind,
-            Serving::Computed(computed) => computed.kind(),
+            Backing::Stored(served) => &served.kind,
+            Backing::Computed(computed) => computed.kind(),
         }
     }
 }
 
-/// All kinds at one moment.
+/// All kinds at one point in time.
 #[derive(Clone, Default)]
 pub struct Table {
-    groups: imbl::OrdMap<Str, imbl::OrdMap<Str, Serving>>,
+    groups: imbl::OrdMap<Str, imbl::OrdMap<Str, Backing>>,
     generation: u64,
 }
 
+bareboat_api::opaque_debug!(Table);
+
 impl Table {
-    /// Who serves a plural of a group.
-    pub fn find(&self, group: &str, plural: &str) -> Option<&Serving> {
+    /// Returns the resource with this plural in a group.
+    pub fn find(&self, group: &str, plural: &str) -> Option<&Backing> {
         self.groups.get(group)?.get(plural)
     }
 
-    /// Whether a version of a group has a built-in kind, so that bad routes inside it get a Status.
-    pub fn has_built_in(&self, group: &str, version: &str) -> bool {
+    /// Returns whether a version of a group has fixed routes, so that unknown paths in it get a Status.
+    pub fn has_fixed_routes(&self, group: &str, version: &str) -> bool {
         self.groups.get(group).is_some_and(|kinds| {
-            kinds.values().any(|serving| {
-                let kind = serving.kind();
-                !kind.custom && kind.version(version).is_some_and(|version| version.served)
+            kinds.values().any(|backing| {
+                let kind = backing.kind();
+                kind.conventions.routes == Routes::Fixed
+                    && kind.version(version).is_some_and(|version| version.served)
             })
         })
     }
 
-    /// Any kind that a version of a group has.
+    /// Returns any kind of a version of a group.
     pub fn any_of(&self, group: &str, version: &str) -> Option<&Arc<Kind>> {
-        let mut kinds = self.groups.get(group)?.values().map(Serving::kind);
+        let mut kinds = self.groups.get(group)?.values().map(Backing::kind);
         kinds.find(|kind| kind.version(version).is_some_and(|version| version.served))
     }
 
-    /// All kinds, sorted by group and plural.
-    pub fn iter(&self) -> impl Iterator<Item = &Serving> {
+    /// Iterates over all kinds, sorted by group and plural.
+    pub fn iter(&self) -> impl Iterator<Item = &Backing> {
         self.groups.values().flat_map(|kinds| kinds.values())
     }
 
-    /// The kind of that group and name, for owners and the like.
-    pub fn find_kind(&self, group: &str, kind: &str) -> Option<&Serving> {
+    /// Returns the kind of that group and name, for owner references.
+    pub fn find_kind(&self, group: &str, kind: &str) -> Option<&Backing> {
         self.groups
             .get(group)?
             .values()
-            .find(|serving| serving.kind().names.kind == kind)
+            .find(|backing| backing.kind().names.kind == kind)
     }
 
-    /// Changes whenever the table does.
+    /// Returns a number that changes whenever the table does.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The groups with at least one kind.
+    /// Returns the groups with at least one kind.
     pub fn groups(&self) -> BTreeSet<&str> {
         self.groups.keys().map(Str::as_str).collect()
     }
 }
 
-/// The table and the right to change it.
+/// The table as it was when it was asked for. Keep it for a short time: it keeps kinds alive that were replaced since.
+pub struct CurrentTable(arc_swap::Guard<Arc<Table>>);
+
+bareboat_api::opaque_debug!(CurrentTable);
+
+impl std::ops::Deref for CurrentTable {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+/// The current table, and the lock for changing it.
 #[derive(Default)]
 pub struct Catalog {
     table: ArcSwap<Table>,
     writing: Mutex<()>,
 }
 
+bareboat_api::opaque_debug!(Catalog);
+
 impl Catalog {
-    /// The table as it is now.
-    pub fn table(&self) -> arc_swap::Guard<Arc<Table>> {
-        self.table.load()
+    /// Returns the current table.
+    pub fn table(&self) -> CurrentTable {
+        CurrentTable(self.table.load())
     }
 
-    /// Puts a kind in, in place of one with the same name, whose watches end unless they go on in the new one.
-    pub fn insert(&self, serving: Serving) {
+    /// Adds a kind, or replaces one with the same name. Watches of the replaced kind end unless the new kind continues
+    /// them.
+    pub fn insert(&self, backing: Backing) {
         let _writing = self.writing.lock();
         let mut table = Table::clone(&self.table.load());
         table.generation += 1;
         let (group, plural) = {
-            let kind = serving.kind();
+            let kind = backing.kind();
             (kind.group.clone(), kind.names.plural.clone())
         };
         let kinds = table.groups.entry(group).or_default();
-        let replaced = kinds.insert(plural, serving.clone());
+        let replaced = kinds.insert(plural, backing.clone());
         self.table.store(Arc::new(table));
-        match (&replaced, &serving) {
-            (Some(Serving::Stored(old)), Serving::Stored(new)) if old.goes_on_in(new) => {}
+        match (&replaced, &backing) {
+            (Some(Backing::Stored(old)), Backing::Stored(new)) if old.goes_on_in(new) => {}
             _ => retire(replaced),
         }
     }
 
-    /// Takes a kind out; its watches end.
+    /// Removes a kind; its watches end.
     pub fn remove(&self, group: &str, plural: &str) {
         let _writing = self.writing.lock();
         let mut table = Table::clone(&self.table.load());
@@ -129,8 +150,8 @@ impl Catalog {
     }
 }
 
-fn retire(serving: Option<Serving>) {
-    if let Some(Serving::Stored(served)) = serving {
+fn retire(backing: Option<Backing>) {
+    if let Some(Backing::Stored(served)) = backing {
         served.retire();
     }
 }

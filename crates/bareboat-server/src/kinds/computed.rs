@@ -1,44 +1,44 @@
-//! Kinds without a store: a program answers, and the verbs it has are the verbs served.
+//! Kinds without a store: functions answer, and the served verbs are those that have a function.
 
 use super::connector::{self, Program, Visit};
 use crate::authn::{BadCredentials, FirstOf, TokenUser};
 use crate::authz::{self, Authorizer, Decision, UserRules};
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
-use bareboat_api::admission::World;
+use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
 use bareboat_api::{Object, Status, Str, Value, value};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// What a computed kind is asked.
+/// A request to a computed kind.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Who asks.
+    /// The requesting user.
     pub user: Arc<User>,
-    /// In which version.
+    /// The API version of the request.
     pub version: Str,
-    /// In which namespace; empty for none or all.
+    /// The namespace; empty for none or all.
     pub namespace: Str,
-    /// For which object; empty for all.
+    /// The name of the object; empty for a collection.
     pub name: Str,
-    /// For which part; empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: Str,
-    /// Who is who and who may do what on this server.
+    /// Authentication and authorization on this server.
     pub access: Access,
 }
 
-/// Who is who and who may do what, for kinds that answer such questions.
+/// Authentication and authorization, for review kinds.
 #[derive(Clone)]
 pub struct Access {
     pub(crate) authn: FirstOf,
     pub(crate) authorizer: Arc<dyn Authorizer>,
-    pub(crate) objects: Arc<dyn World>,
+    pub(crate) objects: Arc<dyn Lookup>,
 }
 
 impl Access {
-    /// Whose bearer token this is, and for which of the audiences it is good; the API server is meant when none is
-    /// named. An error says why a token is refused.
+    /// Authenticates a bearer token. Returns its user and those of the audiences it is valid for; without audiences,
+    /// the API server's own is meant. The error is the reason for refusing the token.
     pub async fn who(
         &self,
         token: &str,
@@ -49,12 +49,17 @@ impl Access {
             .await
     }
 
-    /// Whether a user may do something, and why.
+    /// Returns read access to the objects of this server. It checks no permissions.
+    pub fn objects(&self) -> &dyn Lookup {
+        self.objects.as_ref()
+    }
+
+    /// Decides whether a user may perform a request, with a reason.
     pub async fn may(&self, user: &User, info: &RequestInfo) -> Decision {
         authz::explain(self.authorizer.as_ref(), user, info).await
     }
 
-    /// What a user may do in a namespace; nothing if the authorizer cannot list it.
+    /// Lists what a user may do in a namespace; `None` if the authorizer cannot list rules.
     pub fn rules(&self, user: &User, namespace: &str) -> Option<UserRules> {
         if authz::is_master(user) {
             let everything = |rule: Value| vec![rule];
@@ -76,14 +81,14 @@ impl std::fmt::Debug for Access {
     }
 }
 
-/// One change that a computed kind reports to a watcher.
+/// An event that a computed kind sends to a watcher.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum ComputedEvent {
     /// A new object.
     Added(Object),
-    /// A changed one.
+    /// A changed object.
     Modified(Object),
-    /// One that is gone, as it last was.
+    /// A deleted object, in its last state.
     Deleted(Object),
 }
 
@@ -109,9 +114,11 @@ pub struct Computed {
     get: Option<Handler<Question, Object>>,
     list: Option<Handler<Question, Vec<Object>>>,
     create: Option<Handler<(Question, Object), Object>>,
-    watch: Option<Handler<Question, mpsc::Receiver<Change>>>,
+    watch: Option<Handler<Question, mpsc::Receiver<ComputedEvent>>>,
     connect: Option<Program>,
 }
+
+bareboat_api::opaque_debug!(Computed);
 
 fn handler<I, O, F, R>(function: F) -> Option<Handler<I, O>>
 where
@@ -122,7 +129,7 @@ where
 }
 
 impl Computed {
-    /// A kind that does nothing yet.
+    /// A kind without verbs.
     pub fn new(mut kind: Kind) -> Computed {
         kind.verbs = Verbs::NONE;
         Computed {
@@ -152,7 +159,7 @@ impl Computed {
         self.with_verb(Verb::Get)
     }
 
-    /// Answers `list`; selectors and tables are applied by the server.
+    /// Answers `list`; the server applies selectors and renders tables.
     #[must_use]
     pub fn list<F, R>(mut self, function: F) -> Computed
     where
@@ -179,13 +186,13 @@ impl Computed {
     pub fn watch<F, R>(mut self, function: F) -> Computed
     where
         F: Fn(Question) -> R + Send + Sync + 'static,
-        R: Future<Output = Answer<mpsc::Receiver<Change>>> + Send + 'static,
+        R: Future<Output = Answer<mpsc::Receiver<ComputedEvent>>> + Send + 'static,
     {
         self.watch = handler(function);
         self.with_verb(Verb::Watch)
     }
 
-    /// Answers requests to subresources that are connections, as they are: upgrades, streams, whatever HTTP can do.
+    /// Answers requests to connect subresources with the raw HTTP request, for upgrades and streams.
     #[must_use]
     pub fn connect<F, R>(mut self, function: F) -> Computed
     where
@@ -196,7 +203,7 @@ impl Computed {
         self
     }
 
-    /// The data of the kind.
+    /// Returns the data of the kind.
     pub fn kind(&self) -> &Arc<Kind> {
         &self.kind
     }
@@ -228,7 +235,10 @@ impl Computed {
         Ok(object)
     }
 
-    pub(crate) async fn do_watch(&self, question: Question) -> Answer<mpsc::Receiver<Change>> {
+    pub(crate) async fn do_watch(
+        &self,
+        question: Question,
+    ) -> Answer<mpsc::Receiver<ComputedEvent>> {
         let watch = self.watch.as_ref().ok_or_else(|| self.lacks("watch"))?;
         watch(question).await
     }
@@ -238,7 +248,7 @@ impl Computed {
         connect(visit).await
     }
 
-    /// Programs need not repeat what the URL already says.
+    /// Fills in what the URL determines, so that functions need not repeat it.
     pub(crate) fn complete(&self, object: &mut Object, question: &Question) {
         object.set_type(
             &self.kind.api_version(&question.version),

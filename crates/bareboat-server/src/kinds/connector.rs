@@ -1,10 +1,11 @@
-//! Who answers for a subresource that is a connection: a program, or somebody else whom requests are passed on to.
+//! Handlers of connect subresources: a function of this program, or a remote server that requests are proxied to.
 //!
-//! That there is such a subresource, and what can be done with it, is data of the kind.
+//! Which subresources exist, and their verbs, is data of the kind.
 
 use super::computed::Question;
-use crate::outbound::{Address, Destination, OutboundError, Shown};
+use crate::outbound::{Address, ChosenBy, Destination, OutboundError, Shown};
 use crate::proxy::Remote;
+use crate::proxy::upstream::Calls;
 use crate::reply::Response;
 use crate::request::body::RequestBody;
 use bareboat_api::kind::{BoxFuture, Kind, SubresourceRole};
@@ -14,33 +15,46 @@ use base64::prelude::BASE64_STANDARD;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long somebody may take to begin an answer, if nothing is said.
+/// Default time within which a remote server must start its answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A request to a subresource, for a program that answers it.
+/// A request to a subresource, for the function that answers it.
 ///
-/// The request is as HTTP has it: its body may be read or streamed, its connection upgraded with [`hyper::upgrade::on`], its
-/// path has whatever follows the subresource. Credentials of the client are not in it.
+/// The HTTP request is unchanged: its body may be read or streamed, its connection upgraded with
+/// [`hyper::upgrade::on`], and its path includes everything after the subresource. Client credentials are removed.
 pub struct Visit {
-    /// Who asks, and for what.
+    /// The user and the target of the request.
     pub question: Question,
-    /// The object, in the version of the request; nothing for kinds without a store.
+    /// The object, in the version of the request; `None` for kinds without a store.
     pub object: Option<Object>,
-    /// The request.
+    /// The HTTP request with its body.
     pub request: http::Request<RequestBody>,
+    /// Calls to other servers on behalf of this request, and how long it may go on.
+    pub calls: Calls,
 }
+
+bareboat_api::opaque_debug!(Visit);
 
 pub(crate) type Program =
     Arc<dyn Fn(Visit) -> BoxFuture<'static, Result<Response, Status>> + Send + Sync>;
 
-/// Who answers for a subresource.
+/// The handler of a subresource.
 #[derive(Clone)]
 pub struct Connector(Answering);
 
+bareboat_api::opaque_debug!(Connector);
+
 #[derive(Clone)]
 enum Answering {
-    Program(Program),
+    Program(Program, Finds),
     Remote(RemoteServer),
+}
+
+/// Whether the object of a request is read before a program is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finds {
+    Object,
+    Nothing,
 }
 
 impl Connector {
@@ -50,25 +64,35 @@ impl Connector {
         F: Fn(Visit) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Response, Status>> + Send + 'static,
     {
-        Connector(Answering::Program(program(function)))
+        Connector(Answering::Program(program(function), Finds::Object))
     }
 
-    /// Somebody whom requests are passed on to.
+    /// A function of this program that reads the object itself. The name in the URL need not be the name of an object:
+    /// it may have a scheme and a port, as in `services/https:web:443/proxy`.
+    pub fn program_without_object<F, R>(function: F) -> Connector
+    where
+        F: Fn(Visit) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Status>> + Send + 'static,
+    {
+        Connector(Answering::Program(program(function), Finds::Nothing))
+    }
+
+    /// A remote server that requests are proxied to.
     pub fn remote(server: RemoteServer) -> Connector {
         Connector(Answering::Remote(server))
     }
 
     pub(crate) fn connection(self) -> Connection {
         match self.0 {
-            Answering::Program(program) => Connection::Program(program),
+            Answering::Program(program, finds) => Connection::Program(program, finds),
             Answering::Remote(server) => Connection::Remote(Arc::new(server.remote())),
         }
     }
 
-    /// What is wrong with it.
+    /// Validates the configuration.
     pub(crate) fn check(&self) -> Result<(), OutboundError> {
         match &self.0 {
-            Answering::Program(_) => Ok(()),
+            Answering::Program(..) => Ok(()),
             Answering::Remote(server) => server.check(),
         }
     }
@@ -82,7 +106,7 @@ where
     Arc::new(move |visit| Box::pin(function(visit)))
 }
 
-/// An HTTPS server whom requests are passed on to, in the name of whoever asks.
+/// An HTTPS server that requests are proxied to, with the identity of the requesting user.
 #[derive(Clone, Debug)]
 pub struct RemoteServer {
     address: Address,
@@ -90,24 +114,31 @@ pub struct RemoteServer {
     ca_bundle: String,
     shown: Shown,
     patience: Duration,
+    chosen_by: ChosenBy,
 }
 
 impl RemoteServer {
+    /// A server that clients chose; see [`crate::outbound`] for where those may be.
     pub(crate) fn at(address: Address) -> RemoteServer {
         RemoteServer {
             address,
             ca_bundle: String::new(),
             shown: Shown::FrontProxy,
             patience: PATIENCE,
+            chosen_by: ChosenBy::Clients,
         }
     }
 
-    /// At an `https` URL; the paths of requests are appended to its path.
+    /// A server at an `https` URL; request paths are appended to the URL's path.
     pub fn url(url: &str) -> RemoteServer {
-        RemoteServer::at(Address::Url(url.to_owned()))
+        RemoteServer {
+            chosen_by: ChosenBy::Operator,
+            ..RemoteServer::at(Address::Url(url.to_owned()))
+        }
     }
 
-    /// Behind a service of this server; the paths of requests are appended to the path.
+    /// A server behind a service of this API server; request paths are appended to `path`. Clients write the endpoints of
+    /// services, so these may not be addresses that clients may not choose.
     pub fn service(namespace: &str, name: &str, port: u16, path: &str) -> RemoteServer {
         RemoteServer::at(Address::Service {
             namespace: namespace.to_owned(),
@@ -117,7 +148,7 @@ impl RemoteServer {
         })
     }
 
-    /// Trusts the certificates of a bundle in PEM rather than the roots of the system.
+    /// Trusts the certificates of a PEM bundle instead of the system's roots.
     #[must_use]
     pub fn ca_bundle(self, pem: &str) -> RemoteServer {
         self.ca_bundle_base64(BASE64_STANDARD.encode(pem))
@@ -128,28 +159,30 @@ impl RemoteServer {
         self
     }
 
-    /// Shows the certificate in a secret of type `kubernetes.io/tls` rather than that of the server.
+    /// Presents the client certificate in a secret of type `kubernetes.io/tls` instead of the server's own.
     #[must_use]
     pub fn client_certificate(mut self, namespace: &str, secret: &str) -> RemoteServer {
         self.shown = Shown::Secret(format!("{namespace}/{secret}"));
         self
     }
 
-    /// How long an answer may take to begin; 30 seconds if nothing is said.
+    /// Sets the time within which an answer must start; the default is 30 seconds.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> RemoteServer {
         self.patience = limit;
         self
     }
 
-    /// What is wrong with it.
+    /// Validates the configuration.
     pub(crate) fn check(&self) -> Result<(), OutboundError> {
         self.destination().map(|_| ())
     }
 
     fn destination(&self) -> Result<Destination, OutboundError> {
         let destination = Destination::new(&self.address, "", &self.ca_bundle)?;
-        Ok(destination.showing(self.shown.clone()))
+        Ok(destination
+            .showing(self.shown.clone())
+            .chosen_by(self.chosen_by))
     }
 
     pub(crate) fn remote(&self) -> Remote {
@@ -157,25 +190,25 @@ impl RemoteServer {
     }
 }
 
-/// Who answers, ready to be asked.
+/// A handler, ready for requests.
 #[derive(Clone)]
 pub(crate) enum Connection {
-    Program(Program),
+    Program(Program, Finds),
     Remote(Arc<Remote>),
 }
 
-/// Who answers for which subresource of a kind.
+/// The handlers of a kind's subresources.
 #[derive(Clone, Default)]
 pub(crate) struct Connections(Vec<(Str, Str, Connection)>);
 
 impl Connections {
-    /// One more, for a version and a subresource.
+    /// Adds a handler for a version and a subresource.
     pub(crate) fn add(&mut self, version: &Str, subresource: &Str, connection: Connection) {
         self.0
             .push((version.clone(), subresource.clone(), connection));
     }
 
-    /// One more, for all versions of a kind that have a connection of that name; tells whether there was one.
+    /// Adds a handler for all versions of a kind that have this connect subresource; returns whether there was one.
     pub(crate) fn add_to(&mut self, kind: &Kind, subresource: &str, connector: Connector) -> bool {
         let connection = connector.connection();
         let before = self.0.len();
@@ -189,7 +222,7 @@ impl Connections {
         self.0.len() > before
     }
 
-    /// Who answers.
+    /// Returns the handler of a subresource in a version of the kind.
     pub(crate) fn find(&self, version: &str, subresource: &str) -> Option<&Connection> {
         self.0
             .iter()

@@ -1,11 +1,12 @@
-//! CustomResourceDefinitions: kinds that come and go while the server runs.
+//! CustomResourceDefinitions: kinds that are added and removed while the server runs.
 //!
-//! A definition is served from the moment its write is acknowledged, because the catalog is
-//! changed inside the commit. Deleting the instances of a deleted one is a controller's work.
+//! A definition is served from the moment its write is acknowledged, because the catalog is changed inside the commit.
+//! A controller deletes the instances of a deleted definition.
 
 mod columns;
 mod conversion;
 mod declared;
+mod drafts;
 mod kind;
 mod names;
 mod objects;
@@ -16,12 +17,14 @@ mod warm;
 
 pub use strategy::CLEANUP_FINALIZER;
 
-use super::catalog::{Catalog, Serving};
-use super::served::{Served, parse_entry};
+use super::catalog::{Backing, Catalog};
+use super::stored_kind::{StoredKind, parse_entry};
 use crate::outbound::Outbound;
+use bareboat_api::kind::Origin;
 use bareboat_api::{Map, Value};
 use bareboat_schema::crd::Definition;
 use bareboat_storage::{Entry, Event, EventKind, Observer, Snapshot, Store, WeakStore};
+use drafts::{Draft, Drafts};
 use names::HeldNames;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -30,19 +33,21 @@ use std::sync::{Arc, Weak};
 use strategy::DefinitionStrategy;
 use warm::Warm;
 
-/// Where definitions are stored.
+/// The store resource of definitions.
 pub const STORE: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
-/// Keeps the catalog in step with the definitions in the store.
+/// Updates the catalog when definitions in the store change.
 pub(crate) struct CustomKinds {
     server: Parts,
     warm: Arc<Warm>,
     names: Names,
-    /// What each definition that is served said when it was last looked at.
+    drafts: Drafts,
+    /// A hash of each served definition, as last seen.
     said: Mutex<HashMap<String, u64>>,
 }
 
-/// Parts of the server. They are its own: the store holds whoever observes it, and would hold itself open by them.
+/// Weak references to parts of the server. The store holds its observers, so strong references would keep it open
+/// forever.
 struct Parts {
     catalog: Weak<Catalog>,
     store: WeakStore,
@@ -51,7 +56,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts, unless the server is gone.
+    /// Returns the parts, unless the server is gone.
     fn upgrade(&self) -> Option<(Arc<Catalog>, Store, Arc<Outbound>)> {
         Some((
             self.catalog.upgrade()?,
@@ -61,7 +66,8 @@ impl Parts {
     }
 }
 
-/// The names definitions hold, shared with the strategy that gives them out.
+/// The resource and kind names that definitions occupy, by group; the strategy of CustomResourceDefinition checks new
+/// names against them (condition `NamesAccepted`).
 type Names = Arc<Mutex<HeldNames>>;
 
 impl CustomKinds {
@@ -78,21 +84,29 @@ impl CustomKinds {
             },
             warm: Warm::new(),
             names: Names::default(),
+            drafts: Drafts::default(),
             said: Mutex::default(),
         }
     }
 
-    /// The strategy of the kind CustomResourceDefinition.
+    /// Returns the strategy of CustomResourceDefinition.
     pub(crate) fn strategy(&self) -> DefinitionStrategy {
-        DefinitionStrategy::new(self.names.clone())
+        DefinitionStrategy::new(self.names.clone(), self.drafts.clone())
     }
 
     fn put(&self, entry: &Arc<Entry>) {
-        let Ok(object) = parse_entry(entry) else {
-            return;
+        let draft = match self.drafts.find(entry) {
+            Some(draft) => draft,
+            None => match parse_entry(entry) {
+                Ok(object) => Arc::new(Draft::new(object.into())),
+                Err(_) => return,
+            },
         };
-        let value = Value::from(object);
-        let definition = Definition::parse(&value);
+        let Draft {
+            value,
+            definition,
+            substance,
+        } = &*draft;
         if let Some(names) = value.at(&["status", "acceptedNames"]) {
             let mut held = self.names.lock();
             held.hold(&definition.group, &definition.name, names);
@@ -105,28 +119,28 @@ impl CustomKinds {
             catalog.remove(&definition.group, &definition.names.plural);
             return;
         }
-        let said = substance(&value);
-        if self.said.lock().insert(entry.key().to_owned(), said) == Some(said) {
-            // Watches go on, and what was compiled and converted stays.
-            set_terminating(&catalog, &definition);
+        let said = self.said.lock().insert(entry.key().to_owned(), *substance);
+        if said == Some(*substance) {
+            // Watches go on, and compiled and converted values stay.
+            set_terminating(&catalog, definition);
             return;
         }
-        let mut kind = kind::of(&definition, &value, entry, &self.warm, &outbound);
-        // A version that built-in kinds of the group have is theirs alone.
+        let mut kind = kind::of(definition, value, entry, &self.warm, &outbound);
+        // A version that built-in kinds of the group have is not served for custom kinds.
         for version in &mut kind.versions {
             let built_in = catalog
                 .table()
-                .has_built_in(&definition.group, &version.name);
+                .has_fixed_routes(&definition.group, &version.name);
             version.served &= !built_in;
         }
-        let connections = subresources::add(&mut kind, &value);
+        let connections = subresources::add(&mut kind, value);
         let taken_by_built_in = catalog
             .table()
             .find(&definition.group, &kind.names.plural)
-            .is_some_and(|serving| !serving.kind().custom);
+            .is_some_and(|backing| backing.kind().origin == Origin::BuiltIn);
         if !taken_by_built_in {
-            let served = Served::new(kind, &store).with_connections(connections);
-            catalog.insert(Serving::Stored(Arc::new(served)));
+            let served = StoredKind::new(kind, &store).with_connections(connections);
+            catalog.insert(Backing::Stored(Arc::new(served)));
         }
     }
 
@@ -140,14 +154,14 @@ impl CustomKinds {
             && catalog
                 .table()
                 .find(group, plural)
-                .is_some_and(|serving| serving.kind().custom)
+                .is_some_and(|backing| backing.kind().origin == Origin::Custom)
         {
             catalog.remove(group, plural);
         }
     }
 }
 
-/// A hash of everything in a definition that its kind is made of: not of labels, managers and most of its status.
+/// Hashes the parts of a definition that its kind is made of: not labels, managers and most of the status.
 fn substance(crd: &Value) -> u64 {
     let mut digest = Sha256::new();
     let mut add = |part: Option<&Value>| {
@@ -162,7 +176,7 @@ fn substance(crd: &Value) -> u64 {
         .at(&["metadata", "annotations"])
         .and_then(Value::as_object);
     for (key, text) in annotations.into_iter().flat_map(Map::iter) {
-        // What kubectl remembers is no more than what is said elsewhere.
+        // kubectl's copy repeats the other fields.
         if key != "kubectl.kubernetes.io/last-applied-configuration" {
             add(Some(&Value::string(key)));
             add(Some(text));
@@ -173,17 +187,17 @@ fn substance(crd: &Value) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Whether new objects are refused, from now on. Watches go on: they must see the objects go.
+/// Sets whether new objects are refused. Watches go on: they must report the deletions.
 fn set_terminating(catalog: &Catalog, definition: &Definition) {
     let table = catalog.table();
     let found = table.find(&definition.group, &definition.names.plural);
-    if let Some(Serving::Stored(served)) = found
-        && served.kind.custom
+    if let Some(Backing::Stored(served)) = found
+        && served.kind.origin == Origin::Custom
         && served.kind.terminating != definition.terminating
     {
         let verbs = kind::verbs(definition.terminating);
         let changed = served.with_verbs(verbs, definition.terminating);
-        catalog.insert(Serving::Stored(Arc::new(changed)));
+        catalog.insert(Backing::Stored(Arc::new(changed)));
     }
 }
 

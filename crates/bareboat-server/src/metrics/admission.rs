@@ -1,4 +1,4 @@
-//! Admission: how long its two steps took.
+//! Metrics of admission: how long its two steps took.
 
 use bareboat_api::admission::Operation;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
@@ -17,16 +17,16 @@ const OPERATIONS: [Operation; 4] = [
 /// Measurements of admission.
 pub(crate) struct Admission {
     family: HistogramVec,
-    /// By step and operation, of what was admitted. It is looked up at every write, so it is kept at hand.
+    /// By step and operation, for admitted writes. Cached, because every write uses it.
     admitted: Vec<Histogram>,
 }
 
 /// A step of admission.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
-    /// Objects may be changed.
+    /// Mutating admission.
     Admit,
-    /// Writes may be refused.
+    /// Validating admission.
     Validate,
 }
 
@@ -49,7 +49,7 @@ impl Admission {
         Ok(Admission { family, admitted })
     }
 
-    /// Notes that a step ended.
+    /// Records the end of a step.
     pub(crate) fn observe(
         &self,
         step: Step,

@@ -1,16 +1,17 @@
-//! The labels of a request: from what it was routed to, never from what it says.
+//! The labels of a request: taken from the kind it was routed to, never from its text.
 
+use crate::aggregation::Route;
 use crate::kinds::catalog::Table;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
-use bareboat_api::Str;
+use bareboat_api::{Str, Value};
 use http::{HeaderMap, Method, header};
 
-/// Health checks are no resources; they are counted under their path.
+/// Health checks are not resources; they are counted under their path.
 const HEALTH: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 const COMPONENT: &str = "apiserver";
 
-/// What of the head of a request decides its labels, read before the request is taken apart.
+/// The parts of a request's head that determine its labels, read before the request is consumed.
 #[derive(Clone, Copy)]
 pub(crate) struct Sight {
     method: &'static str,
@@ -78,16 +79,75 @@ pub(crate) struct Labels<'a> {
     pub(super) component: &'static str,
 }
 
-/// What the labels were taken from.
+/// Labels of a request that another server answered: those of its route, and names that its discovery has.
+#[derive(Debug)]
+pub(crate) struct RemoteLabels {
+    group: Str,
+    version: Str,
+    resource: Str,
+    subresource: Str,
+}
+
+impl RemoteLabels {
+    /// Returns the labels of a request. Names that discovery does not have are left out.
+    pub(crate) fn of(route: &Route, info: &RequestInfo) -> RemoteLabels {
+        let text = |value: &Value, key: &str| {
+            let text = value.get(key).and_then(Value::as_str);
+            text.map(Str::new).unwrap_or_default()
+        };
+        let resources = route.resources();
+        let found = resources
+            .as_deref()
+            .unwrap_or(&[])
+            .iter()
+            .find(|resource| text(resource, "resource") == info.resource);
+        let parts = found.and_then(|found| found.get("subresources")?.as_array());
+        let part = parts.unwrap_or(&[]).iter();
+        let mut part = part.filter(|part| text(part, "subresource") == info.subresource);
+        RemoteLabels {
+            group: route.group.clone(),
+            version: route.version.clone(),
+            resource: found
+                .map(|found| text(found, "resource"))
+                .unwrap_or_default(),
+            subresource: part
+                .next()
+                .map(|part| text(part, "subresource"))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// The source of labels.
 pub(crate) struct Source<'a> {
     pub(super) labels: Labels<'a>,
-    /// What the version says about its deprecation.
+    /// The deprecation text of the version.
     pub(super) deprecation: Option<&'a Str>,
 }
 
 impl<'a> Source<'a> {
-    /// The labels of a request; what is not served has none but its verb.
-    pub(super) fn of(table: &'a Table, sight: Sight, info: Option<&RequestInfo>) -> Source<'a> {
+    /// Returns the labels of a request; if its resource is not served, only the verb is set.
+    pub(super) fn of(
+        table: &'a Table,
+        sight: Sight,
+        info: Option<&RequestInfo>,
+        remote: Option<&'a RemoteLabels>,
+    ) -> Source<'a> {
+        if let (Some(remote), Some(info)) = (remote, info) {
+            return Source {
+                labels: Labels {
+                    verb: sight.verb(info),
+                    dry_run: sight.dry_run,
+                    group: &remote.group,
+                    version: &remote.version,
+                    resource: &remote.resource,
+                    subresource: &remote.subresource,
+                    scope: scope(info),
+                    component: COMPONENT,
+                },
+                deprecation: None,
+            };
+        }
         let routed = info.filter(|info| info.is_resource).and_then(|info| {
             let kind = table.find(&info.group, &info.resource)?.kind();
             let version = kind
@@ -120,7 +180,7 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// The labels of a request that reached nothing that is served.
+    /// Returns the labels of a request whose resource is not served.
     pub(super) fn unrouted(sight: Sight, info: Option<&RequestInfo>) -> Labels<'a> {
         let health = info
             .filter(|info| !info.is_resource)
@@ -137,7 +197,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// The labels that stand in for these once there are too many label sets.
+    /// Returns the labels that replace these once there are too many label sets.
     pub(super) fn overflow(self) -> Labels<'static> {
         Labels {
             group: "",
@@ -164,7 +224,7 @@ impl<'a> Labels<'a> {
         ]
     }
 
-    /// The same with `dry_run` second.
+    /// Values in the order of `verb, dry_run, group, version, resource, subresource, scope, component`.
     pub(super) fn values_with_dry_run(&self) -> [&str; 8] {
         let [verb, rest @ ..] = self.values();
         let [group, version, resource, subresource, scope, component] = rest;

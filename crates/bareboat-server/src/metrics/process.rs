@@ -1,11 +1,11 @@
-//! What the operating system knows of this process. Only Linux is asked.
+//! Process metrics from `/proc`; Linux only.
 
 use std::fs;
 
 /// The unit of times under `/proc`: a hundredth of a second, on every architecture.
 const TICKS: f64 = 100.0;
 
-/// What the operating system knows of this process; zero where it does not say.
+/// Process metrics; zero if unknown.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) cpu_seconds: f64,
@@ -18,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Whether there is anything to read.
+    /// Returns whether the metrics are available.
     pub(super) fn is_known() -> bool {
         fs::exists("/proc/self/stat").unwrap_or(false)
     }
@@ -29,14 +29,14 @@ impl Process {
         process.read_stat(&text("/proc/self/stat"), &text("/proc/stat"));
         process.read_status(&text("/proc/self/status"));
         process.most_files = most_files(&text("/proc/self/limits"));
-        // Listing the directory opens it, which is one more than there were.
+        // Listing the directory opens it, which adds one.
         let open = fs::read_dir("/proc/self/fd").map_or(0, |open| open.count() as u64);
         process.open_files = open.saturating_sub(1);
         process
     }
 
     fn read_stat(&mut self, stat: &str, system: &str) {
-        // The name of the program may hold anything; fields are counted after it.
+        // The name of the program may contain anything; fields are counted after it.
         let Some((_, fields)) = stat.rsplit_once(')') else {
             return;
         };

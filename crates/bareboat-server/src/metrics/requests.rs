@@ -1,6 +1,6 @@
-//! Requests: how many, how they were answered, how long they took, and how large the answers were.
+//! Metrics of requests: count, status code, duration, and size of answers.
 
-use super::{Labels, Sight, Source};
+use super::{Labels, RemoteLabels, Sight, Source};
 use crate::kinds::catalog::Table;
 use crate::reply::Response;
 use crate::reply::body::Meter;
@@ -61,7 +61,7 @@ pub(crate) struct Requests {
     hasher: RandomState,
     /// Label sets by their hash.
     known: RwLock<AHashMap<u64, (Owned, Arc<Series>)>>,
-    /// The generation of the table of kinds for which label sets of removed kinds were last dropped.
+    /// The generation of the catalog at the last removal of label sets of removed kinds.
     swept: AtomicU64,
 }
 
@@ -75,7 +75,7 @@ struct Families {
     deprecated: IntGaugeVec,
 }
 
-/// A label set that is kept.
+/// An owned label set.
 struct Owned {
     verb: &'static str,
     dry_run: &'static str,
@@ -93,8 +93,7 @@ struct Series {
     sli: Option<Histogram>,
     sizes: Option<Histogram>,
     codes: RwLock<Vec<(u16, IntCounter)>>,
-    /// The release that no longer has this version, empty if none is named; set once a deprecated version was
-    /// requested.
+    /// The release that removes this version, empty if unknown; set once a deprecated version was requested.
     deprecated: OnceLock<String>,
 }
 
@@ -102,8 +101,10 @@ struct Series {
 pub(crate) struct Answered<'a> {
     pub(crate) sight: Sight,
     pub(crate) info: Option<&'a RequestInfo>,
+    /// Set if another server answered it.
+    pub(crate) remote: Option<&'a RemoteLabels>,
     pub(crate) started: Instant,
-    /// Ended by a limit or a deadline of the server.
+    /// Whether a limit or a deadline of the server ended it.
     pub(crate) terminated: bool,
 }
 
@@ -186,13 +187,13 @@ impl Requests {
     pub(crate) fn observe(&self, table: &Table, answered: &Answered<'_>, response: &mut Response) {
         let code = response.status();
         let refused = matches!(code, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        // What a stranger asked for was not looked at.
+        // The target of an unauthenticated or unauthorized request was not looked up.
         let source = match refused {
             true => Source {
                 labels: Labels::unrouted(answered.sight, answered.info),
                 deprecation: None,
             },
-            false => Source::of(table, answered.sight, answered.info),
+            false => Source::of(table, answered.sight, answered.info, answered.remote),
         };
         let (labels, series) = self.series(table, source.labels);
         series.count(&self.families.total, labels, code);
@@ -228,7 +229,7 @@ impl Requests {
         }
     }
 
-    /// The measurements of a label set, or of the one that stands in for it.
+    /// Returns the measurements of a label set, or of the one that replaces it.
     fn series<'a>(&self, table: &Table, labels: Labels<'a>) -> (Labels<'a>, Arc<Series>) {
         let hash = self.hasher.hash_one(labels);
         if let Some((owned, series)) = self.known.read().get(&hash)
@@ -244,7 +245,7 @@ impl Requests {
         let clash = known
             .get(&hash)
             .is_some_and(|(owned, _)| owned.labels() != labels);
-        // The labels that stand in for others are few, so they always find room.
+        // There are few replacement labels, so they always find room.
         let labels = match full || clash {
             true => labels.overflow(),
             false => labels,
@@ -281,7 +282,7 @@ impl Requests {
 }
 
 impl Families {
-    /// Drops the measurements of a label set. One that was never made cannot be dropped, which is no error here.
+    /// Drops the measurements of a label set. A missing one is not an error.
     fn forget(&self, labels: &Labels<'_>, series: &Series) {
         let with_dry_run = labels.values_with_dry_run();
         let _ = self.durations.remove_label_values(&with_dry_run);
@@ -341,7 +342,7 @@ fn deprecation_values<'a>(labels: &Labels<'a>, release: &'a str) -> [&'a str; 5]
     ]
 }
 
-/// The code that stands for all further ones of a label set.
+/// The code that replaces all further ones of a label set.
 const OTHER_CODE: u16 = 0;
 
 fn code_label(code: u16) -> String {
@@ -398,7 +399,7 @@ impl Series {
     }
 }
 
-/// A request that goes on after its answer began. It ends when this is dropped.
+/// A request that continues after its answer started. It ends when this is dropped.
 pub(crate) struct Running {
     gauge: IntGauge,
     series: Arc<Series>,
@@ -423,13 +424,13 @@ impl Drop for Running {
     }
 }
 
-/// The release that no longer has a version, where the text of the deprecation says so: `unavailable in v1.25+`.
+/// Returns the release that removes a version, from its deprecation text: `unavailable in v1.25+`.
 fn removed_release(deprecation: &str) -> &str {
     deprecation
         .split_once("unavailable in v")
         .and_then(|(_, rest)| rest.split_once('+'))
         .map(|(release, _)| release)
-        // A definition may say anything here; only a number is a label.
+        // A definition may have any text here; only a number becomes a label.
         .filter(|release| {
             release
                 .bytes()

@@ -3,27 +3,27 @@
 use super::process::Process;
 use prometheus::{Counter, Gauge, IntGauge, IntGaugeVec, Opts, Registry};
 
-/// What the server reads off itself for a scrape.
+/// Values that the server reads for a scrape.
 pub(crate) struct Readings {
-    /// The newest revision.
+    /// The newest revision of the store.
     pub(crate) revision: u64,
-    /// The revision that history reaches back to.
+    /// The revision up to which the history is compacted.
     pub(crate) compacted: u64,
     /// Writes that wait for the next commit.
     pub(crate) queued: usize,
     /// Bytes of encodings kept beside objects.
     pub(crate) variant_bytes: usize,
-    /// Bytes of the database where it is kept.
+    /// Size of the database in bytes.
     pub(crate) storage_bytes: u64,
     /// Requests being answered.
     pub(crate) under_way: usize,
-    /// Connections that are open, and those that have brought no request with credentials.
+    /// Open connections, and those without an authenticated request.
     pub(crate) connections: (usize, usize),
     /// Bytes of answers that clients have not read.
     pub(crate) unread_bytes: usize,
     /// Reads and writes that hold a seat of flow control.
     pub(crate) in_flight: (usize, usize),
-    /// Group, resource, and how many objects are stored.
+    /// Group, resource, and number of stored objects.
     pub(crate) objects: Vec<(String, String, usize)>,
 }
 
@@ -156,7 +156,7 @@ impl Gauges {
                 .with_label_values(&[kind])
                 .set(signed(count as u64));
         }
-        // Kinds come and go, so every scrape starts with none.
+        // Kinds are added and removed, so every scrape starts empty.
         self.objects.reset();
         self.resource_objects.reset();
         for (group, resource, count) in &readings.objects {

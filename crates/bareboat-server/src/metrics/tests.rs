@@ -1,10 +1,12 @@
+//! Metrics: names, labels, and the text that is served.
+
 use super::*;
-use crate::kinds::catalog::{Catalog, Serving};
-use crate::kinds::served::Served;
+use crate::kinds::catalog::{Backing, Catalog};
+use crate::kinds::stored_kind::StoredKind;
 use crate::reply::plain_text;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
-use bareboat_api::kind::{Definition, Kind, Names, Scope};
+use bareboat_api::kind::{Kind, Names, PublishedSchema, Scope};
 use bareboat_storage::{MemoryBackend, Store, StoreOptions};
 use http::{HeaderMap, Method, StatusCode};
 use std::sync::Arc;
@@ -31,11 +33,11 @@ fn print(metrics: &Metrics) -> String {
 }
 
 fn serve(catalog: &Catalog, store: &Store, group: &str) {
-    let version = crate::openapi::sample::version("v1", Definition::Untyped, Vec::new());
+    let version = crate::openapi::sample::version("v1", PublishedSchema::Untyped, Vec::new());
     let mut kind = Kind::new(group, Names::new("things", "Thing"), Scope::Cluster);
-    kind.custom = true;
-    let served = Served::new(kind.with_version(version), store);
-    catalog.insert(Serving::Stored(Arc::new(served)));
+    kind = kind.into_custom();
+    let served = StoredKind::new(kind.with_version(version), store);
+    catalog.insert(Backing::Stored(Arc::new(served)));
 }
 
 fn list(metrics: &Metrics, catalog: &Catalog, group: &str) {
@@ -43,6 +45,7 @@ fn list(metrics: &Metrics, catalog: &Catalog, group: &str) {
     let path = format!("/apis/{group}/v1/things");
     let info = RequestInfo::parse(&Method::GET, &path, &query).expect("a path");
     let answered = Answered {
+        remote: None,
         sight: Sight::of(&Method::GET, &HeaderMap::new(), Some(&query)),
         info: Some(&info),
         started: Instant::now(),
@@ -89,7 +92,7 @@ fn label_sets_are_bounded_and_make_room_for_kinds_that_are_served() {
         0,
         "what is not served is forgotten"
     );
-    // What is not served at all has no labels of its own.
+    // A resource that is not served has no labels.
     list(&metrics, &catalog, "nowhere");
     assert_eq!(count(&print(&metrics), "nowhere"), 0);
 }

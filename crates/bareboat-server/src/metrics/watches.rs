@@ -1,4 +1,4 @@
-//! Watches: how many events were sent, and how long initial states took.
+//! Metrics of watches: events sent, and duration of initial states.
 
 use bareboat_api::kind::Kind;
 use parking_lot::Mutex;
@@ -54,7 +54,7 @@ impl Watches {
         })
     }
 
-    /// Begins to measure a watch of a version of a kind, of one namespace or of all.
+    /// Starts to measure a watch of a version of a kind, in one namespace or in all.
     pub(crate) fn begin(&self, kind: &Kind, version: &str, namespaced: bool) -> WatchMeter {
         let names = [&kind.group, version, &kind.names.plural].map(str::to_owned);
         let mut known = self.known.lock();
@@ -78,7 +78,7 @@ impl Watches {
 }
 
 impl WatchMeter {
-    /// The initial state was sent.
+    /// Records that the initial state was sent.
     pub(crate) fn initial_sent(&self) {
         self.initial.observe(self.started.elapsed().as_secs_f64());
     }

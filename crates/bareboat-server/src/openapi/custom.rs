@@ -1,6 +1,6 @@
-//! Schemas of custom kinds, as they are published.
+//! Published schemas of custom kinds.
 
-use super::definitions::Form;
+use super::definitions::SchemaDialect;
 use super::message::reference;
 use super::names::META;
 use super::walk;
@@ -10,31 +10,31 @@ const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDS: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// The published form of a declared schema: with type meta and metadata.
-pub(super) fn publish(mut declared: Value, form: Form) -> Value {
+/// Returns the published form of a declared schema: with type meta and metadata.
+pub(super) fn publish(mut declared: Value, form: SchemaDialect) -> Value {
     let bare = || value!({"type": "object"});
-    if form == Form::V2 && is_true(&declared, PRESERVES) {
-        // Old clients take the members that are listed for all there are, even type meta.
+    if form == SchemaDialect::V2 && is_true(&declared, PRESERVES) {
+        // OpenAPI 2 clients take the listed members for all members and reject others, so none is listed.
         return bare();
     }
     if declared.as_object().is_none_or(Map::is_empty) {
         return bare();
     }
     match form {
-        Form::V3 => complete(&mut declared),
-        Form::V2 => simplify(&mut declared),
+        SchemaDialect::V3 => complete(&mut declared),
+        SchemaDialect::V2 => simplify(&mut declared),
     }
     let members = declared.make_object();
     insert_object_members(members, false);
     declared
 }
 
-/// `apiVersion` as every object has it.
+/// Returns the schema of `apiVersion`.
 pub(super) fn api_version() -> Value {
     value!({"type": "string", "description": "APIVersion defines the group and version this object is written in."})
 }
 
-/// `kind` as every object has it.
+/// Returns the schema of `kind`.
 pub(super) fn kind() -> Value {
     value!({"type": "string", "description": "The kind of this object."})
 }
@@ -48,7 +48,7 @@ fn is_true(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool) == Some(true)
 }
 
-/// Inserts type meta and metadata; inside another object type meta must be there.
+/// Inserts type meta and metadata; in an embedded object, type meta is required.
 fn insert_object_members(members: &mut Map, required: bool) {
     let properties = members.object_mut("properties");
     properties.insert("apiVersion", api_version());
@@ -67,7 +67,7 @@ fn insert_object_members(members: &mut Map, required: bool) {
     }
 }
 
-/// Says in plain schema what extensions imply.
+/// Expresses in plain schema what extensions imply.
 fn complete(schema: &mut Value) {
     let embeds = is_true(schema, EMBEDS);
     let either = is_true(schema, INT_OR_STRING);
@@ -83,7 +83,7 @@ fn complete(schema: &mut Value) {
     }
 }
 
-/// Leaves out what old clients cannot read, or would misread and refuse valid objects for.
+/// Removes what OpenAPI 2 clients cannot parse, or would misread and then reject valid objects.
 fn simplify(schema: &mut Value) {
     let nullable = is_true(schema, "nullable");
     let preserves = is_true(schema, PRESERVES);
@@ -112,7 +112,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// A member that may be null cannot be required of clients that take null for absent.
+/// A nullable member cannot be required, because these clients treat null as absent.
 fn forget_nullable_requirements(members: &mut Map) {
     let values_may_be_null = members
         .get("additionalProperties")

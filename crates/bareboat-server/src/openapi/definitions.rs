@@ -1,45 +1,45 @@
-//! Gathers the definitions of a document: those of its kinds, and all that they refer to.
+//! Collects the definitions of a document: those of its kinds, and all that they refer to.
 
 use super::message::{reference, schema};
 use super::names::{META, kind_definition, list_definition, message_definition};
 use super::routes::group_version_kind;
 use super::{Sources, custom, walk};
 use bareboat_api::facts::MessageRef;
-use bareboat_api::kind::{Definition, Verb, Version};
+use bareboat_api::kind::{OpenApiStyle, PublishedSchema, Verb, Version};
 use bareboat_api::{Kind, Map, Str, Value, value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
-/// The schemas all documents may refer to.
+/// Schemas that all documents may refer to.
 const COMMON: &str = include_str!("common.json");
 
-/// Which form of schemas a document wants for custom kinds.
+/// The schema dialect of custom kinds in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// As declared.
+pub(super) enum SchemaDialect {
+    /// Schemas as they are declared.
     V3,
-    /// Without what old clients cannot read.
+    /// Schemas without what OpenAPI 2 clients cannot parse.
     V2,
 }
 
-/// The definitions of a document while they are gathered.
+/// The definitions of a document while they are collected.
 pub(super) struct Definitions<'a> {
     sources: &'a Sources,
-    form: Form,
+    form: SchemaDialect,
     done: BTreeMap<Str, Value>,
-    /// Referred to but not made yet.
+    /// Definitions that are referred to but not made yet.
     wanted: BTreeSet<Str>,
-    /// Where wanted definitions of messages come from.
+    /// The messages of wanted definitions.
     messages: HashMap<Str, MessageRef>,
-    /// What kinds definitions are of.
+    /// The group, version and kind of definitions.
     kinds: HashMap<Str, Vec<Value>>,
 }
 
 impl<'a> Definitions<'a> {
-    /// No definitions. `kinds` says which built-in kinds there are, in this document or not.
+    /// Starts without definitions. `kinds` lists the built-in kinds, in this document or not.
     pub(super) fn new(
         sources: &'a Sources,
-        form: Form,
+        form: SchemaDialect,
         kinds: impl Iterator<Item = (Str, Value)>,
     ) -> Definitions<'a> {
         let mut by_definition: HashMap<Str, Vec<Value>> = HashMap::new();
@@ -60,19 +60,19 @@ impl<'a> Definitions<'a> {
     pub(super) fn add_kind(&mut self, kind: &Kind, version: &Version) {
         let name = kind_definition(kind, version);
         let subject = group_version_kind(&kind.group, &version.name, &kind.names.kind);
-        match version.shape.definition() {
-            Definition::Message(message) => {
+        match version.shape.published_schema() {
+            PublishedSchema::Message(message) => {
                 self.messages.insert(name.clone(), message);
                 self.want(name.clone());
             }
-            Definition::Structural(declared) => {
+            PublishedSchema::Structural(declared) => {
                 let mut schema = custom::publish(declared, self.form);
                 let members = schema.make_object();
                 members.insert(KINDS, value!([subject]));
                 insert_selectable(members, version);
                 self.insert(name.clone(), schema);
             }
-            Definition::Untyped => {
+            PublishedSchema::Untyped => {
                 let schema = value!({"type": "object", KINDS: [subject]});
                 self.insert(name.clone(), schema);
             }
@@ -83,7 +83,7 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Says that DeleteOptions and WatchEvent are spoken in a group and version too.
+    /// Registers DeleteOptions and WatchEvent for a group and version.
     pub(super) fn speak_options(&mut self, group: &str, version: &str) {
         for kind in ["DeleteOptions", "WatchEvent"] {
             let kinds = self
@@ -97,7 +97,7 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Names the message and the kind that a definition is made of, should it be wanted.
+    /// Registers the message and the kind of a definition, for the case that it is wanted.
     pub(super) fn know_kind(&mut self, message: MessageRef, kind: Value) {
         let name = message_definition(&message.name);
         let kinds = self.kinds.entry(name.clone()).or_default();
@@ -107,14 +107,14 @@ impl<'a> Definitions<'a> {
         self.messages.insert(name, message);
     }
 
-    /// Asks for a definition.
+    /// Marks a definition as wanted.
     pub(super) fn want(&mut self, name: Str) {
         if !self.done.contains_key(&name) {
             self.wanted.insert(name);
         }
     }
 
-    /// All definitions, those referred to included.
+    /// Returns all definitions, including those referred to.
     pub(super) fn finish(mut self) -> Map {
         while let Some(name) = self.wanted.pop_first() {
             let schema = self.make(&name);
@@ -150,7 +150,7 @@ impl<'a> Definitions<'a> {
                 }
                 schema
             }
-            // Nothing is known of it: any object will do.
+            // An unknown type is any object.
             (None, None) => value!({"type": "object"}),
         };
         if let Some(kinds) = self.kinds.get(name) {
@@ -161,10 +161,10 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// The extension that says which kinds a schema is of.
+/// The extension that lists the kinds of a schema.
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
-/// The common schemas by definition name.
+/// Returns the common schemas by definition name.
 fn common() -> &'static Map {
     static PARSED: OnceLock<Map> = OnceLock::new();
     PARSED.get_or_init(|| {
@@ -178,7 +178,7 @@ fn common() -> &'static Map {
 fn list_schema(kind: &Kind, version: &Version, item: &str) -> Value {
     let names = &kind.names;
     let mut items = reference(item);
-    if !kind.custom {
+    if kind.conventions.openapi == OpenApiStyle::Typed {
         items = Map::from_iter([
             ("allOf", value!([(Value::Object(items))])),
             ("default", value!({})),
@@ -207,13 +207,13 @@ fn list_schema(kind: &Kind, version: &Version, item: &str) -> Value {
             (group_version_kind(&kind.group, &version.name, &names.list_kind))
         ],
     });
-    if kind.custom {
+    if kind.conventions.openapi == OpenApiStyle::Declared {
         insert_selectable(schema.make_object(), version);
     }
     schema
 }
 
-/// Says which fields selectors may name.
+/// Lists the fields that selectors support.
 fn insert_selectable(members: &mut Map, version: &Version) {
     if version.selectable.is_empty() {
         return;

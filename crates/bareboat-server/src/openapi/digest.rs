@@ -1,20 +1,20 @@
-//! Digests of kinds: they change when what documents say of a kind changes, and need no document.
+//! Digests of kinds: they change when the documents of a kind would change, and are computed without a document.
 
 use super::Sources;
 use bareboat_api::Kind;
-use bareboat_api::kind::{Definition, SubresourceRole, Verbs, Version};
+use bareboat_api::kind::{OpenApiStyle, PublishedSchema, SubresourceRole, Verbs, Version};
 use sha2::{Digest as _, Sha256, Sha512};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
-/// A kind and the digests of its versions, found when first asked for.
+/// A kind and the digests of its versions, computed on first use.
 pub(super) struct Entry {
     pub(super) kind: Arc<Kind>,
     digests: Box<[OnceLock<[u8; 32]>]>,
 }
 
 impl Entry {
-    /// A kind nobody has asked for yet.
+    /// A kind without digests yet.
     pub(super) fn new(kind: Arc<Kind>) -> Entry {
         let digests = kind.versions.iter().map(|_| OnceLock::new()).collect();
         Entry { kind, digests }
@@ -31,10 +31,10 @@ impl std::fmt::Debug for Entry {
     }
 }
 
-/// Begins the hash of a document.
+/// Starts the hash of a document.
 pub(super) fn start(sources: &Sources, path: &str) -> Sha512 {
     let mut hash = Sha512::new();
-    // Another release may write the same kind differently.
+    // Another release may render the same kind differently.
     for text in [
         env!("CARGO_PKG_VERSION"),
         &sources.title,
@@ -54,7 +54,7 @@ pub(super) fn add_kinds(hash: &mut Sha512, kinds: &[(Arc<Entry>, usize)]) {
     }
 }
 
-/// The hash as text: upper-case hexadecimal.
+/// Returns the hash as upper-case hexadecimal.
 pub(super) fn finish(hash: Sha512) -> String {
     hash.finalize()
         .iter()
@@ -82,7 +82,7 @@ fn digest(kind: &Kind, version: &Version) -> [u8; 32] {
     }
     for flag in [
         kind.namespaced(),
-        kind.custom,
+        kind.conventions.openapi == OpenApiStyle::Declared,
         kind.policy.delete_returns_object,
     ] {
         add(if flag { "1" } else { "0" });
@@ -105,10 +105,10 @@ fn digest(kind: &Kind, version: &Version) -> [u8; 32] {
     for field in &version.selectable {
         add(&field.name);
     }
-    match version.shape.definition() {
-        Definition::Message(message) => add(&message.name),
-        Definition::Structural(schema) => hash.update(schema.to_json()),
-        Definition::Untyped => add("untyped"),
+    match version.shape.published_schema() {
+        PublishedSchema::Message(message) => add(&message.name),
+        PublishedSchema::Structural(schema) => hash.update(schema.to_json()),
+        PublishedSchema::Untyped => add("untyped"),
     }
     hash.finalize().into()
 }

@@ -1,20 +1,18 @@
-//! Schemas of built-in messages, made from the table of facts.
+//! Schemas of built-in types, made from their protobuf messages.
 //!
-//! The table has no descriptions and does not say which members are required; see
-//! [`super::Sources`] for who fills those in.
+//! Messages have no descriptions and no list of required members; [`super::Sources`] provides those.
 
 use super::names::{COMPONENTS, message_definition};
 use bareboat_api::facts::{Cardinality, Field, Message, MessageRef, SchemaUnion, Type};
 use bareboat_api::typing::ListType;
 use bareboat_api::{Map, Value, value};
 
-/// The schema of a message, and the messages it refers to.
+/// Returns the schema of a message, and the messages it refers to.
 pub(super) fn schema(message: &Message, reached: &mut Vec<MessageRef>) -> Value {
     let mut properties = Map::with_capacity(message.fields.len());
     let mut required = Vec::new();
     for field in &message.fields {
-        // A member without a name is the protobuf side of what Go embeds; its own members are
-        // listed beside it.
+        // A field without a JSON name is a struct that Go embeds; its members are listed beside it.
         if field.json.is_empty() {
             continue;
         }
@@ -46,7 +44,7 @@ pub(super) fn schema(message: &Message, reached: &mut Vec<MessageRef>) -> Value 
     Value::Object(members)
 }
 
-/// Says of the members that all kinds have what they are.
+/// Adds descriptions to the members that all kinds have.
 fn describe_kind(properties: &mut Map) {
     for (name, text) in [
         (
@@ -70,10 +68,10 @@ fn describe_kind(properties: &mut Map) {
     }
 }
 
-/// Whether clients must send a member: one that is printed even when empty.
+/// Returns whether clients must send a member: one that is printed even if empty.
 ///
-/// A struct that is no pointer is always printed, whether or not Go may leave it out, so nothing
-/// can be concluded there; requiring it would make clients refuse valid objects.
+/// A struct that is not a pointer is always printed, so nothing follows for it; requiring it would make clients reject
+/// valid objects.
 fn is_required(field: &Field) -> bool {
     !field.omit_empty && !field.optional && field.default.is_none() && !is_struct(field)
 }
@@ -142,7 +140,7 @@ fn once(field: &Field) -> Map {
     members
 }
 
-/// Lists the values a member may have, if they are known.
+/// Lists the allowed values of a member, if they are known.
 fn insert_values(members: &mut Map, field: &Field) {
     if !field.values.is_empty() {
         let values = field
@@ -166,7 +164,7 @@ fn element(field: &Field) -> Value {
     referring(members)
 }
 
-/// What an absent member counts as.
+/// Returns the default of an absent member.
 fn zero(ty: Type) -> Option<Value> {
     match ty {
         Type::Bool => Some(value!(false)),
@@ -177,7 +175,7 @@ fn zero(ty: Type) -> Option<Value> {
     }
 }
 
-/// A reference must stand alone; beside anything else it goes into an `allOf`.
+/// Wraps a reference in an `allOf` if it has siblings, because `$ref` must be alone.
 fn referring(mut members: Map) -> Value {
     if members.len() > 1
         && let Some(reference) = members.remove("$ref")
@@ -213,7 +211,7 @@ fn base(ty: Type) -> Map {
     }
 }
 
-/// The definition of a type that is written as one value though Go has a struct for it.
+/// Returns the definition of a type that is a struct in Go but one value in JSON.
 pub(super) fn shared_type(ty: Type) -> Option<&'static str> {
     Some(match ty {
         Type::Time => "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
@@ -237,14 +235,14 @@ pub(super) fn shared_type(ty: Type) -> Option<&'static str> {
     })
 }
 
-/// A schema that is just a reference.
+/// Returns a schema that is only a reference.
 pub(super) fn reference(definition: &str) -> Map {
     let mut members = Map::new();
     members.insert("$ref", format!("{COMPONENTS}{definition}").into());
     members
 }
 
-/// An atomic list is what an undeclared one is too, so only the others are marked.
+/// Lists without a type are atomic, so only other types are marked.
 fn insert_list_type(members: &mut Map, field: &Field) {
     match field.list {
         ListType::Atomic => {}

@@ -1,24 +1,24 @@
-//! The names in OpenAPI documents: definitions, operations, tags.
+//! Names in OpenAPI documents: definitions, operations, tags.
 
-use bareboat_api::kind::{Definition, Version};
+use bareboat_api::kind::{OpenApiStyle, PublishedSchema, Version};
 use bareboat_api::{Kind, Str};
 
-/// Where definitions stand in documents of version 3.
+/// Location of definitions in OpenAPI 3 documents.
 pub(super) const COMPONENTS: &str = "#/components/schemas/";
 
-/// The name prefix of the types all kinds share.
+/// Name prefix of the types all kinds share.
 pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// The definition name of a message: `k8s.io.api.core.v1.Pod` is `io.k8s.api.core.v1.Pod`.
+/// Returns the definition name of a message: `k8s.io.api.core.v1.Pod` is `io.k8s.api.core.v1.Pod`.
 pub(super) fn message_definition(message: &str) -> Str {
     let Some(rest) = message.strip_prefix("k8s.io.") else {
         return Str::new(message);
     };
-    // Package names in protobuf cannot have dashes; module names, and so definitions, do.
+    // Protobuf packages cannot have dashes; module names, and so definitions, do.
     Str::new(format!("io.k8s.{}", rest.replace('_', "-")))
 }
 
-/// The definition name of a kind in one version.
+/// Returns the definition name of a kind in one version.
 pub(super) fn kind_definition(kind: &Kind, version: &Version) -> Str {
     let given = version.shape.definition_name();
     if !given.is_empty() {
@@ -27,14 +27,13 @@ pub(super) fn kind_definition(kind: &Kind, version: &Version) -> Str {
     if let Some(message) = version.shape.message() {
         return message_definition(&message.name);
     }
-    // Asking a custom kind copies its schema, and it would not name a message anyway.
-    if !kind.custom
-        && let Definition::Message(message) = version.shape.definition()
-    {
+    // A declared schema is copied when it is read, and does not name a message.
+    let declared = kind.conventions.openapi == OpenApiStyle::Declared;
+    if !declared && let PublishedSchema::Message(message) = version.shape.published_schema() {
         return message_definition(&message.name);
     }
     let name = derived_definition(&kind.group, &version.name, &kind.names.kind);
-    if kind.custom { apart(name) } else { name }
+    if declared { apart(name) } else { name }
 }
 
 /// The packages of built-in types. A group of custom kinds may be spelled like one of them, `core.api.k8s.io` for example.
@@ -45,7 +44,7 @@ const PACKAGES: [&str; 4] = [
     "io.k8s.kube-aggregator.pkg.",
 ];
 
-/// The name for the definition of a custom kind: never that of a built-in type.
+/// Returns the definition name of a custom kind, which never equals that of a built-in type.
 fn apart(name: Str) -> Str {
     match PACKAGES.iter().any(|package| name.starts_with(package)) {
         true => Str::new(format!("{name}_v2")),
@@ -53,16 +52,18 @@ fn apart(name: Str) -> Str {
     }
 }
 
-/// The definition name of a kind's list in one version: beside the kind.
+/// Returns the definition name of a kind's list in one version, in the kind's package.
 pub(super) fn list_definition(kind: &Kind, version: &Version) -> Str {
-    if kind.custom && version.shape.definition_name().is_empty() {
+    if kind.conventions.openapi == OpenApiStyle::Declared
+        && version.shape.definition_name().is_empty()
+    {
         let list = &kind.names.list_kind;
         return apart(derived_definition(&kind.group, &version.name, list));
     }
     sibling(&kind_definition(kind, version), &kind.names.list_kind)
 }
 
-/// The definition of another name in the same package.
+/// Returns the definition of another name in the same package.
 fn sibling(definition: &str, name: &str) -> Str {
     match definition.rsplit_once('.') {
         Some((package, _)) => Str::new(format!("{package}.{name}")),
@@ -70,7 +71,7 @@ fn sibling(definition: &str, name: &str) -> Str {
     }
 }
 
-/// The definition name that follows from group, version and kind: `com.example.v1.Widget`.
+/// Returns the definition name derived from group, version and kind: `com.example.v1.Widget`.
 pub(super) fn derived_definition(group: &str, version: &str, kind: &str) -> Str {
     let mut name = String::new();
     for part in group.rsplit('.').filter(|part| !part.is_empty()) {
@@ -83,7 +84,7 @@ pub(super) fn derived_definition(group: &str, version: &str, kind: &str) -> Str 
     Str::new(name)
 }
 
-/// The path under which a version is served, without leading slash: `api/v1`, `apis/apps/v1`.
+/// Returns the path of a version, without leading slash: `api/v1`, `apis/apps/v1`.
 pub(super) fn root(group: &str, version: &str) -> String {
     if group.is_empty() {
         format!("api/{version}")
@@ -92,7 +93,7 @@ pub(super) fn root(group: &str, version: &str) -> String {
     }
 }
 
-/// Group and version inside operation names: `AppsV1`, `CoreV1`, `RbacAuthorizationV1`.
+/// Returns group and version as in operation names: `AppsV1`, `CoreV1`, `RbacAuthorizationV1`.
 pub(super) fn operation_scope(group: &str, version: &str) -> String {
     format!(
         "{}{}",
@@ -101,7 +102,7 @@ pub(super) fn operation_scope(group: &str, version: &str) -> String {
     )
 }
 
-/// The tag of the operations of a version: `apps_v1`, `core_v1`, `rbacAuthorization_v1`.
+/// Returns the tag of a version's operations: `apps_v1`, `core_v1`, `rbacAuthorization_v1`.
 pub(super) fn tag(group: &str, version: &str) -> String {
     format!(
         "{}_{}",
@@ -110,7 +111,7 @@ pub(super) fn tag(group: &str, version: &str) -> String {
     )
 }
 
-/// The tag of the operations of a group.
+/// Returns the tag of a group's operations.
 pub(super) fn group_tag(group: &str) -> String {
     identifier(group_word(group), false)
 }
@@ -122,7 +123,7 @@ fn group_word(group: &str) -> &str {
     group.strip_suffix(".k8s.io").unwrap_or(group)
 }
 
-/// Letters and digits only; what follows anything else starts with a capital.
+/// Keeps letters and digits; a letter after any other character becomes a capital.
 pub(super) fn identifier(text: &str, capital: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut capital = capital;
@@ -141,7 +142,7 @@ pub(super) fn identifier(text: &str, capital: bool) -> String {
     out
 }
 
-/// A word with a capital first letter.
+/// Capitalizes a word.
 pub(super) fn title(word: &str) -> String {
     let mut letters = word.chars();
     match letters.next() {
@@ -150,7 +151,7 @@ pub(super) fn title(word: &str) -> String {
     }
 }
 
-/// The noun with the article a sentence gives it: `a Pod`, `an Event`, `Endpoints`.
+/// Adds the article to a noun: `a Pod`, `an Event`, `Endpoints`.
 pub(super) fn with_article(noun: &str) -> String {
     if noun.ends_with('s') && !noun.ends_with("ss") {
         return noun.to_owned();

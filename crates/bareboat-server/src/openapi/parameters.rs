@@ -1,8 +1,8 @@
-//! The parameters of operations: their names, types and what they do.
+//! The parameters of operations: names, types and descriptions.
 
-/// Where a parameter stands in the request.
+/// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterIn {
     /// In the path.
     Path,
     /// In the query.
@@ -14,11 +14,11 @@ pub(super) enum Place {
 pub(super) struct Parameter {
     /// The name.
     pub(super) name: &'static str,
-    /// Where it stands.
-    pub(super) place: Place,
+    /// The location.
+    pub(super) location: ParameterIn,
     /// `string`, `integer` or `boolean`.
     pub(super) ty: &'static str,
-    /// What it does.
+    /// The description.
     pub(super) description: String,
 }
 
@@ -27,17 +27,17 @@ impl Parameter {
     pub(super) fn name(kind: &str) -> Parameter {
         Parameter {
             name: "name",
-            place: Place::Path,
+            location: ParameterIn::Path,
             ty: "string",
             description: format!("name of the {kind}"),
         }
     }
 
-    /// What follows a subresource.
+    /// The path after a subresource.
     pub(super) fn path() -> Parameter {
         Parameter {
             name: "path",
-            place: Place::Path,
+            location: ParameterIn::Path,
             ty: "string",
             description: "path to the resource".to_owned(),
         }
@@ -47,17 +47,17 @@ impl Parameter {
     pub(super) fn namespace() -> Parameter {
         Parameter {
             name: "namespace",
-            place: Place::Path,
+            location: ParameterIn::Path,
             ty: "string",
             description: "The namespace the objects live in.".to_owned(),
         }
     }
 }
 
-/// Query parameters by name; the table below says what they do.
+/// Query parameters by name; [`query`] returns their types and descriptions.
 pub(super) type Names = &'static [&'static str];
 
-/// What answers can be asked to look like.
+/// The parameter that asks for indented answers.
 pub(super) const PRETTY: &str = "pretty";
 
 /// Parameters of reading a collection.
@@ -106,12 +106,12 @@ pub(super) const WRITE: Names = &["dryRun", "fieldManager", "fieldValidation"];
 /// Parameters of patching an object.
 pub(super) const PATCH: Names = &["dryRun", "fieldManager", "fieldValidation", "force"];
 
-/// The query parameter of that name.
+/// Returns the query parameter of that name.
 pub(super) fn query(name: &'static str) -> Parameter {
     let (ty, description) = described(name);
     Parameter {
         name,
-        place: Place::Query,
+        location: ParameterIn::Query,
         ty,
         description: description.to_owned(),
     }

@@ -1,4 +1,4 @@
-//! The paths that lead to groups and versions, and the server's own version.
+//! The discovery paths of groups and versions, and the server's version.
 
 use super::names::{group_tag, identifier};
 use super::routes::{Answer, Operation, Route, discovery};

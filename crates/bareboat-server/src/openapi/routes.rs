@@ -1,4 +1,4 @@
-//! Paths and operations, before they are written in one version of OpenAPI or the other.
+//! Paths and operations, independent of the OpenAPI version.
 
 mod builder;
 
@@ -9,10 +9,10 @@ use bareboat_api::kind::Version;
 use bareboat_api::{Kind, Str, Value, value};
 use builder::Builder;
 
-/// A path and what can be done there.
+/// A path and its operations.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// The path, with names in braces.
+    /// The path, with parameter names in braces.
     pub(super) path: String,
     /// Parameters of every operation.
     pub(super) parameters: Vec<Parameter>,
@@ -20,26 +20,26 @@ pub(super) struct Route {
     pub(super) operations: Vec<(&'static str, Operation)>,
 }
 
-/// One operation.
+/// An operation of a path: one HTTP method.
 #[derive(Debug)]
 pub(super) struct Operation {
     /// The name, unique in a document.
     pub(super) id: String,
-    /// What it does.
+    /// The description of the operation.
     pub(super) description: String,
-    /// The tag.
+    /// The tag, which groups the operations of one group and version.
     pub(super) tag: String,
-    /// The action and what it acts on; nothing for discovery.
+    /// The action and its group, version and kind; `None` for discovery.
     pub(super) action: Option<(&'static str, Value)>,
-    /// Names of query parameters.
+    /// The names of the query parameters it supports.
     pub(super) query: Names,
-    /// The request body.
+    /// The request body, if the operation has one.
     pub(super) body: Option<Body>,
     /// The media types of answers.
     pub(super) produces: &'static [&'static str],
     /// The type of answers.
     pub(super) answer: Answer,
-    /// The codes of good answers.
+    /// The codes of successful answers.
     pub(super) codes: &'static [u16],
 }
 
@@ -50,14 +50,14 @@ pub(super) struct Body {
     pub(super) definition: Str,
     /// The media types it may be written in.
     pub(super) media: &'static [&'static str],
-    /// Whether it must be there.
+    /// Whether a request without a body is invalid.
     pub(super) required: bool,
 }
 
 /// The type of an answer.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// What a definition says.
+    /// An object of the definition with this name.
     Definition(Str),
     /// Plain text.
     Text,
@@ -70,12 +70,12 @@ const OBJECT: &[&str] = &[
     "application/vnd.kubernetes.protobuf",
 ];
 
-/// The paths of a kind in one version.
+/// Returns the paths of a kind in one version.
 pub(super) fn of(kind: &Kind, version: &Version, sources: &Sources) -> Vec<Route> {
     Builder::new(kind, version, sources).routes()
 }
 
-/// The path that lists the resources of a version.
+/// Returns the path that lists the resources of a version.
 pub(super) fn resources(group: &str, version: &str) -> Route {
     let operation = Operation {
         id: format!("get{}APIResources", operation_scope(group, version)),
@@ -92,7 +92,7 @@ pub(super) fn resources(group: &str, version: &str) -> Route {
     }
 }
 
-/// An operation of discovery; its name is for the caller to fill in.
+/// Returns a discovery operation; the caller sets its name.
 pub(super) fn discovery(description: &str, tag: String, answer: &str) -> Operation {
     Operation {
         id: String::new(),
@@ -107,7 +107,7 @@ pub(super) fn discovery(description: &str, tag: String, answer: &str) -> Operati
     }
 }
 
-/// The extension that says what an operation or a schema is about.
+/// Returns the extension with group, version and kind of an operation or a schema.
 pub(super) fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
     value!({"group": group, "version": version, "kind": kind})
 }

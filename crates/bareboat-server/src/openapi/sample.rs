@@ -1,16 +1,16 @@
-//! Kinds for tests of discovery and OpenAPI, as close to the real ones as the tests look.
+//! Sample kinds for tests of discovery and OpenAPI, similar to the real ones.
 
 use bareboat_api::facts::{Cardinality, Element, Field, LazyMessage, Message, MessageRef, Type};
 use bareboat_api::kind::{
-    Definition, Findings, Names, ScalePaths, Scope, SelectableField, Shape, Subresource,
+    Findings, Names, PublishedSchema, ScalePaths, Scope, SelectableField, Shape, Subresource,
     SubresourceRole, Typing, Validated, Verb, Verbs, Version,
 };
 use bareboat_api::typing::{ListKey, ListType};
 use bareboat_api::{Kind, Str, Value, value};
 use std::sync::Arc;
 
-/// A shape that is only ever asked how it is published.
-struct Published(Definition);
+/// A shape that only returns its published schema.
+struct Published(PublishedSchema);
 
 static OBJECT_META: LazyMessage =
     LazyMessage::new("k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta", |name| {
@@ -109,7 +109,7 @@ fn field(json: &str, ty: Type) -> Field {
     }
 }
 
-/// A kind's message: type meta, metadata and some more, in the order of names.
+/// Returns a kind's message: type meta, metadata and more fields, sorted by name.
 fn message(name: &str, more: Vec<Field>) -> Message {
     let mut fields = more;
     if !name.ends_with("ObjectMeta") {
@@ -142,15 +142,15 @@ impl Shape for Published {
     fn typing(&self) -> Typing<'_> {
         Typing::Borrowed(MessageRef::new(&OBJECT_META).get())
     }
-    fn definition(&self) -> Definition {
+    fn published_schema(&self) -> PublishedSchema {
         self.0.clone()
     }
 }
 
-/// A version with a definition and subresources.
+/// Returns a version with a definition and subresources.
 pub(crate) fn version(
     name: &str,
-    definition: Definition,
+    definition: PublishedSchema,
     subresources: Vec<Subresource>,
 ) -> Version {
     Version {
@@ -174,7 +174,7 @@ fn named(plural: &str, kind: &str, short: &[&str], categories: &[&str]) -> Names
 
 /// `configmaps`.
 pub(crate) fn config_maps() -> Kind {
-    let definition = Definition::Message(MessageRef::new(&CONFIG_MAP));
+    let definition = PublishedSchema::Message(MessageRef::new(&CONFIG_MAP));
     Kind::new(
         "",
         named("configmaps", "ConfigMap", &["cm"], &[]),
@@ -185,7 +185,7 @@ pub(crate) fn config_maps() -> Kind {
 
 /// `services`, whose ports have every property a list can have.
 pub(crate) fn services() -> Kind {
-    let definition = Definition::Message(MessageRef::new(&SERVICE));
+    let definition = PublishedSchema::Message(MessageRef::new(&SERVICE));
     let proxy = Subresource {
         verbs: Verbs::of(&[
             Verb::Create,
@@ -222,7 +222,7 @@ pub(crate) fn namespaces() -> Kind {
     )
     .with_version(version(
         "v1",
-        Definition::Untyped,
+        PublishedSchema::Untyped,
         vec![Subresource::status(), finalize],
     ));
     kind.verbs = Verbs::ALL.without(&[Verb::DeleteCollection]);
@@ -245,7 +245,7 @@ pub(crate) fn service_accounts() -> Kind {
         named("serviceaccounts", "ServiceAccount", &["sa"], &[]),
         Scope::Namespaced,
     )
-    .with_version(version("v1", Definition::Untyped, vec![token]))
+    .with_version(version("v1", PublishedSchema::Untyped, vec![token]))
 }
 
 /// `events` of the core group or of `events.k8s.io`; both store core events.
@@ -255,8 +255,8 @@ pub(crate) fn events(group: &str, priority: u32) -> Kind {
         named("events", "Event", &["ev"], &[]),
         Scope::Namespaced,
     )
-    .with_version(version("v1", Definition::Untyped, Vec::new()));
-    kind.stored_api_version = "v1".into();
+    .with_version(version("v1", PublishedSchema::Untyped, Vec::new()));
+    kind.storage_api_version = "v1".into();
     kind.group_priority = priority;
     kind
 }
@@ -268,7 +268,7 @@ pub(crate) fn leases() -> Kind {
         named("leases", "Lease", &[], &[]),
         Scope::Namespaced,
     )
-    .with_version(version("v1", Definition::Untyped, Vec::new()));
+    .with_version(version("v1", PublishedSchema::Untyped, Vec::new()));
     kind.group_priority = 16500;
     kind
 }
@@ -282,7 +282,7 @@ pub(crate) fn deployments() -> Kind {
     )
     .with_version(version(
         "v1",
-        Definition::Untyped,
+        PublishedSchema::Untyped,
         vec![Subresource::status(), Subresource::scale(scale_paths())],
     ));
     kind.group_priority = 17800;
@@ -303,31 +303,31 @@ pub(crate) fn custom_resource_definitions() -> Kind {
     )
     .with_version(version(
         "v1",
-        Definition::Untyped,
+        PublishedSchema::Untyped,
         vec![Subresource::status()],
     ));
     kind.group_priority = 16700;
     kind
 }
 
-/// `selfsubjectreviews`, of which nothing is stored.
+/// `selfsubjectreviews`, which are not stored.
 pub(crate) fn self_subject_reviews() -> Kind {
     let mut kind = Kind::new(
         "authentication.k8s.io",
         named("selfsubjectreviews", "SelfSubjectReview", &[], &[]),
         Scope::Cluster,
     )
-    .with_version(version("v1", Definition::Untyped, Vec::new()));
+    .with_version(version("v1", PublishedSchema::Untyped, Vec::new()));
     kind.verbs = Verbs::of(&[Verb::Create]);
     kind.group_priority = 17700;
     kind
 }
 
-/// `widgets`, a custom kind whose schema has what publishing must take care of.
+/// `widgets`, a custom kind whose schema has the special cases of publishing.
 pub(crate) fn widgets() -> Kind {
     let mut served = version(
         "v1",
-        Definition::Structural(widget_schema()),
+        PublishedSchema::Structural(widget_schema()),
         vec![Subresource::status(), Subresource::scale(scale_paths())],
     );
     served.selectable = vec![SelectableField::at_path("spec.color")];
@@ -337,7 +337,7 @@ pub(crate) fn widgets() -> Kind {
         Scope::Namespaced,
     )
     .with_version(served);
-    kind.custom = true;
+    kind = kind.into_custom();
     kind
 }
 

@@ -1,10 +1,10 @@
-//! Documents of a handful of kinds, checked for what clients read out of them.
+//! OpenAPI documents of some sample kinds, checked for what clients read from them.
 #![allow(clippy::unwrap_used)]
 
 mod crds;
 
 use super::*;
-use bareboat_api::kind::Definition;
+use bareboat_api::kind::PublishedSchema;
 use expect_test::{ExpectFile, expect_file};
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn assert_references_resolve(document: &Value) {
     assert!(!references.is_empty());
     for reference in references {
         let path: Vec<&str> = reference.strip_prefix("#/").unwrap().split('/').collect();
-        assert!(document.at(&path).is_some(), "{reference} leads nowhere");
+        assert!(document.at(&path).is_some(), "{reference} does not resolve");
     }
 }
 
@@ -88,23 +88,23 @@ fn every_reference_resolves() {
     for path in documents.document_paths() {
         assert_references_resolve(&documents.document(&path).unwrap());
     }
-    assert_references_resolve(&documents.v2(&[]));
+    assert_references_resolve(&documents.v2());
 }
 
 #[test]
-fn every_operation_has_a_name_of_its_own() {
-    let document = documents().v2(&[]);
+fn operation_names_are_unique() {
+    let document = documents().v2();
     let mut names = BTreeSet::new();
     for line in operations(&document).lines() {
         let name = line.split(' ').nth(2).unwrap().to_owned();
-        assert!(names.insert(name), "{line} is not the only one of its name");
+        assert!(names.insert(name), "{line} is not unique");
     }
 }
 
 #[test]
 fn common_schemas_are_complete() {
     let sources = Sources::default();
-    let mut definitions = Definitions::new(&sources, Form::V3, std::iter::empty());
+    let mut definitions = Definitions::new(&sources, SchemaDialect::V3, std::iter::empty());
     definitions.want(format!("{}DeleteOptions", names::META).into());
     definitions.want(format!("{}Status", names::META).into());
     definitions.want(format!("{}ObjectMeta", names::META).into());
@@ -151,7 +151,7 @@ fn publishes_a_custom_kind_as_declared() {
 
 #[test]
 fn publishes_a_custom_kind_for_old_clients() {
-    let document = documents().v2(&[]);
+    let document = documents().v2();
     let definitions = document.get("definitions").unwrap();
     check(
         definitions.get("com.example.rec.v1.Widget").unwrap(),
@@ -166,9 +166,12 @@ fn a_custom_kind_without_limits_is_a_bare_object_to_old_clients() {
         "x-kubernetes-preserve-unknown-fields": true,
         "properties": {"spec": {"type": "object"}},
     });
-    assert_eq!(custom::publish(open, Form::V2), value!({"type": "object"}));
     assert_eq!(
-        custom::publish(Value::object(), Form::V3),
+        custom::publish(open, SchemaDialect::V2),
+        value!({"type": "object"})
+    );
+    assert_eq!(
+        custom::publish(Value::object(), SchemaDialect::V3),
         value!({"type": "object"})
     );
 }
@@ -184,7 +187,7 @@ fn lists_the_operations_of_kinds() {
 }
 
 #[test]
-fn tells_clients_that_patches_are_validated() {
+fn publishes_that_patches_are_validated() {
     let documents = documents();
     for (root, subject, strategic) in [
         (
@@ -219,18 +222,19 @@ fn tells_clients_that_patches_are_validated() {
 }
 
 #[test]
-fn hashes_change_with_what_documents_say() {
+fn hashes_change_with_the_content_of_documents() {
     let before = documents();
     let mut kinds = kinds();
     let mut changed = sample::widgets();
-    let Definition::Structural(mut schema) = changed.versions[0].shape.definition() else {
+    let PublishedSchema::Structural(mut schema) = changed.versions[0].shape.published_schema()
+    else {
         unreachable!("widgets have a schema");
     };
     let spec = schema.at_mut(&["properties", "spec"]).unwrap();
     spec.make_object()
         .insert("description", value!("What is wanted."));
     changed.versions[0].shape =
-        sample::version("v1", Definition::Structural(schema), Vec::new()).shape;
+        sample::version("v1", PublishedSchema::Structural(schema), Vec::new()).shape;
     *kinds.last_mut().unwrap() = Arc::new(changed);
     let after = before.renew(&kinds);
     assert_eq!(before.hash("api/v1"), after.hash("api/v1"));
@@ -241,7 +245,7 @@ fn hashes_change_with_what_documents_say() {
 }
 
 #[test]
-fn indexes_documents_here_and_elsewhere() {
+fn indexes_local_and_remote_documents() {
     let documents = documents();
     let remote = RemoteDocument {
         path: "apis/metrics.example.com/v1".into(),
@@ -303,7 +307,7 @@ fn finds_no_document_where_nothing_is_served() {
 }
 
 #[test]
-fn takes_descriptions_and_requirements_over() {
+fn copies_descriptions_and_required_members() {
     fn described(definition: &str) -> Option<Value> {
         (definition == "io.k8s.api.core.v1.Service").then(|| {
             value!({
@@ -332,21 +336,4 @@ fn takes_descriptions_and_requirements_over() {
             "description": "What is wanted.",
         }))
     );
-}
-
-#[test]
-fn joins_the_old_documents_of_other_servers() {
-    let remote = value!({
-        "paths": {
-            "/version/": {"get": {}},
-            "/apis/metrics.example.com/v1/": {"get": {"operationId": "getMetrics"}},
-        },
-        "definitions": {"com.example.metrics.v1.Load": {"type": "object"}},
-    });
-    let document = documents().v2(&[remote]);
-    let paths = document.get("paths").unwrap();
-    assert!(paths.get("/apis/metrics.example.com/v1/").is_some());
-    assert_ne!(paths.at(&["/version/", "get"]), Some(&Value::object()));
-    let definitions = document.get("definitions").unwrap();
-    assert!(definitions.get("com.example.metrics.v1.Load").is_some());
 }

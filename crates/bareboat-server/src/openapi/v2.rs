@@ -1,7 +1,7 @@
 //! Writes routes and definitions as OpenAPI 2.0, also called Swagger.
 
 use super::names::COMPONENTS;
-use super::parameters::{self, Parameter, Place};
+use super::parameters::{self, Parameter, ParameterIn};
 use super::routes::{Answer, Operation, Route};
 use super::v3::meaning;
 use super::walk;
@@ -9,10 +9,10 @@ use bareboat_api::{Map, Str, Value, value};
 
 const DEFINITIONS: &str = "#/definitions/";
 
-/// Parameters that clients look for inside operations rather than behind a reference.
+/// Parameters that clients expect inside operations rather than behind a reference.
 const INLINE: [&str; 2] = ["dryRun", "fieldValidation"];
 
-/// A document.
+/// Returns an OpenAPI 2 document with these paths and definitions.
 pub(super) fn document(title: &str, version: &str, paths: Map, definitions: Map) -> Value {
     value!({
         "swagger": "2.0",
@@ -32,7 +32,7 @@ pub(super) fn document(title: &str, version: &str, paths: Map, definitions: Map)
     })
 }
 
-/// A path item; `used` is told the definitions it refers to.
+/// Returns a path item; calls `used` with each definition it refers to.
 pub(super) fn path_item(route: &Route, used: &mut dyn FnMut(&Str)) -> Value {
     let mut members = Map::new();
     if !route.parameters.is_empty() {
@@ -45,12 +45,12 @@ pub(super) fn path_item(route: &Route, used: &mut dyn FnMut(&Str)) -> Value {
     Value::Object(members)
 }
 
-/// Turns a schema of OpenAPI 3 into one of OpenAPI 2.
+/// Converts an OpenAPI 3 schema to OpenAPI 2.
 pub(super) fn convert(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else {
         return;
     };
-    // Clients of this version have never been told defaults, and some fill them in.
+    // Upstream's OpenAPI 2 documents have no defaults, and some clients would apply them.
     members.remove("default");
     if let Some(Value::Array(all)) = members.get("allOf")
         && let [only] = all.as_slice()
@@ -59,7 +59,7 @@ pub(super) fn convert(schema: &mut Value) {
         members.remove("allOf");
         members.insert("$ref", reference);
     }
-    // Numbers that may be texts, and amounts that may be numbers, are texts here.
+    // IntOrString and Quantity are strings here.
     if members.remove("oneOf").is_some() {
         members.insert("type", value!("string"));
     }
@@ -131,7 +131,7 @@ fn schema(definition: &str) -> Value {
     value!({"$ref": (format!("{DEFINITIONS}{definition}"))})
 }
 
-/// A parameter, or a reference to it where all operations mean the same by it.
+/// Returns a parameter, or a reference to it if it is the same in all operations.
 fn parameter(parameter: &Parameter) -> Value {
     let shared = parameter.name != "name" && !INLINE.contains(&parameter.name);
     if shared {
@@ -146,12 +146,12 @@ fn spelled_out(parameter: &Parameter) -> Value {
     members.insert("description", parameter.description.as_str().into());
     members.insert("type", parameter.ty.into());
     members.insert("uniqueItems", value!(true));
-    match parameter.place {
-        Place::Path => {
+    match parameter.location {
+        ParameterIn::Path => {
             members.insert("in", value!("path"));
             members.insert("required", value!(true));
         }
-        Place::Query => {
+        ParameterIn::Query => {
             members.insert("in", value!("query"));
         }
     }
@@ -161,6 +161,7 @@ fn spelled_out(parameter: &Parameter) -> Value {
 fn shared_parameters() -> Value {
     let mut shared = Map::new();
     shared.insert("namespace", spelled_out(&Parameter::namespace()));
+    shared.insert("path", spelled_out(&Parameter::path()));
     let names = [
         &[parameters::PRETTY],
         parameters::LIST,

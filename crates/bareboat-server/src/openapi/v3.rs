@@ -1,11 +1,11 @@
 //! Writes routes and definitions as OpenAPI 3.0.
 
 use super::message::reference;
-use super::parameters::{self, Parameter, Place};
+use super::parameters::{self, Parameter, ParameterIn};
 use super::routes::{Answer, Body, Operation, Route};
 use bareboat_api::{Map, Str, Value, value};
 
-/// A document.
+/// Returns an OpenAPI 3 document with these paths and schemas.
 pub(super) fn document(title: &str, version: &str, paths: Map, schemas: Map) -> Value {
     value!({
         "openapi": "3.0.0",
@@ -25,7 +25,7 @@ pub(super) fn document(title: &str, version: &str, paths: Map, schemas: Map) -> 
     })
 }
 
-/// A path item; `used` is told the definitions it refers to.
+/// Returns a path item; calls `used` with each definition it refers to.
 pub(super) fn path_item(route: &Route, used: &mut dyn FnMut(&Str)) -> Value {
     let mut members = Map::new();
     if !route.parameters.is_empty() {
@@ -71,12 +71,12 @@ fn parameter(parameter: &Parameter) -> Value {
         "schema",
         value!({"type": (parameter.ty), "uniqueItems": true}),
     );
-    match parameter.place {
-        Place::Path => {
+    match parameter.location {
+        ParameterIn::Path => {
             members.insert("in", value!("path"));
             members.insert("required", value!(true));
         }
-        Place::Query => {
+        ParameterIn::Query => {
             members.insert("in", value!("query"));
         }
     }
@@ -121,7 +121,7 @@ fn content(media: &[&str], schema: &Value) -> Value {
     Value::Object(types)
 }
 
-/// What a status code means.
+/// Returns the meaning of a status code.
 pub(super) fn meaning(code: u16) -> &'static str {
     match code {
         201 => "Created",

@@ -1,7 +1,6 @@
-//! Walks schemas: finding references, filling in descriptions.
+//! Walks schemas to find references and fill in descriptions.
 //!
-//! Only places where a schema may stand are visited, so that a member that happens to be called
-//! `$ref` or a default value is never taken for one.
+//! Only places that hold a schema are visited, so that a member named `$ref` or a default value is never taken for one.
 
 use super::names::COMPONENTS;
 use bareboat_api::{Map, Value};
@@ -55,7 +54,7 @@ pub(super) fn references(schema: &Value, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Takes descriptions and the list of required members over from a schema of the same type.
+/// Copies descriptions and the list of required members from a schema of the same type.
 pub(super) fn describe(schema: &mut Value, described: &Value) {
     let (Some(members), Some(described)) = (schema.as_object_mut(), described.as_object()) else {
         return;
@@ -66,8 +65,8 @@ pub(super) fn describe(schema: &mut Value, described: &Value) {
     let Some(theirs) = described.get("properties").and_then(Value::as_object) else {
         return;
     };
-    // Where members are listed at all, not naming any as required means that none is. Metadata
-    // does not count: typed clients always have it, the API does not ask for it.
+    // If members are listed and none is marked as required, none is required. Metadata is ignored: typed clients always
+    // have it, but the API does not require it.
     let required: Vec<Value> = described
         .get("required")
         .and_then(Value::as_array)

@@ -1,9 +1,10 @@
-//! The clients that calls go out through: connections are kept per host, and shared by everybody who trusts the same
-//! certificates and shows the same one.
+//! HTTP clients for outbound calls: connections are pooled per host, and shared by all destinations with the same
+//! trusted certificates and the same client certificate.
 
 use super::OutboundError;
-use super::destination::{Destination, Protocol, Route, Shown};
-use super::dial::Dial;
+use super::destination::{ChosenBy, Destination, Protocol, Route, Shown};
+use super::dial::{Dial, Names};
+use super::reach::Reach;
 use super::services::Services;
 use crate::request::body::RequestBody;
 use crate::tls::{ClientIdentity, Fingerprint, client_config};
@@ -16,32 +17,34 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a connection may rest before it is closed.
+/// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(60);
-/// How many resting connections are kept for each host.
+/// How many idle connections are kept per host.
 const IDLE_PER_HOST: usize = 16;
-/// How often a resting or waiting HTTP/2 peer must show that it is alive, and how long it may take to.
+/// Interval of HTTP/2 pings, and their timeout.
 const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(10));
-/// How many sets of trusted certificates have a client at a time, and how long an unused one is kept.
+/// Maximum number of clients (one per set of trusted certificates), and how long an unused one is kept.
 const CLIENTS: (usize, Duration) = (256, Duration::from_secs(600));
-/// How many calls share an HTTP/2 connection. Servers allow a hundred or more, and whatever goes beyond that waits for others
-/// to end, which a watch never does.
+/// How many calls share an HTTP/2 connection. Servers allow a hundred or more; calls beyond that wait for others to
+/// end, which a watch never does.
 const CALLS_PER_LANE: usize = 64;
-/// How many such connections there may be side by side.
+/// Maximum number of parallel HTTP/2 connections.
 const LANES: usize = 64;
-/// What an HTTP/2 peer may send ahead of one reader.
+/// HTTP/2 flow control window of a stream.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// The same for all readers of a connection: so much that none of them can use up what another needs.
+/// HTTP/2 flow control window of a connection: large enough that no stream can use up what another needs.
 const CONNECTION_WINDOW: u32 = CALLS_PER_LANE as u32 * STREAM_WINDOW * 4;
-/// How long the head of an answer may be.
+/// Maximum size of an answer's head.
 const HEAD: u32 = 64 * 1024;
 
 pub(super) type Https = Client<HttpsConnector<Dial>, RequestBody>;
 
-/// What must be equal for two destinations to share connections.
+/// Destinations with equal keys share connections.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     route: Route,
+    /// A connection that was not judged must not serve a destination that is.
+    chosen_by: ChosenBy,
     trust: Fingerprint,
     shown: Shown,
     protocol: Protocol,
@@ -53,36 +56,44 @@ struct Kept {
     used: Instant,
 }
 
-/// A client with connections of its own.
+/// A client with its own connections.
 #[derive(Clone)]
 struct Lane {
     client: Https,
-    /// Held by everybody whose call is under way here.
+    /// Held by every running call of this lane.
     load: Arc<()>,
 }
 
-/// Counts a call as under way on its connection, for as long as its answer is read.
+/// Counts a call as running until its answer is read.
 pub(crate) struct Load {
     _of: Arc<()>,
 }
 
-/// All clients there are.
+/// All clients.
 pub(super) struct Clients {
     services: Services,
     identity: Option<ClientIdentity>,
+    reach: Arc<Reach>,
+    pub(super) names: Names,
     kept: Mutex<HashMap<Key, Kept>>,
 }
 
 impl Clients {
-    pub(super) fn new(services: Services, identity: Option<ClientIdentity>) -> Clients {
+    pub(super) fn new(
+        services: Services,
+        identity: Option<ClientIdentity>,
+        reach: Arc<Reach>,
+    ) -> Clients {
         Clients {
             services,
             identity,
+            reach,
+            names: Names::System,
             kept: Mutex::default(),
         }
     }
 
-    /// A client for those who are reached, trusted and met in the same way.
+    /// Returns the client for destinations with the same route, trust and protocol.
     pub(super) fn of(
         &self,
         to: &Destination,
@@ -90,6 +101,7 @@ impl Clients {
     ) -> Result<(Https, Load), OutboundError> {
         let key = Key {
             route: to.route,
+            chosen_by: to.chosen_by,
             trust: to.trust.fingerprint(),
             shown: to.shown.clone(),
             protocol,
@@ -97,9 +109,9 @@ impl Clients {
         let now = Instant::now();
         if let Some(kept) = self.kept.lock().get_mut(&key) {
             kept.used = now;
-            return Ok(kept.lane(|config| self.lane(config.clone(), to.route, protocol)));
+            return Ok(kept.lane(|config| self.lane(config.clone(), to, protocol)));
         }
-        // Outside the lock: certificates take their time.
+        // Outside the lock, because parsing certificates takes a while.
         let identity = self.identity(&to.shown);
         let config = client_config(&to.trust, identity.as_ref()).map_err(OutboundError::Trust)?;
         let mut all = self.kept.lock();
@@ -112,13 +124,13 @@ impl Clients {
                 all.remove(&key);
             }
         }
-        // Somebody may have been faster; theirs may have connections already.
+        // Another task may have added one first; its client may have connections already.
         let kept = all.entry(key).or_insert_with(|| Kept {
             config,
             lanes: Vec::new(),
             used: now,
         });
-        Ok(kept.lane(|config| self.lane(config.clone(), to.route, protocol)))
+        Ok(kept.lane(|config| self.lane(config.clone(), to, protocol)))
     }
 
     fn identity(&self, shown: &Shown) -> Option<ClientIdentity> {
@@ -126,14 +138,27 @@ impl Clients {
             Shown::Nothing => None,
             Shown::FrontProxy => self.identity.clone(),
             Shown::Secret(key) => Some(self.services.certificate(key)),
+            Shown::Given(identity) => Some(identity.clone()),
         }
     }
 
-    fn lane(&self, config: ClientConfig, route: Route, protocol: Protocol) -> Lane {
-        let builder = HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_only();
-        let dial = Dial::new(route, self.services.clone());
+    fn lane(&self, config: ClientConfig, to: &Destination, protocol: Protocol) -> Lane {
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config);
+        let builder = match to.route {
+            Route::Plain => builder.https_or_http(),
+            Route::Dns | Route::Service => builder.https_only(),
+        };
+        let reach = match (to.chosen_by, to.route) {
+            (ChosenBy::Operator, Route::Dns) => None,
+            // Clients write the endpoints of a service, whatever names the service.
+            _ => Some(self.reach.clone()),
+        };
+        let dial = Dial {
+            route: to.route,
+            services: self.services.clone(),
+            names: self.names.clone(),
+            reach,
+        };
         let connector = match protocol {
             Protocol::Best => builder.enable_all_versions().wrap_connector(dial),
             Protocol::Http1 => builder.enable_http1().wrap_connector(dial),
@@ -164,7 +189,7 @@ impl Clients {
 }
 
 impl Kept {
-    /// The first lane with room; a fresh one if there is none, or the emptiest when there are enough.
+    /// Returns the first lane with capacity; otherwise a new one, or the least loaded if there are enough.
     fn lane(&mut self, make: impl FnOnce(&ClientConfig) -> Lane) -> (Https, Load) {
         let load = |lane: &Lane| Arc::strong_count(&lane.load) - 1;
         let free = self.lanes.iter().find(|lane| load(lane) < CALLS_PER_LANE);

@@ -1,4 +1,4 @@
-//! Why a call failed, in words for whoever configured it.
+//! Errors of outbound calls, with messages for the person who configured the destination.
 
 use http::{StatusCode, Uri};
 use rustls::CertificateError;
@@ -6,44 +6,44 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
-/// Why a call failed.
+/// Why a call to another server failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub(crate) enum OutboundError {
-    /// Nobody can be called by that address.
+    /// The address is invalid; holds the reason.
     Target(String),
-    /// The certificates to trust cannot be used.
+    /// The CA bundle is invalid; holds the reason.
     Trust(String),
-    /// There was no connection.
+    /// No connection could be made.
     Unreachable {
-        /// Who was called.
+        /// The URL that was called.
         uri: Uri,
-        /// What went wrong.
+        /// The message of the innermost error.
         why: String,
     },
-    /// There was a connection, but no whole exchange on it.
+    /// The connection failed before the exchange was complete.
     Broken {
-        /// Who was called.
+        /// The URL that was called.
         uri: Uri,
-        /// What went wrong.
+        /// The message of the innermost error.
         why: String,
     },
-    /// There was no whole answer in time.
+    /// The answer was not complete in time.
     Timeout(Uri),
-    /// The answer is longer than it may be.
+    /// The answer is too long.
     TooLarge {
-        /// Who was called.
+        /// The URL that was called.
         uri: Uri,
-        /// How long it may be.
+        /// The maximum length in bytes.
         most: usize,
     },
-    /// The answer is no success; a redirect is none.
+    /// The answer's code is not a success; redirects count as failures.
     Refused {
-        /// Who was called.
+        /// The URL that was called.
         uri: Uri,
         /// The code of the answer.
         code: StatusCode,
-        /// How its body begins.
+        /// The start of its body.
         page: String,
     },
 }
@@ -60,6 +60,16 @@ impl OutboundError {
         OutboundError::Broken {
             uri: uri.clone(),
             why: innermost(error),
+        }
+    }
+}
+
+impl OutboundError {
+    /// Returns the message without the body of the answer, for logs.
+    pub(crate) fn without_page(&self) -> String {
+        match self {
+            OutboundError::Refused { uri, code, .. } => format!("{uri} answered with {code}"),
+            other => other.to_string(),
         }
     }
 }
@@ -89,7 +99,7 @@ impl fmt::Display for OutboundError {
 
 impl Error for OutboundError {}
 
-/// What a code means, in the sentences that clients of Kubernetes know.
+/// Returns the meaning of a code, in the messages that Kubernetes clients know.
 fn sentence(code: StatusCode) -> Cow<'static, str> {
     Cow::Borrowed(match code.as_u16() {
         400 => "the server rejected our request for an unknown reason",
@@ -113,14 +123,14 @@ fn sentence(code: StatusCode) -> Cow<'static, str> {
     })
 }
 
-/// The cause at the bottom; what lies above it only says that there was one.
+/// Returns the innermost cause; the outer errors add no information.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     loop {
         if let Some(words) = certificate(cause) {
             return words;
         }
-        // TLS tells at length what an end without a farewell might mean.
+        // rustls explains at length what a missing close_notify might mean.
         if let Some(io) = cause.downcast_ref::<std::io::Error>()
             && io.kind() == std::io::ErrorKind::UnexpectedEof
         {
@@ -133,7 +143,7 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What people know the usual troubles with certificates by.
+/// Returns the well-known messages for common certificate errors.
 fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
     let tls = tls_error(error)?;
     let rustls::Error::InvalidCertificate(wrong) = tls else {
@@ -143,7 +153,7 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
         CertificateError::UnknownIssuer => {
             "x509: certificate signed by unknown authority".to_owned()
         }
-        // What a bundle looks like that was left behind when the authority got a new key.
+        // Caused by an old bundle after the authority got a new key.
         CertificateError::BadSignature => {
             "x509: certificate signed by unknown authority (the bundle has another key of that name)"
                 .to_owned()
@@ -161,7 +171,8 @@ fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
     })
 }
 
-/// The TLS error inside an I/O error, however often it was wrapped: sources of I/O errors skip what they wrap.
+/// Finds the TLS error inside an I/O error, however often it was wrapped: `source` of an I/O error skips the error it
+/// wraps.
 fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut error = error;
     while let Some(wrapper) = error.downcast_ref::<std::io::Error>() {

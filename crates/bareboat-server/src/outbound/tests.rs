@@ -1,5 +1,7 @@
-//! Calls over real connections on this machine.
+//! Calls over real connections on the loopback interface.
 #![allow(clippy::unwrap_used)]
+
+mod judged;
 
 use super::*;
 use bareboat_storage::{MemoryBackend, StoreOptions};
@@ -22,7 +24,7 @@ const BOUNDS: Bounds = Bounds {
     answer: 1000,
 };
 
-/// Answers each path in its own way, and counts connections.
+/// Answers each path differently, and counts connections.
 struct Peer {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -80,6 +82,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
         "/large" => (200, vec![b'x'; 1001].into()),
         "/hang" => std::future::pending().await,
         "/redirect" => (307, Bytes::new()),
+        path if path.starts_with("/redirect/") => (path[10..].parse().unwrap(), Bytes::new()),
         _ => (503, "come\n back".into()),
     };
     let response = Response::builder().status(code).header("location", "/echo");
@@ -87,8 +90,17 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 fn outbound() -> Outbound {
+    outbound_with(ReachSettings::default())
+}
+
+fn outbound_with(settings: ReachSettings) -> Outbound {
     let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
-    Outbound::new(&store, None)
+    Outbound::new(
+        &store,
+        Arc::new(bareboat_api::resolver::NoServices),
+        None,
+        Arc::new(Reach::new(settings)),
+    )
 }
 
 fn self_signed(is_ca: IsCa) -> (CertificateDer<'static>, String, KeyPair) {
@@ -154,7 +166,7 @@ async fn calls_share_connections_and_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_good_if_the_bundle_has_it_or_its_issuer() {
+async fn a_certificate_is_trusted_if_the_bundle_has_it_or_its_issuer() {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -165,7 +177,7 @@ async fn a_certificate_is_good_if_the_bundle_has_it_or_its_issuer() {
     };
     let good = Peer::start(issued("localhost"), &key, false).await;
     let misnamed = Peer::start(issued("elsewhere"), &key, false).await;
-    // As common tools make them: signed by itself, and marked as an authority.
+    // As common tools make them: self-signed, and marked as an authority.
     let (own, own_pem, own_key) = self_signed(IsCa::Ca(BasicConstraints::Unconstrained));
     let own = Peer::start(own, &own_key, false).await;
     let outbound = outbound();
@@ -193,7 +205,7 @@ async fn a_certificate_is_good_if_the_bundle_has_it_or_its_issuer() {
 }
 
 #[test]
-fn only_sound_addresses_are_called() {
+fn invalid_addresses_are_rejected() {
     let service = |namespace: &str, name: &str| Address::Service {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
@@ -231,8 +243,8 @@ fn only_sound_addresses_are_called() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_there_is_said_to_be_not_there() {
-    // Bound, so that nobody else gets the port; nobody listens.
+async fn a_refused_connection_is_reported() {
+    // Bound, so that no other process gets the port, but not listening.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();

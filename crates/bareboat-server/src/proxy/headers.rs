@@ -1,4 +1,4 @@
-//! Headers on their way out and back: what belongs to one connection only, what nobody but us may say, and who asks.
+//! Headers of proxied requests and answers: removes hop-by-hop and reserved headers, adds the user's identity.
 
 use super::Passing;
 use crate::authn::hide_bearer_protocol;
@@ -8,10 +8,10 @@ use http::header::{self, Entry};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use std::fmt::Write as _;
 
-/// A header that the other side is sent beside those of the client.
+/// An additional header for the upstream server.
 pub(crate) type Remark = (HeaderName, String);
 
-/// Headers that speak of one connection and end with it.
+/// Hop-by-hop headers.
 const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -24,13 +24,13 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Whether the client wants to make something else of its connection.
+/// Returns whether the client asks to upgrade its connection.
 pub(super) fn asks_to_upgrade(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
         && tokens(headers, &header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
 }
 
-/// Whether an answer switches to what the client asked for.
+/// Returns whether an answer switches to the protocol the client asked for.
 pub(super) fn same_upgrade<B>(asked: &HeaderMap, answer: &Response<B>) -> bool {
     let wanted: Vec<&str> = tokens(asked, &header::UPGRADE).collect();
     let given: Vec<&str> = tokens(answer.headers(), &header::UPGRADE).collect();
@@ -38,8 +38,12 @@ pub(super) fn same_upgrade<B>(asked: &HeaderMap, answer: &Response<B>) -> bool {
     !given.is_empty() && given.iter().all(was_wanted)
 }
 
-/// The headers of a request as the other side gets them.
-pub(super) fn outward(passing: &Passing<'_>, upgrade: bool) -> Result<HeaderMap, Status> {
+/// Returns the headers of a request for the upstream server.
+pub(super) fn outward(
+    passing: &Passing<'_>,
+    upgrade: bool,
+    identifies: bool,
+) -> Result<HeaderMap, Status> {
     let mut out = HeaderMap::with_capacity(passing.headers.len() + 16);
     let named = named_by_connection(passing.headers);
     for (name, value) in passing.headers {
@@ -47,7 +51,7 @@ pub(super) fn outward(passing: &Passing<'_>, upgrade: bool) -> Result<HeaderMap,
             add(&mut out, name.clone(), value.clone())?;
         }
     }
-    // Where the body goes is said anew by whoever writes it, and so is whom the request is for.
+    // These are set again when the request is sent on.
     for name in [header::CONTENT_LENGTH, header::HOST, header::EXPECT] {
         out.remove(name);
     }
@@ -60,7 +64,9 @@ pub(super) fn outward(passing: &Passing<'_>, upgrade: bool) -> Result<HeaderMap,
         out.insert(header::UPGRADE, protocol.clone());
     }
     forwarded(passing, &mut out)?;
-    identity(passing.user, &mut out)?;
+    if identifies {
+        identity(passing.user, &mut out)?;
+    }
     set(
         &mut out,
         HeaderName::from_static("audit-id"),
@@ -72,7 +78,7 @@ pub(super) fn outward(passing: &Passing<'_>, upgrade: bool) -> Result<HeaderMap,
     Ok(out)
 }
 
-/// The headers of an answer as the client gets them.
+/// Returns the headers of an answer for the client.
 pub(super) fn homeward(mut headers: HeaderMap, upgrade: bool) -> HeaderMap {
     let protocol = headers.get(header::UPGRADE).cloned();
     let named = named_by_connection(&headers);
@@ -91,9 +97,10 @@ pub(super) fn homeward(mut headers: HeaderMap, upgrade: bool) -> HeaderMap {
     headers
 }
 
-/// Headers that say who asks, or prove it: only we say the former, and the latter is nobody else's business.
+/// Returns whether a header carries an identity, which only this server may set, or credentials, which are not
+/// forwarded.
 fn is_ours(name: &str) -> bool {
-    // Some servers take an underscore for a dash.
+    // Some servers treat an underscore as a dash.
     let name = name.replace('_', "-");
     matches!(
         name.as_str(),
@@ -115,7 +122,7 @@ fn is_ours(name: &str) -> bool {
     .any(|prefix| name.starts_with(prefix))
 }
 
-/// What only the server that a client believes to talk to may say: cookies, other origins, other addresses.
+/// Returns whether a header may only come from the origin the client talks to: cookies, CORS, alternative services.
 fn speaks_for_the_origin(name: &str) -> bool {
     matches!(
         name,
@@ -123,7 +130,7 @@ fn speaks_for_the_origin(name: &str) -> bool {
     ) || name.starts_with("access-control-")
 }
 
-/// The headers that `Connection` says are about the connection.
+/// Returns the headers that `Connection` names.
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     tokens(headers, &header::CONNECTION)
         .filter_map(|token| HeaderName::try_from(token).ok())
@@ -144,7 +151,7 @@ fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
         .filter(|token| !token.is_empty())
 }
 
-/// Where the request came from. What clients say about it themselves is dropped, but for the way it took before.
+/// Sets the forwarding headers. The client's own values are dropped, except for `X-Forwarded-For`, which is extended.
 fn forwarded(passing: &Passing<'_>, out: &mut HeaderMap) -> Result<(), Status> {
     let way = HeaderName::from_static("x-forwarded-for");
     let mut hops: Vec<&str> = tokens(passing.headers, &way).collect();
@@ -167,8 +174,17 @@ fn forwarded(passing: &Passing<'_>, out: &mut HeaderMap) -> Result<(), Status> {
     Ok(())
 }
 
-/// Who asks, as API servers tell each other.
+/// Adds the user's identity in the headers of a front proxy.
 fn identity(user: &User, out: &mut HeaderMap) -> Result<(), Status> {
+    // Receivers remove blanks at the ends, and would see another identity.
+    let is_trimmed = |text: &str| text.trim_matches([' ', '\t']) == text;
+    let is_exact = is_trimmed(&user.name)
+        && is_trimmed(&user.uid)
+        && user.groups.iter().all(|group| is_trimmed(group))
+        && user.extra.values().flatten().all(|text| is_trimmed(text));
+    if !is_exact {
+        return Err(unspeakable());
+    }
     set(out, HeaderName::from_static("x-remote-user"), &user.name)?;
     if !user.uid.is_empty() {
         set(out, HeaderName::from_static("x-remote-uid"), &user.uid)?;
@@ -190,7 +206,7 @@ fn identity(user: &User, out: &mut HeaderMap) -> Result<(), Status> {
     Ok(())
 }
 
-/// A key of the user's extras in a form that may stand in the name of a header.
+/// Escapes a key of the user's extras for the name of a header.
 fn escape_key(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
     for byte in key.bytes() {
@@ -226,10 +242,10 @@ fn add(out: &mut HeaderMap, name: HeaderName, value: HeaderValue) -> Result<(), 
     Ok(())
 }
 
-/// Half an identity is worse than none.
+/// Returned instead of sending a partial identity.
 fn unspeakable() -> Status {
     Status::internal(
-        "who asks cannot be told to the service in headers: a name is too long or has characters that headers cannot carry",
+        "the user cannot be sent to the upstream server: a name is too long or has characters that are not allowed in headers",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Bodies in passing: the request's, which has a limit, and the answer's, which ends when the server does.
+//! Streams of proxied bodies: the request's, which has a limit, and the answer's, which ends with the server.
 
 use super::Held;
 use crate::outbound::Load;
@@ -13,13 +13,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 const ARRIVING: u8 = 0;
 const WHOLE: u8 = 1;
 const TOO_LARGE: u8 = 2;
 const BROKEN: u8 = 3;
 
-/// What became of the body of a request, for whoever wonders why there is no answer.
+/// The state of a request body, to explain a missing answer.
 #[derive(Clone)]
 pub(super) struct Sent {
     fate: Arc<AtomicU8>,
@@ -27,7 +28,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// A body on its way, and what will be known of it.
+    /// Returns a body to send, and its state.
     pub(super) fn new(body: RequestBody, limit: usize) -> Result<(RequestBody, Sent), Status> {
         if body.size_hint().lower() > limit as u64 {
             return Err(Status::too_large(limit));
@@ -48,12 +49,12 @@ impl Sent {
         Ok((RequestBody::Boxed(Box::pin(passing)), sent))
     }
 
-    /// Whether the client is still to send something.
+    /// Returns whether the client has not sent the whole body yet.
     pub(super) fn is_arriving(&self) -> bool {
         self.fate.load(Ordering::Relaxed) == ARRIVING
     }
 
-    /// What the client did wrong, if it did.
+    /// Returns the client's error, if there was one.
     pub(super) fn fault(&self) -> Option<Status> {
         match self.fate.load(Ordering::Relaxed) {
             TOO_LARGE => Some(Status::too_large(self.limit)),
@@ -112,20 +113,28 @@ impl Body for Sending {
 
 /// The body of an answer.
 ///
-/// An answer of known length is let finish when the server ends. One that may go on for ever breaks off, and does so in a
-/// way that cannot be taken for its end.
+/// When the server shuts down, an answer of known length is completed. Any other answer is aborted with an error, so
+/// that the client does not take it for complete. So is an answer that is not complete in time.
 pub(super) struct Answered {
     inner: Incoming,
     ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    until: Option<Pin<Box<tokio::time::Sleep>>>,
     _held: (Held, Load),
 }
 
 impl Answered {
-    pub(super) fn new(inner: Incoming, ending: Ending, held: (Held, Load)) -> Answered {
+    pub(super) fn new(
+        inner: Incoming,
+        ending: Ending,
+        until: Option<Instant>,
+        held: (Held, Load),
+    ) -> Answered {
         let endless = inner.size_hint().exact().is_none();
+        let until = until.filter(|_| !inner.is_end_stream());
         Answered {
             inner,
             ending: endless.then(|| Box::pin(ending.begun()) as _),
+            until: until.map(|until| Box::pin(tokio::time::sleep_until(until.into()))),
             _held: held,
         }
     }
@@ -144,6 +153,12 @@ impl Body for Answered {
         {
             self.ending = None;
             return Poll::Ready(Some(Err("the server is shutting down".into())));
+        }
+        if let Some(until) = &mut self.until
+            && until.as_mut().poll(cx).is_ready()
+        {
+            self.until = None;
+            return Poll::Ready(Some(Err("the answer was not complete in time".into())));
         }
         Pin::new(&mut self.inner)
             .poll_frame(cx)

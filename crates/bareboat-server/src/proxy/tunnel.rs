@@ -1,4 +1,4 @@
-//! Connections that became something else (WebSocket, SPDY): bytes carried both ways until either side has had enough.
+//! Tunnels for upgraded connections (WebSocket, SPDY): copies bytes both ways until either side closes.
 
 use super::Held;
 use crate::outbound::Load;
@@ -8,12 +8,12 @@ use hyper_util::rt::TokioIo;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
-/// How long a side may take to let go of its connection.
+/// How long the upgrade of each connection may take.
 const HANDOVER: Duration = Duration::from_secs(30);
-/// How long a farewell may take.
+/// How long closing may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Carries bytes between two connections as soon as both are free; nobody waits for it but a shutdown.
+/// Starts a task that copies bytes between two connections once both are upgraded; only a shutdown waits for it.
 pub(super) fn start(client: OnUpgrade, backend: OnUpgrade, ending: Ending, held: (Held, Load)) {
     tokio::spawn(async move {
         let _held = held;

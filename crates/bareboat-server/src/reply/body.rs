@@ -1,21 +1,27 @@
-//! The body of a response: nothing, bytes, or a stream.
+//! The body of a response: empty, bytes, or a stream.
 
+use crate::audit::Audited;
 use crate::metrics::Running;
 use crate::request::body::BodyError;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use prometheus::Histogram;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A stream of frames, such as a list, a watch, or what another server says.
+/// A stream of frames, such as a list, a watch, or a proxied answer.
 pub(crate) type Stream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>;
 
 /// The body of a response.
 pub struct Body {
     inner: Inner,
     meter: Option<Box<Meter>>,
+    /// The request is over when the body is.
+    audited: Option<Arc<Audited>>,
 }
+
+bareboat_api::opaque_debug!(Body);
 
 /// Measures a stream until it ends or is dropped.
 pub(crate) struct Meter {
@@ -61,34 +67,43 @@ enum Inner {
 
 impl Body {
     fn of(inner: Inner) -> Body {
-        Body { inner, meter: None }
+        Body {
+            inner,
+            meter: None,
+            audited: None,
+        }
     }
 
-    /// Measures the body, if it is a stream.
+    /// Attaches a meter to the body, if it is a stream.
     pub(crate) fn measure(&mut self, meter: Meter) {
         if matches!(self.inner, Inner::Stream { .. }) {
             self.meter = Some(Box::new(meter));
         }
     }
 
-    /// No body.
+    /// Keeps the record of a request open for as long as the body lives.
+    pub(crate) fn record(&mut self, audited: Arc<Audited>) {
+        self.audited = Some(audited);
+    }
+
+    /// Returns an empty body.
     pub fn empty() -> Body {
         Body::of(Inner::Empty)
     }
 
-    /// A body in one piece.
+    /// Returns a body in one piece.
     pub fn full(bytes: impl Into<Bytes>) -> Body {
         Body::of(Inner::Full(bytes.into()))
     }
 
-    /// A body that comes bit by bit.
+    /// Returns a body that is a stream.
     pub fn stream(
         body: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
     ) -> Body {
         Body::stream_holding(body, 0)
     }
 
-    /// A body that comes bit by bit and holds so many bytes from the beginning.
+    /// Returns a body that is a stream and holds so many bytes from the start.
     pub(crate) fn stream_holding(
         body: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
         held: usize,
@@ -99,7 +114,7 @@ impl Body {
         })
     }
 
-    /// How many bytes it holds before anything is asked of it.
+    /// Returns how many bytes the body holds before it is polled.
     pub(crate) fn held(&self) -> usize {
         match &self.inner {
             Inner::Empty => 0,
@@ -108,7 +123,7 @@ impl Body {
         }
     }
 
-    /// The bytes, where they are in one piece.
+    /// Returns the bytes, if they are in one piece.
     pub(crate) fn as_full(&self) -> Option<&Bytes> {
         match &self.inner {
             Inner::Full(bytes) => Some(bytes),
@@ -131,7 +146,7 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let Body { inner, meter } = self.get_mut();
+        let Body { inner, meter, .. } = self.get_mut();
         match inner {
             Inner::Empty => Poll::Ready(None),
             Inner::Full(bytes) => {

@@ -1,4 +1,4 @@
-//! gzip, for large answers to clients that ask for it.
+//! gzip compression of large answers, for clients that ask for it.
 
 use super::Response;
 use super::body::{Body, Stream};
@@ -16,15 +16,15 @@ use std::task::{Context, Poll};
 
 /// Smaller answers cost more to compress than to send.
 pub(crate) const THRESHOLD: usize = 128 * 1024;
-/// How much is compressed at a time.
+/// How many bytes are compressed at a time.
 const PIECE: usize = 256 * 1024;
 
-/// What the tables of an encoder take while it works.
+/// Memory of an encoder's tables.
 const STATE: usize = 256 * 1024;
 
-/// Compresses a large answer if the client asked for it.
+/// Compresses a large answer if the client accepts gzip.
 ///
-/// A stream counts as large: whoever makes one has found it to be.
+/// A stream counts as large: only large bodies are streams.
 pub(crate) fn compress_if_wanted(
     request: &HeaderMap,
     response: Response,
@@ -55,7 +55,7 @@ pub(crate) fn compress_if_wanted(
     http::Response::from_parts(head, body)
 }
 
-/// Whether the client listed a bare `gzip`.
+/// Returns whether the client listed a plain `gzip`.
 fn accepts(request: &HeaderMap) -> bool {
     request
         .get_all(header::ACCEPT_ENCODING)
@@ -67,7 +67,7 @@ fn accepts(request: &HeaderMap) -> bool {
 
 struct Gzip {
     inner: Stream,
-    /// What is still to be compressed of the last frame.
+    /// The part of the last frame that is not compressed yet.
     rest: Bytes,
     stage: Stage,
     threads: Threads,
@@ -77,13 +77,13 @@ type Encoder = GzEncoder<Vec<u8>>;
 
 enum Stage {
     Ready(Encoder),
-    /// A large piece is being compressed, where that does not delay other requests.
+    /// A large piece is being compressed on another thread.
     Compressing(BoxFuture<'static, std::io::Result<Encoder>>),
     Ended,
 }
 
 impl Gzip {
-    /// Begins to compress the next piece.
+    /// Starts to compress the next piece.
     fn compress(&mut self, mut encoder: Encoder) -> std::io::Result<Stage> {
         let piece = self.rest.split_to(self.rest.len().min(PIECE));
         if piece.len() <= LARGE {

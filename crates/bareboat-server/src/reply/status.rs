@@ -1,4 +1,4 @@
-//! A Status as a response.
+//! Encodes a Status as a response.
 
 use super::{Response, full};
 use crate::protobuf::MetaMessages;
@@ -6,7 +6,7 @@ use crate::request::negotiate::{Media, Offer, negotiate};
 use bareboat_api::Status;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-/// Writes a Status in a form the client accepts, or as indented JSON when it accepts none.
+/// Encodes a Status in a media type the client accepts, or as indented JSON if it accepts none.
 pub(crate) fn status_response(
     request: &HeaderMap,
     pretty: Option<&str>,
@@ -50,7 +50,7 @@ pub(crate) fn status_response(
     response
 }
 
-/// A plain text answer.
+/// Returns a plain text answer.
 pub(crate) fn plain_text(code: StatusCode, text: impl Into<String>) -> Response {
     let text: String = text.into();
     full(code, "text/plain; charset=utf-8", text.into())

@@ -1,7 +1,9 @@
-//! A request on its way through the corridor: everything about it but its body.
+//! A parsed and authenticated request, without its body.
 
 use super::info::RequestInfo;
 use super::query::Query;
+use crate::diagnostics::Trace;
+use crate::revocation::Standing;
 use bareboat_api::kind::User;
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
@@ -9,49 +11,57 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Longer names of managers are refused where they are chosen, and cut where they are not.
+/// Longer manager names are rejected if the client chose them, and cut if they come from User-Agent.
 const LONGEST_MANAGER: usize = 128;
 
-/// Everything a verb may know about a request.
+/// Everything about a request that verbs need.
 pub struct Ask {
     /// The HTTP method.
     pub method: Method,
-    /// The address as it was sent.
+    /// The URI as sent.
     pub uri: http::Uri,
-    /// What it is about.
+    /// The parsed target.
     pub info: Arc<RequestInfo>,
-    /// The query.
+    /// The decoded query of the URL.
     pub query: Query,
-    /// The headers.
+    /// The headers of the request.
     pub headers: Arc<HeaderMap>,
-    /// Who asks.
+    /// The requesting user.
     pub user: Arc<User>,
-    /// Where the request came from.
+    /// The origin of the request.
     pub came: Came,
-    /// The connection itself, for those who make something else of it.
+    /// The connection, for answers that upgrade it.
     pub upgrade: Option<hyper::upgrade::OnUpgrade>,
-    /// What the request is called in logs.
-    pub audit_id: String,
-    /// When an answer must be there.
+    /// The stages the request has passed, for logs.
+    pub(crate) trace: Arc<Trace>,
+    /// The deadline of the answer.
     pub deadline: Instant,
-    /// What to tell the client beside the answer.
+    /// Warnings for the client.
     pub warnings: Warnings,
-    /// It is about the object as it is stored, in whatever version: nothing is converted.
-    pub as_stored: bool,
+    /// Whether the request uses the raw endpoint: objects have their stored version, and nothing is converted.
+    pub raw: bool,
+    /// For streams: whether the client may still have it.
+    pub(crate) standing: Option<Arc<Standing>>,
 }
 
-/// Where a request came from.
+bareboat_api::opaque_debug!(Ask);
+
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Came {
-    /// The address of the client; nothing for requests from inside the process.
+    /// The address of the client; `None` for in-process requests.
     pub from: Option<std::net::IpAddr>,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
 }
 
 impl Ask {
-    /// The name the client is recorded under as manager of fields: its own choice, or the
-    /// beginning of its User-Agent.
+    /// The name of the request in logs and in audit events.
+    pub fn audit_id(&self) -> &str {
+        self.trace.audit_id()
+    }
+
+    /// Returns the field manager of the request: the one the client chose, or the first part of its User-Agent.
     pub fn manager<'a>(&'a self, chosen: Option<&'a str>) -> &'a str {
         if let Some(name) = chosen {
             return name;
@@ -73,6 +83,8 @@ impl Ask {
 #[derive(Default)]
 pub struct Warnings(Mutex<Collected>);
 
+bareboat_api::opaque_debug!(Warnings);
+
 /// Warnings in the order in which they were added.
 #[derive(Default)]
 struct Collected {
@@ -81,7 +93,7 @@ struct Collected {
 }
 
 impl Warnings {
-    /// Adds a warning unless it is there already.
+    /// Adds a warning unless it is present already.
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.0.lock();

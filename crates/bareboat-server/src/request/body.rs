@@ -1,4 +1,4 @@
-//! The body of a request: read whole, but never more than the limit.
+//! The body of a request, read whole up to a limit.
 
 use bareboat_api::Status;
 use bytes::{Bytes, BytesMut};
@@ -6,7 +6,7 @@ use http_body::Body as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The largest body that is read.
+/// Maximum size of a request body.
 pub const LIMIT: usize = 3 * 1024 * 1024;
 
 /// Any error a body in transit may have.
@@ -22,6 +22,8 @@ pub enum RequestBody {
     Boxed(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>),
 }
 
+bareboat_api::opaque_debug!(RequestBody);
+
 impl Default for RequestBody {
     fn default() -> Self {
         RequestBody::Memory(Bytes::new())
@@ -29,12 +31,22 @@ impl Default for RequestBody {
 }
 
 impl RequestBody {
-    /// Reads all of it.
+    /// Any body of the `http` family, such as axum's.
+    pub fn new<B>(body: B) -> RequestBody
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BodyError>,
+    {
+        let body = http_body_util::BodyExt::map_err(body, Into::into);
+        RequestBody::Boxed(Box::pin(body))
+    }
+
+    /// Reads the whole body.
     pub async fn read(self) -> Result<Bytes, Status> {
         self.read_if(|_| Ok(())).await
     }
 
-    /// Reads all of it, asking about the size of every piece that has to be kept until the next one comes.
+    /// Reads the whole body; asks `may_keep` for the size of every piece that is buffered until the next one arrives.
     pub(crate) async fn read_if(
         mut self,
         mut may_keep: impl FnMut(usize) -> Result<(), Status>,
@@ -59,7 +71,7 @@ impl RequestBody {
             if size > LIMIT {
                 return Err(Status::too_large(LIMIT));
             }
-            // Most bodies arrive in one piece and need not be copied.
+            // Most bodies arrive in one piece and are not copied.
             if first.is_none() && rest.is_empty() {
                 first = Some(data);
                 continue;

@@ -1,10 +1,10 @@
-//! How long a request may take: the server's limit, lowered by `?timeout=`.
+//! The time limit of a request: `?timeout=` lowers the server's limit.
 
 use super::query::Query;
 use bareboat_api::Status;
 use std::time::Duration;
 
-/// Reads `?timeout=30s`; `None` when the client has no wish of its own.
+/// Parses `?timeout=30s`; `None` if the client sets none.
 pub fn wished(query: &Query) -> Result<Option<Duration>, Status> {
     let Some(text) = query.given("timeout") else {
         return Ok(None);

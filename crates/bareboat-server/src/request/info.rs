@@ -1,6 +1,6 @@
-//! What a URL asks for: group, version, resource, namespace, name, subresource and verb.
+//! Parses a URL: group, version, resource, namespace, name, subresource and verb.
 //!
-//! Says nothing about whether such a thing exists; that is the catalog's knowledge.
+//! It does not check whether the resource exists; the catalog does.
 
 use super::options::is_true;
 use super::query::{Query, percent_decode};
@@ -9,22 +9,22 @@ use bareboat_api::admission::Right;
 use bareboat_api::fields::Selector;
 use http::Method;
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInfo {
-    /// Whether it is about a resource; otherwise only `verb` and `path` count.
+    /// Whether the request is for a resource; otherwise only `verb` and `path` are set.
     pub is_resource: bool,
     /// The path as sent, decoded.
     pub path: String,
-    /// The verb authorization looks at.
+    /// The verb for authorization.
     pub verb: Str,
     /// The API group, empty for core.
     pub group: Str,
-    /// The version.
+    /// The API version, such as `v1`.
     pub version: Str,
     /// The namespace, empty for cluster scope or all namespaces.
     pub namespace: Str,
-    /// The plural.
+    /// The resource, such as `pods`.
     pub resource: Str,
     /// The name of the object, empty for collections.
     pub name: Str,
@@ -32,6 +32,10 @@ pub struct RequestInfo {
     pub subresource: Str,
     /// Path segments after the subresource.
     pub rest: Vec<Str>,
+    /// The field selector of a request for a collection, as it was sent.
+    pub field_selector: Str,
+    /// The label selector of a request for a collection, as it was sent.
+    pub label_selector: Str,
 }
 
 /// A path that cannot be decoded.
@@ -39,7 +43,7 @@ pub struct RequestInfo {
 pub struct MalformedPath;
 
 impl RequestInfo {
-    /// The request that a right is needed for.
+    /// Returns the request that a right is needed for.
     pub fn of_right(right: Right<'_>) -> RequestInfo {
         RequestInfo {
             is_resource: true,
@@ -53,7 +57,7 @@ impl RequestInfo {
         }
     }
 
-    /// Reads method, path and query.
+    /// Parses method, path and query.
     pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, MalformedPath> {
         let mut info = RequestInfo {
             path: percent_decode(path).ok_or(MalformedPath)?.into_owned(),
@@ -92,7 +96,7 @@ impl RequestInfo {
         }
         if parts[0] == "namespaces" && parts.len() > 1 {
             info.namespace = parts[1].clone();
-            // `namespaces/a/status` is a part of the namespace, not a resource inside it.
+            // `namespaces/a/status` is a subresource of the namespace, not a resource in it.
             if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
                 parts.drain(..2);
             }
@@ -105,10 +109,15 @@ impl RequestInfo {
         }
         info.rest = parts.collect();
         info.refine_verb(legacy, query);
+        if info.is_collection() {
+            let text = |key: &str| query.get(key).map(Str::new).unwrap_or_default();
+            info.field_selector = text("fieldSelector");
+            info.label_selector = text("labelSelector");
+        }
         Ok(info)
     }
 
-    /// Turns `get` and `delete` of a collection into what they really are.
+    /// Turns `get` and `delete` of a collection into `list`, `watch` or `deletecollection`.
     fn refine_verb(&mut self, legacy: bool, query: &Query) {
         if self.name.is_empty() && self.verb == "delete" {
             self.verb = Str::const_new("deletecollection");
@@ -123,7 +132,7 @@ impl RequestInfo {
             let watch = query.get("watch").is_some_and(is_true);
             self.verb = Str::const_new(if watch { "watch" } else { "list" });
         }
-        // A selector that pins the name lets a rule about that one object authorize the request.
+        // With a selector that pins the name, a rule for that one object authorizes the request.
         let pinned = query
             .get("fieldSelector")
             .and_then(|text| Selector::parse(text).ok())
@@ -133,18 +142,14 @@ impl RequestInfo {
         }
     }
 
-    /// Whether this names a collection rather than an object, whatever a selector pins.
+    /// Returns whether the target is a collection rather than an object, whatever a selector pins.
     pub fn is_collection(&self) -> bool {
         matches!(self.verb.as_str(), "list" | "watch" | "deletecollection")
     }
 
-    /// Whether the request may take as long as it likes.
+    /// Returns whether the verb has no time limit. Long-running subresources are data of their kinds.
     pub fn is_long_running(&self) -> bool {
         matches!(self.verb.as_str(), "watch" | "proxy")
-            || matches!(
-                self.subresource.as_str(),
-                "attach" | "exec" | "proxy" | "log" | "portforward"
-            )
     }
 }
 
@@ -240,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_no_resource() {
+    fn other_paths_are_not_resources() {
         for path in [
             "/",
             "/api",

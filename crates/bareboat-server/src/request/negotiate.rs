@@ -1,8 +1,8 @@
-//! In which media type a client wants its answer, and in which one it sent its body.
+//! Content negotiation: the media type of answers and of request bodies.
 
 use http::{HeaderMap, header};
 
-/// A way to write objects as bytes.
+/// An encoding of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Media {
     /// `application/json`.
@@ -14,7 +14,7 @@ pub enum Media {
 }
 
 impl Media {
-    /// The name in headers.
+    /// Returns the name in headers.
     pub fn name(self) -> &'static str {
         match self {
             Media::Json => "application/json",
@@ -33,58 +33,58 @@ impl Media {
     }
 }
 
-/// What the client wants to see of objects.
+/// The form of objects in an answer: whole, as table rows, or metadata only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transform {
-    /// All of them.
+    /// The whole object.
     Whole,
-    /// A table for people; the flag tells the old `v1beta1` form.
+    /// A table.
     Table {
-        /// `meta.k8s.io/v1beta1` was asked for.
+        /// Whether the client requested `meta.k8s.io/v1beta1`.
         beta: bool,
     },
-    /// Their metadata.
+    /// The object's metadata.
     Metadata {
-        /// `meta.k8s.io/v1beta1` was asked for.
+        /// Whether the client requested `meta.k8s.io/v1beta1`.
         beta: bool,
     },
 }
 
-/// What was agreed upon.
+/// The negotiated media type and form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// The media type.
     pub media: Media,
-    /// The transformation.
+    /// The form of objects.
     pub transform: Transform,
-    /// Indented for people.
+    /// Whether to indent the answer.
     pub pretty: bool,
 }
 
 impl Agreed {
-    /// Whether objects are sent as they are, in JSON without spaces.
+    /// Returns whether whole objects are sent as compact JSON.
     pub(crate) fn is_plain_json(self) -> bool {
         self.media == Media::Json && self.transform == Transform::Whole && !self.pretty
     }
 }
 
-/// What an endpoint can offer.
+/// The encodings an endpoint offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Whole objects in protobuf.
+    /// Whether whole objects are offered in protobuf.
     pub protobuf: bool,
-    /// Metadata in protobuf.
+    /// Whether metadata is offered in protobuf.
     pub protobuf_metadata: bool,
-    /// YAML; watches have none.
+    /// Whether YAML is offered; watches do not offer it.
     pub yaml: bool,
-    /// Tables.
+    /// Whether tables are offered.
     pub table: bool,
     /// The `as=` value for metadata: `PartialObjectMetadata` or `PartialObjectMetadataList`.
     pub metadata: Option<&'static str>,
 }
 
 impl Offer {
-    /// Objects in JSON and YAML, nothing else.
+    /// Objects in JSON and YAML only.
     pub const PLAIN: Offer = Offer {
         protobuf: false,
         protobuf_metadata: false,
@@ -105,7 +105,7 @@ impl Offer {
         }
     }
 
-    /// The media types offered, for error messages.
+    /// Returns the offered media types, for error messages.
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = vec!["application/json"];
         if self.yaml {
@@ -117,7 +117,7 @@ impl Offer {
         names
     }
 
-    /// Whether an Accept header names one of the media types offered, whatever its parameters ask for.
+    /// Returns whether an Accept header names an offered media type, whatever its parameters.
     pub(crate) fn is_named(&self, headers: &HeaderMap) -> bool {
         clauses(headers).iter().any(|clause| {
             let named = || Media::from_name(clause.media);
@@ -151,7 +151,7 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// The clauses of all Accept headers, the most wanted first.
+/// Returns the clauses of all Accept headers, the preferred ones first.
 pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let mut found = Vec::new();
     for text in headers
@@ -164,7 +164,7 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
             .map(str::trim)
             .filter(|clause| !clause.is_empty())
         {
-            // More clauses than any client sends are not worth sorting.
+            // No client sends more clauses than this; the rest is ignored.
             if found.len() == 64 {
                 break;
             }
@@ -190,12 +190,12 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
             }
         }
     }
-    // A stable sort: among equals the client's order decides.
+    // The sort is stable: among equals the client's order decides.
     found.sort_by_key(|clause| std::cmp::Reverse((clause.quality, clause.specificity())));
     found
 }
 
-/// Agrees on a form of the answer; nothing when no clause can be met.
+/// Negotiates the encoding of the answer; `None` if no clause can be met.
 pub fn negotiate(headers: &HeaderMap, pretty_query: Option<&str>, offer: &Offer) -> Option<Agreed> {
     let pretty = wants_pretty(headers, pretty_query);
     let whole = |media| Agreed {
@@ -243,7 +243,7 @@ fn wanted_transform(clause: &Clause<'_>, offer: &Offer) -> Option<Transform> {
     if transforms.iter().all(Option::is_none) {
         return Some(Transform::Whole);
     }
-    // A group or a version without a kind names nothing.
+    // A group or a version without a kind has no meaning.
     let wanted = clause.parameter("as")?;
     if clause.parameter("g") != Some("meta.k8s.io") {
         return None;
@@ -270,7 +270,7 @@ fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
     agent.starts_with(b"curl") || agent.starts_with(b"Wget") || agent.starts_with(b"Mozilla/5.0")
 }
 
-/// The media type of the body; JSON when nothing is said, nothing when it is not understood.
+/// Returns the media type of the body; JSON if there is no header, `None` if it is not supported.
 pub fn content_type(headers: &HeaderMap, protobuf: bool) -> Option<Media> {
     let media = match media_type(headers) {
         "" => Media::Json,
@@ -279,7 +279,7 @@ pub fn content_type(headers: &HeaderMap, protobuf: bool) -> Option<Media> {
     (media != Media::Protobuf || protobuf).then_some(media)
 }
 
-/// The bare Content-Type, without parameters.
+/// Returns the Content-Type without parameters.
 pub fn media_type(headers: &HeaderMap) -> &str {
     let text = headers
         .get(header::CONTENT_TYPE)
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_wanted_form_that_is_offered_wins() {
+    fn the_preferred_offered_encoding_wins() {
         let custom = Offer {
             protobuf: false,
             ..ALL
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_name_nothing_that_is_offered_rule_a_clause_out() {
+    fn a_clause_with_parameters_that_are_not_offered_is_skipped() {
         let whole = Some((Media::Json, Transform::Whole));
         check("application/json;g=meta.k8s.io;v=v1", &ALL, None);
         check("application/json;v=v1", &ALL, None);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_asks_for_indentation_in_the_words_of_go() {
+    fn the_pretty_query_takes_booleans_of_go() {
         let mut curl = HeaderMap::new();
         curl.insert(header::USER_AGENT, HeaderValue::from_static("curl/8"));
         for (query, others, of_curl) in [

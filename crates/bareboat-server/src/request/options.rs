@@ -1,38 +1,38 @@
-//! The options of each verb, read from the query and checked.
+//! Parses and checks the options of each verb from the query.
 
 use super::query::Query;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Status, Value};
 use std::time::Duration;
 
-/// What a write does about fields it does not know.
+/// How a write handles unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Drops them in silence.
+    /// Drops unknown fields silently.
     Ignore,
-    /// Drops them and says so in a Warning header.
+    /// Drops unknown fields and sends a Warning header.
     Warn,
-    /// Refuses the write.
+    /// Refuses a write with unknown fields.
     Strict,
 }
 
 /// The options all writes share.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Everything but the writing itself.
+    /// Whether to run everything but the write itself.
     pub dry_run: bool,
-    /// Who is recorded as manager of the fields written.
+    /// The manager recorded for the written fields.
     pub field_manager: Option<String>,
-    /// What to do about unknown fields.
+    /// How to handle unknown fields.
     pub field_validation: FieldValidation,
-    /// Take conflicts over, in server-side apply.
+    /// Whether server-side apply takes over conflicting fields.
     pub force: bool,
 }
 
-/// How exactly the version asked for is meant.
+/// How the requested resourceVersion is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionMatch {
-    /// This version and no other.
+    /// Exactly this version.
     Exact,
     /// This version or a newer one.
     NotOlderThan,
@@ -41,23 +41,23 @@ pub enum VersionMatch {
 /// The options of list, watch and deletecollection.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
-    /// A selector over labels, as sent.
+    /// The label selector, as sent.
     pub label_selector: Option<String>,
-    /// A selector over fields, as sent.
+    /// The field selector, as sent.
     pub field_selector: Option<String>,
-    /// The version asked for; `Some(0)` is "any", `None` "the newest".
+    /// The requested version; `Some(0)` is "any", `None` "the newest".
     pub resource_version: Option<u64>,
-    /// How exactly that is meant.
+    /// How the version is matched.
     pub version_match: Option<VersionMatch>,
-    /// The most items in one reply; 0 is no limit.
+    /// Maximum number of items in one answer; 0 means no limit.
     pub limit: usize,
-    /// Where to go on.
+    /// The `continue` token of the previous page, as sent.
     pub continue_token: Option<String>,
-    /// How long a watch may live.
+    /// The lifetime of a watch.
     pub timeout: Option<Duration>,
     /// Whether the client understands bookmarks.
     pub bookmarks: bool,
-    /// Whether a watch begins with the state.
+    /// Whether a watch starts with the current state.
     pub send_initial_events: Option<bool>,
 }
 
@@ -70,7 +70,7 @@ fn invalid(options: &str, error: FieldError) -> Status {
 }
 
 impl WriteOptions {
-    /// Reads the options of a write; `name` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+    /// Parses the options of a write; `name` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
     pub fn parse(query: &Query, name: &'static str) -> Result<WriteOptions, Status> {
         let field_validation = match query.given("fieldValidation") {
             None | Some("Warn") => FieldValidation::Warn,
@@ -97,7 +97,7 @@ impl WriteOptions {
         })
     }
 
-    /// Checks what only patches can get wrong.
+    /// Checks the options that only apply to patches.
     pub fn check_patch(&self, query: &Query, apply: bool) -> Result<(), Status> {
         let error = if apply && self.field_manager.is_none() {
             FieldError::required(
@@ -114,7 +114,7 @@ impl WriteOptions {
     }
 }
 
-/// Reads `dryRun`, whose only value is `All`.
+/// Parses `dryRun`, whose only value is `All`.
 pub fn dry_run<'a>(
     given: impl Iterator<Item = &'a str>,
     options: &'static str,
@@ -150,7 +150,7 @@ fn boolean(query: &Query, key: &str) -> Result<Option<bool>, Status> {
     Ok(query.get(key).map(is_true))
 }
 
-/// What a boolean parameter says: present but empty, or any text but these two, means true.
+/// Parses a boolean parameter: everything but `0` and `false` means true, also an empty text.
 pub(crate) fn is_true(text: &str) -> bool {
     text != "0" && !text.eq_ignore_ascii_case("false")
 }
@@ -175,7 +175,7 @@ fn integer(query: &Query, key: &str) -> Result<Option<i64>, Status> {
     })
 }
 
-/// Reads a resourceVersion; `None` when it is not given.
+/// Parses a resourceVersion; `None` if it is absent.
 pub fn resource_version(text: Option<&str>) -> Result<Option<u64>, Status> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -190,7 +190,7 @@ pub fn resource_version(text: Option<&str>) -> Result<Option<u64>, Status> {
 }
 
 impl ListOptions {
-    /// Reads the options of list, watch or deletecollection.
+    /// Parses the options of list, watch or deletecollection.
     pub fn parse(query: &Query, watch: bool) -> Result<ListOptions, Status> {
         let options = ListOptions {
             label_selector: query.given("labelSelector").map(str::to_owned),
@@ -202,7 +202,7 @@ impl ListOptions {
             timeout: integer(query, "timeoutSeconds")?
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .filter(|seconds| *seconds > 0)
-                // A year is longer than any watch lives; absurd numbers must not overflow clocks.
+                // Bounded to a year, which is longer than any watch, so that clocks do not overflow.
                 .map(|seconds| Duration::from_secs(seconds.min(365 * 24 * 3600))),
             bookmarks: boolean(query, "allowWatchBookmarks")?.unwrap_or(false),
             send_initial_events: boolean(query, "sendInitialEvents")?,

@@ -1,11 +1,10 @@
-//! The body of a request as a value, for whatever is no object of a kind: options, scales, reviews.
+//! Parses request bodies that are not objects of a kind: options, scales, reviews.
 
 use super::negotiate::Media;
 use bareboat_api::Value;
 use bareboat_api::facts::MessageRef;
 
-/// Reads a body in a media type; `message` is its protobuf form. The error says what is wrong, for
-/// whoever sent it.
+/// Parses a body in a media type; `message` is its protobuf message. The error describes the problem for the client.
 pub(crate) fn parse(
     media: Media,
     body: &[u8],

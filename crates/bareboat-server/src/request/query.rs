@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// More parameters than any client has a use for are a mistake or an attack.
+/// Maximum number of parameters; no client needs more.
 const MOST_PARAMETERS: usize = 1000;
 
 /// The parameters of a query in the order they were sent.
@@ -27,7 +27,7 @@ impl Query {
         Ok(Query(parameters))
     }
 
-    /// The first value of a parameter.
+    /// Returns the first value of a parameter.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0
             .iter()
@@ -35,12 +35,19 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The first value of a parameter unless it is empty.
+    /// Returns the first value of a parameter unless it is empty.
     pub fn given(&self, key: &str) -> Option<&str> {
         self.get(key).filter(|value| !value.is_empty())
     }
 
-    /// All values of a parameter.
+    /// Returns all parameters in the order of the URL.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns all values of a parameter.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
@@ -58,7 +65,7 @@ fn form_decode(text: &str) -> Result<String, MalformedQuery> {
     Ok(percent_decode(&spaced).ok_or(MalformedQuery)?.into_owned())
 }
 
-/// Decodes `%41`; nothing when an escape is broken or the result is not UTF-8.
+/// Decodes `%41`; `None` if an escape is broken or the result is not UTF-8.
 pub(crate) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));

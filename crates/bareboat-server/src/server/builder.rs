@@ -1,114 +1,132 @@
-//! Building a server: data and parts in, a value out.
+//! Builds a server from its parts.
+
+mod limits;
+mod operation;
 
 use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
 use super::pages::Page;
+use super::registration::{WebhookStages, connections_of, install_policies, register};
 use super::state::{Ending, Limits, State, UnderWay};
-use crate::admission::Chain;
-use crate::authn::{Authenticator, FirstOf};
-use crate::authz::{Authorizer, MastersOnly};
+use super::version;
+use crate::admission::{Chain, WebhookCredentials};
+use crate::aggregation::{self, Aggregation, ApiServiceObserver};
+use crate::audit::Audit;
+use crate::authn::{AnonymousAccess, Authenticator, FirstOf, WebhookTokens};
+use crate::authz::{Authorizer, MastersOnly, WebhookAuthorizer};
 use crate::connections::{self, ConnectionLimits};
-use crate::flow::Flow;
-use crate::kinds::catalog::{Catalog, Serving};
+use crate::flow::{Flow, FlowControl};
+use crate::kinds::catalog::{Backing, Catalog};
 use crate::kinds::computed::Computed;
-use crate::kinds::connector::{Connections, Connector};
+use crate::kinds::connector::Connector;
 use crate::kinds::custom::{self, CustomKinds};
-use crate::kinds::served::Served;
+use crate::kinds::stored_kind::StoredKind;
 use crate::metrics::Metrics;
 use crate::openapi::{Descriptions, Messages, Sources};
-use crate::outbound::Outbound;
-use crate::protobuf::{Lookup, MetaMessages};
+use crate::outbound::{Outbound, Reach, ReachSettings, RemoteApi};
+use crate::protobuf::{MessageByName, MetaMessages};
 use crate::proxy::Proxy;
+use crate::revocation::Revocations;
 use crate::tls::ClientIdentity;
 use crate::work::Threads;
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::{Kind, Subresource};
+use bareboat_api::resolver::{NoServices, ServiceResolver};
 use bareboat_api::{Str, Value};
 use bareboat_storage::{MemoryBackend, Observer, OpenError, Store, StoreOptions};
 use prometheus::core::Collector;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Why a server could not be built.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The store could not be opened.
-    Store(OpenError),
-    /// Two kinds want the same place in URLs.
+    #[error("the store could not be opened")]
+    Store(#[source] OpenError),
+    /// Two kinds have the same group and plural.
+    #[error("two kinds are called {0}")]
     SameResource(String),
     /// A kind has no version.
+    #[error("the kind {0} has no version")]
     NoVersion(String),
-    /// Somebody answers for a subresource that no kind has as a connection.
+    /// A handler was added for a subresource that no kind has as a connect subresource.
+    #[error("no stored kind has the connection {0}")]
     NoSuchSubresource(String),
-    /// Whoever is to answer for a subresource cannot be called.
+    /// The remote server of a subresource has an invalid configuration.
+    #[error("the server that answers for {subresource} cannot be called: {why}")]
     Remote {
-        /// The subresource.
+        /// The subresource as `group/resource/subresource`.
         subresource: String,
-        /// What is wrong.
+        /// The error in its configuration.
         why: String,
     },
     /// Two metrics have the same name.
-    Metrics(prometheus::Error),
+    #[error("the metrics do not fit together")]
+    Metrics(#[source] prometheus::Error),
 }
 
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::Store(_) => f.write_str("the store could not be opened"),
-            BuildError::SameResource(name) => write!(f, "two kinds are called {name}"),
-            BuildError::NoVersion(name) => write!(f, "the kind {name} has no version"),
-            BuildError::NoSuchSubresource(name) => {
-                write!(f, "no stored kind has the connection {name}")
-            }
-            BuildError::Metrics(_) => f.write_str("the metrics do not fit together"),
-            BuildError::Remote { subresource, why } => {
-                write!(
-                    f,
-                    "whoever is to answer for {subresource} cannot be called: {why}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BuildError::Store(error) => Some(error),
-            BuildError::Metrics(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-/// A server in the making.
+/// Builds a server.
+///
+/// By default, a server stores objects in memory, has no authenticator and allows only the group `system:masters`.
+/// Parts are used in the order in which they are added.
+///
+/// ```
+/// use bareboat_server::Server;
+/// use bareboat_server::authn::Anonymous;
+/// use bareboat_server::authz::AllowAll;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .authenticator(Anonymous)
+///     .authorizer(AllowAll)
+///     .max_in_flight(100, 50)
+///     .build()?;
+/// let address = server.listen("127.0.0.1:0".parse()?, None).await?;
+/// println!("listening on http://{address}");
+/// server.shut_down().await;
+/// # Ok(()) }
+/// ```
 pub struct ServerBuilder {
     store: Option<Store>,
     kinds: Vec<Kind>,
     computed: Vec<Computed>,
     connectors: Vec<([String; 3], Connector)>,
     identity: Option<ClientIdentity>,
+    resolver: Arc<dyn ServiceResolver>,
+    reach: ReachSettings,
     definitions: Option<Kind>,
+    aggregates: bool,
     authn: FirstOf,
+    anonymous: AnonymousAccess,
+    revocations: Revocations,
     authorizer: Arc<dyn Authorizer>,
     admission: Chain,
-    lookup: Option<Lookup>,
+    /// Whether mutating and validating policies apply.
+    policies: (bool, bool),
+    mutating_webhooks: Option<WebhookCredentials>,
+    validating_webhooks: Option<WebhookCredentials>,
+    message_by_name: Option<MessageByName>,
     messages: Option<Messages>,
     descriptions: Option<Descriptions>,
     checks: Vec<(String, Check)>,
     pages: BTreeMap<String, Page>,
     observers: Vec<(String, Arc<dyn Observer>)>,
     collectors: Vec<Box<dyn Collector>>,
+    audit: Option<Arc<Audit>>,
     limits: Limits,
     inflight: (usize, usize),
+    flow_control: Option<FlowControl>,
     connections: ConnectionLimits,
     version: Value,
 }
+
+bareboat_api::opaque_debug!(ServerBuilder);
 
 impl Default for ServerBuilder {
     fn default() -> Self {
@@ -118,84 +136,71 @@ impl Default for ServerBuilder {
             computed: Vec::new(),
             connectors: Vec::new(),
             identity: None,
+            resolver: Arc::new(NoServices),
+            reach: ReachSettings::default(),
             definitions: None,
+            aggregates: false,
             authn: FirstOf::default(),
+            anonymous: AnonymousAccess::default(),
+            revocations: Revocations::default(),
             authorizer: Arc::new(MastersOnly),
             admission: Chain::default(),
-            lookup: None,
+            policies: (false, false),
+            mutating_webhooks: None,
+            validating_webhooks: None,
+            message_by_name: None,
             messages: None,
             descriptions: None,
             checks: Vec::new(),
             pages: BTreeMap::new(),
             observers: Vec::new(),
             collectors: Vec::new(),
+            audit: None,
             limits: Limits {
                 request: Duration::from_secs(60),
                 write: Duration::from_secs(34),
+                slow: Some(Duration::from_secs(1)),
                 drain: Duration::from_secs(10),
             },
             inflight: (400, 200),
+            flow_control: Some(FlowControl::new()),
             connections: ConnectionLimits::default(),
-            version: version(),
+            version: version::current(),
         }
     }
 }
 
-/// What `/version` says: the Kubernetes version whose API this is, as clients parse it.
-fn version() -> Value {
-    bareboat_api::value!({
-        "major": "1",
-        "minor": "36",
-        "gitVersion": (concat!("v1.36.4+bareboat-", env!("CARGO_PKG_VERSION"))),
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "none",
-        "compiler": "rustc",
-        "platform": (format!("{}/{}", std::env::consts::OS, go_architecture())),
-    })
-}
-
-/// The architecture under the name Go gives it, as clients expect it here.
-fn go_architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}
-
 impl ServerBuilder {
-    /// Stores objects here; in memory if nothing is said.
+    /// Sets the store; the default is in memory.
     #[must_use]
     pub fn storage(mut self, store: Store) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Serves a kind out of the store.
+    /// Serves a stored kind.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
         self
     }
 
-    /// Serves several kinds out of the store.
+    /// Serves several stored kinds.
     #[must_use]
     pub fn kinds(mut self, kinds: impl IntoIterator<Item = Kind>) -> Self {
         self.kinds.extend(kinds);
         self
     }
 
-    /// Serves a kind that a program computes.
+    /// Serves a computed kind.
     #[must_use]
     pub fn computed(mut self, computed: Computed) -> Self {
         self.computed.push(computed);
         self
     }
 
-    /// Adds a subresource to every version of a kind that was added before this. It takes the place of one with the same
-    /// name. A kind that is not there is left out: profiles differ in the kinds they have.
+    /// Adds a subresource to every version of a kind that was added before, and replaces one with the same name. A
+    /// missing kind is ignored, because profiles differ in their kinds.
     #[must_use]
     pub fn subresource(mut self, group: &str, plural: &str, part: &Subresource) -> Self {
         let kinds = self.kinds.iter_mut();
@@ -215,7 +220,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Says who answers for a subresource that a stored kind has as a connection.
+    /// Sets the handler of a connect subresource of a stored kind.
     #[must_use]
     pub fn connect(
         mut self,
@@ -229,7 +234,7 @@ impl ServerBuilder {
         self
     }
 
-    /// The certificate by which those whom requests are passed on to know this server, and so believe who is asking.
+    /// Sets the client certificate presented to upstream servers when proxying.
     #[must_use]
     pub fn client_identity(mut self, identity: ClientIdentity) -> Self {
         self.identity = Some(identity);
@@ -243,50 +248,113 @@ impl ServerBuilder {
         self
     }
 
-    /// One more way to find out who asks.
+    /// Adds an authenticator.
     #[must_use]
     pub fn authenticator(mut self, authenticator: impl Authenticator + 'static) -> Self {
         self.authn.push(Arc::new(authenticator));
         self
     }
 
-    /// Decides who may do what; members of `system:masters` always may.
+    /// Sets which requests without credentials are accepted; the default is those for health and version.
+    #[must_use]
+    pub fn anonymous_access(mut self, access: &AnonymousAccess) -> Self {
+        self.anonymous = access.clone();
+        self
+    }
+
+    /// Returns the revocations, which end streams of clients that lost their permission. Parts that know when rights
+    /// change keep a clone.
+    pub fn revocations(&self) -> &Revocations {
+        &self.revocations
+    }
+
+    /// Replaces the authorizer; `make` gets the current one.
+    #[must_use]
+    pub fn map_authorizer<A: Authorizer + 'static>(
+        mut self,
+        make: impl FnOnce(Arc<dyn Authorizer>) -> A,
+    ) -> Self {
+        self.authorizer = Arc::new(make(self.authorizer));
+        self
+    }
+
+    /// Delegates authentication and authorization to another server, by TokenReviews and SubjectAccessReviews.
+    ///
+    /// ```no_run
+    /// use bareboat_server::{RemoteApi, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hub = RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;
+    /// let server = Server::builder().delegate_access(hub).build()?;
+    /// # drop(server);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn delegate_access(self, remote: RemoteApi) -> Self {
+        self.authenticator(WebhookTokens::of_server(remote.clone()))
+            .authorizer(WebhookAuthorizer::of_server(remote))
+    }
+
+    /// Sets the authorizer; members of `system:masters` are always allowed.
     #[must_use]
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Arc::new(authorizer);
         self
     }
 
-    /// May change every write.
+    /// Adds a mutator, which may change every write.
     #[must_use]
     pub fn mutator(mut self, mutator: impl Mutator + 'static) -> Self {
         self.admission.mutators.push(Arc::new(mutator));
         self
     }
 
-    /// May refuse every write.
+    /// Adds a validator, which may refuse every write.
     #[must_use]
     pub fn validator(mut self, validator: impl Validator + 'static) -> Self {
         self.admission.validators.push(Arc::new(validator));
         self
     }
 
-    /// Speaks protobuf with the messages of a table of facts, found by name, and by group, version and kind.
+    /// Sets the resolver of service names in the addresses of webhooks, converters and other servers.
     #[must_use]
-    pub fn protobuf(mut self, by_name: Lookup, by_kind: Messages) -> Self {
-        self.lookup = Some(by_name);
+    pub fn service_resolver(mut self, resolver: impl ServiceResolver + 'static) -> Self {
+        self.resolver = Arc::new(resolver);
+        self
+    }
+
+    /// Sets whether destinations that clients configure may be loopback addresses. By default they may while every
+    /// listener of this server is on loopback.
+    #[must_use]
+    pub fn loopback_destinations(mut self, allowed: bool) -> Self {
+        self.reach.loopback = Some(allowed);
+        self
+    }
+
+    /// Sets whether clients may read why a call to a destination that they configured failed; otherwise the cause is only
+    /// logged. By default they may while every listener of this server is on loopback.
+    #[must_use]
+    pub fn outbound_error_details(mut self, shown: bool) -> Self {
+        self.reach.causes = Some(shown);
+        self
+    }
+
+    /// Enables protobuf, with messages found by name, and by group, version and kind.
+    #[must_use]
+    pub fn protobuf(mut self, by_name: MessageByName, by_kind: Messages) -> Self {
+        self.message_by_name = Some(by_name);
         self.messages = Some(by_kind);
         self
     }
 
-    /// Describes fields of built-in kinds in OpenAPI documents.
+    /// Sets the descriptions of built-in kinds for OpenAPI documents.
     #[must_use]
     pub fn descriptions(mut self, descriptions: Descriptions) -> Self {
         self.descriptions = Some(descriptions);
         self
     }
 
-    /// Something that must hold before the server calls itself ready.
+    /// Adds a readiness check.
     #[must_use]
     pub fn ready_check(
         mut self,
@@ -297,72 +365,21 @@ impl ServerBuilder {
         self
     }
 
-    /// A view on a resource of the store (such as `core/services`) that is kept up to date inside each commit.
+    /// Adds a view of a resource of the store (such as `core/services`) that is updated inside each commit.
     #[must_use]
     pub fn observe(mut self, resource: &str, observer: Arc<dyn Observer>) -> Self {
         self.observers.push((resource.to_owned(), observer));
         self
     }
 
-    /// Metrics that are printed together with the server's own.
+    /// Adds metrics to the server's own.
     #[must_use]
     pub fn collector(mut self, collector: impl Collector + 'static) -> Self {
         self.collectors.push(Box::new(collector));
         self
     }
 
-    /// How many reads and how many writes may be under way at once.
-    #[must_use]
-    pub fn max_in_flight(mut self, reads: usize, writes: usize) -> Self {
-        self.inflight = (reads, writes);
-        self
-    }
-
-    /// How many connections may be open; never more than the process may have files, less a reserve.
-    #[must_use]
-    pub fn max_connections(mut self, total: usize) -> Self {
-        self.connections.total = Some(total);
-        self
-    }
-
-    /// How many of them may be open before they have brought a request with credentials.
-    #[must_use]
-    pub fn max_unauthenticated_connections(mut self, total: usize) -> Self {
-        self.connections.unauthenticated = Some(total);
-        self
-    }
-
-    /// How many of those may come from one address.
-    #[must_use]
-    pub fn max_unauthenticated_connections_per_address(mut self, each: usize) -> Self {
-        self.connections.per_address = each.max(1);
-        self
-    }
-
-    /// How long a client may take nothing of what it is sent before it is cut off.
-    #[must_use]
-    pub fn stalled_client_timeout(mut self, limit: Duration) -> Self {
-        self.connections.stalled = limit;
-        self
-    }
-
-    /// How long a connection may be open without a request: before it has shown credentials, and afterwards.
-    #[must_use]
-    pub fn idle_connection_timeout(mut self, unauthenticated: Duration, known: Duration) -> Self {
-        self.connections.silent = unauthenticated;
-        self.connections.idle = known;
-        self
-    }
-
-    /// How long an ordinary request may take.
-    #[must_use]
-    pub fn request_timeout(mut self, limit: Duration) -> Self {
-        self.limits.request = limit;
-        self.limits.write = self.limits.write.min(limit);
-        self
-    }
-
-    /// Makes the server.
+    /// Builds the server.
     pub fn build(self) -> Result<Server, BuildError> {
         let store = match self.store {
             Some(store) => store,
@@ -370,7 +387,10 @@ impl ServerBuilder {
                 .map_err(BuildError::Store)?,
         };
         let catalog = Arc::new(Catalog::default());
-        let outbound = Arc::new(Outbound::new(&store, self.identity));
+        let reach = Arc::new(Reach::new(self.reach));
+        let resolver = self.resolver;
+        let outbound = Outbound::new(&store, resolver.clone(), self.identity, reach.clone());
+        let outbound = Arc::new(outbound);
         let custom = self.definitions.map(|mut kind| {
             let custom = Arc::new(CustomKinds::new(&catalog, &store, &outbound));
             kind.strategy = Arc::new(custom.strategy());
@@ -378,20 +398,38 @@ impl ServerBuilder {
         });
         let (definitions, custom) =
             custom.map_or((None, None), |(kind, custom)| (Some(kind), Some(custom)));
+        let mut admission = self.admission;
+        admission.note_kinds(self.kinds.iter());
+        let mut collectors = self.collectors;
+        let metrics = install_policies(self.policies, &mut admission, &store);
+        collectors.extend(metrics.map_err(BuildError::Metrics)?);
+        let hooks = WebhookStages {
+            mutating: self.mutating_webhooks,
+            validating: self.validating_webhooks,
+        };
+        let connect =
+            |identity| Outbound::new(&store, resolver.clone(), Some(identity), reach.clone());
+        let metrics = hooks.install(&mut admission, &store, &outbound, connect);
+        collectors.extend(metrics.map_err(BuildError::Metrics)?);
         let mut connectors = self.connectors;
         for kind in self.kinds.into_iter().chain(definitions) {
             let connections = connections_of(&kind, &mut connectors)?;
-            let served = Served::new(kind, &store).with_connections(connections);
-            register(&catalog, Serving::Stored(Arc::new(served)))?;
+            let served = StoredKind::new(kind, &store).with_connections(connections);
+            register(&catalog, Backing::Stored(Arc::new(served)))?;
         }
         if let Some((place, _)) = connectors.first() {
             return Err(BuildError::NoSuchSubresource(place.join("/")));
         }
         for computed in self.computed {
-            register(&catalog, Serving::Computed(Arc::new(computed)))?;
+            register(&catalog, Backing::Computed(Arc::new(computed)))?;
         }
         if let Some(custom) = custom {
             store.observe(custom::STORE, custom);
+        }
+        let aggregation = Arc::<Aggregation>::default();
+        if self.aggregates {
+            let observer = ApiServiceObserver(aggregation.clone());
+            store.observe(aggregation::STORE, Arc::new(observer));
         }
         for (resource, observer) in self.observers {
             store.observe(&resource, observer);
@@ -403,9 +441,11 @@ impl ServerBuilder {
             "store",
             Arc::new(move || poison.poison().map_or(Ok(()), |why| Err(why.to_string()))),
         );
+        super::fresh::add_check(&mut health, &store);
         for (name, check) in self.checks {
             health.add_ready(name, check);
         }
+        self.authn.attach(&self.revocations);
         let ending = watch::Sender::new(false);
         let under_way = UnderWay::default();
         let proxy = Proxy::new(outbound, Ending::of(&ending), under_way.clone());
@@ -424,21 +464,29 @@ impl ServerBuilder {
             descriptions: self.descriptions,
             messages: self.messages,
         };
+        let flow = Flow::build(self.flow_control, self.inflight);
+        collectors.extend(flow.collector());
         Ok(Server {
             state: Arc::new(State {
                 store,
                 catalog,
+                aggregation,
+                credential_headers: self.authn.credential_headers(),
                 authn: self.authn,
+                anonymous: self.anonymous,
+                revocations: self.revocations,
                 authorizer: self.authorizer,
-                admission: self.admission,
+                admission,
                 messages: self
-                    .lookup
+                    .message_by_name
                     .map_or_else(MetaMessages::default, MetaMessages::new),
-                flow: Flow::new(self.inflight.0, self.inflight.1),
+                flow,
                 threads: Threads::new(),
                 proxy,
+                reach,
                 connections: Arc::new(connections::Connections::new(self.connections)),
-                metrics: Metrics::new(self.collectors).map_err(BuildError::Metrics)?,
+                audit: self.audit,
+                metrics: Metrics::new(collectors).map_err(BuildError::Metrics)?,
                 documents: Documents::new(sources),
                 health,
                 pages: self.pages,
@@ -449,46 +497,4 @@ impl ServerBuilder {
             }),
         })
     }
-}
-
-/// Who answers for the connections of a kind; those that found their kind are taken out.
-fn connections_of(
-    kind: &Kind,
-    connectors: &mut Vec<([String; 3], Connector)>,
-) -> Result<Connections, BuildError> {
-    let mut connections = Connections::default();
-    let mut others = Vec::new();
-    for (place, connector) in connectors.drain(..) {
-        let [group, plural, subresource] = &place;
-        if *group != kind.group || *plural != kind.names.plural {
-            others.push((place, connector));
-            continue;
-        }
-        connector.check().map_err(|error| BuildError::Remote {
-            subresource: place.join("/"),
-            why: error.to_string(),
-        })?;
-        if !connections.add_to(kind, subresource, connector) {
-            return Err(BuildError::NoSuchSubresource(place.join("/")));
-        }
-    }
-    *connectors = others;
-    Ok(connections)
-}
-
-fn register(catalog: &Catalog, serving: Serving) -> Result<(), BuildError> {
-    let kind = serving.kind();
-    let name = kind.group_resource().to_string();
-    if kind.versions.is_empty() {
-        return Err(BuildError::NoVersion(name));
-    }
-    if catalog
-        .table()
-        .find(&kind.group, &kind.names.plural)
-        .is_some()
-    {
-        return Err(BuildError::SameResource(name));
-    }
-    catalog.insert(serving);
-    Ok(())
 }

@@ -1,6 +1,7 @@
-//! Discovery and OpenAPI documents, made when somebody asks and kept until the catalog changes.
+//! Discovery and OpenAPI documents, made on request and cached until the catalog changes.
 
-use crate::discovery::{AggregatedList, Discovery};
+use crate::aggregation::Aggregation;
+use crate::discovery::{AggregatedList, Discovery, Priorities, RemoteVersion};
 use crate::kinds::catalog::Catalog;
 use crate::openapi::{OpenApi, Sources};
 use crate::work;
@@ -11,14 +12,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// How many documents are kept: each client asks for them once and then seldom.
+/// How many documents are cached: each client fetches them once and then seldom.
 const KEPT: usize = 8;
-/// So many kinds make every document large.
+/// With this many kinds, making a document is large work.
 const MANY: usize = 256;
 
-/// The documents of one generation of the catalog. Each is made once, however many ask for it at the same time.
+/// The documents of one generation of the catalog and of remote groups. Each is made once, also for concurrent requests.
 pub(crate) struct Generation {
-    number: u64,
+    /// The generations of the catalog and of remote groups.
+    number: (u64, u64),
+    remotes: Vec<RemoteVersion>,
+    priorities: Priorities,
     discovery: OnceCell<Discovery>,
     core: OnceCell<AggregatedList>,
     groups: OnceCell<AggregatedList>,
@@ -29,15 +33,15 @@ pub(crate) struct Generation {
     made: Mutex<HashMap<String, Made>>,
 }
 
-/// The bytes of a document, once they are made; nothing inside if it has no such form.
+/// The bytes of a document, once they are made; `None` inside if it has no such form.
 type Made = Arc<OnceCell<Option<Bytes>>>;
 
 impl Generation {
-    /// Discovery of all kinds.
+    /// Returns discovery of all kinds.
     pub(crate) async fn discovery(&self) -> &Discovery {
         let discovery = self.discovery.get_or_init(|| async {
             work::large().await;
-            Discovery::new(&self.kinds, &[])
+            Discovery::new(&self.kinds, &self.remotes, &self.priorities)
         });
         let discovery = discovery.await;
         if self.kinds.len() > MANY {
@@ -46,7 +50,7 @@ impl Generation {
         discovery
     }
 
-    /// Aggregated discovery of `/api` or `/apis`.
+    /// Returns aggregated discovery of `/api` or `/apis`.
     pub(crate) async fn aggregated(&self, core: bool) -> &AggregatedList {
         let list = if core { &self.core } else { &self.groups };
         let make = || async {
@@ -60,7 +64,7 @@ impl Generation {
         list.get_or_init(make).await
     }
 
-    /// The OpenAPI documents.
+    /// Returns the OpenAPI documents.
     pub(crate) async fn openapi(&self) -> &Arc<OpenApi> {
         let openapi = self.openapi.get_or_init(|| async {
             work::large().await;
@@ -76,7 +80,7 @@ impl Generation {
         openapi
     }
 
-    /// Bytes that were made before under a name, or are made now.
+    /// Returns the bytes cached under a name; makes them if there are none.
     pub(crate) async fn bytes(
         &self,
         name: &str,
@@ -111,13 +115,16 @@ impl Documents {
         }
     }
 
-    /// The documents of the catalog as it is now.
-    pub(crate) fn of(&self, catalog: &Catalog) -> Arc<Generation> {
+    /// Returns the documents of the current catalog and remote groups.
+    pub(crate) fn of(&self, catalog: &Catalog, aggregation: &Aggregation) -> Arc<Generation> {
+        // Read first: what changes afterwards makes another generation.
+        let of_remotes = aggregation.generation();
         let table = catalog.table();
+        let number = (table.generation(), of_remotes);
         let mut newest = self.newest.lock();
         if let Some(generation) = newest
             .as_ref()
-            .filter(|generation| generation.number == table.generation())
+            .filter(|generation| generation.number == number)
         {
             return generation.clone();
         }
@@ -130,7 +137,9 @@ impl Documents {
                 .or_else(|| generation.earlier.clone())
         });
         let generation = Arc::new(Generation {
-            number: table.generation(),
+            number,
+            remotes: aggregation.versions(),
+            priorities: aggregation.priorities(),
             discovery: OnceCell::new(),
             core: OnceCell::new(),
             groups: OnceCell::new(),

@@ -1,4 +1,4 @@
-//! `/healthz`, `/livez` and `/readyz`: whether the server lives and is ready.
+//! `/healthz`, `/livez` and `/readyz`.
 
 use crate::reply::{Response, plain_text};
 use crate::request::query::Query;
@@ -6,15 +6,15 @@ use http::{HeaderValue, StatusCode, header};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Something that must hold; the error says what does not, for the log.
+/// A health check; the error is the reason for the log.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The checks of a server.
 #[derive(Default)]
 pub(crate) struct Health {
-    /// Whether the process should go on living.
+    /// Checks of liveness.
     live: Vec<(String, Check)>,
-    /// Whether it should be sent requests, beyond living.
+    /// Additional checks of readiness.
     ready: Vec<(String, Check)>,
 }
 
@@ -27,7 +27,7 @@ impl Health {
         self.ready.push((name.into(), check));
     }
 
-    /// Answers `/healthz`, `/livez`, `/readyz`, and each of their checks alone.
+    /// Answers `/healthz`, `/livez`, `/readyz`, and each of their checks.
     pub(crate) fn answer(&self, path: &str, query: &Query) -> Option<Response> {
         let mut segments = path.trim_matches('/').splitn(2, '/');
         let root = segments.next()?;
@@ -57,7 +57,7 @@ impl Health {
                     let _ = writeln!(report, "[+]{name} ok");
                 }
                 Err(why) => {
-                    tracing::warn!(check = name, %why, "a health check fails");
+                    tracing::warn!(check = name, %why, "a health check failed");
                     broken.push(name.clone());
                     let _ = writeln!(report, "[-]{name} failed: reason withheld");
                 }

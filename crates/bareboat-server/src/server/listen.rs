@@ -1,9 +1,9 @@
-//! From sockets to the corridor: accept, TLS, HTTP/1.1 and HTTP/2.
+//! Accepts connections: TCP, TLS, HTTP/1.1 and HTTP/2.
 
 use super::Server;
-use super::serve::{self, Door};
+use super::serve::{self, Door, SocketClient};
 use super::state::{Ending, State};
-use crate::authn::{self, Peer};
+use crate::authn::{ConnectionIdentity, Peer};
 use crate::bell::Bell;
 use crate::connections::{Close, Line, Metered, Streaming};
 use crate::reply::{Body, Response};
@@ -17,7 +17,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -28,42 +27,35 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A handshake that takes longer is none.
+/// TLS handshake timeout.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// A request whose head takes longer than this is none; hyper counts idle time of a kept connection, too.
+/// Timeout of a request's head; hyper also applies it to idle kept-alive connections.
 const HEAD: Duration = Duration::from_secs(90);
-/// The largest head of a request, as kube-apiserver has it; larger ones are answered with 431.
+/// Maximum size of a request's head, as in kube-apiserver; larger ones are answered with 431.
 const LARGEST_HEAD: usize = 1 << 20;
-/// The most headers a request may have; with more it is answered with 431, too.
+/// Maximum number of headers; more are answered with 431, too.
 const MOST_HEADERS: usize = 1024;
-/// What one HTTP/2 stream may have in flight towards a slow client.
+/// HTTP/2 send buffer of a stream.
 const SEND_BUFFER: usize = 256 * 1024;
 
 /// Why a server cannot listen.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}{}", taken(source))]
 pub struct ListenError {
     address: SocketAddr,
     source: std::io::Error,
 }
 
-impl fmt::Display for ListenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot listen on {}", self.address)?;
-        if self.source.kind() == std::io::ErrorKind::AddrInUse {
-            f.write_str(": something else does already")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ListenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+/// What to add for the most common error.
+fn taken(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => ": another program listens there",
+        _ => "",
     }
 }
 
 impl Server {
-    /// Listens on an address and serves until the server is shut down; tells the address it got.
+    /// Listens on an address and serves until the server is shut down; returns the bound address.
     pub async fn listen(
         &self,
         address: SocketAddr,
@@ -74,9 +66,9 @@ impl Server {
         self.accept_on(listener, tls).map_err(failed)
     }
 
-    /// Serves on a socket that listens already, until the server is shut down; tells its address.
+    /// Serves on a listening socket until the server is shut down; returns its address.
     ///
-    /// A clone of the socket keeps its port: connections wait there for the next server.
+    /// A clone of the socket keeps its port: new connections wait there for the next server.
     pub async fn listen_on(
         &self,
         listener: std::net::TcpListener,
@@ -88,6 +80,7 @@ impl Server {
 
     fn accept_on(&self, listener: TcpListener, tls: Option<Tls>) -> std::io::Result<SocketAddr> {
         let bound = listener.local_addr()?;
+        self.state.reach.listens_on(bound);
         let connections = self.state.connections.clone();
         tokio::spawn(connections.look_after(self.state.ending().begun()));
         tokio::spawn(accept(self.state.clone(), listener, tls));
@@ -115,7 +108,7 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
                     ));
                 }
                 Err(error) => {
-                    // Out of file descriptors, mostly: wait for some to come back.
+                    // Mostly the process is out of file descriptors: wait until some are closed.
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
@@ -139,7 +132,7 @@ async fn connection(
         let peer = Peer::new(Vec::new(), Some(address), false);
         return http(state, stream, peer, false, line).await;
     };
-    let handshake = TlsAcceptor::from(tls.config.clone()).accept(stream);
+    let handshake = TlsAcceptor::from(tls.config()).accept(stream);
     let handshake = tokio::select! {
         done = tokio::time::timeout(HANDSHAKE, handshake) => done,
         () = line.cut_off() => return,
@@ -180,29 +173,24 @@ async fn http(
     if http2 {
         line.set_http2();
     }
-    let user = state
-        .authn
-        .of_connection(&peer)
-        .map(|found| found.map(|user| Arc::new(authn::authenticated(user))));
     let ending = state.ending();
-    let door = Arc::new(Door::Socket {
+    let door = Arc::new(Door::Socket(Arc::new(SocketClient {
+        identity: ConnectionIdentity::new(&state.authn, &peer),
         peer,
-        user,
         line: line.clone(),
-    });
+    })));
     let of_requests = line.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (state, door, line) = (state.clone(), door.clone(), of_requests.clone());
-        // On the heap only while it runs: inside the connection its room would stay taken for as
-        // long as a watch lives.
+        // Boxed while it runs: inside the connection it would take memory for as long as a watch lives.
         Box::pin(async move {
             let busy = line.begin();
-            // A client that leaves its answers unread gets no more of them.
+            // A client that does not read its answers gets no more of them.
             line.room().await;
             if state.is_ending() {
                 return Ok::<_, Infallible>(serve::unavailable().map(|it| Metered::new(it, busy)));
             }
-            // HTTP/1 leaves bodies out of answers to HEAD by itself.
+            // For HTTP/1, hyper omits bodies of answers to HEAD.
             let bodiless = http2 && request.method() == Method::HEAD;
             let mut response = serve::serve(state, &door, request.map(RequestBody::Socket)).await;
             if bodiless {
@@ -212,7 +200,7 @@ async fn http(
                 line.set_upgraded(response.extensions().get::<Streaming>().is_none());
             }
             if http2 && !line.is_known() {
-                // HTTP/2 gives a client many ways to cause work; they are for those who are known.
+                // HTTP/2 gives a client many ways to cause work, so it is only kept open for authenticated clients.
                 line.close(Close::Soon);
             }
             Ok(response.map(|body| Metered::new(body, busy)))
@@ -256,12 +244,12 @@ async fn http(
     };
     match result {
         Some(Ok(())) => {}
-        Some(Err(error)) => tracing::debug!(%error, "a connection ended badly"),
+        Some(Err(error)) => tracing::debug!(%error, "a connection failed"),
         None => tracing::debug!("a connection was cut off"),
     }
 }
 
-/// An answer with the head it would have had, and nothing else.
+/// Drops the body of an answer, and keeps its head.
 fn without_body(mut response: Response) -> Response {
     let length = response.body().size_hint().exact();
     let headers = response.headers_mut();
@@ -271,10 +259,10 @@ fn without_body(mut response: Response) -> Response {
     response.map(|_| Body::empty())
 }
 
-/// Serves a connection to its end, or until it is cut off. Once the server or the connection is to end, it finishes what
-/// it has begun and takes nothing more.
+/// Serves a connection until it ends or is closed. Once the server or the connection is to end, it completes running
+/// requests and accepts no more.
 ///
-/// It is pinned by the caller: handed over by value it would take its room twice.
+/// Pinned by the caller: passed by value it would take its memory twice.
 async fn until_done<C: Future>(
     mut connection: Pin<&mut C>,
     finish: impl Fn(Pin<&mut C>),

@@ -2,18 +2,21 @@
 
 use crate::reply::{self, Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
-/// A document, made anew at each request. Clients may keep it for an hour.
+type Content = Arc<dyn Fn() -> Vec<u8> + Send + Sync>;
+
+/// A document, made for each request. Clients may cache it for an hour, unless it also answers POST.
 #[derive(Clone)]
 pub struct Page {
     media_type: &'static str,
-    content: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
+    content: Content,
+    posted: Option<Content>,
 }
 
 impl Page {
-    /// A document of a media type.
+    /// Returns a document of a media type.
     pub fn new(
         media_type: &'static str,
         content: impl Fn() -> Vec<u8> + Send + Sync + 'static,
@@ -21,16 +24,34 @@ impl Page {
         Page {
             media_type,
             content: Arc::new(content),
+            posted: None,
         }
     }
 
-    pub(super) fn answer(&self) -> Response {
-        let bytes = Bytes::from((self.content)());
+    /// Does something when the path is posted to, and answers with a document. It must not block. The body of the request
+    /// is not read.
+    #[must_use]
+    pub fn on_post(mut self, act: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Page {
+        self.posted = Some(Arc::new(act));
+        self
+    }
+
+    /// Whether it answers requests of a method.
+    pub(super) fn accepts(&self, method: &Method) -> bool {
+        matches!(*method, Method::GET | Method::HEAD)
+            || *method == Method::POST && self.posted.is_some()
+    }
+
+    pub(super) fn answer(&self, method: &Method) -> Response {
+        let (content, cached) = match &self.posted {
+            Some(act) if *method == Method::POST => (act, "no-store"),
+            Some(_) => (&self.content, "no-store"),
+            None => (&self.content, "public, max-age=3600"),
+        };
+        let bytes = Bytes::from(content());
         let mut response = reply::full(StatusCode::OK, self.media_type, bytes);
-        response.headers_mut().insert(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("public, max-age=3600"),
-        );
+        let cached = HeaderValue::from_static(cached);
+        response.headers_mut().insert(header::CACHE_CONTROL, cached);
         response
     }
 }

@@ -1,11 +1,13 @@
-//! Everything that is no resource: health, version, metrics, discovery, OpenAPI.
+//! Paths that are not resources: health, version, metrics, discovery, OpenAPI.
+
+mod openapi;
 
 use super::documents::Generation;
 use super::state::State;
 use crate::authz::Authorized;
 use crate::discovery;
-use crate::flow::Seat;
-use crate::kinds::catalog::Serving;
+use crate::flow::{Dump, Seat};
+use crate::kinds::catalog::Backing;
 use crate::metrics::{self, Readings};
 use crate::reply::{self, Body, Response, compress_if_wanted, plain_text};
 use crate::request::ask::Ask;
@@ -28,18 +30,17 @@ const OTHER_PATHS: [&str; 9] = [
     "/version",
     "/version/",
 ];
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const YEAR: u64 = 365 * 24 * 3600;
+/// Below this are tables of what runs and waits.
+const DUMPS: &str = "/debug/api_priority_and_fairness/";
 
-/// Whether a path is open to everybody.
+/// Returns whether a path needs no authorization.
 pub(super) fn is_public(path: &str) -> bool {
     let first = path.trim_matches('/').split('/').next().unwrap_or("");
     matches!(first, "healthz" | "livez" | "readyz" | "version")
 }
 
-/// Answers a request that is about no resource.
+/// Answers a request that is not for a resource.
 pub(super) async fn answer(
     state: &Arc<State>,
     ask: Authorized<Ask>,
@@ -50,20 +51,20 @@ pub(super) async fn answer(
     if let Some(response) = state.health.answer(path, &ask.query) {
         return Ok(response);
     }
-    let page = state.pages.get(trimmed);
-    let known = page.is_some()
-        || matches!(
-            trimmed,
-            "" | "/index.html" | "/version" | "/metrics" | "/api" | "/apis"
-        )
-        || ["/api/", "/apis/", "/openapi/"]
-            .iter()
-            .any(|root| trimmed.starts_with(root));
+    if let Some(page) = state.pages.get(trimmed) {
+        return match page.accepts(&ask.method) {
+            true => Ok(page.answer(&ask.method)),
+            false => Err(Status::method_not_allowed()),
+        };
+    }
+    let known = matches!(
+        trimmed,
+        "" | "/index.html" | "/version" | "/metrics" | "/api" | "/apis"
+    ) || ["/api/", "/apis/", "/openapi/", DUMPS]
+        .iter()
+        .any(|root| trimmed.starts_with(root));
     if known && ask.method != Method::GET && ask.method != Method::HEAD {
         return Err(Status::method_not_allowed());
-    }
-    if let Some(page) = page {
-        return Ok(page.answer());
     }
     if trimmed == "/version" {
         return Ok(plain(&ask, &state.version));
@@ -73,21 +74,22 @@ pub(super) async fn answer(
     threads.carry_out(seat, document).await
 }
 
-/// Answers with what may be large.
-async fn document(state: &State, ask: &Ask) -> Result<Response, Status> {
+/// Answers with a document that may be large.
+async fn document(state: &Arc<State>, ask: &Ask) -> Result<Response, Status> {
     let trimmed = ask.info.path.trim_end_matches('/');
     let response = match trimmed {
         "" | "/index.html" => {
-            let generation = state.documents.of(&state.catalog);
+            let generation = state.documents.of(&state.catalog, &state.aggregation);
             plain(ask, &generation.discovery().await.paths(OTHER_PATHS))
         }
         "/metrics" => {
             work::large().await;
             metrics(state)?
         }
-        "/openapi/v2" => openapi_v2(state, ask).await,
+        "/openapi/v2" => openapi::v2(state, ask).await,
+        _ if trimmed.starts_with(DUMPS) => dump(state, ask, trimmed),
         _ if trimmed == "/openapi/v3" || trimmed.starts_with("/openapi/v3/") => {
-            openapi_v3(state, ask, trimmed).await?
+            openapi::v3(state, ask, trimmed).await?
         }
         _ => discover(state, ask, trimmed).await?,
     };
@@ -112,7 +114,7 @@ fn plain(ask: &Ask, value: &Value) -> Response {
     in_order(agreed, value)
 }
 
-/// A document as YAML, or as JSON with its members in upstream's order.
+/// Encodes a document as YAML, or as JSON with its members in upstream's order.
 fn in_order(agreed: Agreed, value: &Value) -> Response {
     if agreed.media == Media::Yaml {
         return reply::value(StatusCode::OK, agreed, value);
@@ -136,14 +138,30 @@ fn metrics(state: &State) -> Result<Response, Status> {
         in_flight: state.flow.in_flight(),
         objects: stored_objects(state),
     };
-    let text = state.metrics.print(&readings).map_err(|error| {
-        tracing::error!(%error, "metrics cannot be printed");
-        Status::internal("metrics cannot be printed")
-    })?;
+    let text = state
+        .metrics
+        .print(&readings)
+        .map_err(|error| Status::internal("metrics cannot be printed").caused_by(error))?;
     Ok(reply::full(StatusCode::OK, metrics::MEDIA, text.into()))
 }
 
-/// Group, resource, and how many objects are stored. Resources that share a place in the store are listed once.
+/// A table of what runs and waits in flow control.
+fn dump(state: &State, ask: &Ask, path: &str) -> Response {
+    let wanted = match path.strip_prefix(DUMPS) {
+        Some("dump_priority_levels") => Dump::Levels,
+        Some("dump_queues") => Dump::Queues,
+        Some("dump_requests") => Dump::Requests {
+            details: ask.query.given("includeRequestDetails").is_some(),
+        },
+        _ => return not_found(),
+    };
+    match state.flow.dump(wanted) {
+        Some(text) => plain_text(StatusCode::OK, text),
+        None => not_found(),
+    }
+}
+
+/// Returns group, resource, and number of stored objects. Resources that share a store are listed once.
 fn stored_objects(state: &State) -> Vec<(String, String, usize)> {
     let stored = state.store.resources();
     let mut sizes: HashMap<&str, usize> = stored
@@ -151,7 +169,7 @@ fn stored_objects(state: &State) -> Vec<(String, String, usize)> {
         .map(|resource| (resource.name(), resource.len()))
         .collect();
     let table = state.catalog.table();
-    let kinds = table.iter().map(Serving::kind);
+    let kinds = table.iter().map(Backing::kind);
     kinds
         .filter_map(|kind| {
             let count = sizes.remove(kind.store.as_str())?;
@@ -163,7 +181,7 @@ fn stored_objects(state: &State) -> Vec<(String, String, usize)> {
 
 /// `/api`, `/apis`, a group, or a version.
 async fn discover(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
-    let generation = state.documents.of(&state.catalog);
+    let generation = state.documents.of(&state.catalog, &state.aggregation);
     let root = matches!(path, "/api" | "/apis");
     if root && wants_aggregated(&ask.headers) {
         return Ok(aggregated(&generation, ask, path == "/api").await);
@@ -192,7 +210,7 @@ async fn discover(state: &State, ask: &Ask, path: &str) -> Result<Response, Stat
         _ => None,
     };
     let Some((kind, value)) = found else {
-        // Clients tell a version that is missing from a group that is: the first is a Status.
+        // Clients distinguish a missing version from a missing group: the first is a Status.
         let mut segments = path.trim_start_matches('/').split('/');
         let known = match (segments.next(), segments.next(), segments.next()) {
             (Some("api"), Some(_), None) => true,
@@ -219,7 +237,7 @@ async fn discover(state: &State, ask: &Ask, path: &str) -> Result<Response, Stat
     Ok(in_order(agreed, &value))
 }
 
-/// The address clients reached us under, as far as they say.
+/// Returns the server address from the client's request.
 fn server_address(ask: &Ask) -> String {
     ask.headers
         .get(header::HOST)
@@ -228,7 +246,7 @@ fn server_address(ask: &Ask) -> String {
         .to_owned()
 }
 
-/// Whether the first form of discovery the client wants and we have is the aggregated one.
+/// Returns whether the first supported form of discovery in Accept is the aggregated one.
 fn wants_aggregated(headers: &HeaderMap) -> bool {
     for clause in clauses(headers) {
         let aggregated = clause.parameter("as") == Some("APIGroupDiscoveryList")
@@ -259,112 +277,6 @@ async fn aggregated(generation: &Generation, ask: &Ask, core: bool) -> Response 
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     response
-}
-
-async fn openapi_v2(state: &State, ask: &Ask) -> Response {
-    let generation = state.documents.of(&state.catalog);
-    let openapi = generation.openapi().await;
-    let etag = format!("\"{}\"", openapi.v2_hash());
-    let protobuf = accepts(&ask.headers, "spec.v2");
-    let mut response = if matches_etag(&ask.headers, &etag) {
-        not_modified()
-    } else {
-        let json = || openapi.v2(&[]).to_json();
-        let (media, bytes) = if protobuf {
-            let make = || bareboat_wire::openapi::encode_v2(&openapi.v2(&[])).ok();
-            (V2_PROTOBUF, generation.bytes("v2.pb", make).await)
-        } else {
-            let made = generation.bytes("v2.json", || Some(json())).await;
-            (Media::Json.name(), made)
-        };
-        match bytes {
-            Some(bytes) => reply::full(StatusCode::OK, media, bytes),
-            None => reply::full(StatusCode::OK, Media::Json.name(), json().into()),
-        }
-    };
-    let headers = response.headers_mut();
-    set(headers, header::ETAG, &etag);
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
-}
-
-async fn openapi_v3(state: &State, ask: &Ask, path: &str) -> Result<Response, Status> {
-    let generation = state.documents.of(&state.catalog);
-    let openapi = generation.openapi().await;
-    let path = path.trim_start_matches("/openapi/v3").trim_matches('/');
-    if path.is_empty() {
-        let index = || Some(openapi.index(&[]).to_json());
-        let bytes = generation.bytes("v3", index).await;
-        return Ok(reply::full(
-            StatusCode::OK,
-            Media::Json.name(),
-            bytes.unwrap_or_default(),
-        ));
-    }
-    let Some(hash) = openapi.hash(path) else {
-        return Ok(not_found());
-    };
-    let asked = ask.query.given("hash");
-    if asked.is_some_and(|asked| asked != hash) {
-        let mut response = http::Response::new(Body::empty());
-        *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
-        set(
-            response.headers_mut(),
-            header::LOCATION,
-            &format!("/openapi/v3/{path}?hash={hash}"),
-        );
-        return Ok(response);
-    }
-    let etag = format!("\"{hash}\"");
-    let mut response = if matches_etag(&ask.headers, &etag) {
-        not_modified()
-    } else {
-        let protobuf = accepts(&ask.headers, "spec.v3");
-        let (media, name) = if protobuf {
-            (V3_PROTOBUF, format!("{path}.pb"))
-        } else {
-            (Media::Json.name(), format!("{path}.json"))
-        };
-        let make = || {
-            let document = openapi.document(path)?;
-            if protobuf {
-                bareboat_wire::openapi::encode_v3(&document).ok()
-            } else {
-                Some(document.to_json())
-            }
-        };
-        match generation.bytes(&name, make).await {
-            Some(bytes) => reply::full(StatusCode::OK, media, bytes),
-            None => return Err(Status::not_acceptable(&[Media::Json.name()])),
-        }
-    };
-    let headers = response.headers_mut();
-    set(headers, header::ETAG, &etag);
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    if asked.is_some() {
-        headers.insert(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("public, immutable"),
-        );
-        let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(YEAR as i64);
-        set(
-            headers,
-            header::EXPIRES,
-            &until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
-        );
-    }
-    Ok(response)
-}
-
-/// Whether the client asks for the protobuf form of a specification.
-fn accepts(headers: &HeaderMap, spec: &str) -> bool {
-    clauses(headers).first().is_some_and(|clause| {
-        clause
-            .media
-            .starts_with("application/com.github.proto-openapi.")
-            && clause.media.contains(spec)
-            && clause.media.ends_with("+protobuf")
-    })
 }
 
 fn matches_etag(headers: &HeaderMap, etag: &str) -> bool {

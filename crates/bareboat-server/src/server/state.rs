@@ -1,23 +1,27 @@
-//! What every request of a server shares.
+//! State shared by all requests of a server.
 
 use super::documents::Documents;
 use super::health::Health;
 use super::pages::Page;
 use crate::admission::Chain;
-use crate::authn::FirstOf;
+use crate::aggregation::Aggregation;
+use crate::audit::Audit;
+use crate::authn::{AnonymousAccess, CredentialHeaders, FirstOf};
 use crate::authz::{self, Authorizer};
 use crate::connections::Connections;
 use crate::flow::Flow;
 use crate::kinds::catalog::Catalog;
-use crate::kinds::served::parse_entry;
+use crate::lookup::StoreLookup;
 use crate::metrics::Metrics;
+use crate::outbound::Reach;
 use crate::protobuf::MetaMessages;
 use crate::proxy::Proxy;
 use crate::request::info::RequestInfo;
+use crate::revocation::{Revocations, Standing};
 use crate::work::Threads;
-use bareboat_api::admission::{Brief, Right, World};
+use bareboat_api::Object;
+use bareboat_api::admission::{Brief, Lookup, Right, ServedResource};
 use bareboat_api::kind::{BoxFuture, User};
-use bareboat_api::{Object, Str};
 use bareboat_storage::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,45 +29,57 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What may be set about requests.
+/// Time limits of requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// How long an ordinary request may take.
     pub(crate) request: Duration,
     /// How long a write may take.
     pub(crate) write: Duration,
+    /// Requests that take longer are logged; `None` logs none.
+    pub(crate) slow: Option<Duration>,
     /// How long a shutdown waits for requests.
     pub(crate) drain: Duration,
 }
 
-/// What every request shares.
+/// State shared by all requests.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
+    /// Groups and versions of other servers.
+    pub(crate) aggregation: Arc<Aggregation>,
     pub(crate) authn: FirstOf,
+    pub(crate) anonymous: AnonymousAccess,
+    /// Headers that are removed after authentication.
+    pub(crate) credential_headers: CredentialHeaders,
+    pub(crate) revocations: Revocations,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) admission: Chain,
     pub(crate) messages: MetaMessages,
     pub(crate) flow: Flow,
     pub(crate) threads: Threads,
     pub(crate) proxy: Proxy,
+    /// Where the server may connect to.
+    pub(crate) reach: Arc<Reach>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Documents,
     pub(crate) health: Health,
     pub(crate) pages: BTreeMap<String, Page>,
     pub(crate) limits: Limits,
-    /// What `/version` says.
+    /// The answer of `/version`.
     pub(crate) version: bareboat_api::Value,
+    /// Audits requests, if enabled.
+    pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
 }
 
-/// How much is under way that a shutdown waits for.
+/// Counts running work that a shutdown waits for.
 #[derive(Clone, Default)]
 pub(crate) struct UnderWay(Arc<AtomicUsize>);
 
-/// Counts as under way while it is held.
+/// Counts as running until it is dropped.
 pub(crate) struct Counted(UnderWay);
 
 impl UnderWay {
@@ -83,19 +99,41 @@ impl Drop for Counted {
     }
 }
 
-/// Tells when a server begins to shut down.
+/// Resolves when a server starts to shut down.
+///
+/// For a stream, also when its client loses its permission.
 #[derive(Clone)]
-pub(crate) struct Ending(watch::Receiver<bool>);
+pub(crate) struct Ending {
+    server: watch::Receiver<bool>,
+    stream: Option<Arc<Standing>>,
+}
 
 impl Ending {
     pub(crate) fn of(sender: &watch::Sender<bool>) -> Ending {
-        Ending(sender.subscribe())
+        Ending {
+            server: sender.subscribe(),
+            stream: None,
+        }
     }
 
-    /// Waits for it.
+    /// Also resolves when the client of this stream loses its permission.
+    #[must_use]
+    pub(crate) fn or_of(mut self, stream: Option<Arc<Standing>>) -> Ending {
+        self.stream = stream;
+        self
+    }
+
+    /// Waits until the server starts to shut down or the client of the stream loses its permission.
     pub(crate) async fn begun(mut self) {
-        // An error means that the server is gone, which is as ended as can be.
-        let _ = self.0.wait_for(|ending| *ending).await;
+        // An error means that the server is gone.
+        let server = self.server.wait_for(|ending| *ending);
+        match &self.stream {
+            None => drop(server.await),
+            Some(stream) => tokio::select! {
+                ended = server => drop(ended),
+                () = stream.revoked() => {}
+            },
+        }
     }
 }
 
@@ -114,40 +152,49 @@ impl State {
         while self.under_way.count() > 0 && begun.elapsed() < self.limits.drain {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        if let Some(audit) = &self.audit {
+            audit.flush().await;
+        }
         self.store.close().await;
     }
 }
 
-fn key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{namespace}/{name}")
-    }
-}
-
-impl World for State {
+impl Lookup for State {
     fn brief(&self, store: &str, namespace: &str, name: &str) -> Option<Brief> {
-        let entry = self.store.resource(store).get(&key(namespace, name))?;
-        let facets = entry.facets();
-        Some(Brief {
-            uid: Str::new(&facets.uid),
-            terminating: facets.deletion_timestamp.is_some(),
-        })
+        StoreLookup(&self.store).brief(store, namespace, name)
     }
 
     fn get(&self, store: &str, namespace: &str, name: &str) -> Option<Object> {
-        let entry = self.store.resource(store).get(&key(namespace, name))?;
-        parse_entry(&entry).ok()
+        StoreLookup(&self.store).get(store, namespace, name)
     }
 
     fn list(&self, store: &str, namespace: &str) -> Vec<Object> {
-        let snapshot = self.store.resource(store).snapshot();
-        let prefix = key(namespace, "");
-        snapshot
-            .range(&prefix, None)
-            .filter_map(|entry| parse_entry(entry).ok())
-            .collect()
+        StoreLookup(&self.store).list(store, namespace)
+    }
+
+    fn list_labelled(&self, store: &str, namespace: &str, label: (&str, &str)) -> Vec<Object> {
+        StoreLookup(&self.store).list_labelled(store, namespace, label)
+    }
+
+    fn list_first<'a>(
+        &'a self,
+        store: &'a str,
+        namespace: &'a str,
+        most: usize,
+    ) -> BoxFuture<'a, (Vec<Object>, usize)> {
+        Box::pin(async move {
+            let lookup = StoreLookup(&self.store);
+            lookup.list_first(store, namespace, most).await
+        })
+    }
+
+    fn resource(&self, group: &str, kind: &str) -> Option<ServedResource> {
+        let table = self.catalog.table();
+        let kind = table.find_kind(group, kind)?.kind();
+        Some(ServedResource {
+            plural: kind.names.plural.clone(),
+            namespaced: kind.namespaced(),
+        })
     }
 
     fn may<'a>(&'a self, user: &'a User, right: Right<'a>) -> BoxFuture<'a, bool> {

@@ -1,46 +1,30 @@
-//! Certificates of our own, shown to clients or to servers, and exchanged while connections come and go.
+//! The server's own certificates, serving and client, which can be replaced while the server runs.
 
 use arc_swap::ArcSwap;
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, SignatureScheme};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Why certificates cannot be used.
-#[derive(Debug)]
+/// An error in certificates.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A PEM file holds nothing of the sort that is needed.
+    /// The PEM data does not contain what is needed.
+    #[error("no {0} was found in the PEM data")]
     Missing(&'static str),
-    /// A certificate or key is broken or they do not belong together.
-    Unusable(Error),
-    /// The CA for client certificates cannot be used.
+    /// A certificate or key is invalid, or they do not match.
+    #[error("certificate and key cannot be used")]
+    Unusable(#[source] Error),
+    /// The CA for client certificates is invalid.
+    #[error("the CA for client certificates cannot be used: {0}")]
     ClientCa(String),
-}
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TlsError::Missing(what) => write!(f, "no {what} was found in the PEM data"),
-            TlsError::Unusable(_) => f.write_str("certificate and key cannot be used"),
-            TlsError::ClientCa(why) => {
-                write!(f, "the CA for client certificates cannot be used: {why}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TlsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            TlsError::Unusable(error) => Some(error),
-            _ => None,
-        }
-    }
 }
 
 /// The cryptography all connections use.
@@ -48,19 +32,17 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A chain and its key in PEM.
+/// Parses a chain and its key in PEM.
 pub(super) fn certified_key(chain: &str, key: &str) -> Result<CertifiedKey, TlsError> {
     let chain = certificates(chain)?;
-    let key = rustls_pemfile::private_key(&mut key.as_bytes())
-        .ok()
-        .flatten();
-    let key: PrivateKeyDer<'static> = key.ok_or(TlsError::Missing("private key"))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| TlsError::Missing("private key"))?;
     CertifiedKey::from_der(chain, key, &provider()).map_err(TlsError::Unusable)
 }
 
-/// The certificates in a text, of which there must be some.
+/// Parses the certificates in a PEM text; there must be at least one.
 pub(super) fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Vec<_> = rustls_pemfile::certs(&mut pem.as_bytes())
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes())
         .filter_map(Result::ok)
         .collect();
     if found.is_empty() {
@@ -90,13 +72,14 @@ impl ResolvesServerCert for Exchangeable {
     }
 }
 
-/// The certificate a server shows to those it calls on behalf of others, which is why they may believe whom it names.
+/// The client certificate presented to upstream servers, which lets them trust the user headers. Two are equal if they
+/// are the same one.
 #[derive(Clone)]
 pub struct ClientIdentity(pub(super) Arc<Source>);
 
 pub(super) enum Source {
     Given(Exchangeable),
-    /// Asked for chain and key in PEM whenever a connection is made.
+    /// Called for chain and key in PEM for each connection.
     Asked(Box<dyn Fn() -> Option<(String, String)> + Send + Sync>),
 }
 
@@ -107,20 +90,34 @@ impl ClientIdentity {
         Ok(ClientIdentity(Arc::new(given)))
     }
 
-    /// Whatever chain and key somebody finds at the moment a connection is made.
+    /// Looks up chain and key for each connection.
     pub(crate) fn looked_up(
         find: impl Fn() -> Option<(String, String)> + Send + Sync + 'static,
     ) -> ClientIdentity {
         ClientIdentity(Arc::new(Source::Asked(Box::new(find))))
     }
 
-    /// Shows another certificate on new connections.
+    /// Presents another certificate on new connections.
     pub fn replace(&self, chain: &str, key: &str) -> Result<(), TlsError> {
         let certified = certified_key(chain, key)?;
         if let Source::Given(given) = &*self.0 {
             given.replace(certified);
         }
         Ok(())
+    }
+}
+
+impl PartialEq for ClientIdentity {
+    fn eq(&self, other: &ClientIdentity) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ClientIdentity {}
+
+impl Hash for ClientIdentity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
     }
 }
 

@@ -1,44 +1,66 @@
-//! TLS towards those we call: whose certificates are trusted, and which one is shown.
+//! TLS for outbound connections: trusted certificates, and the client certificate.
 
 use super::certificate::{ClientIdentity, provider};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hyper_rustls::ConfigBuilderExt as _;
-use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// Tells bundles apart.
+/// The SHA-256 digest of a CA bundle; zeros for the system's roots.
 pub(crate) type Fingerprint = [u8; 32];
 
-/// Whose certificates are trusted.
+/// The CA certificates that a TLS client trusts.
 #[derive(Clone, Debug)]
 pub(crate) struct Trust {
-    /// PEM; nothing for the roots of the system.
-    bundle: Option<Arc<[u8]>>,
+    roots: Roots,
     fingerprint: Fingerprint,
 }
 
+#[derive(Clone, Debug)]
+enum Roots {
+    /// The system's.
+    System,
+    /// PEM.
+    Bundle(Arc<[u8]>),
+    /// Any certificate is accepted.
+    Unverified,
+}
+
 impl Trust {
-    /// A bundle in base64, or the roots of the system if it is empty.
+    /// Decodes a CA bundle, which is PEM in base64; an empty one means the system's roots. Whether the PEM is valid is
+    /// checked in `client_config`.
     pub(crate) fn of_base64(bundle: &str) -> Result<Trust, String> {
         let pem = BASE64_STANDARD
             .decode(bundle.trim())
             .map_err(|error| error.to_string())?;
         if pem.trim_ascii().is_empty() {
             return Ok(Trust {
-                bundle: None,
+                roots: Roots::System,
                 fingerprint: Fingerprint::default(),
             });
         }
         Ok(Trust {
             fingerprint: Sha256::digest(&pem).into(),
-            bundle: Some(pem.into()),
+            roots: Roots::Bundle(pem.into()),
         })
+    }
+
+    /// Accepts any certificate. Only for a server whose configuration asks for it (`insecureSkipTLSVerify`).
+    pub(crate) fn unverified() -> Trust {
+        Trust {
+            roots: Roots::Unverified,
+            fingerprint: [0xff; 32],
+        }
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
@@ -46,7 +68,7 @@ impl Trust {
     }
 }
 
-/// How to connect to those who are trusted so, showing a certificate or none.
+/// Returns the TLS configuration with these trusted certificates, with or without a client certificate.
 pub(crate) fn client_config(
     trust: &Trust,
     identity: Option<&ClientIdentity>,
@@ -54,19 +76,22 @@ pub(crate) fn client_config(
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let builder = match &trust.bundle {
-        Some(pem) => builder
+    let builder = match &trust.roots {
+        Roots::Bundle(pem) => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Bundle::of_pem(pem)?)),
-        None => builder
+        Roots::System => builder
             .with_native_roots()
             .map_err(|error| format!("the system has no roots: {error}"))?,
+        Roots::Unverified => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Unverified::new())),
     };
     Ok(match identity {
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let mut config = builder.with_client_cert_resolver(identity.0.clone());
-            // A resumed session would go on under the certificate it began with.
+            // A resumed session would keep the certificate it started with.
             config.resumption = Resumption::disabled();
             config
         }
@@ -75,7 +100,7 @@ pub(crate) fn client_config(
 
 /// Verifies against a bundle; a certificate that is itself in the bundle needs no issuer.
 ///
-/// Webhooks often serve with the very self-signed certificate their bundle consists of, made by tools that mark every
+/// Webhooks often serve with the self-signed certificate that is their bundle, made by tools that mark every
 /// self-signed certificate as an authority. Go's clients accept that; webpki alone would not.
 #[derive(Debug)]
 struct Bundle {
@@ -87,9 +112,9 @@ impl Bundle {
     fn of_pem(pem: &[u8]) -> Result<Bundle, String> {
         let mut roots = RootCertStore::empty();
         let mut known = Vec::new();
-        for certificate in rustls_pemfile::certs(&mut &*pem) {
+        for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|error| error.to_string())?;
-            // One odd certificate among many does not spoil the rest.
+            // One invalid certificate does not make the others unusable.
             if roots.add(certificate.clone()).is_ok() {
                 known.push(certificate);
             }
@@ -128,6 +153,55 @@ impl ServerCertVerifier for Bundle {
     }
 
     signatures_checked_by!(inner);
+}
+
+/// Accepts any certificate. The peer must still have its key.
+#[derive(Debug)]
+struct Unverified {
+    signatures: rustls::crypto::WebPkiSupportedAlgorithms,
+}
+
+impl Unverified {
+    fn new() -> Unverified {
+        Unverified {
+            signatures: provider().signature_verification_algorithms,
+        }
+    }
+}
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.signatures)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.signatures)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signatures.supported_schemes()
+    }
 }
 
 fn check_time(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {

@@ -1,6 +1,6 @@
-//! The part of every verifier that is the same for all: whether a handshake was signed with the certificate's key.
+//! The part that all verifiers share: checks that a handshake was signed with the certificate's key.
 
-/// The methods of a verifier, of servers or of clients, that leave signatures to the verifier in a field.
+/// Implements the signature methods of a verifier, of servers or of clients, with the verifier in a field.
 macro_rules! signatures_checked_by {
     ($field:ident) => {
         fn verify_tls12_signature(

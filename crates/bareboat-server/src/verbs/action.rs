@@ -1,39 +1,53 @@
-//! POST of something that is acted upon rather than stored: `binding`, `eviction` and their like.
+//! POST of an object that triggers an action and is not stored: `binding`, `eviction` and similar.
 //!
-//! This room reads what was posted, lets admission see it, lends the action its hands and answers. What the action
-//! means is for the kind to know.
+//! This module decodes the body, runs admission, and gives the action access to objects. The kind implements the
+//! action.
 
-use super::call::{Call, not_acceptable};
 use super::delete::delete_admitted;
 use super::delete::options::DeleteOptions;
+use super::kind_request::{KindRequest, not_acceptable};
 use super::unstoppable::Unstoppable;
-use super::write::{Pipeline, commit_error, decode, durable, place};
-use crate::kinds::catalog::Serving;
-use crate::kinds::served::{Served, parse_entry};
+use super::write::{Pipeline, commit_error, decode, durable, place, retry_on_conflict};
+use crate::kinds::catalog::Backing;
+use crate::kinds::stored_kind::{StoredKind, parse_entry};
 use crate::managed;
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Media, Offer, negotiate};
 use crate::request::options::WriteOptions;
 use crate::work;
 use bareboat_api::admission::Operation;
-use bareboat_api::kind::{Acted, Action, BoxFuture, Change, Form, Hands, Holds, Place, Posted};
+use bareboat_api::kind::{
+    Acted, Action, BoxFuture, ObjectAccess, ObjectEdit, ObjectRef, Posted, PostedType, Reservations,
+};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{Object, Status, Value};
 use bareboat_merge::apply::Writer;
-use bareboat_storage::{CommitError, Write};
+use bareboat_storage::Write;
 use bytes::Bytes;
 use http::StatusCode;
 use std::sync::Arc;
 
-/// Acts upon the body.
+/// Runs the action with the body of the request.
 pub(crate) async fn act(
-    call: &Call,
+    call: &KindRequest,
     action: &Arc<dyn Action>,
     body: Bytes,
 ) -> Result<Response, Status> {
     let options = WriteOptions::parse(&call.ask.query, "CreateOptions")?;
-    let mut object = decode::posted(call, action.forms(), &body, options.field_validation)?;
-    let pipeline = Pipeline::new(call, options.dry_run);
+    if let Some(audited) = call.ask.trace.audited() {
+        for posted in action.types() {
+            audited.speaks(&posted.kind, posted.shape.message());
+        }
+    }
+    let mut object = decode::posted(call, action.types(), &body, options.field_validation)?;
+    let posted = action
+        .types()
+        .iter()
+        .find(|posted| posted.api_version == object.api_version() && posted.kind == object.kind());
+    let mut pipeline = Pipeline::new(call, options.dry_run);
+    if let Some(posted) = posted {
+        pipeline = pipeline.posting(posted.shape.as_ref());
+    }
     place(&mut object, pipeline.namespace())?;
     pipeline
         .admit(Operation::Create, Some(&mut object), None)
@@ -43,7 +57,7 @@ pub(crate) async fn act(
         .await?;
     let (now, dry_run) = (pipeline.now, options.dry_run);
     work::wanted().await;
-    // An action may be several writes, which belong together.
+    // An action may consist of several writes, which must all be completed.
     let (caller, action) = (call.clone(), action.clone());
     let acting = action.clone();
     let acted = Unstoppable::new(async move {
@@ -57,7 +71,7 @@ pub(crate) async fn act(
             now: &now,
             dry_run,
         };
-        let lent = Lent {
+        let lent = ActionAccess {
             call: &caller,
             now: &now,
         };
@@ -70,22 +84,21 @@ pub(crate) async fn act(
             call.messages(),
             &Status::new(201, "", ""),
         )),
-        Acted::Object(object) => present(call, action.forms(), &object),
+        Acted::Object(object) => present(call, action.types(), &object),
     }
 }
 
-fn present(call: &Call, forms: &[Form], object: &Object) -> Result<Response, Status> {
-    let form = forms
-        .iter()
-        .find(|form| form.api_version == object.api_version() && form.kind == object.kind());
-    let message = form.and_then(|form| form.shape.message());
+fn present(call: &KindRequest, types: &[PostedType], object: &Object) -> Result<Response, Status> {
+    let posted_type = types.iter().find(|posted_type| {
+        posted_type.api_version == object.api_version() && posted_type.kind == object.kind()
+    });
+    let message = posted_type.and_then(|posted_type| posted_type.shape.message());
     let offer = Offer {
         protobuf: message.is_some(),
         ..Offer::PLAIN
     };
     let agreed = negotiate(&call.ask.headers, call.ask.query.get("pretty"), &offer);
-    let agreed =
-        agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, call.served.kind.custom))?;
+    let agreed = agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, &call.served.kind))?;
     match message.filter(|_| agreed.media == Media::Protobuf) {
         Some(message) => {
             let raw = crate::protobuf::encode(message.get(), object.value())?;
@@ -97,23 +110,23 @@ fn present(call: &Call, forms: &[Form], object: &Object) -> Result<Response, Sta
     }
 }
 
-/// The hands of the server, lent to an action for one request.
-struct Lent<'a> {
-    call: &'a Call,
+/// Access to objects for an action during one request.
+struct ActionAccess<'a> {
+    call: &'a KindRequest,
     now: &'a str,
 }
 
-impl Lent<'_> {
-    /// Who serves a kind out of the store.
-    fn served(&self, group: &str, resource: &str) -> Option<Arc<Served>> {
+impl ActionAccess<'_> {
+    /// Returns the stored kind with this plural.
+    fn served(&self, group: &str, resource: &str) -> Option<Arc<StoredKind>> {
         match self.call.state.catalog.table().find(group, resource)? {
-            Serving::Stored(served) => Some(served.clone()),
+            Backing::Stored(served) => Some(served.clone()),
             _ => None,
         }
     }
 
-    /// A call about another object, and the key of that.
-    fn call_for(&self, at: Place<'_>) -> Result<(Call, String), Status> {
+    /// Returns the same request for another object, and the key of that object.
+    fn call_for(&self, at: ObjectRef<'_>) -> Result<(KindRequest, String), Status> {
         let not_found = || {
             let what = GroupResource {
                 group: at.group,
@@ -122,9 +135,9 @@ impl Lent<'_> {
             Status::not_found(what, at.name)
         };
         let served = self.served(at.group, at.resource).ok_or_else(not_found)?;
-        let version = served.stored_version().unwrap_or(0);
+        let version = served.storage_version().unwrap_or(0);
         let key = served.key(at.namespace, at.name);
-        let call = Call {
+        let call = KindRequest {
             state: self.call.state.clone(),
             ask: self.call.ask.clone(),
             served,
@@ -133,17 +146,17 @@ impl Lent<'_> {
         Ok((call, key))
     }
 
-    async fn changed(&self, change: Change<'_>) -> Result<Object, Status> {
-        let (call, key) = self.call_for(change.place)?;
+    async fn changed(&self, edit: ObjectEdit<'_>) -> Result<Object, Status> {
+        let (call, key) = self.call_for(edit.target)?;
         let served = &call.served;
         loop {
             let Some(entry) = served.resource().get(&key) else {
                 let what = served.kind.group_resource();
-                return Err(Status::not_found(what, change.place.name));
+                return Err(Status::not_found(what, edit.target.name));
             };
             let live = served.object(&entry, call.version).await?;
-            let mut object = (change.edit)(live.clone())?;
-            if let Some((manager, subresource)) = change.manager {
+            let mut object = (edit.edit)(live.clone())?;
+            if let Some((manager, subresource)) = edit.manager {
                 let writer = Writer {
                     manager,
                     subresource,
@@ -151,33 +164,31 @@ impl Lent<'_> {
                 };
                 object = managed::on_behalf(served, call.version, object, &live, writer).await?;
             }
-            let (stored, shape) = served.to_stored(object.clone(), None).await?;
-            let bytes = bareboat_wire::encode::stored(stored.value());
-            if entry.stored_eq(&bytes) {
+            let (stored, shape) = served.to_storage_version(object.clone(), None).await?;
+            let bytes = bareboat_wire::encode::persisted(stored.value());
+            if entry.persisted_eq(&bytes) {
                 return Ok(live);
             }
             let write = Write::replace(served.resource(), &entry, bytes).shaped(shape);
-            if change.dry_run {
+            if edit.dry_run {
                 let rehearsed = served.store().rehearse(write);
-                rehearsed.map_err(|error| commit_error(&call, change.place.name, error))?;
+                rehearsed.map_err(|error| commit_error(&call, edit.target.name, error))?;
                 return Ok(object);
             }
-            match durable(served.store(), write, Holds::default()).await {
+            match durable(&call, write, Reservations::default()).await {
                 Ok(committed) => return served.object(&committed.entry, call.version).await,
-                Err(CommitError::Conflict { .. } | CommitError::NotFound)
-                    if !call.time_left().is_zero() => {}
-                Err(error) => return Err(commit_error(&call, change.place.name, error)),
+                Err(error) => retry_on_conflict(&call, edit.target.name, false, error)?,
             }
         }
     }
 }
 
-impl Hands for Lent<'_> {
+impl ObjectAccess for ActionAccess<'_> {
     fn warn(&self, text: String) {
         self.call.ask.warnings.add(text);
     }
 
-    fn get(&self, at: Place<'_>) -> Option<Object> {
+    fn get(&self, at: ObjectRef<'_>) -> Option<Object> {
         let served = self.served(at.group, at.resource)?;
         let entry = served.resource().get(&served.key(at.namespace, at.name))?;
         parse_entry(&entry).ok()
@@ -194,13 +205,13 @@ impl Hands for Lent<'_> {
             .collect()
     }
 
-    fn change<'a>(&'a self, change: Change<'a>) -> BoxFuture<'a, Result<Object, Status>> {
-        Box::pin(self.changed(change))
+    fn edit<'a>(&'a self, edit: ObjectEdit<'a>) -> BoxFuture<'a, Result<Object, Status>> {
+        Box::pin(self.changed(edit))
     }
 
     fn delete<'a>(
         &'a self,
-        at: Place<'a>,
+        at: ObjectRef<'a>,
         options: &'a Value,
     ) -> BoxFuture<'a, Result<(), Status>> {
         Box::pin(async move {

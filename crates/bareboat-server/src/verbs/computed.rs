@@ -1,21 +1,25 @@
-//! Verbs of computed kinds: what a program answers, shown as any other object is.
+//! Verbs of computed kinds: renders the objects that a function returns.
 
-use super::call::not_acceptable;
 use super::connect;
+use super::kind_request::not_acceptable;
 use super::selection::Selection;
+use crate::admission::{Alone, OptionsOf};
 use crate::authz::Authorized;
-use crate::flow::Unread;
-use crate::kinds::computed::{Change, Computed, Question};
-use crate::kinds::served::Served;
+use crate::diagnostics::Stage;
+use crate::flow::{self, Unread};
+use crate::kinds::computed::{Computed, ComputedEvent, Question};
+use crate::kinds::stored_kind::StoredKind;
 use crate::reply::{self, Body, Response};
 use crate::request::ask::Ask;
 use crate::request::body::BodyError;
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::ListOptions;
 use crate::request::parse::parse;
+use crate::revocation::{End, guard};
 use crate::server::state::State;
 use crate::tables::{self, Include};
 use crate::work;
+use bareboat_api::admission::Operation;
 use bareboat_api::facts::MessageRef;
 use bareboat_api::kind::Verb;
 use bareboat_api::{Map, Object, Status, Value};
@@ -26,7 +30,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// What it costs to show an object, in bytes of work.
+/// The cost of rendering an object, in bytes of work.
 const OBJECT: usize = 1024;
 
 /// Answers a request to a computed kind.
@@ -50,7 +54,7 @@ pub(super) async fn answer(
         }
         "list" => {
             let agreed = agree(&ask, &computed, version, "PartialObjectMetadataList")?;
-            // Lists of computed kinds are made for people and small caches: JSON will do.
+            // Lists of computed kinds are small, so JSON suffices.
             let agreed = Agreed {
                 media: if agreed.media == Media::Protobuf {
                     Media::Json
@@ -59,7 +63,7 @@ pub(super) async fn answer(
                 },
                 ..agreed
             };
-            let (threads, state) = (state.threads.clone(), state.clone());
+            let (threads, state) = (state.threads.of(&ask.trace), state.clone());
             let seat = body.into_seat();
             let list =
                 async move { list(&state, agreed, &ask, &computed, version, question).await };
@@ -68,9 +72,17 @@ pub(super) async fn answer(
         "create" => {
             let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
             let (body, seat) = body.read().await?;
+            ask.trace.pass(Stage::Read);
+            if let Some(audited) = ask.trace.audited() {
+                audited.sent(&body);
+            }
+            let owned = state.clone();
+            let threads = state.threads.of(&ask.trace);
             let work = async move {
                 work::maybe_large(body.len()).await;
-                let object = decode(&ask, &computed, version, &body)?;
+                let _memory = flow::decoding(&body).await?;
+                let mut object = decode(&ask, &computed, version, &body)?;
+                admit(&owned, &ask, &computed, version, &mut object).await?;
                 let object = computed.do_create(question, object).await?;
                 one(
                     StatusCode::CREATED,
@@ -81,9 +93,12 @@ pub(super) async fn answer(
                     object,
                 )
             };
-            state.threads.carry_out(seat, work).await
+            threads.carry_out(seat, work).await
         }
-        "watch" => watch(&computed, question).await,
+        "watch" => {
+            let response = watch(&computed, question).await?;
+            Ok(guard(response, ask.standing.as_ref(), End::Plain))
+        }
         other => Err(Status::verb_not_supported(
             computed.kind().group_resource(),
             other,
@@ -91,7 +106,34 @@ pub(super) async fn answer(
     }
 }
 
-/// The protobuf message of a version, for kinds that have one.
+/// Runs admission on a posted object.
+async fn admit(
+    state: &Arc<State>,
+    ask: &Ask,
+    computed: &Computed,
+    version: usize,
+    object: &mut Object,
+) -> Result<(), Status> {
+    let kind = computed.kind();
+    let version = &kind.versions[version];
+    object.set_type(&kind.api_version(&version.name), &kind.names.kind);
+    let alone = Alone {
+        state,
+        ask,
+        kind,
+        operation: Operation::Create,
+        shape: Some(version.shape.as_ref()),
+        options: &OptionsOf::Write {
+            operation: Operation::Create,
+            verb: &ask.info.verb,
+            query: &ask.query,
+        },
+        dry_run: ask.query.all("dryRun").any(|text| text == "All"),
+    };
+    alone.admit(object).await
+}
+
+/// Returns the protobuf message of a version, for kinds that have one.
 fn message(computed: &Computed, version: usize) -> Option<MessageRef> {
     computed.kind().versions[version].shape.message()
 }
@@ -102,7 +144,7 @@ fn agree(
     version: usize,
     metadata: &'static str,
 ) -> Result<Agreed, Status> {
-    // Questions that are only ever posted, such as reviews, have no rows to show.
+    // Kinds that are only created, such as reviews, have no tables.
     let readable = |verb| matches!(verb, Verb::Get | Verb::List);
     let offer = Offer {
         protobuf: message(computed, version).is_some(),
@@ -111,7 +153,7 @@ fn agree(
         ..Offer::PLAIN
     };
     negotiate(&ask.headers, ask.query.get("pretty"), &offer)
-        .ok_or_else(|| not_acceptable(ask, &offer, computed.kind().custom))
+        .ok_or_else(|| not_acceptable(ask, &offer, computed.kind()))
 }
 
 fn decode(ask: &Ask, computed: &Computed, version: usize, body: &[u8]) -> Result<Object, Status> {
@@ -182,8 +224,8 @@ async fn list(
     question: Question,
 ) -> Result<Response, Status> {
     let options = ListOptions::parse(&ask.query, false)?;
-    // Selectors are read against the data of the kind; nothing of the store is touched.
-    let data = Served::new(computed.kind().clone(), &state.store);
+    // Selectors are parsed against the data of the kind; the store is not read.
+    let data = StoredKind::new(computed.kind().clone(), &state.store);
     let selection = Selection::parse(&data, version, &options)?;
     let mut objects = computed.do_list(question).await?;
     work::maybe_large(objects.len() * OBJECT).await;
@@ -235,7 +277,7 @@ async fn watch(computed: &Arc<Computed>, question: Question) -> Result<Response,
 struct Changes {
     computed: Arc<Computed>,
     question: Question,
-    changes: mpsc::Receiver<Change>,
+    changes: mpsc::Receiver<ComputedEvent>,
 }
 
 impl http_body::Body for Changes {
@@ -247,13 +289,13 @@ impl http_body::Body for Changes {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
         self.changes.poll_recv(cx).map(|change| {
-            let (told, mut object) = match change? {
-                Change::Added(object) => ("ADDED", object),
-                Change::Modified(object) => ("MODIFIED", object),
-                Change::Deleted(object) => ("DELETED", object),
+            let (event_type, mut object) = match change? {
+                ComputedEvent::Added(object) => ("ADDED", object),
+                ComputedEvent::Modified(object) => ("MODIFIED", object),
+                ComputedEvent::Deleted(object) => ("DELETED", object),
             };
             self.computed.complete(&mut object, &self.question);
-            let event = bareboat_api::value!({"type": told, "object": (Value::from(object))});
+            let event = bareboat_api::value!({"type": event_type, "object": (Value::from(object))});
             let mut bytes = event.to_json();
             bytes.push(b'\n');
             Some(Ok(http_body::Frame::data(bytes.into())))

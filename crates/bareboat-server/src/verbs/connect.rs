@@ -1,32 +1,37 @@
-//! Requests to subresources that are connections: handed to a program, or passed on to somebody else.
+//! Requests to connect subresources: answered by a function, or proxied to a remote server.
 //!
-//! That the caller may was decided before, and how a request is passed on is `proxy`'s work. Here it is found out whether
-//! there is such a thing, and what the other side is told about it.
+//! The request is authorized already, and `proxy` forwards it. This module checks that the subresource exists, and
+//! builds the request and headers for its handler.
 
-use super::Call;
+use super::KindRequest;
+use crate::admission::{Alone, options_of_connection};
+use crate::authz::Authorized;
 use crate::flow::Unread;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::computed::{Access, Computed, Question};
-use crate::kinds::connector::{Connection, Visit};
+use crate::kinds::connector::{Connection, Finds, Visit};
+use crate::proxy::upstream::Calls;
 use crate::proxy::{Passing, Remark, Remote};
 use crate::reply::Response;
 use crate::request::ask::Ask;
 use crate::request::body::{LIMIT, RequestBody};
 use crate::request::info::RequestInfo;
+use crate::revocation::{End, guard};
 use crate::server::state::State;
 use bareboat_api::Status;
-use bareboat_api::kind::{Kind, SubresourceRole, Verb};
+use bareboat_api::admission::Operation;
+use bareboat_api::kind::{Kind, Origin, Subresource, SubresourceRole, Verb};
 use bareboat_storage::Entry;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, Uri, header};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Tells the other side which object is meant, for it may have been made anew under the same name.
+/// Header with the uid of the object, because the name may have been reused.
 const UID: HeaderName = HeaderName::from_static("bareboat-object-uid");
-/// Tells the other side how new the object was when the request was passed on.
+/// Header with the resourceVersion of the object at the time of the request.
 const RESOURCE_VERSION: HeaderName = HeaderName::from_static("bareboat-object-resource-version");
 
-/// Whether a request is for a connection, which may last.
+/// Returns whether a request is for a connect subresource, which may be long-running.
 pub(crate) fn connects(catalog: &Catalog, info: &RequestInfo) -> bool {
     if info.subresource.is_empty() {
         return false;
@@ -37,55 +42,121 @@ pub(crate) fn connects(catalog: &Catalog, info: &RequestInfo) -> bool {
 }
 
 pub(super) fn is_connection(kind: &Kind, info: &RequestInfo) -> bool {
-    let version = kind.version(&info.version);
-    let part = version.and_then(|version| version.subresource(&info.subresource));
+    let part = part(kind, info);
     part.is_some_and(|part| matches!(part.role, SubresourceRole::Connect { .. }))
 }
 
-/// Answers a request for a connection of an object out of the store.
-pub(super) async fn stored(call: &Call, body: Unread) -> Result<Response, Status> {
+/// Answers a connect request to a stored object.
+pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<Response, Status> {
     let (ask, info) = (&call.ask, &call.ask.info);
     check(&call.served.kind, ask)?;
+    refuse_dry_run(&call.state, ask, &call.served.kind)?;
     let connection = call.served.connection(&info.version, &info.subresource);
     let connection = connection.ok_or_else(Status::no_such_route)?;
-    let entry = call.served.resource().get(&call.key());
-    let entry = entry.ok_or_else(|| call.not_found())?;
-    let body = body.into_stream();
-    match connection {
-        Connection::Program(program) => {
-            let object = call.served.object(&entry, call.version).await?;
-            program(Visit {
-                question: question(&call.state, ask),
-                object: Some(object),
-                request: request(ask, body),
-            })
-            .await
+    let entry = match connection {
+        Connection::Program(_, Finds::Nothing) => None,
+        _ => {
+            let entry = call.served.resource().get(&call.key());
+            Some(entry.ok_or_else(|| call.not_found())?)
         }
-        Connection::Remote(remote) => pass_on(call, remote, &entry, body).await,
+    };
+    let uri = admit(&call.state, ask, &call.served.kind).await?;
+    match connection {
+        Connection::Program(program, _) => {
+            let object = match &entry {
+                Some(entry) => Some(call.served.object(entry, call.version).await?),
+                None => None,
+            };
+            let visit = Visit {
+                question: question(&call.state, ask),
+                object,
+                request: request(ask, uri, body.into_stream()),
+                calls: Calls::new(&call.state, ask),
+            };
+            let response = program(visit).await?;
+            Ok(guard(response, ask.standing.as_ref(), End::Broken))
+        }
+        Connection::Remote(remote) => {
+            let entry = entry.ok_or_else(|| call.not_found())?;
+            pass_on(call, remote, &entry, &uri, body.into_stream()).await
+        }
     }
 }
 
-/// Answers a request for a connection of a kind without a store.
+/// Answers a connect request to a kind without a store.
 pub(super) async fn computed(
     state: &Arc<State>,
-    ask: &Ask,
+    ask: &Arc<Authorized<Ask>>,
     body: Unread,
     computed: &Computed,
 ) -> Result<Response, Status> {
     check(computed.kind(), ask)?;
+    refuse_dry_run(state, ask, computed.kind())?;
+    let uri = admit(state, ask, computed.kind()).await?;
     let visit = Visit {
         question: question(state, ask),
         object: None,
-        request: request(ask, body.into_stream()),
+        request: request(ask, uri, body.into_stream()),
+        calls: Calls::new(state, ask),
     };
-    computed.do_connect(visit).await
+    let response = computed.do_connect(visit).await?;
+    Ok(guard(response, ask.standing.as_ref(), End::Broken))
 }
 
-/// Whether the kind has such a connection, and the connection the verb.
+/// Runs admission on a connection. Returns its URI with its options, such as those of PodExecOptions, which plug-ins may
+/// have changed. Subresources that are only read, such as `log`, are not admitted.
+async fn admit(
+    state: &Arc<State>,
+    ask: &Arc<Authorized<Ask>>,
+    kind: &Arc<Kind>,
+) -> Result<Uri, Status> {
+    let threads = state.threads.of(&ask.trace);
+    let (state, ask, kind) = (state.clone(), ask.clone(), kind.clone());
+    // Expressions of hooks may be large work; a connection has no seat.
+    let work = async move { admit_options(&state, &ask, &kind).await };
+    threads.carry_out(None, work).await
+}
+
+async fn admit_options(state: &Arc<State>, ask: &Ask, kind: &Kind) -> Result<Uri, Status> {
+    let part = part(kind, &ask.info);
+    let options = part.and_then(|part| options_of_connection(kind, part, ask, &state.messages));
+    let Some(mut options) = options else {
+        return Ok(ask.uri.clone());
+    };
+    let alone = Alone {
+        state,
+        ask,
+        kind,
+        operation: Operation::Connect,
+        shape: None,
+        options: &(),
+        dry_run: false,
+    };
+    alone.admit(&mut options.object).await?;
+    options.uri(ask)
+}
+
+/// Refuses `dryRun` for connections of built-in kinds, which do not know it. Subresources that are only read ignore it.
+fn refuse_dry_run(state: &State, ask: &Ask, kind: &Kind) -> Result<(), Status> {
+    if kind.origin != Origin::BuiltIn || ask.query.get("dryRun").is_none() {
+        return Ok(());
+    }
+    let part = part(kind, &ask.info);
+    match part.and_then(|part| options_of_connection(kind, part, ask, &state.messages)) {
+        Some(_) => Err(Status::bad_request("dryRun is not supported")),
+        None => Ok(()),
+    }
+}
+
+fn part<'a>(kind: &'a Kind, info: &RequestInfo) -> Option<&'a Subresource> {
+    let version = kind.version(&info.version);
+    version.and_then(|version| version.subresource(&info.subresource))
+}
+
+/// Checks that the kind has the subresource, and that the subresource has the verb.
 fn check(kind: &Kind, ask: &Ask) -> Result<(), Status> {
     let info = &ask.info;
-    let version = kind.version(&info.version);
-    let part = version.and_then(|version| version.subresource(&info.subresource));
+    let part = part(kind, info);
     let Some((part, SubresourceRole::Connect { paths })) = part.map(|part| (part, &part.role))
     else {
         return Err(Status::no_such_route());
@@ -98,7 +169,7 @@ fn check(kind: &Kind, ask: &Ask) -> Result<(), Status> {
     if !verb.is_some_and(|verb| part.verbs.has(verb)) {
         return Err(Status::method_not_allowed());
     }
-    // Behind such a path might be anything, whatever the caller was authorized for.
+    // A server may resolve such a path to a target other than the authorized one.
     let odd = |segment: &str| {
         matches!(segment, "" | "." | "..")
             || segment.contains(['/', '\\'])
@@ -128,11 +199,11 @@ pub(super) fn question(state: &Arc<State>, ask: &Ask) -> Question {
     }
 }
 
-/// The request as HTTP has it.
-fn request(ask: &Ask, body: RequestBody) -> http::Request<RequestBody> {
+/// Builds the HTTP request for the handler.
+fn request(ask: &Ask, uri: Uri, body: RequestBody) -> http::Request<RequestBody> {
     let mut request = http::Request::new(body);
     *request.method_mut() = ask.method.clone();
-    *request.uri_mut() = ask.uri.clone();
+    *request.uri_mut() = uri;
     *request.headers_mut() = HeaderMap::clone(&ask.headers);
     if let Some(upgrade) = &ask.upgrade {
         request.extensions_mut().insert(upgrade.clone());
@@ -141,9 +212,10 @@ fn request(ask: &Ask, body: RequestBody) -> http::Request<RequestBody> {
 }
 
 async fn pass_on(
-    call: &Call,
+    call: &KindRequest,
     remote: &Remote,
     entry: &Entry,
+    uri: &Uri,
     body: RequestBody,
 ) -> Result<Response, Status> {
     let ask = &call.ask;
@@ -155,22 +227,25 @@ async fn pass_on(
     let host = host.and_then(|host| host.to_str().ok());
     let passing = Passing {
         method: ask.method.clone(),
-        target: target(&ask.info, &ask.uri),
+        target: target(&ask.info, uri),
         headers: &ask.headers,
         user: &ask.user,
         came: ask.came,
         host: host.or_else(|| ask.uri.authority().map(|host| host.as_str())),
-        audit_id: &ask.audit_id,
+        audit_id: ask.audit_id(),
+        standing: ask.standing.clone(),
         remarks: &remarks,
+        audited: ask.trace.audited().cloned(),
         upgrade: ask.upgrade.clone(),
         body,
         limit: LIMIT,
+        until: None,
     };
     call.state.proxy.pass_on(remote, passing).await
 }
 
-/// The path and query of the request, written anew from what was understood and authorized.
-fn target(info: &RequestInfo, uri: &http::Uri) -> String {
+/// Builds path and query from the parsed and authorized request, not from the bytes sent.
+fn target(info: &RequestInfo, uri: &Uri) -> String {
     let mut out = String::with_capacity(128);
     let root: &[&str] = match info.group.as_str() {
         "" => &["api", &info.version],
@@ -191,7 +266,7 @@ fn target(info: &RequestInfo, uri: &http::Uri) -> String {
         out.push('/');
         escape(segment, &mut out);
     }
-    // Below a subresource a slash at the end may make a difference.
+    // A trailing slash below a subresource may be significant.
     if !info.rest.is_empty() && uri.path().ends_with('/') {
         out.push('/');
     }
@@ -202,7 +277,8 @@ fn target(info: &RequestInfo, uri: &http::Uri) -> String {
     out
 }
 
-fn escape(segment: &str, out: &mut String) {
+/// Escapes a segment of a path.
+pub(crate) fn escape(segment: &str, out: &mut String) {
     for byte in segment.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte) {
             out.push(byte as char);

@@ -1,15 +1,15 @@
 //! POST of a new object.
 
-use super::call::Call;
-use super::present::Shown;
+use super::kind_request::KindRequest;
+use super::kind_request::Shown;
 use super::write::change::Edited;
-use super::write::{
-    Pipeline, Ready, commit, commit_error, decode, generate_name, shed_managed_fields,
-};
-use crate::managed;
+use super::write::{Pipeline, Ready, commit, commit_error, decode, shed_managed_fields};
 use crate::reply::Response;
+use crate::request::info::RequestInfo;
 use crate::request::options::WriteOptions;
-use bareboat_api::{Status, Value};
+use crate::work;
+use crate::{authz, flow, managed};
+use bareboat_api::{Status, Str};
 use bareboat_storage::{CommitError, Write};
 use bytes::Bytes;
 use http::StatusCode;
@@ -18,75 +18,81 @@ use http::StatusCode;
 const TRIES: usize = 8;
 
 /// Creates the object in the body.
-pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response, Status> {
+pub(crate) async fn create(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let options = WriteOptions::parse(&call.ask.query, "CreateOptions")?;
     let object = decode::object(call, &body, options.field_validation)?;
     let shown = create_object(call, Edited::new(object), &options).await?;
     call.present(StatusCode::CREATED, shown).await
 }
 
-/// Creates a decoded object; also the way of an apply or update that finds nothing.
+/// Checks that the user may create the object that an apply or update names and that does not exist.
+pub(super) async fn authorize_creation(call: &KindRequest) -> Result<(), Status> {
+    let creating = RequestInfo {
+        verb: Str::const_new("create"),
+        ..RequestInfo::clone(&call.ask.info)
+    };
+    authz::also(&*call.state.authorizer, &call.ask.user, &creating).await
+}
+
+/// Creates a decoded object; also used by an apply or update of a missing object.
 pub(super) async fn create_object(
-    call: &Call,
+    call: &KindRequest,
     edited: Edited,
     options: &WriteOptions,
 ) -> Result<Shown, Status> {
     let object = &edited.object;
-    if !object.name().is_empty() || object.meta_str("generateName").is_empty() {
-        let name = object.name().to_owned();
-        let (mut next, mut tries) = (edited, 0);
-        return loop {
-            tries += 1;
-            let companions = call.served.kind.strategy.companions(&next.object);
-            let spare = (!companions.is_empty()).then(|| next.clone());
-            match (attempt(call, next, options).await?, spare) {
-                // Not the object itself, for it is new: something that is to stand beside it changed meanwhile.
-                (Err(CommitError::Conflict { .. }), Some(again)) if tries < TRIES => next = again,
-                (created, _) => break created.map_err(|error| commit_error(call, &name, error)),
-            }
-        };
-    }
-    let mut tries = 0;
+    let generates = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+    let has_companions = !call.served.kind.strategy.companions(object).is_empty();
+    let (mut next, mut tries) = (edited, 0);
     loop {
         tries += 1;
-        let mut draft = edited.clone();
-        let name = generate_name(draft.object.meta_str("generateName"));
-        draft.object.set_meta("name", Value::string(&name));
-        match attempt(call, draft, options).await? {
+        let spare = (generates || has_companions).then(|| next.clone());
+        let (name, error) = match attempt(call, next, options).await? {
             Ok(shown) => return Ok(shown),
-            Err(CommitError::AlreadyExists { .. } | CommitError::Conflict { .. })
-                if tries < TRIES => {}
-            Err(error @ CommitError::AlreadyExists { .. }) => {
+            Err(failed) => failed,
+        };
+        match (error, spare) {
+            // The generated name is taken.
+            (CommitError::AlreadyExists { .. }, Some(again)) if generates && tries < TRIES => {
+                next = again;
+            }
+            // The conflict is not about the new object: a companion changed in the meantime.
+            (CommitError::Conflict { .. }, Some(again)) if tries < TRIES => next = again,
+            (error @ CommitError::AlreadyExists { .. }, _) if generates => {
                 let mut status = commit_error(call, &name, error).retry_after(1);
                 status
                     .message
                     .push_str("; the server was not able to generate a unique name for the object");
                 return Err(status);
             }
-            Err(error) => return Err(commit_error(call, &name, error)),
+            (error, _) => return Err(commit_error(call, &name, error)),
         }
     }
 }
 
-/// Takes a named object all the way into the store.
+/// Runs one object through the pipeline and commits it. A failed commit comes with the name of the object, which may
+/// have been generated.
 async fn attempt(
-    call: &Call,
+    call: &KindRequest,
     edited: Edited,
     options: &WriteOptions,
-) -> Result<Result<Shown, CommitError>, Status> {
+) -> Result<Result<Shown, (String, CommitError)>, Status> {
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
     let Edited {
         mut object,
         managed: has_managers,
     } = edited;
-    let turn = call.served.turn(&object).await;
+    // The write before it may wait for a webhook.
+    let turn = flow::maybe_away(work::seat().as_ref(), call.served.turn(&object)).await;
     if !has_managers {
         object = managed::on_create(call, object, manager, &pipeline.now).await?;
     }
     let mut ready = pipeline.create(object).await?;
     ready.held.append(turn);
-    store(&pipeline, ready, has_managers).await
+    let name = ready.object.name().to_owned();
+    let stored = store(&pipeline, ready, has_managers).await?;
+    Ok(stored.map_err(|error| (name, error)))
 }
 
 async fn store(
@@ -97,8 +103,8 @@ async fn store(
     let call = pipeline.call;
     let key = call.served.key(object.namespace(), object.name());
     let mut kept = pipeline.dry_run.then(|| object.clone());
-    let (mut stored, shape) = call.served.to_stored(object, None).await?;
-    let mut bytes = bareboat_wire::encode::stored(stored.value());
+    let (mut stored, shape) = call.served.to_storage_version(object, None).await?;
+    let mut bytes = bareboat_wire::encode::persisted(stored.value());
     if !applied
         && shed_managed_fields(call, &mut stored, &mut bytes)
         && let Some(kept) = &mut kept

@@ -1,17 +1,17 @@
-//! DELETE of one object: at once, or by way of finalizers.
+//! DELETE of one object: immediately, or after its finalizers are removed.
 
 pub(super) mod options;
 
-use super::call::Call;
-use super::present::Shown;
+use super::kind_request::KindRequest;
+use super::kind_request::Shown;
 use super::unstoppable::Unstoppable;
-use super::write::{Pipeline, commit, commit_error, durable};
+use super::write::{Pipeline, commit, durable, retry_on_conflict};
 use crate::authz;
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
 use crate::work;
 use bareboat_api::admission::Operation;
-use bareboat_api::kind::Holds;
+use bareboat_api::kind::Reservations;
 use bareboat_api::status::Details;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_storage::{CommitError, Entry, Write};
@@ -20,21 +20,21 @@ use http::StatusCode;
 use options::{DeleteOptions, Propagation};
 use std::sync::Arc;
 
-/// The verb that is needed to delete what cannot be read.
+/// The verb needed to delete an unreadable object.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
-/// What became of a deletion.
+/// The result of a deletion.
 pub(super) enum Deleted {
     /// The object is gone; this is its last state.
     Gone(Shown, String),
-    /// It stays until somebody removes its finalizers.
+    /// The object stays until its finalizers are removed.
     Waiting(Shown),
-    /// It could not be read, and is gone.
+    /// The object was unreadable, and is gone.
     Erased,
 }
 
 /// Deletes the object the URL names.
-pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response, Status> {
+pub(crate) async fn delete(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let options = DeleteOptions::read(call, &body)?;
     match delete_key(call, &call.key(), &options).await? {
         Deleted::Waiting(shown) => {
@@ -72,25 +72,25 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response, Status>
     }
 }
 
-/// Deletes what is stored under a key, if admission agrees.
+/// Deletes the object of a key, after admission.
 pub(super) async fn delete_key(
-    call: &Call,
+    call: &KindRequest,
     key: &str,
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     delete_when(call, key, options, Asking::Admission).await
 }
 
-/// Deletes what is stored under a key because of something that was admitted already.
+/// Deletes the object of a key as part of an operation that was admitted already.
 pub(super) async fn delete_admitted(
-    call: &Call,
+    call: &KindRequest,
     key: &str,
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     delete_when(call, key, options, Asking::Nobody).await
 }
 
-/// Who is asked before an object is deleted.
+/// Whether admission runs before an object is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asking {
     Admission,
@@ -98,7 +98,7 @@ enum Asking {
 }
 
 async fn delete_when(
-    call: &Call,
+    call: &KindRequest,
     key: &str,
     options: &DeleteOptions,
     asking: Asking,
@@ -114,22 +114,15 @@ async fn delete_when(
         };
         match attempted {
             Ok(deleted) => return Ok(deleted),
-            Err(CommitError::Conflict { .. } | CommitError::NotFound)
-                if options.version.is_none() =>
-            {
-                if call.time_left().is_zero() {
-                    return Err(Status::timeout(
-                        "request did not complete within the allotted timeout",
-                    ));
-                }
+            Err(error) => {
+                retry_on_conflict(call, entry.name(), options.version.is_some(), error)?;
             }
-            Err(error) => return Err(commit_error(call, entry.name(), error)),
         }
     }
 }
 
 async fn attempt(
-    call: &Call,
+    call: &KindRequest,
     entry: &Arc<Entry>,
     options: &DeleteOptions,
     asking: Asking,
@@ -139,7 +132,7 @@ async fn attempt(
     work::maybe_large(entry.json().len()).await;
     let live = match call.live(entry).await {
         Ok(live) => live,
-        // What cannot be shown can still be deleted, as it is stored.
+        // An object that cannot be converted can still be deleted, in its storage version.
         Err(status) => match served.parse(entry) {
             Ok(stored) if stored.api_version() == served.api_version(call.version) => stored,
             _ => return Err(status),
@@ -149,13 +142,13 @@ async fn attempt(
     if let Some(why) = kind.strategy.forbid_delete(&live) {
         return Err(Status::forbidden(kind.group_resource(), live.name(), why));
     }
-    let pipeline = Pipeline::new(call, options.dry_run);
+    let pipeline = Pipeline::deleting(call, options);
     let held = match asking {
         Asking::Admission => {
             pipeline.admit(Operation::Delete, None, Some(&live)).await?;
             pipeline.check(Operation::Delete, None, Some(&live)).await?
         }
-        Asking::Nobody => Holds::default(),
+        Asking::Nobody => Reservations::default(),
     };
     let held = held.until_done();
 
@@ -171,7 +164,7 @@ async fn attempt(
     let already = object.deletion_timestamp().is_some();
     let stays = kind.strategy.begin_delete(&mut object, &pipeline.context());
     let grace = if kind.policy.graceful_deletion {
-        grace_seconds(&object, options)
+        kind.strategy.grace_seconds(&object, options.grace_seconds)
     } else {
         0
     };
@@ -191,7 +184,7 @@ async fn attempt(
             .meta("deletionGracePeriodSeconds")
             .and_then(Value::as_i64)
             .unwrap_or(0);
-        // A repeated deletion may only shorten the wait.
+        // A repeated deletion may only shorten the grace period.
         if grace < current {
             object.set_meta(
                 "deletionTimestamp",
@@ -209,8 +202,7 @@ async fn attempt(
         }));
     }
     if !waits {
-        // Its deletion begins and ends in one moment. Watchers see both, and the last state of it is
-        // that of an object whose deletion began.
+        // The deletion starts and ends in one commit. Watchers see both, and the last state has a deletion timestamp.
         let (call, entry) = (call.clone(), entry.clone());
         work::wanted().await;
         return Unstoppable::new(async move {
@@ -221,41 +213,41 @@ async fn attempt(
         })
         .await;
     }
-    let stored = call.stored(entry, object).await?;
-    if entry.stored_eq(&stored.bytes) {
+    let stored = call.encode_for_storage(entry, object).await?;
+    if entry.persisted_eq(&stored.bytes) {
         return Ok(Ok(Deleted::Waiting(Shown::Entry(entry.clone()))));
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
-    let committed = durable(served.store(), write, held).await;
+    let committed = durable(call, write, held).await;
     Ok(committed.map(|committed| Deleted::Waiting(Shown::Entry(committed.entry))))
 }
 
-/// Deletes an object that cannot be read, without asking anyone: there is nothing they could be asked about.
-async fn erase(call: &Call, entry: &Arc<Entry>) -> Result<Result<Deleted, CommitError>, Status> {
-    // Who may delete may not delete blindly.
+/// Deletes an unreadable object without admission, because there is no object to admit.
+async fn erase(
+    call: &KindRequest,
+    entry: &Arc<Entry>,
+) -> Result<Result<Deleted, CommitError>, Status> {
+    // Permission to delete does not include permission to delete an unreadable object.
     let blindly = RequestInfo {
         verb: Str::const_new(UNSAFE_DELETE),
         ..RequestInfo::clone(&call.ask.info)
     };
     authz::also(&*call.state.authorizer, &call.ask.user, &blindly).await?;
-    tracing::warn!(
-        key = entry.key(),
-        "an object that cannot be read is deleted"
-    );
+    tracing::warn!(key = entry.key(), "deleting an unreadable object");
     let write = Write::delete(call.served.resource(), entry);
-    let committed = durable(call.served.store(), write, Holds::default()).await;
+    let committed = durable(call, write, Reservations::default()).await;
     Ok(committed.map(|_| Deleted::Erased))
 }
 
-/// Stores that the deletion of an object began.
+/// Stores an object with its deletion timestamp.
 async fn begun(
-    call: &Call,
+    call: &KindRequest,
     entry: &Arc<Entry>,
     object: Object,
 ) -> Result<Result<Arc<Entry>, CommitError>, Status> {
-    let stored = call.stored(entry, object).await?;
+    let stored = call.encode_for_storage(entry, object).await?;
     let write = Write::replace(call.served.resource(), entry, stored.bytes).shaped(stored.shape);
-    let committed = durable(call.served.store(), write, Holds::default()).await;
+    let committed = durable(call, write, Reservations::default()).await;
     Ok(committed.map(|committed| committed.entry))
 }
 
@@ -270,11 +262,11 @@ pub(super) fn begin(object: &mut Object, now: &str, grace: i64) {
 }
 
 async fn remove(
-    call: &Call,
+    call: &KindRequest,
     entry: &Arc<Entry>,
     live: Object,
     dry_run: bool,
-    held: Holds,
+    held: Reservations,
 ) -> Result<Result<Deleted, CommitError>, Status> {
     let uid = live.uid().to_owned();
     let write = Write::delete(call.served.resource(), entry);
@@ -293,7 +285,11 @@ async fn remove(
     }))
 }
 
-fn check_preconditions(call: &Call, live: &Object, options: &DeleteOptions) -> Result<(), Status> {
+fn check_preconditions(
+    call: &KindRequest,
+    live: &Object,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let what = call.served.kind.group_kind();
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != live.uid()) {
         let why = format!(
@@ -316,7 +312,7 @@ fn check_preconditions(call: &Call, live: &Object, options: &DeleteOptions) -> R
     Ok(())
 }
 
-/// Finalizers by which a deletion asks the garbage collector for its services.
+/// Sets the finalizers that make the garbage collector handle dependents.
 fn set_collector_finalizers(
     object: &mut Object,
     propagation: Option<Propagation>,
@@ -343,29 +339,6 @@ fn set_collector_finalizers(
         Propagation::Background => {}
     }
     object.set_finalizers(finalizers);
-}
-
-/// How long an object of a graceful kind may take to end.
-fn grace_seconds(object: &Object, options: &DeleteOptions) -> i64 {
-    let own = object
-        .at(&["spec", "terminationGracePeriodSeconds"])
-        .and_then(Value::as_i64);
-    let wished = options.grace_seconds.or(own).unwrap_or(30);
-    let wished = if wished < 0 { 1 } else { wished };
-    // Nobody runs what was never placed or has ended: there is nothing to wait for.
-    let placed = object
-        .at(&["spec", "nodeName"])
-        .and_then(Value::as_str)
-        .is_some_and(|node| !node.is_empty());
-    let phase = object
-        .at(&["status", "phase"])
-        .and_then(Value::as_str)
-        .unwrap_or("");
-    if !placed || matches!(phase, "Succeeded" | "Failed") {
-        0
-    } else {
-        wished
-    }
 }
 
 fn later(now: &str, seconds: i64) -> String {

@@ -1,10 +1,10 @@
-//! DELETE of a collection: a list, and then each of its objects.
+//! DELETE of a collection: lists it and deletes each of its objects.
 
-use super::call::{Arity, Call};
 use super::delete::options::DeleteOptions;
 use super::delete::{Deleted, delete_key};
+use super::kind_request::Shown;
+use super::kind_request::{Arity, KindRequest};
 use super::list::ListMeta;
-use super::present::Shown;
 use super::selection::Selection;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
@@ -18,11 +18,11 @@ use http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many deletions are under way at once: enough for the sequencer to commit them in groups.
+/// How many deletions run at once: enough for the sequencer to commit them in groups.
 const AT_ONCE: usize = 64;
 
-/// Deletes what a list would show, and answers with that list.
-pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response, Status> {
+/// Deletes the objects a list would return, and answers with that list.
+pub(crate) async fn delete_collection(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let options = DeleteOptions::read(call, &body)?;
     let list = ListOptions::parse(&call.ask.query, false)?;
     let agreed = call.negotiate(Arity::Many)?;
@@ -67,7 +67,7 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     );
     map.insert("kind", Value::string(&call.served.kind.names.list_kind));
     map.insert("metadata", meta.to_value());
-    let keep_type = call.served.kind.custom;
+    let keep_type = call.served.kind.conventions.type_meta_in_items;
     let items = items.into_iter().map(|mut object| {
         if !keep_type {
             object.map_mut().remove("apiVersion");
@@ -76,16 +76,16 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         Value::from(object)
     });
     map.insert("items", items.collect());
-    // The answer is for people and logs; a protobuf client gets it as JSON's twin would be.
+    // Protobuf clients get the same list in protobuf.
     if agreed.media == Media::Protobuf {
         return protobuf(call, &Value::Object(map), &meta);
     }
     Ok(reply::value(StatusCode::OK, agreed, &Value::Object(map)))
 }
 
-/// Deletes entries, many at once; after a failure no further ones.
+/// Deletes entries, many at once; starts no further ones after a failure.
 async fn delete_all(
-    call: &Call,
+    call: &KindRequest,
     chosen: Vec<Arc<Entry>>,
     options: &DeleteOptions,
 ) -> Result<Vec<Object>, Status> {
@@ -99,15 +99,15 @@ async fn delete_all(
         failed.fetch_or(deleted.is_err(), Ordering::Relaxed);
         deleted
     });
-    // What has begun is seen to its end, so nothing is given up halfway.
+    // Deletions that have started are completed.
     let deleted: Vec<Result<Option<Object>, Status>> =
         stream::iter(deletions).buffered(AT_ONCE).collect().await;
     deleted.into_iter().filter_map(Result::transpose).collect()
 }
 
-/// Deletes an entry and shows what became of it; nothing if it went by itself in the meantime.
+/// Deletes an entry and returns its last state; `None` if another request deleted it first.
 async fn delete_entry(
-    call: &Call,
+    call: &KindRequest,
     entry: &Entry,
     options: &DeleteOptions,
 ) -> Result<Option<Object>, Status> {
@@ -125,7 +125,7 @@ async fn delete_entry(
     }))
 }
 
-fn protobuf(call: &Call, list: &Value, meta: &ListMeta) -> Result<Response, Status> {
+fn protobuf(call: &KindRequest, list: &Value, meta: &ListMeta) -> Result<Response, Status> {
     let message = call.version().shape.message();
     let message = message.ok_or_else(|| Status::internal("this kind has no protobuf form"))?;
     let encode = |message: &bareboat_api::facts::Message, value: &Value| {

@@ -1,21 +1,22 @@
-//! How new a read must be.
+//! Waits until the store is as new as a read requires.
 
-use super::call::Call;
+use super::kind_request::KindRequest;
+use crate::flow;
 use bareboat_api::Status;
 use std::time::Duration;
 
-/// How long a read waits for a version that has not happened yet.
+/// How long a read waits for a revision in the future.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Waits until the store has reached a version.
-pub(crate) async fn at_least(call: &Call, version: u64) -> Result<(), Status> {
+/// Waits until the store has reached a revision.
+pub(crate) async fn at_least(call: &KindRequest, version: u64) -> Result<(), Status> {
     let store = call.served.store();
     if version <= store.visible() {
         return Ok(());
     }
-    // It gives up before the deadline of the request, so that the answer can say what was waited for.
+    // Gives up before the deadline of the request, so that the answer can name the revision.
     let patience = PATIENCE.min(call.time_left() / 2);
-    if call.served.resource().wait_for(version, patience).await {
+    if flow::away(call.served.resource().wait_for(version, patience)).await {
         return Ok(());
     }
     let text = format!(

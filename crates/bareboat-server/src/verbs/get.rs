@@ -1,16 +1,16 @@
 //! GET of one object.
 
-use super::call::{Arity, Call};
 use super::freshness;
-use super::present::Shown;
+use super::kind_request::Shown;
+use super::kind_request::{Arity, KindRequest};
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
 use crate::request::options::{refuse_export, resource_version};
 use bareboat_api::Status;
 use http::StatusCode;
 
-/// The answer, if it is bytes that exist already.
-pub(crate) fn ready(call: &Call) -> Result<Option<Response>, Status> {
+/// Returns the answer, if its bytes exist already.
+pub(crate) fn ready(call: &KindRequest) -> Result<Option<Response>, Status> {
     let agreed = call.negotiate(Arity::One)?;
     refuse_export(&call.ask.query)?;
     let version = resource_version(call.ask.query.get("resourceVersion"))?;
@@ -24,8 +24,8 @@ pub(crate) fn ready(call: &Call) -> Result<Option<Response>, Status> {
 }
 
 /// Answers with the object the URL names.
-pub(crate) async fn get(call: &Call) -> Result<Response, Status> {
-    // A form that cannot be had is refused before anything is looked for.
+pub(crate) async fn get(call: &KindRequest) -> Result<Response, Status> {
+    // Negotiation fails before the object is looked up.
     call.negotiate(Arity::One)?;
     if let Some(version) = resource_version(call.ask.query.get("resourceVersion"))? {
         freshness::at_least(call, version).await?;

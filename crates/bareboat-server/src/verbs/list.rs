@@ -1,16 +1,16 @@
-//! GET of a collection: a snapshot, cut to a page, streamed from bytes that exist already.
+//! GET of a collection: reads a snapshot, cuts a page, and streams cached bytes.
 
 mod body;
-mod form;
 mod items;
 mod protobuf;
+mod text_format;
 mod token;
 
-use super::call::{Arity, Call};
+use super::freshness;
+use super::kind_request::{Arity, KindRequest};
 use super::selection::Selection;
-use super::{freshness, present};
 use crate::flow;
-use crate::kinds::served::damaged_list;
+use crate::kinds::stored_kind::damaged_list;
 use crate::reply::Response;
 use crate::request::negotiate::{Agreed, Media, Transform};
 use crate::request::options::{ListOptions, VersionMatch};
@@ -20,15 +20,15 @@ use bareboat_api::{Map, Status, Value};
 use bareboat_storage::{Entry, Snapshot, SnapshotError};
 use body::ListBody;
 use bytes::Bytes;
-use form::{Form, Pretty, Yaml};
 use items::{Items, Source, Style};
 use std::sync::Arc;
+use text_format::{Pretty, TextFormat, Yaml};
 use token::Token;
 
-/// So many objects make every list large that is not made of bytes that exist already.
+/// A list of this many objects counts as large work, unless its bytes are cached.
 const LARGE: usize = 1000;
 
-/// What a list says about itself.
+/// The metadata of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListMeta {
     pub(crate) resource_version: u64,
@@ -37,12 +37,12 @@ pub(crate) struct ListMeta {
 }
 
 impl ListMeta {
-    /// A protobuf list of messages with this metadata.
+    /// Encodes a protobuf list of messages with this metadata.
     pub(crate) fn protobuf(&self, api_version: &str, kind: &str, items: &[Bytes]) -> Bytes {
         self.with(|meta| crate::protobuf::list(api_version, kind, meta, items))
     }
 
-    /// Hands out the metadata as protobuf wants it.
+    /// Calls `then` with the metadata as the protobuf encoder takes it.
     fn with<R>(&self, then: impl FnOnce(&bareboat_wire::encode::ListMeta<'_>) -> R) -> R {
         then(&bareboat_wire::encode::ListMeta {
             resource_version: &self.resource_version.to_string(),
@@ -68,19 +68,22 @@ impl ListMeta {
 }
 
 /// Answers with a collection.
-pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
+pub(crate) async fn list(call: Arc<KindRequest>) -> Result<Response, Status> {
     let options = ListOptions::parse(&call.ask.query, false)?;
     let agreed = call.negotiate(Arity::Many)?;
     let include = Include::for_transform(&call.ask.query, agreed.transform)?;
     let selection = Selection::parse(&call.served, call.version, &options)?;
     let view = View::open(&call, &options).await?;
     let is_large = !agreed.is_plain_json() && view.snapshot.len() > LARGE;
-    let _place = is_large.then(flow::large_place).transpose()?;
+    let _place = match is_large {
+        true => flow::large_place(0).await?,
+        false => None,
+    };
     let (source, meta) = view.page(&call, &options, &selection).await?;
     let style = match agreed.transform {
         Transform::Whole if agreed.media == Media::Protobuf => Style::Message,
         Transform::Whole => Style::Whole {
-            type_meta: call.served.kind.custom,
+            type_meta: call.served.kind.conventions.type_meta_in_items,
         },
         Transform::Table { beta } => Style::Row {
             include,
@@ -91,13 +94,12 @@ pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
     };
     let items = Items::new(call.clone(), source, selection, style);
     let form = match (agreed.media, agreed.transform) {
-        (Media::Protobuf, Transform::Metadata { .. }) => {
-            return protobuf::metadata(&call, items, &meta, agreed).await;
+        (Media::Protobuf, transform) => {
+            return protobuf::list(&call, items, &meta, transform).await;
         }
-        (Media::Protobuf, _) => return protobuf::messages(&call, items, &meta).await,
-        (Media::Yaml, _) => Form::Yaml(Yaml::default()),
-        _ if agreed.pretty => Form::Pretty(Pretty::default()),
-        _ => Form::Compact,
+        (Media::Yaml, _) => TextFormat::Yaml(Yaml::default()),
+        _ if agreed.pretty => TextFormat::Pretty(Pretty::default()),
+        _ => TextFormat::Compact,
     };
     let media = match agreed.media {
         Media::Yaml => Media::Yaml,
@@ -107,8 +109,8 @@ pub(crate) async fn list(call: Arc<Call>) -> Result<Response, Status> {
     body.respond(media.name()).await
 }
 
-/// Everything of a JSON list before its items.
-fn head(call: &Call, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
+/// Returns everything of a JSON list before its items.
+fn head(call: &KindRequest, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
     let kind = &call.served.kind;
     let (list_kind, api_version) = match agreed.transform {
         Transform::Whole => (
@@ -135,7 +137,7 @@ fn head(call: &Call, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
     out
 }
 
-/// The state a list shows and where in it the page begins.
+/// The snapshot a list shows, and where in it the page starts.
 struct View {
     snapshot: Snapshot,
     after: Option<String>,
@@ -144,7 +146,7 @@ struct View {
 }
 
 impl View {
-    async fn open(call: &Call, options: &ListOptions) -> Result<View, Status> {
+    async fn open(call: &KindRequest, options: &ListOptions) -> Result<View, Status> {
         if let Some(text) = &options.continue_token {
             return View::resume(call, options, text).await;
         }
@@ -157,7 +159,7 @@ impl View {
             });
         };
         freshness::at_least(call, version).await?;
-        // A version with a limit but no match means exactly that version, for old clients.
+        // For old clients, a resourceVersion with a limit but no match means exactly that version.
         let exact = options.version_match == Some(VersionMatch::Exact)
             || (options.version_match.is_none() && options.limit > 0);
         let snapshot = if exact {
@@ -167,7 +169,7 @@ impl View {
                     Status::expired("The resourceVersion for the provided list is too old.")
                 }
                 SnapshotError::Busy => busy(),
-                other => Status::internal(other),
+                other => Status::failed(other),
             })?
         } else {
             resource.snapshot()
@@ -179,7 +181,7 @@ impl View {
         })
     }
 
-    async fn resume(call: &Call, options: &ListOptions, text: &str) -> Result<View, Status> {
+    async fn resume(call: &KindRequest, options: &ListOptions, text: &str) -> Result<View, Status> {
         if options.resource_version.is_some_and(|version| version > 0) {
             return Err(Status::bad_request(
                 "specifying resource version is not allowed when using continue",
@@ -199,7 +201,7 @@ impl View {
                     ));
                 }
                 Err(SnapshotError::Busy) => return Err(busy()),
-                Err(error) => return Err(Status::internal(error)),
+                Err(error) => return Err(Status::failed(error)),
             },
         };
         Ok(View {
@@ -209,10 +211,10 @@ impl View {
         })
     }
 
-    /// Cuts the page: which entries, and what the list says about itself.
+    /// Cuts the page: returns its entries and the list's metadata.
     async fn page(
         self,
-        call: &Call,
+        call: &KindRequest,
         options: &ListOptions,
         selection: &Selection,
     ) -> Result<(Source, ListMeta), Status> {
@@ -238,7 +240,7 @@ impl View {
                 .filter(|entry| selection.matches_entry(entry));
             return Ok((Source::Page(found.cloned().into_iter().collect()), meta));
         }
-        // "Any version" with a limit gives everything, as caches always did.
+        // "Any version" with a limit returns everything, as upstream's watch cache did.
         let unlimited = options.limit == 0
             || (options.resource_version == Some(0) && options.continue_token.is_none());
         if unlimited {
@@ -274,10 +276,10 @@ impl View {
         Ok((Source::Page(entries), meta))
     }
 
-    /// The entries of a page, and whether more would match.
+    /// Returns the entries of a page, and whether more would match.
     async fn cut(
         &self,
-        call: &Call,
+        call: &KindRequest,
         prefix: &str,
         limit: usize,
         selection: &Selection,
@@ -310,7 +312,7 @@ impl View {
     }
 }
 
-/// 429 for a list of a past state while too many of them are in memory.
+/// Returns a 429 for a list of a past state while too many of them are in memory.
 fn busy() -> Status {
     Status::too_many_requests(
         "too many old states are being listed, please try again later",
@@ -318,7 +320,7 @@ fn busy() -> Status {
     )
 }
 
-/// 410 that offers to go on at the newest state.
+/// Returns a 410 with a token that continues at the newest state.
 fn expired(token: &Token, prefix: &str) -> Status {
     let onward = Token {
         revision: None,

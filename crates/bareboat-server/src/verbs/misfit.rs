@@ -1,9 +1,9 @@
-//! What in an object does not fit its type, in the words clients of strategic patches know.
+//! Describes values that do not fit their type, in the messages that clients of strategic patches know.
 
 use bareboat_api::Value;
 use bareboat_api::facts::{Cardinality, Message, Type};
 
-/// The first member of the wrong form; nothing where only scalars are wrong.
+/// Describes the first member with a wrong structure; `None` if only scalars are wrong.
 pub(super) fn describe(message: &Message, object: &Value) -> Option<String> {
     let Some(members) = object.as_object() else {
         return Some(format!("cannot restore struct from: {}", form(object)));
@@ -32,7 +32,7 @@ fn of_type(ty: Type, value: &Value) -> Option<String> {
     }
 }
 
-/// The form of a value under the name Go gives it.
+/// Returns Go's name for the type of a value.
 fn form(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",

@@ -1,15 +1,15 @@
 //! PATCH: JSON, merge and strategic merge patches, and server-side apply.
 
-use super::call::Call;
-use super::create::create_object;
+use super::create::{authorize_creation, create_object};
+use super::kind_request::KindRequest;
 use super::misfit;
 use super::write::change::{Edit, Edited, change, nameless};
-use super::write::{decode, now};
+use super::write::{check_deadline, decode, now};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::negotiate::media_type;
 use crate::request::options::{FieldValidation, WriteOptions};
-use bareboat_api::kind::BoxFuture;
+use bareboat_api::kind::{BoxFuture, MediaErrors};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Value};
 use bareboat_merge::json_patch::{DecodeError, JsonPatch};
@@ -22,11 +22,11 @@ pub(super) const MERGE: &str = "application/merge-patch+json";
 pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
-/// Changes part of the object the URL names.
-pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> {
+/// Patches the object the URL names.
+pub(crate) async fn patch(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let kind = media_type(&call.ask.headers).to_owned();
     let known = matches!(kind.as_str(), JSON | MERGE | APPLY)
-        || (kind == STRATEGIC && !call.served.kind.custom);
+        || (kind == STRATEGIC && call.served.kind.conventions.strategic_merge);
     if !known {
         return Err(unsupported(call));
     }
@@ -35,7 +35,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
     if kind == APPLY {
         return apply(call, &body, &options).await;
     }
-    // Whether there is anything to be patched is told before what is wrong with the patch.
+    // A missing object is reported before errors in the patch.
     if call.served.resource().get(&call.key()).is_none() {
         return Err(call.not_found());
     }
@@ -43,11 +43,11 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     let mut patch = Patch {
         change: match kind.as_str() {
-            // Nothing at all changes nothing.
-            STRATEGIC if parsed.value.is_null() => Change::Strategic(Value::object()),
-            JSON => Change::Json(json_patch(&parsed.value, options.field_validation)?),
-            MERGE => Change::Merge(object_patch(parsed.value.clone())?),
-            _ => Change::Strategic(object_patch(parsed.value.clone())?),
+            // A null patch changes nothing.
+            STRATEGIC if parsed.value.is_null() => PatchBody::Strategic(Value::object()),
+            JSON => PatchBody::Json(json_patch(&parsed.value, options.field_validation)?),
+            MERGE => PatchBody::Merge(object_patch(parsed.value.clone())?),
+            _ => PatchBody::Strategic(object_patch(parsed.value.clone())?),
         },
         conditional: parsed
             .value
@@ -57,7 +57,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
         findings: parsed.duplicates,
         validation: options.field_validation,
     };
-    if let Change::Json(operations) = &patch.change {
+    if let PatchBody::Json(operations) = &patch.change {
         let all = patch.findings.iter().chain(operations.unknown());
         patch.findings = all.map(|text| format!("json patch {text}")).collect();
     }
@@ -67,16 +67,17 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response, Status> 
     call.present(StatusCode::OK, shown).await
 }
 
-/// 415 in the words of the two kinds of endpoints.
-pub(super) fn unsupported(call: &Call) -> Status {
-    if call.served.kind.custom {
+/// Returns a 415 for a patch of an unknown type.
+pub(super) fn unsupported(call: &KindRequest) -> Status {
+    if call.served.kind.conventions.media_errors == MediaErrors::Unstructured {
         return Status::unsupported_media_type(&[JSON, MERGE, APPLY]);
     }
     Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         .with_details(Default::default())
 }
 
-/// Reads operations. Who wants to know of mistakes is told of all members of another type, others of those that matter.
+/// Parses the operations. With field validation, all members of the wrong type are errors; without it, only those that
+/// matter.
 pub(super) fn json_patch(patch: &Value, validation: FieldValidation) -> Result<JsonPatch, Status> {
     let operations = JsonPatch::parse(patch.clone()).map_err(decode_error)?;
     if validation != FieldValidation::Ignore {
@@ -104,17 +105,17 @@ fn object_patch(patch: Value) -> Result<Value, Status> {
     }
 }
 
-enum Change {
+enum PatchBody {
     Json(JsonPatch),
     Merge(Value),
     Strategic(Value),
 }
 
 struct Patch {
-    change: Change,
+    change: PatchBody,
     conditional: bool,
     text: Value,
-    /// What the patch itself says twice or in vain.
+    /// Duplicate and unknown fields in the patch itself.
     findings: Vec<String>,
     validation: FieldValidation,
 }
@@ -122,7 +123,7 @@ struct Patch {
 impl Edit for Patch {
     fn edit<'a>(
         &'a self,
-        call: &'a Call,
+        call: &'a KindRequest,
         live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
         let edited = self.patched(call, live).map(Edited::new);
@@ -135,14 +136,14 @@ impl Edit for Patch {
 }
 
 impl Patch {
-    fn patched(&self, call: &Call, live: &Object) -> Result<Object, Status> {
+    fn patched(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
         let mut value = live.value().clone();
         match &self.change {
-            Change::Json(patch) => patch
+            PatchBody::Json(patch) => patch
                 .apply(&mut value)
                 .map_err(|error| inapplicable(&error))?,
-            Change::Merge(patch) => merge_patch(&mut value, patch.clone()),
-            Change::Strategic(patch) => {
+            PatchBody::Merge(patch) => merge_patch(&mut value, patch.clone()),
+            PatchBody::Strategic(patch) => {
                 let shape = &call.version().shape;
                 strategic_merge(&mut value, patch.clone(), &*shape.typing()).map_err(|error| {
                     match error {
@@ -158,13 +159,13 @@ impl Patch {
             .map_err(|_| unfit(&shown.unwrap_or_default(), "the result is no object"))?;
         self.check_type(call, &mut object)?;
         let mut findings = match &self.change {
-            Change::Strategic(_) => self.findings.clone(),
-            // What the patch itself says twice comes after what its result holds in vain.
-            Change::Json(_) | Change::Merge(_) => Vec::new(),
+            PatchBody::Strategic(_) => self.findings.clone(),
+            // Findings in the patch itself come after those in its result.
+            PatchBody::Json(_) | PatchBody::Merge(_) => Vec::new(),
         };
         let shown = match &self.change {
-            Change::Strategic(patch) => patch.to_string(),
-            Change::Json(_) | Change::Merge(_) => object.value().to_string(),
+            PatchBody::Strategic(patch) => patch.to_string(),
+            PatchBody::Json(_) | PatchBody::Merge(_) => object.value().to_string(),
         };
         let conformed = decode::conform(decode::Wanted::of(call), &mut object, &mut findings);
         if let Err(status) = conformed {
@@ -173,11 +174,11 @@ impl Patch {
             }
             let message = call.version().shape.message();
             let why = message
-                .filter(|_| matches!(self.change, Change::Strategic(_)))
+                .filter(|_| matches!(self.change, PatchBody::Strategic(_)))
                 .and_then(|message| misfit::describe(message.get(), object.value()));
             return Err(unfit(&shown, why.unwrap_or(status.message)));
         }
-        if !matches!(self.change, Change::Strategic(_)) {
+        if !matches!(self.change, PatchBody::Strategic(_)) {
             findings.extend_from_slice(&self.findings);
         }
         judge(call, &self.text, self.validation, findings)?;
@@ -185,8 +186,8 @@ impl Patch {
         Ok(object)
     }
 
-    /// A patch may not turn an object into one of another type; a strategic one has no say in it.
-    fn check_type(&self, call: &Call, object: &mut Object) -> Result<(), Status> {
+    /// Rejects a patch that changes the object's type; a strategic patch cannot change it.
+    fn check_type(&self, call: &KindRequest, object: &mut Object) -> Result<(), Status> {
         let (api_version, kind) = (
             call.served.api_version(call.version),
             &call.served.kind.names.kind,
@@ -194,7 +195,7 @@ impl Patch {
         if object.api_version() == api_version && object.kind() == kind {
             return Ok(());
         }
-        if matches!(self.change, Change::Strategic(_)) {
+        if matches!(self.change, PatchBody::Strategic(_)) {
             for member in ["apiVersion", "kind"] {
                 let given = object.get(member).filter(|given| !given.is_null());
                 if given.is_some_and(|given| given.as_str().is_none()) {
@@ -205,14 +206,15 @@ impl Patch {
             object.set_type(api_version, kind);
             return Ok(());
         }
-        if !call.served.kind.custom {
+        let required = call.served.kind.conventions.type_meta_required;
+        if !required {
             let unsaid = |member: &str| {
                 let text = object
                     .get(member)
                     .map(|value| value.as_str().or_else(|| value.is_null().then_some("")));
                 text.unwrap_or(Some("")) == Some("")
             };
-            // Of no version at all it has no members, and with them its name is gone: that is what is told.
+            // Upstream decodes an object without a version to one without members, so it reports the missing name.
             if unsaid("apiVersion") {
                 return Err(nameless(&call.ask.info.name));
             }
@@ -221,7 +223,7 @@ impl Patch {
                 return Ok(());
             }
         }
-        if call.served.kind.custom && object.api_version() == api_version {
+        if required && object.api_version() == api_version {
             let (own, name) = (object.kind(), object.name());
             return Err(decode::another_kind(api_version, own, name, kind));
         }
@@ -235,9 +237,9 @@ impl Patch {
     }
 }
 
-/// Warns about what a patch says and the type does not know, refuses it, or lets it pass, as the client wishes.
+/// Handles unknown fields in a patch as the client asked: warns, rejects or ignores.
 pub(super) fn judge(
-    call: &Call,
+    call: &KindRequest,
     patch: &Value,
     validation: FieldValidation,
     findings: Vec<String>,
@@ -258,7 +260,7 @@ pub(super) fn judge(
     }
 }
 
-/// 422 for a patch that leaves an object of another form.
+/// Returns a 422 for a patch whose result does not fit the type.
 fn unfit(shown: &str, why: impl Into<String>) -> Status {
     let error = FieldError::invalid(FieldPath::new("patch"), shown, why);
     let nobody = GroupResource {
@@ -268,15 +270,18 @@ fn unfit(shown: &str, why: impl Into<String>) -> Status {
     Status::invalid(nobody, "", &[error])
 }
 
-/// 422 for a patch that does not apply, in the sentence clients match; what is wrong goes to the log.
+/// Returns the 422 message that clients match for a patch that does not apply; the reason goes to the log.
 pub(super) fn inapplicable(why: &dyn std::fmt::Display) -> Status {
     let text = "the server rejected our request due to an error in our request";
     tracing::debug!(%why, "a patch does not apply");
     Status::new(422, "Invalid", text).with_details(Default::default())
 }
 
-/// Reads what a manager wants applied, with the members that stand there twice.
-pub(super) fn configuration(call: &Call, body: &[u8]) -> Result<(Object, Vec<String>), Status> {
+/// Parses an applied configuration, and its duplicate members.
+pub(super) fn configuration(
+    call: &KindRequest,
+    body: &[u8],
+) -> Result<(Object, Vec<String>), Status> {
     let parsed = bareboat_wire::yaml::parse(body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     decode::refuse_with_advice(call, &parsed.value)?;
@@ -285,10 +290,10 @@ pub(super) fn configuration(call: &Call, body: &[u8]) -> Result<(Object, Vec<Str
     Ok((config, parsed.duplicates))
 }
 
-/// Warns about members of a configuration that stand there twice, refuses them, or lets them pass. That comes after
-/// applying, so that what cannot be applied is told first.
+/// Handles duplicate members of a configuration as the client asked: warns, rejects or ignores. Runs after applying, so
+/// that errors of the apply are reported first.
 pub(crate) fn judge_duplicates(
-    call: &Call,
+    call: &KindRequest,
     duplicates: &[String],
     validation: FieldValidation,
 ) -> Result<(), Status> {
@@ -311,22 +316,28 @@ pub(crate) fn judge_duplicates(
     }
 }
 
-/// Server-side apply: the body is what its manager wants, no more and no less.
-async fn apply(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Response, Status> {
+/// Server-side apply: the body is the complete set of fields its manager wants.
+async fn apply(
+    call: &KindRequest,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<Response, Status> {
     let (config, duplicates) = configuration(call, body)?;
     let apply = managed::Apply::new(call, config, duplicates, options, now())?;
     loop {
         if let Some(shown) = change(call, &apply, options).await? {
             return call.present(StatusCode::OK, shown).await;
         }
+        // The right to patch does not include the right to create.
+        authorize_creation(call).await?;
         let edited = Edited {
             object: apply.create(call).await?,
             managed: true,
         };
         match create_object(call, edited, options).await {
             Ok(shown) => return call.present(StatusCode::CREATED, shown).await,
-            // Somebody created it in the meantime: then there is something to change.
-            Err(status) if status.reason == "AlreadyExists" => {}
+            // Another request created the object in the meantime, so the next round changes it.
+            Err(status) if status.reason == "AlreadyExists" => check_deadline(call)?,
             Err(status) => return Err(status),
         }
     }

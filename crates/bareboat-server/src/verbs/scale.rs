@@ -1,10 +1,10 @@
-//! The number of replicas as a Scale, whatever the object calls it.
+//! The `scale` subresource: shows the number of replicas as a Scale, at whatever path the object has it.
 
 mod body;
 mod rescale;
 
-use super::call::{Call, not_acceptable};
-use super::present::Shown;
+use super::kind_request::Shown;
+use super::kind_request::{KindRequest, not_acceptable};
 use super::write::change::change;
 use super::write::now;
 use crate::reply::{self, Response};
@@ -12,9 +12,9 @@ use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::{WriteOptions, refuse_export};
 use crate::tables::{self, Include};
 use bareboat_api::facts::MessageRef;
-use bareboat_api::kind::{Column, Now, ScalePaths, Verb};
+use bareboat_api::kind::{Column, Now, ScalePaths, ScaleStyle, Verb};
 use bareboat_api::{Map, Object, Status, Value, labels};
-use body::Change;
+use body::ScaleEdit;
 use bytes::Bytes;
 use http::StatusCode;
 use rescale::Rescale;
@@ -24,7 +24,7 @@ const MESSAGE: &str = "k8s.io.api.autoscaling.v1.Scale";
 
 /// Reads or writes the scale of the object the URL names.
 pub(crate) async fn scale(
-    call: &Call,
+    call: &KindRequest,
     verb: Verb,
     paths: &ScalePaths,
     body: Bytes,
@@ -46,8 +46,9 @@ pub(crate) async fn scale(
     };
     let options = WriteOptions::parse(&call.ask.query, name)?;
     let edit = Rescale {
+        call,
         paths,
-        change: Change::read(call, verb, &body, &options)?,
+        change: ScaleEdit::read(call, verb, &body, &options)?,
         manager: call.ask.manager(options.field_manager.as_deref()),
         options: &options,
         now: now(),
@@ -64,9 +65,8 @@ pub(crate) async fn scale(
     present(call, of_parent(call, paths, &parent)?)
 }
 
-/// Agrees with the client on the form of a Scale.
-pub(crate) fn agree(call: &Call) -> Result<Agreed, Status> {
-    let custom = call.served.kind.custom;
+/// Negotiates the encoding of a Scale.
+pub(crate) fn agree(call: &KindRequest) -> Result<Agreed, Status> {
     let offer = Offer {
         protobuf: message(call).is_some(),
         protobuf_metadata: call.messages().available(),
@@ -75,17 +75,17 @@ pub(crate) fn agree(call: &Call) -> Result<Agreed, Status> {
         metadata: Some("PartialObjectMetadata"),
     };
     let agreed = negotiate(&call.ask.headers, call.ask.query.get("pretty"), &offer);
-    agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, custom))
+    agreed.ok_or_else(|| not_acceptable(&call.ask, &offer, &call.served.kind))
 }
 
-/// The protobuf message of a Scale, where it can be sent in protobuf.
-fn message(call: &Call) -> Option<MessageRef> {
+/// Returns the protobuf message of a Scale, if it can be sent in protobuf.
+fn message(call: &KindRequest) -> Option<MessageRef> {
     call.messages()
         .named(MESSAGE)
-        .filter(|_| !call.served.kind.custom)
+        .filter(|_| call.served.kind.conventions.protobuf)
 }
 
-fn present(call: &Call, scale: Object) -> Result<Response, Status> {
+fn present(call: &KindRequest, scale: Object) -> Result<Response, Status> {
     let agreed = agree(call)?;
     let value = match agreed.transform {
         Transform::Whole => match message(call).filter(|_| agreed.media == Media::Protobuf) {
@@ -99,7 +99,7 @@ fn present(call: &Call, scale: Object) -> Result<Response, Status> {
         Transform::Table { beta } => {
             let include = Include::of(&call.ask.query)?;
             let kind = &call.served.kind;
-            tables::of_one(kind, &columns(kind.custom), scale, include, beta)
+            tables::of_one(kind, &columns(kind.conventions.scale), scale, include, beta)
         }
         Transform::Metadata { beta } => {
             let value = tables::partial(&scale, beta);
@@ -112,8 +112,8 @@ fn present(call: &Call, scale: Object) -> Result<Response, Status> {
     Ok(reply::value(StatusCode::OK, agreed, &value))
 }
 
-/// The columns of a Scale. That of the name is added for custom kinds.
-fn columns(custom: bool) -> Vec<Column> {
+/// Returns the columns of a Scale. Tables of kinds with declared paths add the name column themselves.
+fn columns(style: ScaleStyle) -> Vec<Column> {
     let number = |part: &'static str| {
         move |scale: &Value, _: Now| {
             let replicas = scale.at(&[part, "replicas"]).and_then(Value::as_i64);
@@ -124,7 +124,10 @@ fn columns(custom: bool) -> Vec<Column> {
         let name = scale.at(&["metadata", "name"]);
         name.cloned().unwrap_or_default()
     });
-    let age = Column::age().typed(if custom { "date" } else { "string" });
+    let age = Column::age().typed(match style {
+        ScaleStyle::Declared => "date",
+        ScaleStyle::Typed => "string",
+    });
     let columns = [
         Column::string("Desired", number("spec"))
             .typed("integer")
@@ -134,25 +137,25 @@ fn columns(custom: bool) -> Vec<Column> {
             .described("Number of actual replicas"),
         age.described("When the object was created"),
     ];
-    (!custom)
+    (style == ScaleStyle::Typed)
         .then_some(name)
         .into_iter()
         .chain(columns)
         .collect()
 }
 
-/// The members a path such as `.spec.replicas` walks.
+/// Returns the members on a path such as `.spec.replicas`.
 fn members(path: &str) -> Vec<&str> {
     path.split('.')
         .filter(|member| !member.is_empty())
         .collect()
 }
 
-fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Object, Status> {
+fn of_parent(call: &KindRequest, paths: &ScalePaths, parent: &Object) -> Result<Object, Status> {
     let number = |path: &str| parent.at(&members(path)).and_then(Value::as_i64);
     let replicas = match number(&paths.spec_replicas) {
         Some(replicas) => replicas,
-        None if call.served.kind.custom => {
+        None if call.served.kind.conventions.scale == ScaleStyle::Declared => {
             let path = &paths.spec_replicas;
             return Err(Status::internal(format!(
                 "the spec replicas field \"{path}\" does not exist"
@@ -173,7 +176,7 @@ fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Object,
         }
     }
     let mut spec = Map::new();
-    // A zero is left out, as the type has it.
+    // Zero is omitted, as in the type.
     if replicas != 0 {
         spec.insert("replicas", Value::Int(replicas));
     }
@@ -198,7 +201,7 @@ fn of_parent(call: &Call, paths: &ScalePaths, parent: &Object) -> Result<Object,
     Ok(scale)
 }
 
-/// A selector as text: it may be stored as such, as a LabelSelector, or as plain labels.
+/// Returns a selector as text: it may be stored as text, as a LabelSelector, or as plain labels.
 fn selector(parent: &Object, path: &str) -> Option<String> {
     let found = parent.at(&members(path))?;
     let text = match found {

@@ -1,22 +1,22 @@
-//! Which objects of a collection are meant: label and field selectors on the requested version.
+//! Label and field selectors, evaluated on the requested version.
 
-use crate::kinds::served::Served;
+use crate::kinds::stored_kind::StoredKind;
 use crate::request::options::ListOptions;
-use bareboat_api::kind::{SelectableField, UnknownField};
+use bareboat_api::kind::{FieldSelectors, SelectableField, UnknownField};
 use bareboat_api::{Object, Status, fields, labels};
 use bareboat_storage::{Entry, LabelSignature};
 
-/// Selectors, made ready for many objects of one kind and version.
+/// Selectors, prepared for many objects of one kind and version.
 #[derive(Clone)]
 pub(crate) struct Selection {
     labels: Option<labels::Selector>,
-    /// Terms about the name and the namespace, which the key answers.
+    /// Terms on name and namespace, which the key answers.
     keyed: Vec<(KeyPart, fields::Term)>,
     /// Terms that need the object in the requested version.
     deep: Vec<(SelectableField, fields::Term)>,
-    /// What the stored labels of every match have in common.
+    /// Signature that the stored labels of every match have.
     signature: LabelSignature,
-    /// Labels of the requested version are not those that are stored.
+    /// Whether labels of the requested version differ from the stored ones.
     labels_need_object: bool,
 }
 
@@ -27,9 +27,9 @@ enum KeyPart {
 }
 
 impl Selection {
-    /// Reads the selectors of a request.
+    /// Parses the selectors of a request.
     pub(crate) fn parse(
-        served: &Served,
+        served: &StoredKind,
         version: usize,
         options: &ListOptions,
     ) -> Result<Selection, Status> {
@@ -43,7 +43,7 @@ impl Selection {
         };
         let mut selection = Selection {
             labels_need_object: !served.metadata_is_shared()
-                && served.stored_version() != Some(version),
+                && served.storage_version() != Some(version),
             signature: LabelSignature::default(),
             labels,
             keyed: Vec::new(),
@@ -66,14 +66,16 @@ impl Selection {
 
     fn add_field(
         &mut self,
-        served: &Served,
+        served: &StoredKind,
         version: usize,
         term: fields::Term,
     ) -> Result<(), Status> {
         match term.field.as_str() {
             "metadata.name" => self.keyed.push((KeyPart::Name, term)),
-            // Cluster-scoped built-in kinds tolerate the term, too: their namespace is empty.
-            "metadata.namespace" if served.kind.namespaced() || !served.kind.custom => {
+            "metadata.namespace"
+                if served.kind.namespaced()
+                    || served.kind.conventions.field_selectors == FieldSelectors::Typed =>
+            {
                 self.keyed.push((KeyPart::Namespace, term));
             }
             other => {
@@ -87,22 +89,22 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether everything is meant.
+    /// Returns whether every object matches.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_none() && self.keyed.is_empty() && self.deep.is_empty()
     }
 
-    /// Whether the object itself must be looked at, beyond key and stored labels.
+    /// Returns whether matching needs the object, beyond key and stored labels.
     pub(crate) fn needs_object(&self) -> bool {
         !self.deep.is_empty() || (self.labels_need_object && self.labels.is_some())
     }
 
-    /// The one name that can match.
+    /// Returns the only name that can match.
     pub(crate) fn pinned_name(&self) -> Option<&str> {
         self.pinned(KeyPart::Name)
     }
 
-    /// The one namespace that can match.
+    /// Returns the only namespace that can match.
     pub(crate) fn pinned_namespace(&self) -> Option<&str> {
         self.pinned(KeyPart::Namespace)
     }
@@ -114,7 +116,7 @@ impl Selection {
             .map(|(_, term)| term.value.as_str())
     }
 
-    /// One label with its value that every match carries, for the index of watchers.
+    /// Returns one label with its value that every match has, for the index of watchers.
     pub(crate) fn label_hint(&self) -> Option<(&str, &str)> {
         if self.labels_need_object {
             return None;
@@ -122,12 +124,12 @@ impl Selection {
         self.labels.as_ref()?.equality_terms().next()
     }
 
-    /// What the stored labels of every match have in common.
+    /// Returns the signature that the stored labels of every match have.
     pub(crate) fn signature(&self) -> LabelSignature {
         self.signature
     }
 
-    /// Whether an entry matches as far as its key and stored labels tell.
+    /// Returns whether an entry matches by its key and stored labels.
     pub(crate) fn matches_entry(&self, entry: &Entry) -> bool {
         self.keyed.iter().all(|(part, term)| {
             term.matches(match part {
@@ -143,7 +145,7 @@ impl Selection {
         }
     }
 
-    /// Whether an object of the requested version matches, beyond what the entry told.
+    /// Returns whether an object of the requested version matches the terms that an entry cannot answer.
     pub(crate) fn matches_object(&self, object: &Object) -> bool {
         let labels = match &self.labels {
             Some(selector) if self.labels_need_object => {
@@ -158,7 +160,7 @@ impl Selection {
                 .all(|(field, term)| term.matches(&(field.read)(object.value())))
     }
 
-    /// Whether an object that is in no store matches.
+    /// Returns whether an object that is not stored matches.
     pub(crate) fn matches_loose(&self, object: &Object) -> bool {
         self.keyed.iter().all(|(part, term)| {
             term.matches(match part {
@@ -174,11 +176,11 @@ impl Selection {
     }
 }
 
-fn unknown_field(served: &Served, version: usize, field: &str) -> Status {
+fn unknown_field(served: &StoredKind, version: usize, field: &str) -> Status {
     let plain = served.version(version).selectable.is_empty();
     let shown = bareboat_api::field::go_quote(field);
     let kind = &served.kind.names.kind;
-    if served.kind.custom || !plain {
+    if !plain || served.kind.conventions.field_selectors == FieldSelectors::Declared {
         return Status::bad_request(match served.kind.policy.unknown_field {
             UnknownField::Plain => format!("field label not supported: {field}"),
             UnknownField::OfKind => format!("field label {shown} not supported for {kind}"),

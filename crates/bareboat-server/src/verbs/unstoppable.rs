@@ -1,9 +1,9 @@
-//! Commits: work that goes on when the request it belongs to has ended.
+//! Work that is completed even if its request has ended: commits.
 //!
-//! A write can be given up until it is committed. From then on it happens, so everything that belongs to it is seen
-//! through: what is held for it is kept, and a second commit that completes the first is made. As long as its client
-//! waits, this is a part of the task of its connection, which costs no other task and no switch between them. When
-//! the client leaves, or the deadline passes, the rest of it becomes a task of its own.
+//! A write can be abandoned until it is committed. From then on it is completed: its reservations are kept, and a
+//! second commit that completes the first is made. While the client waits, the work runs in the task of its connection,
+//! without another task or task switches. When the client disconnects, or the deadline passes, the rest of the work
+//! becomes its own task.
 
 use bareboat_api::interrupt;
 use std::future::Future;
@@ -11,14 +11,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 
-/// Work that is done to its end even if this is dropped.
+/// Work that is completed even if this is dropped.
 pub(super) struct Unstoppable<T: Send + 'static> {
-    /// Nothing when it is done, or while it is being polled: work that panics is not taken up again.
+    /// `None` when the work is done or is being polled: work that panicked is not resumed.
     rest: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
 
 impl<T: Send + 'static> Unstoppable<T> {
-    /// Begins when it is first polled.
+    /// Starts when it is first polled.
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Unstoppable<T> {
         Unstoppable {
             rest: Some(Box::pin(work)),
@@ -57,7 +57,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     #[tokio::test]
-    async fn work_goes_on_when_nobody_waits() {
+    async fn work_continues_after_its_future_is_dropped() {
         let (begin, begun) = oneshot::channel::<u32>();
         let (end, ended) = oneshot::channel();
         let mut work = Unstoppable::new(async move {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_is_not_taken_up_again() {
+    async fn work_that_panicked_is_not_resumed() {
         let (held, gone) = oneshot::channel::<()>();
         let work = Unstoppable::new(async move {
             let _held = held;
@@ -79,6 +79,6 @@ mod tests {
         });
         let outcome = std::panic::AssertUnwindSafe(work).catch_unwind().await;
         assert!(outcome.is_err());
-        assert!(gone.await.is_err(), "what it held is free");
+        assert!(gone.await.is_err(), "its values are dropped");
     }
 }

@@ -1,20 +1,18 @@
 //! PUT: replacing an object.
 
-use super::call::Call;
-use super::create::create_object;
+use super::create::{authorize_creation, create_object};
+use super::kind_request::KindRequest;
 use super::write::change::{Edit, Edited, change, nameless};
 use super::write::decode;
-use crate::authz;
 use crate::reply::Response;
-use crate::request::info::RequestInfo;
 use crate::request::options::WriteOptions;
 use bareboat_api::kind::BoxFuture;
-use bareboat_api::{Object, Status, Str};
+use bareboat_api::{Object, Status};
 use bytes::Bytes;
 use http::StatusCode;
 
 /// Replaces the object the URL names.
-pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status> {
+pub(crate) async fn update(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let options = WriteOptions::parse(&call.ask.query, "UpdateOptions")?;
     let object = decode::object(call, &body, options.field_validation)?;
     let (own, name) = (object.name(), &call.ask.info.name);
@@ -33,12 +31,8 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response, Status>
     if !call.served.kind.policy.create_on_update || !call.ask.info.subresource.is_empty() {
         return Err(call.not_found());
     }
-    // Replacing what is not there is creating it, for the kinds that allow it and those who may.
-    let creating = RequestInfo {
-        verb: Str::const_new("create"),
-        ..RequestInfo::clone(&call.ask.info)
-    };
-    authz::also(&*call.state.authorizer, &call.ask.user, &creating).await?;
+    // Kinds that allow it create a missing object, if the user may create.
+    authorize_creation(call).await?;
     let mut object = replace.0;
     if !object.uid().is_empty() {
         let why = format!(
@@ -58,7 +52,7 @@ struct Replace(Object);
 impl Edit for Replace {
     fn edit<'a>(
         &'a self,
-        _call: &'a Call,
+        _call: &'a KindRequest,
         _live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
         Box::pin(std::future::ready(Ok(Edited::new(self.0.clone()))))

@@ -1,12 +1,14 @@
-//! Watch: the state first if it is wanted, then every change as it happens.
+//! Watch: sends the initial state if requested, then every change.
 
 mod body;
+mod coalesced;
 mod frame;
 mod start;
 mod websocket;
 
-use super::call::{Arity, Call};
+use super::kind_request::{Arity, KindRequest};
 use super::selection::Selection;
+use crate::flow::Seat;
 use crate::reply::{Body, Response};
 use crate::request::negotiate::{Media, Transform};
 use crate::request::options::ListOptions;
@@ -20,11 +22,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use websocket::Upgrade;
 
-/// How long a watch lives when the client does not say: between these two.
+/// Lower bound of a watch's lifetime if the client sets none; the upper bound is twice as long.
 const SHORTEST: Duration = Duration::from_secs(1800);
 
-/// Answers with a stream of events.
-pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
+/// Answers with a stream of events. The seat is for its beginning.
+pub(crate) async fn watch(
+    call: Arc<KindRequest>,
+    seat: Option<Arc<Seat>>,
+) -> Result<Response, Status> {
     let mut options = ListOptions::parse(&call.ask.query, true)?;
     if !call.ask.info.name.is_empty() {
         pin(&mut options, &call.ask.info.name);
@@ -57,21 +62,22 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
         ),
     };
     let lifetime = options.timeout.unwrap_or_else(|| {
-        // Spread out, so that the watches of a restart do not all end in the same second.
+        // Randomized, so that the watches of a restart do not all end in the same second.
         let spread = uuid::Uuid::new_v4().as_u128() as u64 % SHORTEST.as_secs();
         SHORTEST + Duration::from_secs(spread)
     });
-    let body = WatchBody::new(
+    let mut body = WatchBody::new(
         frames,
         start,
         options.bookmarks,
         Instant::now() + lifetime,
-        call.state.ending(),
+        call.state.ending().or_of(call.ask.standing.clone()),
     );
+    let held = body.begin(seat).await;
     if let Some(upgrade) = upgrade {
         return Ok(upgrade.respond(body, media));
     }
-    let mut response = http::Response::new(Body::stream(body));
+    let mut response = http::Response::new(Body::stream_holding(body, held));
     let content_type = match media {
         Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
         _ => "application/json",
@@ -82,7 +88,7 @@ pub(crate) async fn watch(call: Arc<Call>) -> Result<Response, Status> {
     Ok(response)
 }
 
-/// Selects the one object of the name in the path, as `/watch/…/name` means it.
+/// Selects the object with the name in the path, as in `/watch/…/name`.
 fn pin(options: &mut ListOptions, name: &str) {
     let escaped = name
         .replace('\\', "\\\\")

@@ -1,4 +1,4 @@
-//! What the code of a request can find out about the request it is part of, wherever it is being polled.
+//! State of the current request for the code that runs it, on whichever thread it is polled.
 
 use crate::flow::Seat;
 use bareboat_api::interrupt;
@@ -13,45 +13,48 @@ thread_local! {
 
 /// Where a request is polled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On a worker of the runtime, which has others to serve.
+pub(super) enum PolledOn {
+    /// On a worker of the runtime, which also runs other requests.
     Worker,
     /// On a worker, and about to leave it.
     Leaving,
     /// On a thread for large work.
     Thread,
-    /// On such a thread, and about to go back to a worker when it has to wait.
+    /// On such a thread, and about to return to a worker at the next wait.
     Returning,
 }
 
-/// A request, as its own code sees it.
+/// The state of a request.
 pub(super) struct Scope {
     seat: Option<Arc<Seat>>,
-    place: Place,
-    /// Since when it has been busy, if anybody asked.
+    /// The audit ID of the request, if it has one.
+    audit_id: Option<Arc<str>>,
+    polled_on: PolledOn,
+    /// When it became busy; set by the first query.
     busy: Option<Instant>,
 }
 
 impl Scope {
-    pub(super) fn new(seat: Option<Arc<Seat>>) -> Scope {
+    pub(super) fn new(seat: Option<Arc<Seat>>, audit_id: Option<Arc<str>>) -> Scope {
         Scope {
             seat,
-            place: Place::Worker,
+            audit_id,
+            polled_on: PolledOn::Worker,
             busy: None,
         }
     }
 
-    pub(super) fn moves_to(&mut self, place: Place) {
-        self.place = place;
+    pub(super) fn moves_to(&mut self, polled_on: PolledOn) {
+        self.polled_on = polled_on;
     }
 
-    pub(super) fn place(&self) -> Place {
-        self.place
+    pub(super) fn polled_on(&self) -> PolledOn {
+        self.polled_on
     }
 
     /// Runs a part of the request.
     pub(super) fn enter<T>(&mut self, part: impl FnOnce() -> T) -> T {
-        /// Puts everything back, also when the part panics.
+        /// Restores the previous scope, also after a panic.
         struct Inside<'a> {
             own: &'a mut Scope,
             outer: Option<Scope>,
@@ -67,7 +70,8 @@ impl Scope {
 
         let own = Scope {
             seat: self.seat.take(),
-            place: self.place,
+            audit_id: self.audit_id.take(),
+            polled_on: self.polled_on,
             busy: None,
         };
         let _inside = Inside {
@@ -78,46 +82,51 @@ impl Scope {
     }
 }
 
-/// Asks to leave the worker; false for a request that need not or cannot.
+/// Requests to leave the worker; false if the request need not or cannot.
 pub(super) fn grow() -> bool {
     CURRENT.with_borrow_mut(|current| {
         let Some(scope) = current else { return false };
-        let on_worker = matches!(scope.place, Place::Worker | Place::Leaving);
-        scope.place = match on_worker {
-            true => Place::Leaving,
-            false => Place::Thread,
+        let on_worker = matches!(scope.polled_on, PolledOn::Worker | PolledOn::Leaving);
+        scope.polled_on = match on_worker {
+            true => PolledOn::Leaving,
+            false => PolledOn::Thread,
         };
         on_worker
     })
 }
 
-/// Where the current request is polled, and for how long it has been busy since it was first asked.
-pub(super) fn busy() -> Option<(Place, Duration)> {
+/// Returns where the current request is polled, and how long it has been busy since the first query.
+pub(super) fn busy() -> Option<(PolledOn, Duration)> {
     CURRENT.with_borrow_mut(|current| {
         let scope = current.as_mut()?;
         let since = *scope.busy.get_or_insert_with(Instant::now);
-        Some((scope.place, since.elapsed()))
+        Some((scope.polled_on, since.elapsed()))
     })
 }
 
-/// What follows the next wait is small: the request goes back to a worker.
+/// Declares that the work after the next wait is small: the request returns to a worker.
 pub(crate) fn small() {
     CURRENT.with_borrow_mut(|current| {
         if let Some(scope) = current
-            && scope.place == Place::Thread
+            && scope.polled_on == PolledOn::Thread
         {
-            scope.place = Place::Returning;
+            scope.polled_on = PolledOn::Returning;
         }
     });
 }
 
-/// The seat of the current request, if it has one.
+/// Returns the concurrency seat of the current request, if it has one.
 pub(crate) fn seat() -> Option<Arc<Seat>> {
     CURRENT.with_borrow(|current| current.as_ref()?.seat.clone())
 }
 
-/// Goes on only if the result of the current work is still wanted. To be awaited before anything becomes durable: work
-/// that was interrupted may have skipped some of its checks.
+/// Returns the audit ID of the current request, if it is known.
+pub(crate) fn audit_id() -> Option<Arc<str>> {
+    CURRENT.with_borrow(|current| current.as_ref()?.audit_id.clone())
+}
+
+/// Continues only if the result of the current work is still wanted. Await it before making anything durable:
+/// interrupted work may have skipped some of its checks.
 pub(crate) async fn wanted() {
     std::future::poll_fn(|_| match interrupt::requested() {
         true => Poll::Pending,

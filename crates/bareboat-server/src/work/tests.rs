@@ -1,4 +1,4 @@
-//! Large work leaves the worker, takes turns, and ends when it is no longer waited for.
+//! Large work leaves the worker, takes turns, and ends when its request is dropped.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -57,12 +57,12 @@ async fn large_work_leaves_the_worker_and_comes_back_when_it_is_small() {
 }
 
 #[tokio::test]
-async fn a_loop_that_takes_long_becomes_large_and_others_go_on_meanwhile() {
+async fn a_long_loop_becomes_large_and_other_tasks_run_meanwhile() {
     let pulses = Arc::new(AtomicUsize::new(0));
     let seen = pulses.clone();
     let work = async move {
         let (mut pace, mut rounds) = (Pace::new(), 0);
-        // Until others were seen to go on, which is the point.
+        // Runs until other tasks were seen to run.
         while seen.load(Ordering::Relaxed) < 50 {
             thread::sleep(Duration::from_micros(100));
             if pace.spend(ROUND) {
@@ -81,7 +81,7 @@ async fn a_loop_that_takes_long_becomes_large_and_others_go_on_meanwhile() {
 }
 
 #[tokio::test]
-async fn parts_that_are_polled_together_leave_together() {
+async fn parts_polled_together_move_together() {
     use futures_util::stream::{self, StreamExt as _};
     let work = async {
         let parts = (0..10).map(|_| async {
@@ -92,13 +92,14 @@ async fn parts_that_are_polled_together_leave_together() {
         places
     };
     let places = Threads::new().carry_out(None, work).await;
-    assert!(places.iter().all(|place| *place != here()));
+    assert!(places.iter().all(|polled_on| *polled_on != here()));
 }
 
 #[tokio::test]
-async fn no_more_run_at_once_than_there_are_places() {
+async fn no_more_work_runs_at_once_than_there_are_threads() {
     let threads = Threads {
         places: Arc::new(Semaphore::new(2)),
+        audit_id: None,
     };
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let all = (0..8).map(|_| {
@@ -121,7 +122,7 @@ async fn no_more_run_at_once_than_there_are_places() {
     assert_eq!(threads.places.available_permits(), 2);
 }
 
-/// Says when it is dropped.
+/// Sends a message when it is dropped.
 struct Held(Option<oneshot::Sender<()>>);
 
 impl Drop for Held {
@@ -131,7 +132,7 @@ impl Drop for Held {
 }
 
 #[tokio::test]
-async fn work_that_is_no_longer_waited_for_is_interrupted_and_gives_back_what_it_holds() {
+async fn abandoned_work_is_interrupted_and_releases_what_it_holds() {
     let threads = Threads::new();
     let (free, freed) = oneshot::channel();
     let (begin, begun) = oneshot::channel();
@@ -162,7 +163,7 @@ async fn work_that_is_no_longer_waited_for_is_interrupted_and_gives_back_what_it
 }
 
 #[tokio::test]
-async fn a_panic_on_another_thread_is_one_of_the_request() {
+async fn a_panic_on_another_thread_reaches_the_request() {
     let work = async {
         large().await;
         panic!("on purpose");

@@ -1,4 +1,4 @@
-//! What must be true of a file, whatever happened to the process that wrote it.
+//! Invariants of a file after any end of the process that wrote it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,30 +16,30 @@ pub(crate) fn options() -> StoreOptions {
     }
 }
 
-/// What is known about a key from outside.
+/// The known state of a key.
 #[derive(Clone, Default, Debug)]
 struct Known {
     /// The last acknowledged state: revision and mark, or `None` after a deletion.
     acknowledged: Option<(u64, String)>,
-    /// What was asked for since then: it happened or it did not. `-` is a deletion.
+    /// The later request of unknown outcome. `-` is a deletion.
     asked: Option<String>,
 }
 
-/// What is known from outside.
+/// The known state of all keys.
 #[derive(Clone, Default)]
 pub(crate) struct Ledger {
     known: BTreeMap<String, Known>,
     last: u64,
-    /// How many writes were acknowledged.
+    /// The number of acknowledged writes.
     pub(crate) acknowledged: u64,
-    /// How many writes were refused.
+    /// The number of refused writes.
     pub(crate) refused: u64,
-    /// How many writes had no known outcome.
+    /// The number of writes with an unknown outcome.
     pub(crate) unknown: u64,
 }
 
 impl Ledger {
-    /// Takes in a line of the child.
+    /// Records a line of the child.
     pub(crate) fn hear(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -68,7 +68,7 @@ impl Ledger {
         self.acknowledged += 1;
     }
 
-    /// Opens the file and compares. What is found is what is known from then on.
+    /// Opens the file and compares. The found state becomes the known state.
     pub(crate) fn check(&mut self, path: &Path) {
         let file = SqliteOptions {
             reserve_bytes: 0,
@@ -76,7 +76,8 @@ impl Ledger {
         };
         let backend = Arc::new(Sqlite::open_with(path, file).unwrap());
         replay_equals_links(&*backend);
-        // Nothing may be compacted while it is looked at: a floor that was read would be below the next one.
+        // Nothing may be compacted during the check: a floor that was read would be below the next
+        // one.
         let still = StoreOptions {
             retain_revisions: u64::MAX,
             ..options()
@@ -124,7 +125,7 @@ fn mark(json: &[u8]) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// The log, replayed, has rising revisions and links that lead to what was there before.
+/// Checks that the replayed log has increasing revisions and correct `prev` links.
 fn replay_equals_links(backend: &dyn Backend) {
     let floor = backend.compacted();
     let mut heads: HashMap<Arc<str>, Record> = HashMap::new();

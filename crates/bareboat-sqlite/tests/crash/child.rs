@@ -1,4 +1,5 @@
-//! The child: writes until it is killed or its log fails, and prints every question and every answer on its stdout.
+//! The child process: writes until it is killed or its log fails, and prints every request and
+//! answer on its stdout.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,14 +15,14 @@ use crate::check::options;
 const FILE: &str = "BAREBOAT_CRASH_TEST_FILE";
 const WRITERS: u64 = 16;
 
-/// A child at work.
+/// A running child.
 pub(crate) struct Work {
     pub(crate) child: Child,
     pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Work {
-    /// Starts a child on a file; `round` makes what it writes different from what others wrote.
+    /// Starts a child on a file; `round` makes its writes differ from earlier ones.
     pub(crate) fn start(path: &Path, round: u64, environment: &[(&str, String)]) -> Work {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -39,8 +40,8 @@ impl Work {
         Work { child, lines }
     }
 
-    /// Reads lines until so many writes were acknowledged, then kills it: in the middle of its work, however long it
-    /// took to begin. Gives everything it said.
+    /// Reads lines until this many writes were acknowledged, then kills the child in the middle of
+    /// its work. Returns all its lines.
     pub(crate) fn killed_after(mut self, answers: u64) -> Vec<String> {
         let mut said = Vec::new();
         let mut seen = 0;
@@ -75,12 +76,12 @@ fn child_that_writes_until_it_is_killed() {
         .enable_all()
         .build()
         .unwrap();
-    // The harness may have begun a line of its own.
+    // The test harness may have begun a line.
     println!();
     runtime.block_on(async {
         let (path, round) = path.rsplit_once('#').unwrap();
         let round: u64 = round.parse().unwrap();
-        // Small, so that checkpoints and compaction are under way all the time.
+        // Small limits, so that checkpoints and compaction always run.
         let file = SqliteOptions {
             checkpoint_bytes: 128 << 10,
             checkpoint_limit_bytes: 1 << 20,
@@ -106,7 +107,7 @@ fn child_that_writes_until_it_is_killed() {
     });
 }
 
-/// One writer: it asks for one thing at a time.
+/// Runs one writer, which sends one request at a time.
 async fn write(store: Store, writer: u64, round: u64) {
     let resource = store.resource("core/configmaps");
     for n in 0u64.. {
@@ -117,7 +118,7 @@ async fn write(store: Store, writer: u64, round: u64) {
             Some(found) => Write::delete(&resource, found),
             None => Write::create(&resource, &*key, object(&key, round, n)).expecting(Expect::Any),
         };
-        // Told before it is asked for: what is found must have been asked for.
+        // Printed before the request: every state that is found must have been requested.
         match &found {
             Some(_) => println!("ask {key} -"),
             None => println!("ask {key} {round}.{n}"),

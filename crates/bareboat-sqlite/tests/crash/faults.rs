@@ -1,5 +1,5 @@
-//! A disk that fails now and then: without space or quota nothing is lost and nothing ends; after a failed sync the
-//! store gives up, and what it said stays true.
+//! A disk that fails now and then: without space or quota nothing is lost and the store stays up;
+//! after a failed sync the store gives up, and its earlier answers stay true.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::check::Ledger;
 use crate::child::Work;
 use crate::preload::{self, Control, EDQUOT, EIO, ENOSPC, SYNCS, WRITES};
 
-/// What goes wrong, and whether the child may end because of it.
+/// The injected errors, and whether the child may end because of them.
 const KINDS: [(u32, u32, u32, bool); 6] = [
     (ENOSPC, WRITES, 1000, false),
     (ENOSPC, WRITES, 100, false),
@@ -19,7 +19,7 @@ const KINDS: [(u32, u32, u32, bool); 6] = [
 ];
 
 #[test]
-fn a_disk_that_fails_loses_no_acknowledged_write_and_keeps_no_refused_one() {
+fn a_failing_disk_loses_no_acknowledged_write_and_keeps_no_refused_one() {
     let Some(library) = preload::library() else {
         return;
     };
@@ -88,10 +88,12 @@ fn a_disk_that_fails_loses_no_acknowledged_write_and_keeps_no_refused_one() {
     );
 }
 
-/// Hears the child until the ledger says enough; false if it ended first.
+/// Reads the child's lines until the condition on the ledger holds; returns false if the child
+/// ended first.
 type Hear<'a> = &'a mut dyn FnMut(&dyn Fn(&Ledger) -> bool) -> bool;
 
-/// Hears the child until so many more writes were acknowledged; false if it ended first.
+/// Reads the child's lines until this many more writes were acknowledged; returns false if the
+/// child ended first.
 fn ledger_of(hear: Hear<'_>, more: u64) -> bool {
     let before = std::cell::Cell::new(None);
     hear(&|ledger| {

@@ -1,6 +1,8 @@
-//! A full disk: writes are refused, deletions and compaction go on from the reserve, and then there is space again.
+//! A full disk: writes are refused, deletions and compaction use the reserve, and then there is
+//! space again.
 //!
-//! The disk is made small by the library; where it may be mounted, a real small file system is used as well.
+//! A preloaded library limits the disk; where mounting is allowed, a real small file system is used
+//! as well.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -57,8 +59,8 @@ fn deletions_and_compaction_work_on_a_small_file_system() {
 
 const INDEX_FILE: &str = "BAREBOAT_FULL_INDEX_FILE";
 
-/// The index of the write-ahead log grows after the log itself was written and synced. A write that is refused because
-/// of it must not come back after a crash.
+/// The index of the write-ahead log grows after the log itself was written and synced. A write that
+/// is refused because of it must not come back after a crash.
 #[test]
 fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
     let Some(library) = preload::library() else {
@@ -69,7 +71,7 @@ fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
     std::fs::create_dir(&data).unwrap();
     let path = data.join("state.db");
     let control = Control::new(folder.path().join("control"));
-    // Opening needs the first part of the index; the second is needed after some 4,000 pages.
+    // Opening needs the first part of the index; the second is needed after about 4,000 pages.
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "full::child_that_fills_its_index", "--nocapture"])
         .env(INDEX_FILE, &path)
@@ -88,7 +90,7 @@ fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
             break;
         }
     }
-    // It waits to be killed: nothing is written after the refusal.
+    // The child waits to be killed: nothing is written after the refusal.
     child.kill().unwrap();
     child.wait().unwrap();
     let refused = refused.expect("the index had to grow");
@@ -110,7 +112,7 @@ fn child_that_fills_its_index() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        // No checkpoint comes in between.
+        // No checkpoint runs in between.
         let file = SqliteOptions {
             checkpoint_bytes: 1 << 30,
             checkpoint_limit_bytes: 1 << 30,
@@ -120,7 +122,7 @@ fn child_that_fills_its_index() {
         let backend = Sqlite::open_with(&path, file).unwrap();
         let store = Store::open(Arc::new(backend), StoreOptions::default()).unwrap();
         put(&store, "first").await.unwrap();
-        // An open read keeps SQLite from starting its log over.
+        // An open read keeps SQLite from restarting its log.
         let reader = rusqlite::Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         let seen: i64 = reader
@@ -177,8 +179,9 @@ async fn put(store: &Store, key: &str) -> Result<u64, CommitError> {
 fn open(path: &str) -> Store {
     let file = SqliteOptions {
         checkpoint_bytes: 256 << 10,
-        checkpoint_limit_bytes: 1 << 20,
-        reserve_bytes: 512 << 10,
+        // What is not copied yet when the disk is full must fit into the reserve.
+        checkpoint_limit_bytes: 512 << 10,
+        reserve_bytes: 1 << 20,
         ..SqliteOptions::default()
     };
     let backend = Sqlite::open_with(path, file).unwrap();
@@ -208,7 +211,7 @@ fn child_that_fills_its_disk() {
         assert!(matches!(full, CommitError::Full), "{full:?}");
         assert!(count > 100, "{count}");
         println!("full with {count} objects");
-        // It stays full, also for one that starts anew.
+        // The disk stays full, also for a store that is opened again.
         store.close().await;
         let store = open(&path);
         let resource = store.resource("core/configmaps");
@@ -231,7 +234,11 @@ fn child_that_fills_its_disk() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         for n in 0..100 {
-            put(&store, &format!("again{n}")).await.unwrap();
+            // Space is given back in small steps.
+            while let Err(error) = put(&store, &format!("again{n}")).await {
+                assert!(std::time::Instant::now() < deadline, "{error:?}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
         println!("space again");
         store.close().await;

@@ -1,9 +1,9 @@
-//! A child process writes under load and is killed, cut from power, or given a disk that fails or is full, again and
-//! again: every acknowledged write must be found, and no refused one.
+//! Crash tests: a child process writes under load and is killed, loses power, or gets a failing or
+//! full disk, repeatedly. Every acknowledged write must be found, and no refused one.
 //!
-//! The child is this test binary run anew with a path in its environment; it prints each answer on its stdout. What
-//! the system would do to it is done by a library that is loaded into it (`tests/torture`). `make torture` runs the same
-//! tests for as long as is asked.
+//! The child is this test binary with a path in its environment; it prints each answer on its
+//! stdout. A library preloaded into it (`tests/torture`) simulates the faults of the system. `make
+//! torture` runs the same tests for a given time.
 #![allow(clippy::unwrap_used)]
 
 mod check;

@@ -1,6 +1,8 @@
-//! Power cuts: everything the child writes is recorded, and the disk is put together as it might have been at some moment.
+//! Power cuts: all writes of the child are recorded, and the disk is rebuilt as it may have been at
+//! some moment.
 //!
-//! What was synced is there. Of what was not, some is: the first writes of each file, or any of them, the last one torn.
+//! Synced data is present. Of unsynced data some is: the first writes of each file, or any of them,
+//! the last one torn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +59,7 @@ fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 
         }
         done = cut;
         let mut ledger = Ledger::default();
-        // The last line may not be complete; it does not count then.
+        // The last line may be incomplete; it does not count then.
         let heard = said.rsplit_once('\n').map_or("", |(heard, _)| heard);
         heard.lines().for_each(|line| ledger.hear(line));
         let place = folder.join(format!("cut-{number}"));
@@ -69,7 +71,7 @@ fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 
     CUTS
 }
 
-/// What happened, in order.
+/// The recorded operations, in order.
 struct Journal {
     steps: Vec<Step>,
     syncs: usize,
@@ -89,7 +91,7 @@ impl Journal {
         let bytes = std::fs::read(path).unwrap();
         let mut rest = bytes.as_slice();
         let mut steps = Vec::new();
-        // The child was killed: the last record may be half of one.
+        // The child was killed: the last record may be incomplete.
         while let Some((head, behind)) = rest.split_at_checked(21) {
             let file = u32::from_ne_bytes(head[1..5].try_into().unwrap());
             let offset = u64::from_ne_bytes(head[5..13].try_into().unwrap());
@@ -123,7 +125,7 @@ struct File {
     name: String,
     there: bool,
     synced: Vec<u8>,
-    /// Since the last sync: bytes at an offset, or a new length.
+    /// The writes since the last sync: bytes at an offset, or a new length.
     pending: Vec<(u64, Option<Vec<u8>>)>,
 }
 
@@ -158,11 +160,11 @@ impl Disk {
         }
     }
 
-    /// Writes the files as they may be found after the power is back.
+    /// Writes the files as they may be after a power cut.
     fn after_a_cut(&self, dice: &mut Dice, place: &Path) {
         let any = dice.roll(2) == 0;
         for file in self.0.values().filter(|file| file.there) {
-            // Shared memory is made anew, and the others hold nothing.
+            // Shared memory is created again, and the other files have no content.
             if ["-shm", ".lock", ".reserve"]
                 .iter()
                 .any(|end| file.name.ends_with(end))
@@ -177,7 +179,7 @@ impl Disk {
                     _ => at < kept,
                 };
                 if arrived {
-                    // Sectors are written whole.
+                    // Sectors are written completely.
                     let torn = at + 1 == kept && dice.roll(2) == 0;
                     let most = match torn {
                         true => dice.roll(9) as usize * 512,

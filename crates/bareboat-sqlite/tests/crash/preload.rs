@@ -1,11 +1,12 @@
-//! The library that is loaded into the child: built with the system's C compiler, once, and left out where there is none.
+//! Builds the library that is preloaded into the child, once, with the system's C compiler; skipped
+//! where there is none.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The library, `None` where it cannot be built. CI insists on it.
+/// Returns the library, or `None` where it cannot be built. CI requires it.
 pub(crate) fn library() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     BUILT.get_or_init(build).as_deref()
@@ -46,7 +47,7 @@ pub(crate) const SYNCS: u32 = 2;
 /// Writes to the index of the write-ahead log.
 pub(crate) const INDEX_WRITES: u32 = 8 | 1 | 4;
 
-/// What the library does to the child, which may change at any time.
+/// Controls the faults of the child, which may change at any time.
 pub(crate) struct Control {
     file: std::fs::File,
     path: PathBuf,
@@ -63,7 +64,7 @@ impl Control {
         Control { file, path }
     }
 
-    /// The environment of a child that is controlled.
+    /// Returns the environment of a controlled child.
     pub(crate) fn environment(&self, library: &Path, folder: &Path) -> Vec<(&'static str, String)> {
         vec![
             ("LD_PRELOAD", library.display().to_string()),
@@ -77,7 +78,7 @@ impl Control {
         self.file.write_all_at(&bytes, place * 4).unwrap();
     }
 
-    /// From now on so many of a thousand such calls fail.
+    /// Makes this many of a thousand such calls fail from now on.
     pub(crate) fn fail(&self, error: u32, calls: u32, permille: u32) {
         self.set(0, 0);
         self.set(1, calls);
@@ -85,17 +86,17 @@ impl Control {
         self.set(0, error);
     }
 
-    /// Everything works again.
+    /// Removes all faults.
     pub(crate) fn heal(&self) {
         self.set(0, 0);
     }
 
-    /// The disk has so many KiB; 0 is no limit.
+    /// Limits the disk to this many KiB; 0 is no limit.
     pub(crate) fn space(&self, kib: u32) {
         self.set(4, kib);
     }
 
-    /// How many calls failed so far.
+    /// Returns the number of failed calls so far.
     pub(crate) fn failed(&self) -> u32 {
         let mut bytes = [0; 4];
         self.file.read_exact_at(&mut bytes, 12).unwrap();
@@ -103,7 +104,7 @@ impl Control {
     }
 }
 
-/// A small generator: the same seed gives the same run.
+/// A small random generator: the same seed gives the same run.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -115,7 +116,8 @@ impl Dice {
     }
 }
 
-/// How long to go on and with which dice: `make torture ARGS="seconds seed"`; a few seconds otherwise.
+/// Returns the duration and seed of a run: `make torture ARGS="seconds seed"`; a few seconds
+/// otherwise.
 pub(crate) fn plan() -> (std::time::Duration, Dice) {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seconds: u64 = number("TORTURE_SECONDS").unwrap_or(4);

@@ -1,7 +1,9 @@
+//! Reads of the log on threads of their own.
+
 use super::*;
 use std::sync::mpsc;
 
-/// A read that runs until it is stopped, and tells when it began and when it ended.
+/// Returns a read that runs until it is stopped, and reports its start and end.
 fn endless(
     began: &mpsc::SyncSender<()>,
     ended: &mpsc::SyncSender<()>,
@@ -48,7 +50,7 @@ async fn a_dropped_caller_stops_its_read_and_frees_its_place() {
         assert!(caller.await.is_err());
     }
     let counted = tokio::task::spawn_blocking(move || {
-        // Only those that had begun must be stopped; the others are never started.
+        // Only running reads must be stopped; the others never start.
         for _ in 0..READERS {
             ended.recv_timeout(wait).expect("a read was stopped");
         }
@@ -60,7 +62,7 @@ async fn a_dropped_caller_stops_its_read_and_frees_its_place() {
 }
 
 #[tokio::test]
-async fn a_read_that_panics_fails_its_caller_alone() {
+async fn a_read_that_panics_fails_only_its_caller() {
     let reads = ColdReads::new();
     let failed = reads.run(|_| -> u8 { panic!("as asked") }).await;
     assert!(failed.is_err());

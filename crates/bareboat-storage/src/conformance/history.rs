@@ -1,9 +1,9 @@
-//! Snapshots, exact lists of the past, restarts, compaction.
+//! Tests of snapshots, exact lists of past states, restarts, compaction.
 
 use super::*;
 use crate::SnapshotError;
 
-/// A snapshot stays what it was while writes go on.
+/// Checks that a snapshot does not change during writes.
 pub fn snapshots_never_change(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -40,8 +40,8 @@ async fn history_is_exact(store: &Store, model: &Model) {
     assert!(matches!(future, Err(SnapshotError::Future { .. })));
 }
 
-/// Every past state can be listed, undone from recent events.
-pub fn exact_history_from_memory(site: &dyn Site) {
+/// Checks that every past state can be listed by undoing recent events.
+pub fn past_states_are_exact_from_memory(site: &dyn Site) {
     run(async {
         let store = open(site);
         let model = scribble(&store, 150, 42).await;
@@ -50,8 +50,8 @@ pub fn exact_history_from_memory(site: &dyn Site) {
     });
 }
 
-/// Every past state can be listed, read from the log.
-pub fn exact_history_from_the_log(site: &dyn Site) {
+/// Checks that every past state can be listed from the log.
+pub fn past_states_are_exact_from_the_log(site: &dyn Site) {
     run(async {
         let store = open_with(site, forgetful());
         let model = scribble(&store, 150, 43).await;
@@ -60,8 +60,8 @@ pub fn exact_history_from_the_log(site: &dyn Site) {
     });
 }
 
-/// What was committed is there after a restart, with its revisions and its history.
-pub fn a_restart_finds_everything(site: &dyn Site) {
+/// Checks that committed objects, their revisions and their history survive a restart.
+pub fn a_restart_keeps_everything(site: &dyn Site) {
     run(async {
         let store = open(site);
         let model = scribble(&store, 200, 44).await;
@@ -84,14 +84,14 @@ pub fn a_restart_finds_everything(site: &dyn Site) {
     });
 }
 
-/// Opening reads the state and what came after, not what was replaced before.
-pub fn opening_passes_over_what_was_replaced(site: &dyn Site) {
+/// Checks that opening reads the state and later records, but no records that were replaced before.
+pub fn opening_skips_replaced_records(site: &dyn Site) {
     run(async {
         let store = open(site);
         let model = scribble(&store, 300, 50).await;
         store.close().await;
         let backend = site.open();
-        let last = backend.last_revision().expect("the log is read");
+        let last = backend.mark().expect("the log is read").last;
         for after in [last - 250, last - 100, last - 1, last] {
             let (mut state, mut later) = (BTreeMap::new(), Vec::new());
             let mut previous = 0;
@@ -118,7 +118,7 @@ pub fn opening_passes_over_what_was_replaced(site: &dyn Site) {
     });
 }
 
-/// The counter never goes back, even if the record that reached furthest is gone.
+/// Checks that the counter never decreases, even if the last record is compacted.
 pub fn a_restart_keeps_counting_after_a_compacted_deletion(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -135,8 +135,9 @@ pub fn a_restart_keeps_counting_after_a_compacted_deletion(site: &dyn Site) {
     });
 }
 
-/// Below the floor everything is refused, from the floor on everything is exact, before and after a restart.
-pub fn compaction_forgets_below_the_floor_only(site: &dyn Site) {
+/// Checks that reads below the floor are refused, and that reads from the floor on are exact,
+/// before and after a restart.
+pub fn compaction_deletes_only_below_the_floor(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
             compact_rows: 16,
@@ -164,7 +165,8 @@ pub fn compaction_forgets_below_the_floor_only(site: &dyn Site) {
             assert!(matches!(below, Err(SnapshotError::Expired { floor: f }) if f == floor));
             model.states.retain(|revision, _| *revision >= floor);
             history_is_exact(&store, &model).await;
-            // The states before an event at the floor are gone, so only what comes after is compared.
+            // The states before an event at the floor are compacted, so only later events are
+            // compared.
             model.events.retain(|(revision, ..)| *revision > floor);
             resumes_everywhere(&store, &model).await;
             store.close().await;
@@ -176,7 +178,7 @@ pub fn compaction_forgets_below_the_floor_only(site: &dyn Site) {
     });
 }
 
-/// More revisions than are to be kept: the floor follows.
+/// Checks that the floor rises when there are too many revisions.
 pub fn compaction_by_count_runs_by_itself(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
@@ -195,7 +197,7 @@ pub fn compaction_by_count_runs_by_itself(site: &dyn Site) {
     });
 }
 
-/// History that has come of age goes although nothing more is written.
+/// Checks that expired history is compacted although there are no more writes.
 pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
@@ -206,7 +208,7 @@ pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
         let store = open_with(site, options);
         scribble(&store, 30, 47).await;
         let last = store.visible();
-        // Whoever waits in vain is told so by the deadline of all these tests.
+        // The time limit of all these tests ends a wait in vain.
         while store.floor() < last || store.resource("core/configmaps").stats().events > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -215,7 +217,7 @@ pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
     });
 }
 
-/// A continue token's snapshot can be read on although its revision was compacted.
+/// Checks that a pinned snapshot can be read although its revision was compacted.
 pub fn pinned_snapshots_outlive_compaction(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
@@ -243,7 +245,7 @@ pub fn pinned_snapshots_outlive_compaction(site: &dyn Site) {
     });
 }
 
-/// Who asks for a snapshot again and again does not keep it for ever.
+/// Checks that repeated requests for a snapshot do not keep it forever.
 pub fn a_pin_is_not_renewed(site: &dyn Site) {
     run(async {
         let options = StoreOptions {

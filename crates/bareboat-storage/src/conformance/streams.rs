@@ -1,9 +1,9 @@
-//! Watches, feeds, observers.
+//! Tests of watches, feeds and observers.
 
 use super::*;
 use crate::{FeedError, Observer, WatchError};
 
-/// From every revision, out of the ring.
+/// Checks that a watch resumes from every revision, out of the ring.
 pub fn watches_resume_from_any_revision_in_memory(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -13,7 +13,7 @@ pub fn watches_resume_from_any_revision_in_memory(site: &dyn Site) {
     });
 }
 
-/// From every revision, out of the log.
+/// Checks that a watch resumes from every revision, out of the log.
 pub fn watches_resume_from_any_revision_in_the_log(site: &dyn Site) {
     run(async {
         let store = open_with(site, forgetful());
@@ -23,7 +23,8 @@ pub fn watches_resume_from_any_revision_in_the_log(site: &dyn Site) {
     });
 }
 
-/// From every revision after a restart, partly out of the log and partly out of what was loaded.
+/// Checks that a watch resumes from every revision after a restart, partly from the log and partly
+/// from loaded events.
 pub fn watches_resume_after_a_restart(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -39,11 +40,12 @@ pub fn watches_resume_after_a_restart(site: &dyn Site) {
     });
 }
 
-/// A watcher that catches up from the log while others write sees everything once and in order.
-pub fn watches_resume_while_writes_go_on(site: &dyn Site) {
+/// Checks that a watcher that catches up from the log during writes sees every event once and in
+/// order.
+pub fn watches_resume_during_writes(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
-            // Some twenty events: enough to join, too few to start from.
+            // About twenty events: enough to join, too few to start from.
             ring_bytes: 8 << 10,
             ring_floor_bytes: 0,
             ..StoreOptions::default()
@@ -73,7 +75,7 @@ pub fn watches_resume_while_writes_go_on(site: &dyn Site) {
                 };
             }
         };
-        // A watcher may be too slow for so short a ring; then it starts again where it was.
+        // A watcher may be too slow for so short a ring; then it starts again at its last position.
         let mut at = start;
         while !writer.is_finished() || at < resource.changed_at() {
             match tokio::time::timeout(Duration::from_millis(50), watcher.next_batch(16)).await {
@@ -94,8 +96,8 @@ pub fn watches_resume_while_writes_go_on(site: &dyn Site) {
     });
 }
 
-/// Namespace, name and label choose, with the old state counting as well as the new.
-pub fn watchers_see_what_is_in_their_scope(site: &dyn Site) {
+/// Checks that namespace, name and label select events by their old and new states.
+pub fn watchers_see_only_events_in_their_scope(site: &dyn Site) {
     run(async {
         let store = open(site);
         let resource = store.resource("core/configmaps");
@@ -140,7 +142,8 @@ pub fn watchers_see_what_is_in_their_scope(site: &dyn Site) {
     });
 }
 
-/// Who does not take what is due is closed when it leaves the ring; who has nothing due stays.
+/// Checks that a watcher is closed when its due events leave the ring, and that one without due
+/// events stays.
 pub fn a_slow_watcher_is_closed_and_an_idle_one_is_not(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
@@ -166,8 +169,9 @@ pub fn a_slow_watcher_is_closed_and_an_idle_one_is_not(site: &dyn Site) {
     });
 }
 
-/// Progress is everything visible for who has nothing due, and never beyond what is still due.
-pub fn bookmarks_never_promise_too_much(site: &dyn Site) {
+/// Checks that progress is the visible revision for a watcher without due events, and never beyond
+/// due events.
+pub fn bookmarks_never_pass_due_events(site: &dyn Site) {
     run(async {
         let store = open(site);
         let resource = store.resource("core/configmaps");
@@ -186,8 +190,8 @@ pub fn bookmarks_never_promise_too_much(site: &dyn Site) {
     });
 }
 
-/// All resources, in the order of revisions, from a revision or from now.
-pub fn the_feed_tells_everything_in_order(site: &dyn Site) {
+/// Checks that a feed has the events of all resources in order, from a revision or from now.
+pub fn the_feed_has_all_events_in_order(site: &dyn Site) {
     run(async {
         let store = open(site);
         let start = store.visible();
@@ -208,8 +212,8 @@ pub fn the_feed_tells_everything_in_order(site: &dyn Site) {
     });
 }
 
-/// A feed that missed events is told once and goes on from now.
-pub fn a_slow_feed_is_told_so(site: &dyn Site) {
+/// Checks that a feed that missed events returns one error and continues with new events.
+pub fn a_slow_feed_gets_one_error(site: &dyn Site) {
     run(async {
         let store = open_with(site, forgetful());
         let mut feed = store.feed(None).expect("from now");
@@ -239,8 +243,8 @@ impl Observer for Seen {
     }
 }
 
-/// Whoever has an answer finds it in every view.
-pub fn observers_are_ahead_of_everyone(site: &dyn Site) {
+/// Checks that every view contains a write before the write is answered.
+pub fn observers_see_a_write_before_its_answer(site: &dyn Site) {
     run(async {
         let store = open(site);
         let resource = store.resource("core/configmaps");
@@ -255,7 +259,7 @@ pub fn observers_are_ahead_of_everyone(site: &dyn Site) {
     });
 }
 
-/// After closing, what waits ends and what comes is refused.
+/// Checks that closing ends waits and refuses new writes.
 pub fn closing_ends_watches_and_writes(site: &dyn Site) {
     run(async {
         let store = open(site);

@@ -1,9 +1,9 @@
-//! Conflicts, order, crowds, transactions.
+//! Tests of conflicts, order, many writers, transactions.
 
 use super::*;
 use crate::CommitError;
 
-/// Of many who create the same key one wins, and the others are shown what did.
+/// Checks that of many creators of one key one wins, and the others receive its entry.
 pub fn one_of_many_creators_wins(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -32,7 +32,7 @@ pub fn one_of_many_creators_wins(site: &dyn Site) {
     });
 }
 
-/// Counters that are read, raised and swapped by many at once end at the number of raises.
+/// Checks that counters incremented by many writers at once lose no increment.
 pub fn compare_and_swap_loses_no_update(site: &dyn Site) {
     const TASKS: u64 = 8;
     const RAISES: u64 = 20;
@@ -72,8 +72,8 @@ pub fn compare_and_swap_loses_no_update(site: &dyn Site) {
     });
 }
 
-/// Each expectation against presence and absence.
-pub fn expectations_are_judged(site: &dyn Site) {
+/// Checks each expectation with and without an object.
+pub fn expectations_are_checked(site: &dyn Site) {
     run(async {
         let store = open(site);
         let resource = store.resource("core/configmaps");
@@ -81,7 +81,7 @@ pub fn expectations_are_judged(site: &dyn Site) {
         let value = object("ns/there", 2);
         let create = |key: &str| Write::create(&resource, key, value.clone());
         let remove = |key: &str| Write {
-            change: crate::Change::Delete,
+            change: crate::WriteOp::Delete,
             ..create(key)
         };
         let check = |write: Write| {
@@ -138,7 +138,8 @@ pub fn expectations_are_judged(site: &dyn Site) {
     });
 }
 
-/// Revisions rise by what was written, over all resources, and what is visible is never older than an answer.
+/// Checks that revisions increase over all resources, and that the visible revision is never older
+/// than an answer.
 pub fn revisions_rise_and_are_never_zero(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -165,8 +166,8 @@ pub fn revisions_rise_and_are_never_zero(site: &dyn Site) {
     });
 }
 
-/// The entry's bytes are the stored ones with the resourceVersion in its place.
-pub fn wire_bytes_carry_the_revision(site: &dyn Site) {
+/// Checks that an entry's bytes are the stored ones with the resourceVersion.
+pub fn wire_bytes_contain_the_revision(site: &dyn Site) {
     run(async {
         let store = open(site);
         let resource = store.resource("core/configmaps");
@@ -190,15 +191,15 @@ pub fn wire_bytes_carry_the_revision(site: &dyn Site) {
             .replace(r#""metadata":{"name""#, &member);
         for entry in [&done.entry, &loaded] {
             assert_eq!(entry.json(), &expected);
-            assert!(entry.stored_eq(&stored));
-            assert!(!entry.stored_eq(&object("ns/x", 6)));
+            assert!(entry.persisted_eq(&stored));
+            assert!(!entry.persisted_eq(&object("ns/x", 6)));
         }
         store.close().await;
     });
 }
 
-/// Thousands at once are all committed, each under a revision of its own.
-pub fn a_big_crowd_is_committed(site: &dyn Site) {
+/// Checks that thousands of concurrent writes are all committed, each at its own revision.
+pub fn thousands_of_concurrent_writes_are_committed(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
             max_queue: 300,
@@ -230,7 +231,7 @@ pub fn a_big_crowd_is_committed(site: &dyn Site) {
     });
 }
 
-/// Who stops waiting for a queued write does not undo it.
+/// Checks that dropping the future of a queued write does not undo it.
 pub fn a_dropped_future_does_not_cancel_a_queued_write(site: &dyn Site) {
     run(async {
         let store = open(site);
@@ -249,7 +250,7 @@ pub fn a_dropped_future_does_not_cancel_a_queued_write(site: &dyn Site) {
     });
 }
 
-/// A transaction whose last write loses leaves nothing behind; one that wins is one step.
+/// Checks that a failed transaction stores nothing, and that a successful one is one step.
 pub fn transactions_happen_together_or_not_at_all(site: &dyn Site) {
     run(async {
         let store = open(site);

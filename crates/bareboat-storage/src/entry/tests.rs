@@ -1,3 +1,5 @@
+//! Entries: bytes with and without a resourceVersion.
+
 use std::sync::Arc;
 
 use super::Entry;
@@ -11,7 +13,7 @@ fn entry(revision: u64) -> Entry {
 }
 
 #[test]
-fn the_resource_version_goes_in_and_out_without_a_trace() {
+fn the_resource_version_is_inserted_and_removed_exactly() {
     for revision in [1, 9, 10, 12_345_678_901_234_567, u64::MAX] {
         let entry = entry(revision);
         let wire = STORED.replace(
@@ -19,11 +21,11 @@ fn the_resource_version_goes_in_and_out_without_a_trace() {
             &format!(r#"{{"resourceVersion":"{revision}","name""#),
         );
         assert_eq!(entry.json(), &wire);
-        let (head, tail) = entry.stored();
+        let (head, tail) = entry.persisted();
         assert_eq!([head, tail].concat(), STORED.as_bytes());
-        assert!(entry.stored_eq(STORED.as_bytes()));
-        assert!(!entry.stored_eq(&STORED.as_bytes()[1..]));
-        assert!(!entry.stored_eq(wire.as_bytes()));
+        assert!(entry.persisted_eq(STORED.as_bytes()));
+        assert!(!entry.persisted_eq(&STORED.as_bytes()[1..]));
+        assert!(!entry.persisted_eq(wire.as_bytes()));
         let value = Value::of(Arc::new(entry));
         assert_eq!(value, Value::new(STORED.into()));
         assert_eq!(value.len(), STORED.len());
@@ -31,7 +33,7 @@ fn the_resource_version_goes_in_and_out_without_a_trace() {
 }
 
 #[test]
-fn another_revision_changes_nothing_but_itself() {
+fn another_revision_changes_only_the_resource_version() {
     for (from, to) in [(5, 5), (5, 123), (123, 5)] {
         assert_eq!(&entry(from).json_at_revision(to), entry(to).json());
     }
@@ -47,7 +49,7 @@ fn a_list_item_has_no_type_meta() {
 }
 
 #[test]
-fn the_key_has_two_halves_or_one() {
+fn the_key_has_a_namespace_and_a_name_or_only_a_name() {
     assert_eq!((entry(1).namespace(), entry(1).name()), (Some("ns"), "x"));
     let cluster = Entry::new("x".into(), 1, STORED.as_bytes(), 0).expect("well formed");
     assert_eq!((cluster.namespace(), cluster.name()), (None, "x"));

@@ -1,7 +1,9 @@
+//! Metadata read out of the bytes of an entry.
+
 use super::Facets;
 
 #[test]
-fn reads_what_machinery_needs_and_skips_the_rest() {
+fn the_needed_metadata_is_parsed_and_the_rest_skipped() {
     let facets = Facets::parse(
         br#"{"resourceVersion":"5","annotations":{"a":"{\"x\":[1]}"},"creationTimestamp":"2026-01-01T00:00:00Z",
             "deletionGracePeriodSeconds":30,"deletionTimestamp":"2026-01-02T00:00:00Z","finalizers":["f/one","f/two"],
@@ -32,7 +34,7 @@ fn reads_what_machinery_needs_and_skips_the_rest() {
 }
 
 #[test]
-fn tolerates_absence_nulls_and_damage() {
+fn absent_null_and_damaged_metadata_is_tolerated() {
     let nothing = Facets::default();
     for metadata in [
         r#"{"name":"x"}"#,

@@ -1,3 +1,5 @@
+//! Where type and metadata are in the bytes of an object.
+
 use super::Layout;
 
 fn check(text: &str, expected: Result<(&str, &str), usize>) {
@@ -10,7 +12,7 @@ fn check(text: &str, expected: Result<(&str, &str), usize>) {
 }
 
 #[test]
-fn finds_the_seams_or_says_where_it_lost_them() {
+fn the_offsets_are_found_or_the_error_names_a_position() {
     check(
         r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}"#,
         Ok((r#""metadata":{"name":"x"}}"#, r#""name":"x"}}"#)),

@@ -1,3 +1,5 @@
+//! How long history is kept.
+
 use std::time::{Duration, Instant};
 
 use super::Retention;
@@ -5,7 +7,7 @@ use crate::StoreOptions;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A minute of history, marked every ten seconds.
+/// Returns a retention of one minute, marked every ten seconds.
 fn keeping(revisions: u64, bytes: u64) -> Retention {
     Retention::new(&StoreOptions {
         retain_for: SECOND * 60,
@@ -17,7 +19,7 @@ fn keeping(revisions: u64, bytes: u64) -> Retention {
 }
 
 #[test]
-fn too_many_bytes_go_however_young() {
+fn too_many_bytes_are_compacted_at_any_age() {
     let now = Instant::now();
     let mut retention = keeping(u64::MAX, 6400);
     let mut floor = 1;
@@ -37,7 +39,7 @@ fn too_many_bytes_go_however_young() {
 }
 
 #[test]
-fn history_goes_when_it_is_old_and_then_the_clock_stops() {
+fn old_history_is_compacted_and_then_the_clock_stops() {
     let start = Instant::now();
     let at = |seconds: u32| start + SECOND * seconds;
     let mut retention = keeping(u64::MAX, u64::MAX);
@@ -53,7 +55,7 @@ fn history_goes_when_it_is_old_and_then_the_clock_stops() {
 }
 
 #[test]
-fn what_was_written_between_two_marks_is_not_forgotten_about() {
+fn revisions_between_two_marks_are_compacted_too() {
     let start = Instant::now();
     let mut retention = keeping(u64::MAX, u64::MAX);
     retention.note(start, 5, 0);
@@ -65,7 +67,7 @@ fn what_was_written_between_two_marks_is_not_forgotten_about() {
 }
 
 #[test]
-fn too_many_revisions_go_however_young() {
+fn too_many_revisions_are_compacted_at_any_age() {
     let now = Instant::now();
     let mut retention = keeping(800, u64::MAX);
     assert_eq!(retention.due(now, 1000, 100), None, "within the slack");

@@ -1,6 +1,7 @@
-//! Compare-and-swap: who of a batch wins, judged against the index and what the batch has decided so far.
+//! Compare-and-swap: decides which writes of a batch succeed, against the index and the earlier
+//! decisions of the batch.
 //!
-//! Nothing here is visible to anyone; a batch that can't be committed is dropped with its decisions.
+//! Decisions are not visible outside; a batch that cannot be committed is dropped with them.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use ahash::AHashMap;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use super::UnitResult;
+use super::{Events, UnitResult};
 use crate::backend::Record;
 use crate::entry::Entry;
 use crate::event::Event;
@@ -42,7 +43,7 @@ impl Prepared {
         }
     }
 
-    /// Whether it leads to less being stored: a deletion, or the mark that one has begun.
+    /// Returns whether the write frees space: a deletion, or the mark that one has begun.
     pub(crate) fn frees(&self) -> bool {
         match &self.change {
             PreparedChange::Put { value, .. } => {
@@ -52,7 +53,7 @@ impl Prepared {
         }
     }
 
-    /// Whether `found` is what this write expects.
+    /// Checks whether `found` is the state that this write expects.
     pub(crate) fn judge(&self, found: Option<&Arc<Entry>>) -> Result<(), CommitError> {
         let delete = matches!(self.change, PreparedChange::Delete);
         match (self.expect, found) {
@@ -70,10 +71,10 @@ impl Prepared {
     }
 }
 
-/// What was decided about a unit.
+/// The decision about a unit.
 pub(crate) struct Verdict {
     pub(crate) result: UnitResult,
-    /// Whether it rests on something else in this batch.
+    /// Whether it depends on another unit of this batch.
     pub(crate) on_batch: bool,
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct Verdict {
 pub(crate) struct Decisions {
     pub(crate) last: u64,
     pub(crate) records: Vec<Record>,
-    pub(crate) events: Vec<(Arc<Resource>, Arc<Event>)>,
+    pub(crate) events: Events,
     overlay: AHashMap<(u32, Arc<str>), Option<Arc<Entry>>>,
 }
 
@@ -95,14 +96,14 @@ impl Decisions {
         }
     }
 
-    /// Decides a unit; if one of its writes loses, none of them leaves a trace.
-    pub(crate) fn decide(&mut self, writes: SmallVec<[Prepared; 1]>) -> Verdict {
+    /// Decides a unit; if one of its writes fails, none of them has an effect.
+    pub(crate) fn decide(&mut self, writes: &[Prepared]) -> Verdict {
         let (last, kept) = (self.last, self.records.len());
         let mut done = SmallVec::new();
         let mut on_batch = false;
-        // What the overlay held before this unit, to put it back.
+        // The overlay's content before this unit, to restore it.
         let mut undo = SmallVec::<[_; 1]>::new();
-        for (index, write) in writes.into_iter().enumerate() {
+        for (index, write) in writes.iter().enumerate() {
             let id = (write.resource.id, write.key.clone());
             let overlaid = match self.overlay.is_empty() {
                 true => None,
@@ -139,17 +140,20 @@ impl Decisions {
         }
     }
 
-    /// Gives a winner its revision, its entry, its record and its event.
+    /// Assigns a revision to a successful write, and creates its entry, record and event.
     fn accept(
         &mut self,
-        write: Prepared,
+        write: &Prepared,
         found: Option<Arc<Entry>>,
     ) -> (Committed, Option<Arc<Entry>>) {
         self.last += 1;
         let revision = self.last;
-        // The key of an entry that is replaced lives on in its successor.
-        let key = found.as_ref().map_or(write.key, |e| e.shared_key().clone());
-        let now = match write.change {
+        // The new entry shares the key of the one it replaces.
+        let key = found
+            .as_ref()
+            .map_or(&write.key, |entry| entry.shared_key());
+        let key = key.clone();
+        let now = match &write.change {
             PreparedChange::Put {
                 value,
                 layout,
@@ -157,9 +161,9 @@ impl Decisions {
             } => Some(Arc::new(Entry::with_layout(
                 key.clone(),
                 revision,
-                &value,
-                layout,
-                shape,
+                value,
+                *layout,
+                *shape,
             ))),
             PreparedChange::Delete => None,
         };
@@ -172,13 +176,13 @@ impl Decisions {
         });
         let gauge = &write.resource.core.frames;
         let event = Event::new(revision, now.clone(), found.clone(), gauge)
-            .expect("a deletion was judged to find something");
+            .expect("a deletion was checked to find an entry");
         let committed = Committed {
             revision,
             entry: event.entry.clone(),
             previous: found,
         };
-        self.events.push((write.resource, Arc::new(event)));
+        self.events.push((write.resource.clone(), Arc::new(event)));
         (committed, now)
     }
 }

@@ -1,138 +1,120 @@
-//! Writing to a log that others write to as well: the engine numbers and decides, and everyone follows the log.
-//!
-//! A write is judged here first, then by the engine; its answer waits until the log, followed, has reached it.
+//! Follows the writes of other stores: takes in their batches, and loads everything again when the
+//! log has another history.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
-use ahash::AHashSet;
-
-use super::decide::{Prepared, PreparedChange};
-use super::{Answer, Command, Sequencer, Unit, describe};
-use crate::backend::{Outcome, Record};
+use super::{Events, Sequencer, describe};
+use crate::backend::{BackendError, Record};
+use crate::batch::Tail;
 use crate::event::Event;
-use crate::value::Value;
-use crate::write::Committed;
-
-/// Answers owed once the log has been followed so far.
-#[derive(Default)]
-pub(super) struct Waiting {
-    written: BTreeMap<u64, Answer>,
-    /// Units that lost in the engine, to be judged again when their loss can be seen.
-    lost: Vec<(u64, Unit)>,
-}
+use crate::store::open;
 
 impl Sequencer {
-    pub(super) fn commit_among_others(&mut self, units: Vec<Unit>) {
-        let mut keys = AHashSet::new();
-        let (mut batch, mut records) = (Vec::new(), Vec::new());
-        let mut later = Vec::new();
-        for unit in units {
-            // Transactions were refused at the door: each unit is one write.
-            let Some(write) = unit.writes.first() else {
-                continue;
-            };
-            if !keys.insert((write.resource.id, write.key.clone())) {
-                // Judged against the outcome of the first, which only the engine knows.
-                later.push(unit);
-                continue;
-            }
-            let found = write.resource.get(&write.key);
-            match write.judge(found.as_ref()) {
-                Err(error) => unit.answer.send(Err((0, error))),
-                Ok(()) => {
-                    records.push(record_of(write, found.map_or(0, |entry| entry.revision())));
-                    batch.push(unit);
-                }
+    /// Takes in everything that is in the log now.
+    pub(super) fn catch_up(&mut self) -> Result<(), BackendError> {
+        loop {
+            let begun = Instant::now();
+            let tail = self.shared.core.backend.tail(&self.mark)?;
+            let more = matches!(tail, Tail::Batches { more: true, .. } | Tail::Reload);
+            self.take_in(tail)?;
+            if !more {
+                self.shared.core.proven_fresh(begun);
+                return Ok(());
             }
         }
-        // Before whatever is queued already, and in their order.
-        for unit in later.into_iter().rev() {
-            self.backlog.push_front(Command::Commit(unit));
-        }
-        if records.is_empty() {
-            return;
-        }
-        match self.shared.core.backend.commit(&records) {
-            Ok(outcomes) => {
-                for (unit, outcome) in batch.into_iter().zip(outcomes) {
-                    match outcome {
-                        Outcome::Written(revision) => {
-                            self.waiting.written.insert(revision, unit.answer);
-                        }
-                        Outcome::Lost(revision) => self.waiting.lost.push((revision, unit)),
-                    }
-                }
-            }
-            Err(error) => {
-                let failure = self.failure(error);
-                for unit in batch {
-                    unit.answer.send(Err((0, failure.clone())));
-                }
-            }
-        }
-        self.settle_losers();
     }
 
-    /// Applies what the log has grown by, ours and theirs, and answers who waited for it.
-    pub(super) fn take_in(&mut self, records: Vec<Record>) {
-        let mut answers = Vec::new();
-        for record in records {
-            if record.revision <= self.last {
-                continue;
-            }
-            self.last = record.revision;
-            let resource = self.shared.resource(&record.resource);
-            let found = resource.get(&record.key);
-            let value = record.value.as_ref();
-            let entry = value.map(|value| value.entry(&record.key, record.revision));
-            let entry = match entry.transpose() {
-                Ok(entry) => entry,
-                Err(error) => return self.shared.core.poison(describe(&error)),
-            };
-            let gauge = &self.shared.core.frames;
-            let Some(event) = Event::new(record.revision, entry, found, gauge) else {
-                continue;
-            };
-            if let Some(answer) = self.waiting.written.remove(&record.revision) {
-                let committed = Committed {
-                    revision: event.rev,
-                    entry: event.entry.clone(),
-                    previous: event.prev.clone(),
-                };
-                answers.push((answer, committed));
-            }
-            self.apply(&mut [(resource, Arc::new(event))]);
+    /// Runs the command of the same name.
+    pub(super) fn follow(&mut self) -> bool {
+        if self.shared.core.poisoned().is_some() {
+            return false;
         }
-        for (answer, committed) in answers {
-            answer.send(Ok(smallvec::smallvec![committed]));
+        let followed = self.resolve().and_then(|()| self.catch_up());
+        match &followed {
+            Ok(()) => {}
+            Err(BackendError::Unreachable(_) | BackendError::Busy(_) | BackendError::Full(_)) => {
+                tracing::debug!("the log cannot be followed");
+            }
+            Err(error) => self.shared.core.poison(describe(error)),
         }
-        self.settle_losers();
         self.wake_everyone();
+        followed.is_ok()
     }
 
-    /// Judges again who lost to something that can be seen by now.
-    fn settle_losers(&mut self) {
-        let last = self.last;
-        let seen = self
-            .waiting
-            .lost
-            .extract_if(.., |(revision, _)| *revision <= last);
-        for (_, unit) in seen {
-            self.backlog.push_front(Command::Commit(unit));
+    /// Applies what follows the known end of the log.
+    pub(super) fn take_in(&mut self, tail: Tail) -> Result<(), BackendError> {
+        let (batches, end) = match tail {
+            Tail::Reload => return self.reload(),
+            Tail::Batches { batches, end, .. } => (batches, end),
+        };
+        for records in batches {
+            let next = self.mark.last + 1;
+            if records
+                .first()
+                .is_some_and(|record| record.revision != next)
+            {
+                return Err(BackendError::Failed(
+                    format!("the log has no revision {next}").into(),
+                ));
+            }
+            self.mark.last += records.len() as u64;
+            let mut events = self.events_of(&records)?;
+            self.apply(&mut events);
+        }
+        if end.last > self.shared.core.visible() {
+            // The last batch changed nothing that is known here.
+            self.shared.core.advance(end.last);
+        }
+        self.mark = end;
+        self.learn_floor();
+        Ok(())
+    }
+
+    fn events_of(&self, records: &[Record]) -> Result<Events, BackendError> {
+        let mut events = Events::new();
+        let mut overlay = ahash::AHashMap::new();
+        for record in records {
+            let resource = self.shared.resource(&record.resource);
+            let id = (resource.id, record.key.clone());
+            let found = match overlay.get(&id) {
+                Some(found) => Option::clone(found),
+                None => resource.get(&record.key),
+            };
+            let value = record.value.as_ref();
+            // The new entry shares the key of the one it replaces.
+            let key = found
+                .as_ref()
+                .map_or(&record.key, |entry| entry.shared_key());
+            let entry = value.map(|value| value.entry(key, record.revision));
+            let entry = entry
+                .transpose()
+                .map_err(|error| BackendError::Failed(error.into()))?;
+            overlay.insert(id, entry.clone());
+            let gauge = &self.shared.core.frames;
+            if let Some(event) = Event::new(record.revision, entry, found, gauge) {
+                events.push((resource, Arc::new(event)));
+            }
+        }
+        Ok(events)
+    }
+
+    /// Raises the floor in memory to the one of the log, which other stores raise too.
+    fn learn_floor(&mut self) {
+        let floor = self.shared.core.backend.compacted().min(self.mark.last);
+        if floor > self.shared.core.floor() {
+            self.trim(floor);
         }
     }
-}
 
-fn record_of(write: &Prepared, prev: u64) -> Record {
-    Record {
-        revision: 0,
-        prev,
-        resource: write.resource.name.clone(),
-        key: write.key.clone(),
-        value: match &write.change {
-            PreparedChange::Put { value, .. } => Some(Value::new(value.clone())),
-            PreparedChange::Delete => None,
-        },
+    /// Replaces everything in memory by what the log holds. Watches, feeds and pinned lists end.
+    fn reload(&mut self) -> Result<(), BackendError> {
+        tracing::warn!("the log has another history than this store: loading it again");
+        // A batch with an unknown outcome is in what is loaded, or never will be in the log.
+        self.unresolved = None;
+        self.mark = open::reload(&self.shared, &mut self.wake)?;
+        self.retention.end(Instant::now(), self.mark.last);
+        self.sweeping = true;
+        Ok(())
     }
 }

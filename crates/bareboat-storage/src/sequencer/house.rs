@@ -1,19 +1,20 @@
-//! Keeping house between batches: the floor is raised when history comes of age, and swept in small slices.
+//! Compaction between batches: the floor is raised when history expires, and old rows are deleted
+//! in small slices.
 
 use std::time::{Duration, Instant};
 
 use super::{Sequencer, describe};
 use crate::backend::{BackendError, Sweep};
 
-/// How long compaction waits for space before it tries again.
+/// How long compaction waits for space before it retries.
 const NO_SPACE: Duration = Duration::from_secs(10);
 
 impl Sequencer {
-    /// Does what is due, a slice at most.
+    /// Does the due work, at most one slice.
     pub(super) fn keep_house(&mut self) {
         let now = Instant::now();
         let floor = self.shared.core.floor();
-        if let Some(target) = self.retention.due(now, self.last, floor) {
+        if let Some(target) = self.retention.due(now, self.mark.last, floor) {
             self.raise_floor(target);
         }
         self.drop_expired_pins(now);
@@ -25,11 +26,16 @@ impl Sequencer {
         }
     }
 
-    /// From here on nothing below `target` is promised, neither by the log nor by memory.
+    /// Raises the floor of the log and of memory to `target`.
     pub(super) fn raise_floor(&mut self, target: u64) {
+        self.sweeping = true;
+        self.trim(target);
+    }
+
+    /// Raises the floor of memory to `target`.
+    pub(super) fn trim(&mut self, target: u64) {
         let core = &self.shared.core;
         core.raise_floor(target);
-        self.sweeping = true;
         let floor = core.floor();
         let gone = self.shared.recent.lock().trim(floor);
         if !gone.is_empty() {
@@ -50,7 +56,7 @@ impl Sequencer {
         }
     }
 
-    /// One slice; writes that came meanwhile are next.
+    /// Runs one slice; writes that came meanwhile are next.
     fn sweep(&mut self) {
         let core = &self.shared.core;
         self.sweep_again = None;
@@ -61,7 +67,11 @@ impl Sequencer {
         match swept {
             Ok(Sweep::More) => return,
             Ok(Sweep::Done) => {}
-            Err(error @ (BackendError::Full(_) | BackendError::Busy(_))) => {
+            Err(
+                error @ (BackendError::Full(_)
+                | BackendError::Busy(_)
+                | BackendError::Unreachable(_)),
+            ) => {
                 tracing::warn!(error = %describe(&error), "compaction waits");
                 self.sweep_again = Some(Instant::now() + NO_SPACE);
             }
@@ -69,7 +79,7 @@ impl Sequencer {
         }
         self.sweeping = false;
         for done in self.compacting.drain(..) {
-            // Who hung up does not mind.
+            // The caller may no longer wait.
             let _ = done.send(());
         }
     }

@@ -1,11 +1,18 @@
-//! Opening a store: from the log to maps and rings, then the sequencer starts.
+//! Opens a store: loads maps and rings from the log, then starts the sequencer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use std::task::Waker;
+
+use ahash::AHashMap;
 
 use super::{Shared, follow, run};
-use crate::backend::{Backend, BackendError, Record, Writers};
+use crate::backend::{Backend, BackendError, Record};
+use crate::barrier::Barrier;
+use crate::batch::Mark;
 use crate::core::Core;
+use crate::entry::Entry;
 use crate::event::Event;
 use crate::layout::LayoutError;
 use crate::options::StoreOptions;
@@ -13,28 +20,28 @@ use crate::queue::Queue;
 use crate::recent::Recent;
 use crate::sequencer::Sequencer;
 
-/// Why a store can't be opened.
+/// The error of opening a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The log can't be read.
+    /// The log cannot be read.
     #[error("the log can't be read")]
     Log(#[from] BackendError),
-    /// The log holds something that is not an object.
+    /// A record is not an object.
     #[error("revision {revision} ({resource} {key}) does not hold an object")]
     Malformed {
-        /// Its revision.
+        /// The revision of the record.
         revision: u64,
-        /// Its resource.
+        /// The resource of the record, such as `apps/deployments`.
         resource: Arc<str>,
-        /// Its key.
+        /// The key of the record, `namespace/name` or `name`.
         key: Arc<str>,
-        /// What was missed.
+        /// Why its value is not an object.
         #[source]
         source: LayoutError,
     },
     /// A thread could not be started.
-    #[error("no thread for the log")]
+    #[error("cannot start a thread for the log")]
     Thread(#[source] std::io::Error),
 }
 
@@ -42,36 +49,77 @@ pub(super) fn open(
     backend: Arc<dyn Backend>,
     options: StoreOptions,
 ) -> Result<Arc<Shared>, OpenError> {
-    let last = backend.last_revision()?;
-    let writers = backend.writers();
+    let last = backend.mark()?.last;
     let floor = backend.compacted();
     let preload_after = floor.max(last.saturating_sub(options.ring_preload));
     let core = Arc::new(Core::new(backend, options, last, preload_after));
     let shared = Arc::new(Shared {
         queue: Queue::new(core.options.max_queue),
+        barrier: Barrier::default(),
+        asked: AtomicBool::new(false),
         recent: parking_lot::Mutex::new(Recent::new(preload_after)),
         resources: Default::default(),
         numbered: Default::default(),
         core,
     });
     let mut failed = None;
-    shared.core.backend.load(preload_after, &mut |record| {
-        // What others wrote since the last revision was read is followed, not loaded.
-        if failed.is_none() && record.revision <= last {
+    let mark = shared.core.backend.load(preload_after, &mut |record| {
+        if failed.is_none() {
             failed = take_in(&shared, record, preload_after).err();
         }
     })?;
     if let Some(error) = failed {
         return Err(error);
     }
-    let sequencer = Sequencer::new(shared.clone());
+    // Another store may have raised it before everything was read.
+    let floor = shared.core.backend.compacted().min(mark.last);
+    shared.core.raise_floor(floor);
+    shared.core.advance(mark.last);
+    let sequencer = Sequencer::new(shared.clone(), mark);
     let inside = shared.clone();
     spawn("bareboat-log", move || run(sequencer, inside))?;
-    if writers == Writers::Many {
+    if shared.core.shared {
         let inside = shared.clone();
-        spawn("bareboat-follow", move || follow(inside))?;
+        spawn("bareboat-follow", move || follow::follow(inside))?;
+        let inside = shared.clone();
+        spawn("bareboat-fresh", move || {
+            inside.barrier.serve(&*inside.core.backend);
+        })?;
     }
     Ok(shared)
+}
+
+/// Replaces everything in memory by what the log holds now, and collects the wakers of all watches.
+pub(crate) fn reload(shared: &Shared, wake: &mut Vec<Waker>) -> Result<Mark, BackendError> {
+    let core = &shared.core;
+    let mut loaded: AHashMap<Arc<str>, Vec<Arc<Entry>>> = AHashMap::new();
+    let mut failed = None;
+    // Only the live state: there is no history before it.
+    let mark = core.backend.load(u64::MAX >> 1, &mut |record| {
+        let Some(value) = record.value.filter(|_| !record.resource.is_empty()) else {
+            return;
+        };
+        match value.entry(&record.key, record.revision) {
+            Ok(entry) => loaded.entry(record.resource).or_default().push(entry),
+            Err(error) => failed = Some(error),
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(BackendError::Failed(error.into()));
+    }
+    // Counted before the first watcher is woken: a watch of an earlier time then ends.
+    core.reloaded(mark.last);
+    core.pins.lock().clear();
+    for name in loaded.keys() {
+        shared.resource(name);
+    }
+    for resource in shared.resources() {
+        let entries = loaded.remove(&resource.name).unwrap_or_default();
+        resource.replace(entries, mark.last, wake);
+    }
+    shared.recent.lock().restart(mark.last, wake);
+    core.advance(mark.last);
+    Ok(mark)
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
@@ -83,6 +131,10 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), OpenErr
 }
 
 fn take_in(shared: &Shared, record: Record, preload_after: u64) -> Result<(), OpenError> {
+    // The record of an epoch, which is no object.
+    if record.resource.is_empty() {
+        return Ok(());
+    }
     let resource = shared.resource(&record.resource);
     let revision = record.revision;
     let value = record.value.as_ref();

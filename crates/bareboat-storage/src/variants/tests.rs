@@ -1,3 +1,5 @@
+//! Encodings of entries: kept within a budget.
+
 use std::sync::Arc;
 
 use super::{VariantKey, Variants};
@@ -12,7 +14,7 @@ const PROTOBUF: VariantKey = VariantKey { form: 1, shape: 0 };
 const CBOR: VariantKey = VariantKey { form: 2, shape: 0 };
 
 #[test]
-fn keeps_to_the_budget_and_spares_what_is_used() {
+fn the_budget_is_kept_and_used_variants_are_spared() {
     let variants = Variants::new(1000);
     let entries: Vec<_> = (1..=50).map(entry).collect();
     variants.keep(&entries[0], PROTOBUF, vec![1; 100].into());
@@ -27,7 +29,7 @@ fn keeps_to_the_budget_and_spares_what_is_used() {
 }
 
 #[test]
-fn what_dies_with_its_entry_is_counted_off() {
+fn variants_freed_with_their_entry_are_no_longer_counted() {
     let variants = Variants::new(1000);
     let one = entry(1);
     variants.keep(&one, PROTOBUF, vec![1; 100].into());
@@ -36,14 +38,13 @@ fn what_dies_with_its_entry_is_counted_off() {
     assert_eq!(variants.held(), 150);
     variants.keep(&one, VariantKey { form: 3, shape: 9 }, vec![1; 251].into());
     assert_eq!(variants.held(), 150, "too large a part of the budget");
-    let made = variants.get_or_encode(&one, CBOR, || Err("not asked for"));
-    assert_eq!(made.map(|bytes| bytes.len()), Ok(50));
+    assert_eq!(one.variant(CBOR).map(|bytes| bytes.len()), Some(50));
     drop(one);
     assert_eq!(variants.held(), 0);
 }
 
 #[test]
-fn dead_entries_do_not_pile_up_in_the_queue() {
+fn dead_entries_do_not_accumulate_in_the_queue() {
     let variants = Variants::new(1 << 20);
     let alive: Vec<_> = (0..500).map(entry).collect();
     for entry in &alive {
@@ -66,7 +67,8 @@ fn room_is_made_in_few_steps_even_if_everything_was_used() {
     }
     variants.keep(&entry(0), PROTOBUF, vec![1; 100].into());
     assert!(variants.held() <= 1_000_000);
-    // The first are spared and lose their mark, the next goes, and the others were not looked at.
+    // The first are spared and lose their mark, the next is evicted, and the others were not
+    // visited.
     let used = |entry: &Arc<Entry>| {
         let slots = entry.variants.0.lock();
         slots

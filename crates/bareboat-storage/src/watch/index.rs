@@ -1,6 +1,6 @@
-//! Who must be woken for an event: watchers by key, by namespace, by one label, and the rest.
+//! Finds the watchers of an event: by key, by namespace, by one label, and the rest.
 //!
-//! It marks and collects wakers; waking and filtering are done elsewhere, outside the lock this sits behind.
+//! It marks watchers and collects wakers; other code wakes and filters, outside of this lock.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -15,7 +15,7 @@ use crate::event::Event;
 #[derive(Default)]
 pub(crate) struct Watchers {
     slots: Vec<Slot>,
-    /// Slots that may be free; some are in use again, or gone.
+    /// Slots that may be free; some are used again, or removed.
     free: Vec<u32>,
     entered: usize,
     all: List,
@@ -26,14 +26,14 @@ pub(crate) struct Watchers {
 
 type List = SmallVec<[u32; 4]>;
 
-/// Nothing is due.
+/// The value of `pending_from` for a watcher that has no due events.
 const NOTHING: u64 = u64::MAX;
 
 struct Slot {
     spec: Option<Arc<WatchSpec>>,
     waker: Option<Waker>,
     pending_from: u64,
-    /// Where this watcher stands in its list, so that leaving costs no search.
+    /// The position of this watcher in its list, so that removing it needs no search.
     place: u32,
 }
 
@@ -42,7 +42,7 @@ impl Watchers {
         self.entered
     }
 
-    /// Enters a watcher to which everything from ring position `pending_from` on is due, if given.
+    /// Adds a watcher; all events from ring position `pending_from` on are due, if given.
     pub(crate) fn enter(&mut self, spec: Arc<WatchSpec>, pending_from: Option<u64>) -> u32 {
         self.entered += 1;
         let id = self.free_slot();
@@ -58,7 +58,7 @@ impl Watchers {
         id
     }
 
-    /// Removes a watcher; its waker is returned to be dropped outside the lock.
+    /// Removes a watcher and returns its waker, which must be dropped outside the lock.
     pub(crate) fn leave(&mut self, id: u32) -> Option<Waker> {
         let slot = &mut self.slots[id as usize];
         let spec = slot.spec.take()?;
@@ -81,7 +81,7 @@ impl Watchers {
         waker
     }
 
-    /// The number of a free slot.
+    /// Returns the number of a free slot.
     fn free_slot(&mut self) -> u32 {
         while let Some(id) = self.free.pop() {
             let slot = self.slots.get(id as usize);
@@ -98,7 +98,8 @@ impl Watchers {
         (self.slots.len() - 1) as u32
     }
 
-    /// Gives memory back as watchers leave. Numbers stay, so only free slots at the end can go.
+    /// Releases memory as watchers leave. Numbers stay, so only free slots at the end can be
+    /// removed.
     fn give_back_slots(&mut self) {
         while self.slots.last().is_some_and(|slot| slot.spec.is_none()) {
             self.slots.pop();
@@ -113,7 +114,7 @@ impl Watchers {
         }
     }
 
-    /// From which ring position on something may be due.
+    /// Returns the ring position from which on an event may be due.
     pub(crate) fn pending(&self, id: u32) -> Option<u64> {
         let from = self.slots[id as usize].pending_from;
         (from != NOTHING).then_some(from)
@@ -123,7 +124,7 @@ impl Watchers {
         self.slots[id as usize].pending_from = from.unwrap_or(NOTHING);
     }
 
-    /// Remembers whom to wake, returning a waker that was replaced.
+    /// Stores a waker and returns the replaced one.
     pub(crate) fn park(&mut self, id: u32, waker: &Waker) -> Option<Waker> {
         let slot = &mut self.slots[id as usize];
         match &slot.waker {
@@ -132,7 +133,7 @@ impl Watchers {
         }
     }
 
-    /// Marks everyone to whom the event at ring position `at` may matter and collects whom to wake.
+    /// Marks all watchers that may match the event at ring position `at`, and collects the wakers.
     pub(crate) fn announce(&mut self, event: &Event, at: u64, wake: &mut Vec<Waker>) {
         for &id in &self.all {
             self.slots[id as usize].mark(at, wake);
@@ -151,7 +152,7 @@ impl Watchers {
             }
         }
         if !self.by_label.is_empty() {
-            // The old labels count too: a watcher must learn that an object left its selection.
+            // The old labels count too: a watcher must see that an object left its selection.
             let states = std::iter::once(&event.entry).chain(&event.prev);
             for (key, value) in states.flat_map(|entry| &entry.facets().labels) {
                 let values = self.by_label.get(key);
@@ -169,7 +170,7 @@ impl Watchers {
         }
     }
 
-    /// Takes every waker: the store ends.
+    /// Takes all wakers, because the store ends.
     pub(crate) fn wake_all(&mut self, wake: &mut Vec<Waker>) {
         wake.extend(self.slots.iter_mut().filter_map(|slot| slot.waker.take()));
     }
@@ -213,7 +214,7 @@ impl Watchers {
     }
 }
 
-/// Gives memory back once few of many are left.
+/// Releases memory when few of many entries are left.
 fn give_back<V>(map: &mut AHashMap<Box<str>, V>) {
     if map.capacity() > 4 * map.len() + 64 {
         map.shrink_to_fit();
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_of_watchers_that_left_are_given_back() {
+    fn slots_of_removed_watchers_are_released() {
         let mut watchers = Watchers::default();
         let spec = |n: u32| Arc::new(WatchSpec::name(0, format!("ns/{n}")));
         let ids: Vec<u32> = (0..10_000).map(|n| watchers.enter(spec(n), None)).collect();
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(watchers.slots.len(), 10);
         assert!(watchers.slots.capacity() <= 40 && watchers.free.capacity() <= 40);
         assert!(watchers.by_key.capacity() < 500);
-        // The numbers that are left still mean the same, and new ones are not among them.
+        // The remaining numbers keep their meaning, and new ones differ from them.
         let new = watchers.enter(spec(20_000), Some(7));
         assert!(!ids[..10].contains(&new));
         assert_eq!(watchers.pending(new), Some(7));

@@ -1,20 +1,21 @@
-//! The beginning of a watch that starts further back than the ring: pages of the log, until the ring takes over.
+//! The start of a watch from before the ring: pages of the log, until the ring takes over.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Page, Stage, WatchError, WatchSpec, Watcher};
-use crate::backend::{BackendError, Change, PageLimit, Stop};
+use crate::backend::{BackendError, LogChange, PageLimit, Stop};
 use crate::event::Event;
 use crate::resource::Resource;
 
-/// Changes read at once.
+/// The number of changes read at once.
 const PAGE: usize = 256;
-/// Bytes read at once, of new and of previous states. A watch whose client does not read holds one page.
+/// The bytes of new and previous states read at once. A watch whose client does not read holds one
+/// page.
 const PAGE_BYTES: usize = 512 << 10;
 
 impl Watcher {
-    /// Ready with 0 once the watcher has joined the ring.
+    /// Reads the log; ready with 0 once the watcher has joined the ring.
     pub(super) fn poll_replay(
         &mut self,
         cx: &mut Context<'_>,
@@ -75,7 +76,7 @@ fn read_page(
     stop: &Stop,
 ) -> Result<Page, BackendError> {
     let core = &resource.core;
-    // Everything up to here is in the log, whatever the ring still holds.
+    // Everything up to here is in the log, regardless of the ring.
     let upto = core.visible();
     let bytes = match core.old.exceeds(core.options.past_bytes) {
         true => 1,
@@ -97,7 +98,7 @@ fn read_page(
     })
 }
 
-fn event_of(resource: &Resource, change: Change) -> Result<Option<Arc<Event>>, BackendError> {
+fn event_of(resource: &Resource, change: LogChange) -> Result<Option<Arc<Event>>, BackendError> {
     let malformed = |error| BackendError::Failed(Box::new(error));
     let record = change.record;
     let entry = record

@@ -1,3 +1,5 @@
+//! Service account tokens: issued, read back, and refused when forged or expired.
+
 use super::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -35,7 +37,7 @@ fn check(token: &str, key: &SigningKey, now: i64) -> Result<Option<Claims>, Stri
 }
 
 #[test]
-fn what_was_issued_is_read_back() {
+fn an_issued_token_can_be_read() {
     let key = key();
     let token = issue(&key, ISSUER, &claims(), NOW).expect("it is issued");
     assert_eq!(check(&token, &key, NOW), Ok(Some(claims())));
@@ -73,7 +75,7 @@ fn times_are_checked_with_a_minute_of_leeway() {
 }
 
 #[test]
-fn tokens_of_others_are_not_ours_and_forged_ones_are_refused() {
+fn foreign_tokens_are_ignored_and_forged_ones_are_refused() {
     let (key, other) = (key(), key());
     let token = issue(&key, "https://elsewhere.example.com", &claims(), NOW).expect("issued");
     assert_eq!(check(&token, &key, NOW), Ok(None));
@@ -97,7 +99,7 @@ fn tokens_of_others_are_not_ours_and_forged_ones_are_refused() {
     assert_eq!(check(cut, &key, NOW), Err("invalid signature".to_owned()));
 }
 
-/// A token with any header over good claims, signed by the key.
+/// Returns a token with any header over valid claims, signed by the key.
 fn with_header(key: &SigningKey, header: &str, claims: &str) -> String {
     let head = format!(
         "{}.{}",
@@ -109,7 +111,7 @@ fn with_header(key: &SigningKey, header: &str, claims: &str) -> String {
 }
 
 #[test]
-fn the_header_cannot_choose_how_it_is_checked() {
+fn the_header_cannot_choose_the_verification() {
     let key = key();
     let good = format!(
         r#"{{"iss":"{ISSUER}","sub":"system:serviceaccount:ns:robot","exp":{},"aud":["a"],
@@ -132,7 +134,7 @@ fn the_header_cannot_choose_how_it_is_checked() {
         elsewhere,
         Err("invalid signature, no keys found".to_owned())
     );
-    // Headers that ask for more, and members that are there twice, make it no token of ours.
+    // Headers with unsupported features or duplicate members make the token foreign.
     for header in [
         r#"{"alg":"ES256","crit":["b64"]}"#,
         r#"{"alg":"ES256","zip":"DEF"}"#,

@@ -1,3 +1,5 @@
+//! Keys in PEM: which are read, which are refused, and what they sign.
+
 use super::*;
 
 fn fresh(algorithm: &'static rcgen::SignatureAlgorithm) -> rcgen::KeyPair {
@@ -5,7 +7,7 @@ fn fresh(algorithm: &'static rcgen::SignatureAlgorithm) -> rcgen::KeyPair {
 }
 
 #[test]
-fn a_key_checks_what_its_other_half_signed_and_nothing_else() {
+fn a_key_verifies_only_signatures_of_its_other_half() {
     for algorithm in [
         &rcgen::PKCS_ECDSA_P256_SHA256,
         &rcgen::PKCS_ECDSA_P384_SHA384,
@@ -24,7 +26,7 @@ fn a_key_checks_what_its_other_half_signed_and_nothing_else() {
 }
 
 #[test]
-fn a_key_set_shows_no_private_part() {
+fn a_key_set_contains_no_private_part() {
     let pair = fresh(&rcgen::PKCS_ECDSA_P256_SHA256);
     let key = SigningKey::from_pem(&pair.serialize_pem()).expect("it is a key");
     let shown = key.public().to_value();
@@ -33,7 +35,7 @@ fn a_key_set_shows_no_private_part() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_with_words() {
+fn text_without_a_key_is_refused_with_a_reason() {
     assert_eq!(SigningKey::from_pem("").err(), Some(KeyError::NoKey));
     let public = fresh(&rcgen::PKCS_ECDSA_P256_SHA256).public_key_pem();
     assert_eq!(SigningKey::from_pem(&public).err(), Some(KeyError::NoKey));

@@ -1,3 +1,5 @@
+//! Objects and lists as the bytes clients get.
+
 use super::*;
 use bareboat_api::value;
 
@@ -18,14 +20,14 @@ fn object() -> Value {
 #[test]
 fn the_stored_form_starts_with_type_meta_and_has_no_version() {
     assert_eq!(
-        text(&stored(&object())),
+        text(&persisted(&object())),
         r#"{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"z":""},"name":"n"},"aaa":"x\n","spec":{"a":[true,null],"b":1}}"#
     );
 }
 
 #[test]
 fn splicing_the_version_into_the_stored_form_gives_the_wire_form() {
-    let stored = stored(&object());
+    let stored = persisted(&object());
     let spliced = text(&stored).replacen(
         r#""metadata":{"#,
         r#""metadata":{"resourceVersion":"7","#,
@@ -35,11 +37,14 @@ fn splicing_the_version_into_the_stored_form_gives_the_wire_form() {
 }
 
 #[test]
-fn objects_without_type_meta_or_metadata_are_written_all_the_same() {
+fn objects_without_type_meta_or_metadata_are_encoded() {
     assert_eq!(text(&wire(&value!({"x": 1}))), r#"{"x":1}"#);
     assert_eq!(text(&wire(&Value::object())), "{}");
     assert_eq!(text(&wire(&Value::Int(4))), "4");
-    assert_eq!(text(&stored(&value!({"metadata": 3}))), r#"{"metadata":3}"#);
+    assert_eq!(
+        text(&persisted(&value!({"metadata": 3}))),
+        r#"{"metadata":3}"#
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What strict decoding objects to, in the order of the document: a second, slower walk over a document that is
-//! known to be flawed.
+//! Strict findings in the order of the document: a second, slower pass over a document that has
+//! some.
 
 use super::{Fault, Reader};
 use crate::parsed::MAX_FINDINGS;
@@ -7,18 +7,19 @@ use bareboat_api::Str;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// How a finding about a member begins that its type does not know; the path and a quote follow.
+/// The start of a finding about an unknown member; the path and a quote follow.
 const UNKNOWN: &str = "unknown field \"";
-/// The same for a member that stands there twice.
+/// The start of a finding about a duplicate member; the path and a quote follow.
 const DUPLICATE: &str = "duplicate field \"";
 
-/// One text per key that stands more than once, in the order of the second occurrences.
+/// Returns one text per duplicate key, in the order of the second occurrences.
 pub(super) fn duplicates(text: &str) -> Vec<String> {
     walk(text, &[])
 }
 
-/// Brings findings into the order of the document. Duplicates within what is unknown are left out: nobody
-/// reads that. What the walk does not come across, such as names that are told escaped, follows at the end.
+/// Sorts findings by their position in the document. Duplicates inside unknown members are left
+/// out, because those are not decoded. Findings that the pass does not meet, such as escaped names,
+/// come last.
 pub(super) fn in_order(text: &str, findings: Vec<String>) -> Vec<String> {
     let path = |finding: &'_ String| -> Option<String> {
         let path = finding.strip_prefix(UNKNOWN)?.strip_suffix('"')?;
@@ -41,7 +42,8 @@ fn walk(text: &str, unknown: &[String]) -> Vec<String> {
         found: Vec::new(),
     };
     walk.reader.skip_space();
-    // The document was read once without a fault, so this walk ends only early by having enough.
+    // The document was parsed once without an error, so this pass only ends early when it has
+    // enough.
     let _ = walk.value(Unknown {
         paths: unknown,
         at: 0,
@@ -54,10 +56,10 @@ enum Step {
     Element(usize),
 }
 
-/// The unknown paths that begin with where the walk is, which is as long as `at`.
+/// The unknown paths that start with the current path, whose length is `at`.
 ///
-/// They are narrowed down step by step, so that a document costs no more than its length, however long its
-/// keys are.
+/// They are narrowed down step by step, so that the cost is linear in the length of the document,
+/// even with long keys.
 #[derive(Clone, Copy)]
 struct Unknown<'a> {
     paths: &'a [String],
@@ -91,9 +93,9 @@ impl<'a> Unknown<'a> {
         }
     }
 
-    /// Whether the walk stands at an unknown path.
+    /// Returns whether the current path is an unknown path.
     fn is_here(self) -> bool {
-        // The shortest of those that begin alike is the first.
+        // Of paths with the same start, the shortest comes first.
         self.paths.first().is_some_and(|path| path.len() == self.at)
     }
 }

@@ -4,7 +4,7 @@ use super::{Fault, Reader};
 use bareboat_api::Value;
 
 impl Reader<'_> {
-    /// Reads a number; the cursor stands on its sign or first digit.
+    /// Parses a number; the cursor is at its sign or first digit.
     pub(super) fn number(&mut self) -> Result<Value, Fault> {
         let start = self.at;
         if self.peek() == Some(b'-') {

@@ -1,10 +1,10 @@
-//! Quoted strings: a fast run over plain text, and escapes.
+//! Quoted strings: a fast scan over plain text, and escapes.
 
 use super::{Fault, Reader};
 use bareboat_api::Str;
 
 impl Reader<'_> {
-    /// Reads a string; the cursor stands on its opening quote.
+    /// Parses a string; the cursor is at its opening quote.
     #[inline]
     pub(super) fn string(&mut self) -> Result<Str, Fault> {
         self.at += 1;
@@ -41,8 +41,8 @@ impl Reader<'_> {
     /// Moves to the next quote, backslash, control character or the end.
     #[inline]
     fn skip_plain(&mut self) {
-        // Eight bytes at a time: a byte below 0x20, or equal to one of the two marks, sets its
-        // top bit in the sum. Bytes above 0x7f may be taken for hits; the slow loop sorts it out.
+        // Eight bytes at a time: a byte below 0x20, or equal to a quote or backslash, sets its top
+        // bit in the sum. Bytes above 0x7f may be false hits; the slow loop handles them.
         const ONES: u64 = u64::MAX / 255;
         const TOPS: u64 = ONES << 7;
         const QUOTES: u64 = ONES * (b'"' as u64);
@@ -55,7 +55,7 @@ impl Reader<'_> {
             let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
             let hits = control | zero_bytes(word ^ QUOTES) | zero_bytes(word ^ BACKSLASHES);
             if hits != 0 {
-                // Borrows only run upwards, so the lowest hit is a true one.
+                // Borrows only propagate upwards, so the lowest hit is a true one.
                 self.at += skipped + (hits.trailing_zeros() / 8) as usize;
                 return;
             }
@@ -69,7 +69,7 @@ impl Reader<'_> {
         self.at += skipped + plain;
     }
 
-    /// Reads an escape; the cursor stands on the backslash.
+    /// Parses an escape; the cursor is at the backslash.
     fn escape(&mut self) -> Result<char, Fault> {
         let start = self.at;
         self.at += 1;
@@ -124,5 +124,5 @@ impl Reader<'_> {
 
 #[cold]
 fn lone_surrogate(offset: usize) -> Fault {
-    Fault::new(offset, "half of a surrogate pair stands alone")
+    Fault::new(offset, "half of a surrogate pair is missing")
 }

@@ -1,3 +1,5 @@
+//! The JSON reader: numbers, strings, duplicates, depth, and error texts.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -13,7 +15,7 @@ fn fault(text: &[u8]) -> String {
 }
 
 #[test]
-fn reads_every_kind_of_value() {
+fn every_kind_of_value_is_parsed() {
     let text = r#" {"a":[1,-2,2.5,true,false,null,"x"],"b":{"c":{}},"d":[]} "#;
     let expected = value!({
         "a": [1, (-2), 2.5, true, false, null, "x"],
@@ -59,7 +61,7 @@ fn strings_are_unescaped() {
 }
 
 #[test]
-fn faults_name_the_place_and_what_was_expected() {
+fn errors_name_the_place_and_the_expected_text() {
     let check = |text: &[u8], expected: &str| assert_eq!(fault(text), expected);
     check(b"", "line 1, column 1: expected a value, found the end");
     check(
@@ -86,7 +88,7 @@ fn faults_name_the_place_and_what_was_expected() {
     );
     check(
         b"\"\\ud800x\"",
-        "line 1, column 2: half of a surrogate pair stands alone",
+        "line 1, column 2: half of a surrogate pair is missing",
     );
     check(
         b"\"a\nb\"",
@@ -102,7 +104,7 @@ fn faults_name_the_place_and_what_was_expected() {
     );
     check(
         b"\xEF\xBB\xBF{}",
-        "line 1, column 1: a byte order mark may not stand before JSON",
+        "line 1, column 1: a byte order mark before JSON is not allowed",
     );
     check(b"tru", "line 1, column 1: expected 'true', found 't'");
 }
@@ -139,7 +141,7 @@ fn duplicate_keys_are_reported_with_their_paths_and_the_last_wins() {
 }
 
 #[test]
-fn findings_stand_in_the_order_of_the_document() {
+fn findings_are_sorted_by_their_place_in_the_document() {
     let document = br#"{"z":1,"spec":{"unknown":{"in":1,"in":2},"n":2,"n":3,"list":[{},{"y":1,"y":2}],"a":0},"b.c":1}"#;
     let findings = [
         r#"unknown field "told \"otherwise\"""#,
@@ -177,7 +179,7 @@ fn a_flood_of_duplicates_is_cut_short() {
 
 #[test]
 fn the_parser_test_suite_passes() {
-    let Some(folder) = crate::vectors::folder("json") else {
+    let Some(folder) = bareboat_vectors::folder("json") else {
         return;
     };
     let mut wrong = Vec::new();
@@ -219,18 +221,18 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(value in any_value()) {
+    fn printed_values_parse_to_the_same_values(value in any_value()) {
         prop_assert_eq!(&parse(&value.to_json()).unwrap().value, &value);
         prop_assert_eq!(&parse(&value.to_json_pretty()).unwrap().value, &value);
     }
 
     #[test]
-    fn bytes_never_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic_the_parser(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&bytes);
     }
 
     #[test]
-    fn agrees_with_another_reader(text in r#"[\[\]{}",:\\u0-9a-fA-F.eE+\- truefalsn\n]{0,40}"#) {
+    fn the_parser_agrees_with_serde_json(text in r#"[\[\]{}",:\\u0-9a-fA-F.eE+\- truefalsn\n]{0,40}"#) {
         let theirs = serde_json::from_str::<Value>(&text);
         let ours = parse(text.as_bytes());
         prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?}", text);

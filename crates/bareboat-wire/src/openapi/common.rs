@@ -1,7 +1,7 @@
-//! The messages that `openapi.v2` and `openapi.v3` have in common, number by number.
+//! The messages that `openapi.v2` and `openapi.v3` share with the same numbers.
 
-use super::shape::Shape::{Flag, One, Text, Texts};
-use super::shape::{NamedMembers, Node, Shape, member as m};
+use super::encoding::MemberEncoding::{Flag, One, Text, Texts};
+use super::encoding::{MemberEncoding, NamedMembers, Node, member as m};
 
 pub(super) static CONTACT: Node = Node::Object(
     &[m("name", 1, Text), m("url", 2, Text), m("email", 3, Text)],
@@ -34,7 +34,7 @@ static STRINGS: Node = Node::List(1, Texts);
 pub(super) static TEXTS: Node = Node::TextMap(1);
 
 /// A map whose members are all of one shape.
-pub(super) const fn named(value: Shape) -> NamedMembers {
+pub(super) const fn named(value: MemberEncoding) -> NamedMembers {
     NamedMembers {
         number: 1,
         value,

@@ -1,3 +1,5 @@
+//! OpenAPI documents in protobuf.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -5,8 +7,8 @@ use crate::proto::raw::{Reader, Wire};
 use bareboat_api::value;
 use proptest::prelude::*;
 
-/// A message as text: `number:payload` where payloads that are messages themselves are shown in
-/// brackets. Strings that happen to be messages are told apart by the letters they hold.
+/// Prints a message as `number:payload`, where payloads that are messages are in brackets. Payloads
+/// that consist of letters are taken for strings.
 fn show(bytes: &[u8]) -> String {
     let mut reader = Reader::new(bytes);
     let mut parts = Vec::new();
@@ -33,7 +35,7 @@ fn show(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_v2_document_has_the_numbers_of_gnostic() {
+fn a_v2_document_has_gnostics_field_numbers() {
     let document = value!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36"},
@@ -79,7 +81,7 @@ fn a_v2_document_has_the_numbers_of_gnostic() {
 }
 
 #[test]
-fn a_v3_document_has_the_numbers_of_gnostic() {
+fn a_v3_document_has_gnostics_field_numbers() {
     let document = value!({
         "openapi": "3.0.0",
         "info": {"title": "T", "version": "v1"},

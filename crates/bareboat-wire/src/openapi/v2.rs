@@ -3,8 +3,10 @@
 use super::common::{
     CONTACT, EXTERNAL_DOCS, LICENSE, SECURITY_REQUIREMENT, TAG, TEXTS, XML, named,
 };
-use super::shape::Shape::{Any, Anys, ChosenFlag, Flag, Float, Many, One, Text, Texts, Whole};
-use super::shape::{NamedMembers, Node, member as m};
+use super::encoding::MemberEncoding::{
+    Any, Anys, ChosenFlag, Flag, Float, Many, One, Text, Texts, Whole,
+};
+use super::encoding::{NamedMembers, Node, member as m};
 use bareboat_api::Value;
 
 pub(super) static DOCUMENT: Node = Node::Object(
@@ -166,7 +168,8 @@ static QUERY_PARAMETER: Node = Node::Object(
     ],
     23,
 );
-/// The members that `PrimitivesItems` and `Header` share, number by number, and those of one alone.
+/// The members that `PrimitivesItems` and `Header` share with the same numbers, and those of one
+/// alone.
 macro_rules! primitive {
     ($($more:expr),*) => {
         &[

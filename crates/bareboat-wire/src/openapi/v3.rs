@@ -3,10 +3,10 @@
 use super::common::{
     CONTACT, EXTERNAL_DOCS, LICENSE, SECURITY_REQUIREMENT, TAG, TEXTS, XML, named,
 };
-use super::shape::Shape::{
+use super::encoding::MemberEncoding::{
     Any, Anys, ChosenFlag, ChosenFloat, ChosenText, Flag, Float, Many, One, Text, Texts, Whole,
 };
-use super::shape::{NamedMembers, Node, Shape, member as m};
+use super::encoding::{MemberEncoding, NamedMembers, Node, member as m};
 use bareboat_api::Value;
 
 pub(super) static DOCUMENT: Node = Node::Object(
@@ -63,7 +63,7 @@ static REFERENCE: Node = Node::Object(
 );
 
 /// The thing itself under 1, or a reference to it under 2.
-fn or_reference(value: &Value, node: &'static Node) -> Option<(u32, Shape)> {
+fn or_reference(value: &Value, node: &'static Node) -> Option<(u32, MemberEncoding)> {
     match value.get("$ref") {
         Some(_) => Some((2, One(&REFERENCE))),
         None => Some((1, One(node))),
@@ -322,7 +322,7 @@ static ADDITIONAL_PROPERTIES: Node = Node::Choice(|value| match value {
     Value::Object(_) => Some((1, One(&SCHEMA))),
     _ => None,
 });
-/// The message has no place for defaults that are objects or lists: like upstream it is then empty.
+/// The message cannot hold defaults that are objects or lists: like upstream, it is empty then.
 static DEFAULT: Node = Node::Choice(|value| match value {
     Value::Int(_) | Value::Float(_) => Some((1, ChosenFloat)),
     Value::Bool(_) => Some((2, ChosenFlag)),

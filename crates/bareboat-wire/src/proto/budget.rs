@@ -1,23 +1,23 @@
-//! The memory that a decoded message may take, in proportion to its bytes.
+//! Limits the memory of a decoded message in proportion to its bytes.
 
 use super::ProtoError;
 use bareboat_api::{Str, Value};
 
-/// Two bytes of protobuf can stand for a whole object, so what a message turns into may take this many times its bytes,
+/// The memory of a decoded message per byte. Two bytes of protobuf can encode a whole object.
 const FACTOR: usize = 16;
-/// or this much, if that is more: small messages are never refused.
+/// The memory that every message may take, so that small messages are never rejected.
 const ALWAYS: usize = 2 << 20;
-/// What an allocation costs beside its bytes.
+/// The overhead of an allocation in bytes.
 pub(super) const ALLOCATION: usize = 16;
 
-/// Bytes that may still be spent.
+/// The bytes that may still be spent.
 pub(super) struct Budget {
     limit: usize,
     left: usize,
 }
 
 impl Budget {
-    /// The budget of a message of so many bytes.
+    /// Returns the budget of a message of `bytes` bytes.
     pub(super) fn of(bytes: usize) -> Budget {
         let limit = ALWAYS.max(bytes.saturating_mul(FACTOR));
         Budget { limit, left: limit }
@@ -32,7 +32,7 @@ impl Budget {
     }
 }
 
-/// Roughly the memory of a value.
+/// Returns the approximate memory of a value.
 pub(super) fn weight(value: &Value) -> usize {
     let heap = |text: &str| match text.len() > size_of::<Str>() {
         true => ALLOCATION + text.len(),

@@ -1,4 +1,4 @@
-//! From messages to values.
+//! Decodes messages into values.
 
 use super::budget::{ALLOCATION, Budget, weight};
 use super::envelope::{text, wrong_wire};
@@ -12,7 +12,7 @@ use bareboat_api::{Map, Str, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// Opens an envelope and reads the object inside; `find` knows the message of an apiVersion and kind.
+/// Decodes an envelope and the object inside; `find` returns the message of an apiVersion and kind.
 pub fn decode_object(
     body: &[u8],
     find: impl FnOnce(&str, &str) -> Option<MessageRef>,
@@ -40,16 +40,16 @@ pub fn decode_object(
     Ok(object)
 }
 
-/// Reads a message without an envelope.
+/// Decodes a message without an envelope.
 pub fn decode_message(message: &Message, bytes: &[u8]) -> Result<Value, ProtoError> {
     let mut decoder = Decoder(Budget::of(bytes.len()));
     decoder.message(message, bytes, 0).map(Value::Object)
 }
 
-/// Reads a message and counts the memory of what it makes.
+/// Decodes a message and counts the memory of the result.
 struct Decoder(Budget);
 
-/// What was found of a field so far.
+/// The content of a field so far.
 enum Slot {
     Empty,
     One(Value),
@@ -58,8 +58,8 @@ enum Slot {
 }
 
 impl Decoder {
-    /// Invariant: everything that recurses passes here, and `depth` counts the collections of the
-    /// value that are open, so neither the stack nor the value grows deeper than `MAX_DEPTH`.
+    /// Invariant: all recursion passes through here, and `depth` counts the open collections of the
+    /// value, so neither the stack nor the value gets deeper than `MAX_DEPTH`.
     fn message(
         &mut self,
         message: &Message,
@@ -130,7 +130,7 @@ impl Decoder {
                 let Slot::Map(entries) = slot else {
                     return Ok(());
                 };
-                // Twice: a vector that grows has up to as much room again.
+                // Twice the size, because a growing vector has up to that much capacity.
                 self.0.spend(2 * size_of::<(Str, Value)>())?;
                 entries.push(self.entry(field, payload(wire, reader)?, depth + 1)?);
             }
@@ -170,7 +170,7 @@ impl Decoder {
         self.0.spend(2 * size_of::<Value>())?;
         match (ty, wire) {
             (Type::Bool, Wire::Varint) => Ok(Value::Bool(reader.varint()? != 0)),
-            // Like Go, an int32 keeps the low half of whatever was sent.
+            // Like Go, an int32 keeps the low half of the number.
             (Type::Int32, Wire::Varint) => Ok(Value::Int(i64::from(reader.varint()? as i32))),
             (Type::Int64, Wire::Varint) => Ok(Value::Int(reader.varint()? as i64)),
             (Type::Double, Wire::Fixed64) => {
@@ -214,19 +214,18 @@ impl Decoder {
         }
     }
 
-    /// JSON inside a message.
+    /// Parses JSON inside a message.
     fn embedded(&mut self, bytes: &[u8], depth: usize) -> Result<Value, ProtoError> {
         let raw = bytes_under(bytes, 1)?;
         if raw.is_empty() {
             return Ok(Value::Null);
         }
-        let parsed = json::parse(raw).map_err(|error| {
-            ProtoError::new(format!("the JSON inside is not understood: {error}"))
-        })?;
+        let parsed = json::parse(raw)
+            .map_err(|error| ProtoError::new(format!("the embedded JSON is invalid: {error}")))?;
         if depth + 1 + nesting(&parsed.value) > MAX_DEPTH {
             return Err(too_deep());
         }
-        // The JSON reader has limits of its own, which are those of its text.
+        // The JSON parser has limits in proportion to its text.
         self.0.spend(weight(&parsed.value))?;
         Ok(parsed.value)
     }
@@ -288,7 +287,7 @@ impl Decoder {
         })
     }
 
-    /// The members as JSON has them: zero values appear where Go would print them.
+    /// Returns the members in their JSON form: zero values appear where Go prints them.
     fn members(&mut self, message: &Message, slots: Vec<Slot>) -> Result<Map, ProtoError> {
         let shown =
             (message.fields.iter().zip(&slots)).filter(|(field, slot)| is_shown(field, slot));
@@ -321,7 +320,7 @@ impl Decoder {
         Ok(Map::from_unsorted(members))
     }
 
-    /// What Go prints for a value that was never set.
+    /// Returns the value that Go prints for a field that was never set.
     fn zero(&mut self, ty: Type) -> Result<Value, ProtoError> {
         Ok(match ty {
             Type::Bool => Value::Bool(false),
@@ -338,7 +337,7 @@ impl Decoder {
             | Type::FieldsV1
             | Type::Strings
             | Type::SchemaUnion(..) => Value::Null,
-            // Go's structs hold no struct that holds them, so this ends.
+            // No Go struct contains itself by value, so this recursion ends.
             Type::Message(message) => {
                 let slots = message.fields.iter().map(|_| Slot::Empty).collect();
                 Value::Object(self.members(message.get(), slots)?)
@@ -355,7 +354,7 @@ impl Decoder {
     }
 }
 
-/// Whether a field becomes a member: Go leaves out what is not set or empty where it may be left out.
+/// Returns whether a field becomes a member: Go omits unset and empty fields that are `omitempty`.
 fn is_shown(field: &Field, slot: &Slot) -> bool {
     match slot {
         _ if field.number == 0 => false,
@@ -365,7 +364,7 @@ fn is_shown(field: &Field, slot: &Slot) -> bool {
     }
 }
 
-/// How many collections a value nests.
+/// Returns the nesting depth of a value.
 fn nesting(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(nesting).max().unwrap_or(0),
@@ -379,7 +378,7 @@ fn too_deep() -> ProtoError {
     ProtoError::new(format!("nested deeper than {MAX_DEPTH} levels"))
 }
 
-/// Whether Go leaves a value out of JSON where it may be left out.
+/// Returns whether Go omits the value of an `omitempty` field.
 fn is_empty(ty: Type, value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -409,7 +408,7 @@ fn time(ty: Type, bytes: &[u8]) -> Result<Value, ProtoError> {
         seconds: seconds.unwrap_or(0) as i64,
         nanos: nanos.unwrap_or(0) as u32,
     };
-    // Years 1 to 9999, which is what RFC 3339 can say.
+    // Years 1 to 9999, the range of RFC 3339.
     let sayable = (Timestamp::ZERO.seconds..253_402_300_800).contains(&time.seconds);
     if !sayable || time.nanos >= 1_000_000_000 {
         return Err(ProtoError::new("the time is out of range"));
@@ -429,7 +428,7 @@ fn int_or_string(bytes: &[u8]) -> Result<Value, ProtoError> {
     })
 }
 
-/// The numbers found under some field numbers.
+/// Returns the numbers found under some field numbers.
 fn numbers<const N: usize>(bytes: &[u8], wanted: [u32; N]) -> Result<[Option<u64>; N], ProtoError> {
     let mut found = [None; N];
     let mut reader = Reader::new(bytes);
@@ -444,7 +443,7 @@ fn numbers<const N: usize>(bytes: &[u8], wanted: [u32; N]) -> Result<[Option<u64
     Ok(found)
 }
 
-/// The bytes found under a field number.
+/// Returns the bytes found under a field number.
 fn bytes_under(bytes: &[u8], wanted: u32) -> Result<&[u8], ProtoError> {
     let mut found: &[u8] = &[];
     let mut reader = Reader::new(bytes);

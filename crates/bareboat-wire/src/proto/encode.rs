@@ -1,4 +1,4 @@
-//! From values to messages.
+//! Encodes values as messages.
 
 use super::raw::{Wire, write_bytes, write_nested, write_number, write_tag};
 use super::{ProtoError, encode_envelope};
@@ -9,7 +9,7 @@ use bareboat_api::{Map, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// An object of that message in its envelope; apiVersion and kind are the object's own.
+/// Encodes an object as a message in its envelope, with the object's own apiVersion and kind.
 pub fn encode_object(message: &Message, object: &Value) -> Result<Vec<u8>, ProtoError> {
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or("");
     let mut out = Vec::with_capacity(256);
@@ -19,7 +19,7 @@ pub fn encode_object(message: &Message, object: &Value) -> Result<Vec<u8>, Proto
     Ok(out)
 }
 
-/// Appends a message without an envelope; members the message does not know are left out.
+/// Appends a message without an envelope; unknown members are left out.
 pub fn encode_message(
     message: &Message,
     value: &Value,
@@ -28,7 +28,7 @@ pub fn encode_message(
     write_message(message, value, 0, out)
 }
 
-/// Invariant: everything that recurses passes here, so the stack is bounded by `MAX_DEPTH`.
+/// Invariant: all recursion passes through here, so `MAX_DEPTH` bounds the stack.
 fn write_message(
     message: &Message,
     value: &Value,
@@ -47,7 +47,7 @@ fn write_message(
         other => return Err(mismatch("an object", other)),
     };
     for field in message.numbered_fields() {
-        // The members of an inline message stand among those of its parent.
+        // The members of an inline message are among those of its parent.
         let inline = field.json.is_empty();
         let member = if inline {
             Some(value)
@@ -74,7 +74,7 @@ fn write_field(
 ) -> Result<(), ProtoError> {
     match (field.cardinality, value) {
         (Cardinality::One, Value::Null) => {
-            // What is a pointer or a slice in Go is written only when it is set.
+            // Pointers and slices of Go are written only when they are set.
             let skipped = field.optional || matches!(field.ty, Type::Bytes | Type::Strings);
             if skipped {
                 Ok(())
@@ -101,7 +101,7 @@ fn write_field(
     }
 }
 
-/// Appends one member; `null` stands for the zero value of its type.
+/// Appends one member; `null` is encoded as the zero value of its type.
 fn write_value(
     number: u32,
     ty: Type,

@@ -1,12 +1,12 @@
-//! The envelope around every object: four bytes of magic and an `Unknown` message.
+//! The envelope around every object: four magic bytes and an `Unknown` message.
 
 use super::ProtoError;
 use super::raw::{Reader, Wire, write_bytes, write_nested};
 
-/// The bytes every protobuf body starts with.
+/// The bytes at the start of every protobuf body.
 pub const MAGIC: &[u8; 4] = b"k8s\0";
 
-/// What an envelope says about the object inside.
+/// A decoded envelope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// The object's apiVersion.
@@ -15,13 +15,13 @@ pub struct Envelope<'a> {
     pub kind: &'a str,
     /// The object's message.
     pub raw: &'a [u8],
-    /// How `raw` is compressed; empty for not at all.
+    /// The compression of `raw`; empty for none.
     pub content_encoding: &'a str,
     /// The media type of `raw`; empty for protobuf.
     pub content_type: &'a str,
 }
 
-/// Opens an envelope.
+/// Decodes an envelope.
 pub fn decode_envelope(body: &[u8]) -> Result<Envelope<'_>, ProtoError> {
     let Some(unknown) = body.strip_prefix(MAGIC) else {
         return Err(ProtoError::new(
@@ -29,7 +29,7 @@ pub fn decode_envelope(body: &[u8]) -> Result<Envelope<'_>, ProtoError> {
         ));
     };
     if unknown.is_empty() {
-        return Err(ProtoError::new("there is nothing in the body"));
+        return Err(ProtoError::new("the body is empty"));
     }
     let mut envelope = Envelope::default();
     let mut reader = Reader::new(unknown);
@@ -59,7 +59,7 @@ fn type_meta<'a>(bytes: &'a [u8], envelope: &mut Envelope<'a>) -> Result<(), Pro
     Ok(())
 }
 
-/// Appends an envelope around what `write` appends.
+/// Appends an envelope around the bytes that `write` appends.
 pub fn encode_envelope(
     api_version: &str,
     kind: &str,
@@ -72,7 +72,7 @@ pub fn encode_envelope(
     Ok(())
 }
 
-/// Appends the magic and the type; the message with tag 2 and [`ENVELOPE_TAIL`] follow.
+/// Appends the magic bytes and the type; the message with tag 2 and [`ENVELOPE_TAIL`] follow.
 pub(super) fn write_envelope_head(api_version: &str, kind: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(MAGIC);
     let type_meta = |out: &mut Vec<u8>| -> Result<(), std::convert::Infallible> {

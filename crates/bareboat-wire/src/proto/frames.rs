@@ -1,18 +1,18 @@
-//! What is joined from messages that are encoded already: lists and watch events.
+//! Joins encoded messages to lists and watch events.
 
 use super::envelope::{ENVELOPE_TAIL, write_envelope_head};
 use super::raw::{Wire, varint_len, write_bytes, write_number, write_tag, write_varint};
 use crate::encode::ListMeta;
 
-/// How many bytes an item with a message of `body` bytes takes in a list.
+/// Returns the number of bytes that an item with a message of `body` bytes takes in a list.
 pub fn list_item_len(body: usize) -> usize {
     1 + varint_len(body as u64) + body
 }
 
 /// Appends the head of a list whose items take `items` bytes, as [`list_item_len`] counts them.
 ///
-/// The items follow, each by [`write_list_item`], and [`LIST_TAIL`]. The head holds the length of
-/// the whole, so that a list can be streamed without building it first.
+/// The caller appends each item with [`write_list_item`], then [`LIST_TAIL`]. The head contains the
+/// total length, so that a list can be streamed without building it first.
 pub fn write_list_head(
     api_version: &str,
     kind: &str,
@@ -38,10 +38,10 @@ pub fn write_list_item(body: &[u8], out: &mut Vec<u8>) {
     write_bytes(2, body, out);
 }
 
-/// The bytes that close what [`write_list_head`] opened.
+/// The bytes that close a list opened by [`write_list_head`].
 pub const LIST_TAIL: &[u8] = ENVELOPE_TAIL;
 
-/// Appends a watch event around an object in its envelope, with the length of the frame before it.
+/// Appends a watch event around an object in its envelope, preceded by the length of the frame.
 pub fn write_watch_frame(event_type: &str, object: &[u8], out: &mut Vec<u8>) {
     let raw = 1 + varint_len(object.len() as u64) + object.len();
     let frame = 1

@@ -1,8 +1,8 @@
-//! The wire format itself: varints, tags, lengths.
+//! The protobuf wire format: varints, tags, lengths.
 
 use super::ProtoError;
 
-/// How the payload of a member is delimited.
+/// The wire type of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Varint,
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn varint(&mut self) -> Result<u64, ProtoError> {
         let mut value = 0u64;
         for (index, byte) in self.rest.iter().take(10).enumerate() {
-            // The tenth byte has room for one bit only.
+            // The tenth byte has room for only one bit.
             if index == 9 && *byte > 1 {
                 return Err(ProtoError::new("a varint does not fit 64 bits"));
             }
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// Passes over the payload of a member nobody knows.
+    /// Skips the payload of an unknown member.
     pub(crate) fn skip(&mut self, wire: Wire) -> Result<(), ProtoError> {
         let mut wire = wire;
         let mut groups = 0usize;
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
                 Wire::Bytes => drop(self.bytes()?),
                 Wire::StartGroup => groups += 1,
                 Wire::EndGroup if groups > 0 => groups -= 1,
-                Wire::EndGroup => return Err(ProtoError::new("a group ends that never began")),
+                Wire::EndGroup => return Err(ProtoError::new("a group ends without a start")),
             }
             if groups == 0 {
                 return Ok(());
@@ -117,7 +117,7 @@ pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// How many bytes a varint takes.
+/// Returns the number of bytes of a varint.
 pub(crate) fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
@@ -149,7 +149,7 @@ pub(crate) fn write_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a member whose bytes `write` appends; the length is put before them afterwards.
+/// Appends a member whose bytes `write` appends; the length is inserted before them afterwards.
 pub(crate) fn write_nested<E>(
     number: u32,
     out: &mut Vec<u8>,
@@ -157,7 +157,8 @@ pub(crate) fn write_nested<E>(
 ) -> Result<(), E> {
     write_tag(number, Wire::Bytes, out);
     let start = out.len();
-    // Most messages are short: one byte is kept for the length, and more are made room for.
+    // Most messages are short: one byte is reserved for the length, and more are inserted if
+    // needed.
     out.push(0);
     write(out)?;
     let length = (out.len() - start - 1) as u64;

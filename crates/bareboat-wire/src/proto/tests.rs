@@ -1,9 +1,11 @@
+//! Protobuf messages to values and back.
+
 #![allow(clippy::unwrap_used)]
 
 use super::raw::{Wire, write_bytes, write_nested, write_number, write_tag, write_varint};
 use super::*;
 use crate::encode::ListMeta;
-use crate::{json, vectors};
+use crate::json;
 use bareboat_api::facts::{
     Cardinality, Element, Field, LazyMessage, Message, MessageRef, SchemaUnion, Type,
 };
@@ -12,8 +14,8 @@ use bareboat_api::{Str, Value, value};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
-/// A message out of lines `json number type`; `?` marks pointers, `+` members always printed,
-/// `[]` lists, `{}` maps, and `~` stands for an inline member.
+/// Builds a message from lines `json number type`; `?` marks pointers, `+` members that are always
+/// printed, `[]` lists, `{}` maps, and `~` an inline member.
 fn table(source: &'static str) -> Message {
     let mut lines = source.lines();
     let name = lines.next().unwrap().trim();
@@ -224,8 +226,8 @@ fn schema(value: Value) -> Value {
 }
 
 #[test]
-fn golden_objects_go_both_ways() {
-    let Some(folder) = vectors::folder("kinds") else {
+fn golden_objects_are_decoded_and_encoded() {
+    let Some(folder) = bareboat_vectors::folder("kinds") else {
         return;
     };
     for (name, message) in [
@@ -254,7 +256,7 @@ fn plain_members_are_written_even_when_empty() {
     let mut out = Vec::new();
     encode_message(&MessageRef::new(&LEASE_SPEC), &Value::object(), &mut out).unwrap();
     assert_eq!(out, [0u8; 0]);
-    // What was written empty does not come back where JSON leaves it out.
+    // Members that were written empty do not come back where JSON omits them.
     let empty = decode_message(&MessageRef::new(&SERIES), &[0x08, 0, 0x12, 0]).unwrap();
     assert_eq!(empty, Value::object());
     let event = decode_message(&MessageRef::new(&EVENT), &[]).unwrap();
@@ -266,7 +268,7 @@ fn plain_members_are_written_even_when_empty() {
 }
 
 #[test]
-fn every_type_survives() {
+fn every_type_survives_a_round_trip() {
     let object = value!({
         "items": {"amount": "1Gi", "port": 3},
         "extra": false,
@@ -304,7 +306,7 @@ fn packed_lists_of_other_encoders_are_read() {
 }
 
 #[test]
-fn unknown_members_are_passed_over() {
+fn unknown_members_are_skipped() {
     let mut out = Vec::new();
     write_number(90, 5, &mut out);
     write_bytes(91, b"x", &mut out);
@@ -353,14 +355,14 @@ fn hostile_bytes_are_refused() {
         deep = outer;
     }
     check(&deep);
-    // Two bytes stand for an object each.
+    // Two bytes encode one object each.
     check(&[0x6a, 0].repeat(2_000_000));
     assert!(decode_envelope(b"").is_err());
     assert!(decode_envelope(b"k8s\0\x0a\x05").is_err());
 }
 
 #[test]
-fn decoded_values_are_no_deeper_than_any_parser_allows() {
+fn decoded_values_are_no_deeper_than_parsed_ones() {
     // Every child is an object in a list: two levels of the value for one of the message.
     let nested = |levels: usize| {
         let mut bytes = Vec::new();
@@ -388,7 +390,7 @@ fn decoded_values_are_no_deeper_than_any_parser_allows() {
 }
 
 #[test]
-fn what_a_message_turns_into_is_bounded_by_its_bytes() {
+fn the_memory_of_a_decoded_message_is_bounded_by_its_bytes() {
     let meta = MessageRef::new(&OBJECT_META);
     // Empty owners, labels, finalizers and managers: two or three bytes each.
     for piece in [&[0x6a, 0][..], &[0x5a, 0], &[0x72, 0], &[0x8a, 1, 0]] {
@@ -408,7 +410,7 @@ fn what_a_message_turns_into_is_bounded_by_its_bytes() {
 }
 
 #[test]
-fn envelopes_go_both_ways() {
+fn envelopes_survive_a_round_trip() {
     let mut out = Vec::new();
     encode_envelope("v1", "Foo", &mut out, |out| {
         out.extend_from_slice(&[7; 300]);
@@ -422,7 +424,7 @@ fn envelopes_go_both_ways() {
 }
 
 #[test]
-fn a_list_joined_from_items_is_the_list_encoded_whole() {
+fn a_list_joined_from_items_equals_the_list_encoded_whole() {
     let items: Vec<Vec<u8>> = ["a", "b"]
         .iter()
         .map(|name| {
@@ -470,14 +472,14 @@ fn watch_frames_carry_their_length() {
 
 proptest! {
     #[test]
-    fn bytes_never_break_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode_message(&MessageRef::new(&SCHEMA), &bytes);
         let _ = decode_message(&MessageRef::new(&EVENT), &bytes);
         let _ = decode_envelope(&[b"k8s\0", bytes.as_slice()].concat());
     }
 
     #[test]
-    fn varints_have_the_length_they_are_said_to_have(value: u64) {
+    fn varint_len_returns_the_encoded_length(value: u64) {
         let mut out = Vec::new();
         write_varint(value, &mut out);
         prop_assert_eq!(out.len(), raw::varint_len(value));

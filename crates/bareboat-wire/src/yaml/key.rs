@@ -1,18 +1,18 @@
-//! Keys of mappings: JSON knows strings only, so others become their text.
+//! Keys of mappings: JSON keys are strings, so other scalars become their text.
 
 use super::scalar::Plain;
 use bareboat_api::field::go_quote;
 use bareboat_api::value::write_float;
 use bareboat_api::{Str, Value};
 
-/// A key as JSON has it, and as complaints show it.
+/// A key as in JSON, and as shown in errors.
 pub(super) struct Key {
     pub(super) text: Str,
     pub(super) shown: String,
 }
 
 impl Key {
-    /// The key that a scalar stands for; nothing for `null` and numbers that are none.
+    /// Returns the key for a scalar; `None` for `null` and numbers that are not finite.
     pub(super) fn from_value(value: &Value) -> Option<Key> {
         let text = match value {
             Value::String(text) => {
@@ -34,7 +34,7 @@ impl Key {
     }
 }
 
-/// Whether a plain scalar in the place of a key asks for a merge.
+/// Returns whether a plain scalar used as a key is a merge key.
 pub(super) fn is_merge(plain: &Plain) -> bool {
     *plain == Plain::Merge
 }

@@ -1,4 +1,4 @@
-//! From parser events to a value.
+//! Builds a value from parser events.
 
 use super::key::{Key, is_merge};
 use super::scalar::{Plain, resolve};
@@ -11,19 +11,19 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag, options};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The most bytes, roughly, that aliases may add to a document.
+/// The approximate maximum of bytes that aliases may add to a document.
 const ALIAS_BUDGET: usize = 8 << 20;
 
-/// Reads the first document; what follows it is not looked at.
+/// Parses the first document and ignores the rest of the stream.
 pub(super) fn first_document(text: &str) -> Result<Parsed, ParseError> {
     document(text).or_else(|error| match end_of_flow(text) {
-        // The parser looks ahead, and may not like what it sees.
+        // The parser looks ahead and may fail on the text after the document.
         Some(end) if end < text.len() => document(&text[..end]).map_err(|_| error),
         _ => Err(error),
     })
 }
 
-/// Where a document that is a collection in brackets ends.
+/// Returns the end of a document that is a collection in brackets.
 fn end_of_flow(text: &str) -> Option<usize> {
     let start = text.find(|letter: char| !letter.is_ascii_whitespace())?;
     if !text[start..].starts_with(['{', '[']) {
@@ -46,7 +46,7 @@ fn end_of_flow(text: &str) -> Option<usize> {
         }
         if depth == 0 {
             let end = start + at + 1;
-            // Before a colon it is a key, and no document.
+            // Before a colon it is a key, not a document.
             let is_key = text[end..].trim_start_matches(' ').starts_with(':');
             return (!is_key).then_some(end);
         }
@@ -54,7 +54,7 @@ fn end_of_flow(text: &str) -> Option<usize> {
     None
 }
 
-/// Refuses a document that says it is of another version of YAML.
+/// Rejects a document that declares another version of YAML.
 fn check_version(text: &str) -> Result<(), ParseError> {
     let before = |line: &&str| line.starts_with(['%', '#']) || line.trim().is_empty();
     for line in text.lines().take_while(before) {
@@ -104,11 +104,11 @@ struct Loader<'t> {
     duplicates: Vec<String>,
 }
 
-/// A collection whose end is still to come.
+/// A collection that is not closed yet.
 struct Open {
     kind: Collection,
     anchor: usize,
-    /// Where it begins.
+    /// Where the collection starts.
     span: Span,
 }
 
@@ -117,7 +117,7 @@ enum Collection {
     Mapping(Mapping),
 }
 
-/// A mapping on its way.
+/// An unfinished mapping.
 #[derive(Default)]
 struct Mapping {
     members: Vec<(Str, Value)>,
@@ -128,29 +128,30 @@ struct Mapping {
 
 impl Mapping {
     fn into_value(self) -> Value {
-        // Of equal keys the last stays: what was merged in first comes last, and what stands in
-        // the mapping itself comes after all of it.
+        // Of equal keys the last one stays. The first merged mapping therefore comes last, and the
+        // mapping's own members come after all merged ones.
         let mut all: Vec<(Str, Value)> = self.merged.into_iter().rev().flatten().collect();
         all.extend(self.members);
-        // A vector that grows has room for four at least, which for many small mappings is most of their memory.
+        // A growing vector has room for at least four members, which for many small mappings is
+        // most of their memory.
         all.shrink_to_fit();
         Value::Object(Map::from_unsorted(all))
     }
 }
 
-/// What the next value in a mapping is.
+/// The role of the next value in a mapping.
 #[derive(Default)]
 enum Next {
     #[default]
     Key,
-    /// The value of a key; one that stands there twice is told of, where its value begins.
+    /// The value of a key; a duplicate is reported where its value begins.
     Value { key: Str, twice: Option<String> },
-    /// Something to merge in.
+    /// A mapping to merge.
     Merged,
 }
 
 impl<'t> Loader<'t> {
-    /// Collections that are open stand in a list and not on the stack of the thread, which may be a small one.
+    /// Open collections are kept in a list, because the stack of the thread may be small.
     fn document(&mut self) -> Result<Value, ParseError> {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -209,7 +210,7 @@ impl<'t> Loader<'t> {
         }
     }
 
-    /// Whether a collection stands in brackets.
+    /// Returns whether a collection is in brackets.
     fn is_flow(&self, span: Span) -> bool {
         let offset = span.start.byte_offset().unwrap_or(0);
         matches!(self.text.as_bytes().get(offset), Some(b'{' | b'['))
@@ -237,7 +238,7 @@ impl<'t> Loader<'t> {
         Ok(())
     }
 
-    /// Tells of a key that stands there twice.
+    /// Reports a duplicate key.
     fn report_twice(&mut self, mapping: &mut Mapping, span: Span) {
         if let Next::Value { twice, .. } = &mut mapping.next
             && let Some(shown) = twice.take()
@@ -249,7 +250,7 @@ impl<'t> Loader<'t> {
         }
     }
 
-    /// Puts a value where the mapping expects one.
+    /// Adds a value to a mapping: as a key, a value or a merged mapping.
     fn take(&self, mapping: &mut Mapping, value: Value, span: Span) -> Result<(), ParseError> {
         match std::mem::take(&mut mapping.next) {
             Next::Key => {
@@ -337,8 +338,8 @@ impl<'t> Loader<'t> {
         if anchor == 0 {
             return;
         }
-        // Copying what is anchored costs as much as an alias does. Once the budget is spent the
-        // anchor stays unknown, and an alias to it is refused.
+        // Copying an anchored value costs as much as an alias. Once the budget is spent, the anchor
+        // stays unknown, and an alias to it is rejected.
         let mut left = self.alias_budget;
         if let Some(depth) = measure(value, &mut left) {
             let weight = self.alias_budget - left;
@@ -385,7 +386,7 @@ impl<'t> Loader<'t> {
     }
 }
 
-/// The type a tag of YAML itself names, such as `int` for `!!int`.
+/// Returns the type named by a tag of YAML itself, such as `int` for `!!int`.
 fn yaml_type(tag: &Tag) -> Option<Cow<'_, str>> {
     tag.suffix_in_namespace("tag:yaml.org,2002:")
 }
@@ -400,8 +401,8 @@ fn merges(event: &Event<'_>) -> bool {
     }
 }
 
-/// Takes what a copy of the value costs, roughly its bytes, off a budget and gives how many
-/// collections it nests; nothing as soon as the budget does not suffice.
+/// Subtracts the approximate size of the value from a budget and returns its nesting depth; `None`
+/// as soon as the budget does not suffice.
 fn measure(value: &Value, left: &mut usize) -> Option<usize> {
     const NODE: usize = std::mem::size_of::<Value>();
     let mut spend = |bytes: usize| -> Option<()> {

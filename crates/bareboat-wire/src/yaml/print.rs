@@ -3,10 +3,10 @@
 use super::scalar::stays_text;
 use bareboat_api::Value;
 
-/// The longest key that is written on one line with its value.
+/// The maximum length of a key that is written on one line with its value.
 const SIMPLE_KEY_MAX: usize = 128;
 
-/// The YAML text of a value.
+/// Prints a value as YAML.
 pub fn print(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     match value {
@@ -22,7 +22,7 @@ pub fn print(value: &Value) -> Vec<u8> {
 
 fn mapping(map: &bareboat_api::Map, indent: usize, out: &mut Vec<u8>) {
     for (index, (key, value)) in map.iter().enumerate() {
-        // The first member of a mapping in a sequence stands right after the dash.
+        // The first member of a mapping in a sequence follows right after the dash.
         if index > 0 || out.last() == Some(&b'\n') || out.is_empty() {
             spaces(indent, out);
         }
@@ -54,7 +54,7 @@ fn mapping(map: &bareboat_api::Map, indent: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Elements stand at the indent of the key they belong to.
+/// Writes a sequence; its elements have the indent of the key they belong to.
 fn sequence(items: &[Value], indent: usize, out: &mut Vec<u8>) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 || out.last() == Some(&b'\n') || out.is_empty() {
@@ -72,12 +72,12 @@ fn sequence(items: &[Value], indent: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes what takes no lines of its own, or a block literal, without the last line break.
+/// Writes a scalar or an empty collection inline, or a block literal, without the last line break.
 fn leaf(value: &Value, indent: usize, out: &mut Vec<u8>) {
     match value {
         Value::String(text) if can_be_block(text) => block(text, indent + 2, out),
         Value::String(text) => single_line(text, out),
-        // Numbers, `{}` and `[]` are the same in JSON.
+        // Numbers, `{}` and `[]` look the same in JSON.
         other => other.write_json(out),
     }
 }
@@ -128,7 +128,7 @@ fn single_line(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a scalar without quotes would be read as something else than this text.
+/// Returns whether a plain scalar of this text would be parsed as something else.
 fn needs_quotes(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
@@ -151,7 +151,7 @@ fn needs_quotes(text: &str) -> bool {
 
 fn is_printable(character: char) -> bool {
     matches!(character, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
-        // Readers of YAML 1.1 break lines here.
+        // YAML 1.1 parsers break lines here.
         && !matches!(character, '\u{2028}' | '\u{2029}')
 }
 

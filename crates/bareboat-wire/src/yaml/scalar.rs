@@ -1,15 +1,15 @@
-//! What a scalar without quotes means: YAML 1.1 as go-yaml reads it.
+//! The types of plain scalars: YAML 1.1 in go-yaml's dialect.
 
 use bareboat_api::{Str, Value};
 
-/// What a plain scalar stands for.
+/// A resolved plain scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Plain {
     Null,
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// `.inf` and `.nan`, which JSON cannot say.
+    /// `.inf` and `.nan`, which JSON cannot represent.
     NotFinite,
     /// `<<`.
     Merge,
@@ -44,13 +44,14 @@ pub(super) fn resolve(text: &str) -> Plain {
 }
 
 impl Plain {
-    /// The value, which for plain text is the text itself; nothing for what JSON cannot say.
+    /// Returns the value, which for plain text is the text itself; `None` for numbers that JSON
+    /// cannot represent.
     pub(super) fn into_value(self, text: &str) -> Option<Value> {
         Some(match self {
             Plain::Null => Value::Null,
             Plain::Bool(value) => Value::Bool(value),
             Plain::Int(value) => Value::Int(value),
-            // Going through JSON as upstream does, 1.0 arrives as the integer 1.
+            // Upstream converts through JSON, so 1.0 becomes the integer 1.
             Plain::Float(value) => match Value::Float(value).as_i64() {
                 Some(whole) => Value::Int(whole),
                 None => Value::Float(value),
@@ -61,7 +62,8 @@ impl Plain {
     }
 }
 
-/// Decimal, `0x`, `0o`, `0b` and octal with a leading 0, with a sign; 64 bits wide.
+/// Parses decimal, `0x`, `0o`, `0b` and octal integers with a leading 0, with an optional sign; 64
+/// bits wide.
 fn integer(text: &str) -> Option<Plain> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
@@ -97,7 +99,7 @@ fn integer(text: &str) -> Option<Plain> {
         .map(|number| Plain::Float(number as f64))
 }
 
-/// Digits with at most one point and an exponent; infinite ones stay text.
+/// Parses digits with at most one point and an exponent; infinite numbers stay text.
 fn float(text: &str) -> Option<Plain> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -119,12 +121,13 @@ fn float(text: &str) -> Option<Plain> {
     number.is_finite().then_some(Plain::Float(number))
 }
 
-/// Whether a plain scalar of this text would come back as the same string.
+/// Returns whether a plain scalar of this text is parsed as the same string.
 pub(super) fn stays_text(text: &str) -> bool {
     matches!(resolve(text), Plain::Text) && !looks_like_time(text)
 }
 
-/// Dates and base 60 numbers, which other readers of YAML 1.1 would not take for strings.
+/// Returns whether this is a date or a base 60 number, which other YAML 1.1 parsers do not take for
+/// a string.
 fn looks_like_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let date = bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-';

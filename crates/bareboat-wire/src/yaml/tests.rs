@@ -1,3 +1,5 @@
+//! The YAML reader: scalars, anchors, merge keys, documents, and limits.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -17,7 +19,7 @@ fn printed(value: &Value) -> String {
 }
 
 #[test]
-fn reads_block_and_flow_collections() {
+fn block_and_flow_collections_are_parsed() {
     let text = "# comment\napiVersion: v1\nitems:\n- a: 1\n  b: [x, {c: z}]\n-\n  - deep\ntext: |\n  two\n  lines\n";
     let expected = value!({
         "apiVersion": "v1",
@@ -121,7 +123,7 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
-fn bombs_are_refused() {
+fn alias_bombs_are_refused() {
     let mut laughs = String::from("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol]\n");
     for level in 1..30 {
         let previous = format!("*a{}", level - 1);
@@ -149,7 +151,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn faults_name_the_line() {
+fn errors_name_the_line() {
     assert!(
         fault("a: 1\nb: [\n").starts_with("line "),
         "{}",
@@ -159,7 +161,7 @@ fn faults_name_the_line() {
 }
 
 #[test]
-fn prints_in_the_style_of_kubernetes() {
+fn values_print_in_the_style_of_kubernetes() {
     let value = value!({
         "apiVersion": "v1",
         "empty": {}, "list": [], "nothing": null, "text": "",
@@ -228,7 +230,7 @@ text: \"\"
 }
 
 #[test]
-fn scalars_and_long_keys_print_alone() {
+fn scalars_and_long_keys_are_printed() {
     assert_eq!(printed(&Value::Int(3)), "3\n");
     assert_eq!(printed(&Value::object()), "{}\n");
     assert_eq!(printed(&value!("a\nb")), "|-\n  a\n  b\n");
@@ -263,7 +265,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(value in any_value()) {
+    fn printed_values_parse_to_the_same_values(value in any_value()) {
         let text = printed(&value);
         let parsed = load::first_document(&text);
         prop_assert!(parsed.is_ok(), "{:?}\n{}", parsed, text);
@@ -271,14 +273,14 @@ proptest! {
     }
 
     #[test]
-    fn text_never_breaks_the_reader(text in "[-a-z0-9:#'\" \\n\\t.,\\[\\]{}&*!|>%@`?~<\\\\é]{0,60}") {
+    fn arbitrary_text_does_not_panic_the_parser(text in "[-a-z0-9:#'\" \\n\\t.,\\[\\]{}&*!|>%@`?~<\\\\é]{0,60}") {
         let _ = parse(text.as_bytes());
     }
 }
 
 #[test]
-fn what_follows_the_first_document_is_not_looked_at() {
-    // As a kube-apiserver reads them.
+fn text_after_the_first_document_is_ignored() {
+    // As kube-apiserver parses them.
     for (text, wanted) in [
         ("{\"a\":}\"b\"}", Some("{\"a\":null}")),
         ("{\"a\":1}}", Some("{\"a\":1}")),

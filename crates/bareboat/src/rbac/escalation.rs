@@ -1,8 +1,8 @@
-//! Users cannot grant rights they do not have: the check on writes of roles and bindings.
+//! Checks writes of roles and bindings: users cannot grant permissions they do not have.
 //!
-//! It runs as the last validator, on the object as it will be stored, so that no way to write gets around it.
+//! It runs as the last validator, on the object that will be stored, so every kind of write is covered.
 
-use bareboat_api::admission::{Operation, Review, Right, Validator, World};
+use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{Object, Status, Str, Value};
@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Refuses roles and bindings that would give away more than their writer has.
+/// Rejects roles and bindings that grant more than the user has.
 #[derive(Debug)]
 pub struct EscalationCheck {
     policy: Arc<Policy>,
 }
 
 impl EscalationCheck {
-    /// Checks against a policy.
+    /// Creates a check against a policy.
     pub fn new(policy: Arc<Policy>) -> EscalationCheck {
         EscalationCheck { policy }
     }
 
-    async fn check(&self, review: &Review<'_>, world: &dyn World) -> Result<(), Status> {
+    async fn check(&self, review: &Review<'_>, lookup: &dyn Lookup) -> Result<(), Status> {
         let resource = review.kind.names.plural.as_str();
         let writes = matches!(review.operation, Operation::Create | Operation::Update);
         let (Some(object), true) = (review.object.as_deref(), writes) else {
@@ -35,8 +35,8 @@ impl EscalationCheck {
             return Ok(());
         }
         match resource {
-            "roles" | "clusterroles" => self.check_role(review, object, world).await,
-            _ => self.check_binding(review, object, world).await,
+            "roles" | "clusterroles" => self.check_role(review, object, lookup).await,
+            _ => self.check_binding(review, object, lookup).await,
         }
     }
 
@@ -44,7 +44,7 @@ impl EscalationCheck {
         &self,
         review: &Review<'_>,
         role: &Object,
-        world: &dyn World,
+        lookup: &dyn Lookup,
     ) -> Result<(), Status> {
         let resource = review.kind.names.plural.as_str();
         let escalate = Right {
@@ -53,13 +53,13 @@ impl EscalationCheck {
             resource,
             namespace: review.namespace,
             name: match review.operation {
-                // The right is asked for the collection, as the request was.
+                // The permission is checked for the collection, as the request was.
                 Operation::Create => "",
                 _ => review.name,
             },
             ..Right::default()
         };
-        if world.may(review.user, escalate).await {
+        if lookup.may(review.user, escalate).await {
             return Ok(());
         }
         let refuse = |why: &str| Status::forbidden(resource_of(review), &name_of(review), why);
@@ -86,7 +86,7 @@ impl EscalationCheck {
         &self,
         review: &Review<'_>,
         binding: &Object,
-        world: &dyn World,
+        lookup: &dyn Lookup,
     ) -> Result<(), Status> {
         let text = |key: &str| {
             binding
@@ -104,7 +104,7 @@ impl EscalationCheck {
             name: text("name"),
             ..Right::default()
         };
-        if world.may(review.user, bind).await {
+        if lookup.may(review.user, bind).await {
             return Ok(());
         }
         let place = match cluster {
@@ -134,12 +134,12 @@ impl Validator for EscalationCheck {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        world: &'a dyn World,
+        lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         if review.kind.group != GROUP {
             return Box::pin(std::future::ready(Ok(())));
         }
-        Box::pin(self.check(review, world))
+        Box::pin(self.check(review, lookup))
     }
 }
 
@@ -157,7 +157,7 @@ fn resource_of<'a>(review: &Review<'a>) -> GroupResource<'a> {
     }
 }
 
-/// The name of the object, also of one whose name was generated.
+/// Returns the name of the object, which may have been generated.
 fn name_of(review: &Review<'_>) -> Str {
     match review.object.as_deref().map(Object::name) {
         Some(name) if !name.is_empty() => Str::new(name),
@@ -165,7 +165,7 @@ fn name_of(review: &Review<'_>) -> Str {
     }
 }
 
-/// The rules of those who may do everything.
+/// Returns the rules of an administrator.
 fn everything() -> [Rule; 2] {
     let all = || vec![Str::const_new("*")];
     [
@@ -183,7 +183,7 @@ fn everything() -> [Rule; 2] {
     ]
 }
 
-/// Whether an update changes nothing but what deletion needs: owners, finalizers, managed fields.
+/// Returns whether an update only changes owners, finalizers and managed fields, as deletion does.
 fn is_clean_up(new: &Object, old: &Object) -> bool {
     let rest = |object: &Object| {
         let mut value = object.value().clone();

@@ -1,11 +1,12 @@
-//! Accepting tokens. The signature of a token is checked once; its expiry, the account and what the token depends on are
-//! checked at every request.
+//! Accepts tokens. The signature of a token is verified once; expiry, account and bound objects are checked with every
+//! request.
 
 use super::{ServiceAccounts, now};
-use bareboat_api::admission::World;
+use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::time::Timestamp;
 use bareboat_api::{Object, Str, Value};
+use bareboat_server::Revocations;
 use bareboat_server::authn::{Authenticator, BadCredentials, Evidence, TokenUser, bearer};
 use bareboat_tokens::account::{Claims, Reference};
 use base64::Engine as _;
@@ -13,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashSet};
 
-/// How long after its deletion began an object still counts, in seconds.
+/// How long an object counts as present after its deletion began, in seconds.
 const GRACE: i64 = 60;
 
 type Outcome<T> = Result<T, BadCredentials>;
@@ -23,12 +24,12 @@ fn bad(why: impl Into<String>) -> BadCredentials {
 }
 
 impl ServiceAccounts {
-    /// Whose token this is, if it is good for one of these audiences. Nothing if the token is not ours.
+    /// Returns the user of a token that is valid for one of the audiences; `None` for foreign tokens.
     fn check(
         &self,
         token: &str,
         audiences: &[Str],
-        objects: &dyn World,
+        objects: &dyn Lookup,
     ) -> Outcome<Option<TokenUser>> {
         let keys = self.shared.keys.load();
         let issuers = &self.shared.settings.issuers;
@@ -73,16 +74,16 @@ impl ServiceAccounts {
         }))
     }
 
-    /// The audiences that are both wanted and in the token.
+    /// Returns the audiences that are both wanted and in the token.
     fn common_audiences(&self, claims: &Claims, wanted: &[Str]) -> Outcome<Vec<Str>> {
         let own = &self.shared.audiences;
         let wanted = if wanted.is_empty() { own } else { wanted };
-        // Tokens without audiences are for the API server.
+        // A token without audiences is for the API server.
         let held = match claims.audiences.is_empty() {
             true => own.as_slice(),
             false => claims.audiences.as_slice(),
         };
-        // Both lists come from clients: a set keeps the work linear.
+        // Clients choose both lists; the set keeps the work linear.
         let known: HashSet<&Str> = held.iter().collect();
         let common: Vec<Str> = wanted
             .iter()
@@ -107,7 +108,7 @@ impl ServiceAccounts {
     }
 }
 
-/// Whether the deletion of an object began long enough ago.
+/// Returns whether the deletion of an object began more than the grace period ago.
 fn is_gone(object: &Object) -> bool {
     object
         .deletion_timestamp()
@@ -115,7 +116,7 @@ fn is_gone(object: &Object) -> bool {
         .is_some_and(|begun| begun.seconds.saturating_add(GRACE) < now())
 }
 
-fn check_bound(claims: &Claims, objects: &dyn World) -> Outcome<()> {
+fn check_bound(claims: &Claims, objects: &dyn Lookup) -> Outcome<()> {
     let invalidated = || bad("service account token has been invalidated");
     let check = |store: &str, namespace: &str, reference: &Reference| {
         let found = objects.get(store, namespace, &reference.name);
@@ -129,14 +130,14 @@ fn check_bound(claims: &Claims, objects: &dyn World) -> Outcome<()> {
     }
     match (&claims.pod, &claims.node) {
         (Some(pod), _) => check("core/pods", &claims.namespace, pod),
-        // The node of a pod is told as information; on its own it must be there.
+        // For a token bound to a pod, the node is information only. A token bound to a node needs that node.
         (None, Some(node)) => check("core/nodes", "", node),
         (None, None) => Ok(()),
     }
 }
 
-/// A token in a secret is good as long as it is in that secret.
-fn check_secret(token: &str, claims: &Claims, objects: &dyn World) -> Outcome<()> {
+/// Checks a token of a Secret: it is valid only while that Secret contains it.
+fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<()> {
     let invalidated = || bad("token has been invalidated");
     let name = claims.secret.as_ref().map_or("", |secret| &secret.name);
     let secret = objects
@@ -145,7 +146,7 @@ fn check_secret(token: &str, claims: &Claims, objects: &dyn World) -> Outcome<()
     let stored = secret.at(&["data", "token"]).and_then(Value::as_str);
     let stored = stored.and_then(|text| STANDARD.decode(text).ok());
     let stored = stored.ok_or_else(invalidated)?;
-    // Digests are compared, so that the time it takes tells nothing of the token.
+    // Digests are compared, so that timing reveals nothing about the token.
     let same = Sha256::digest(&stored) == Sha256::digest(token.as_bytes());
     let marked = secret
         .meta("labels")
@@ -182,6 +183,10 @@ fn user(claims: &Claims) -> User {
 }
 
 impl Authenticator for ServiceAccounts {
+    fn attach(&self, revocations: &Revocations) {
+        let _ = self.shared.revocations.set(revocations.clone());
+    }
+
     fn authenticate<'a>(
         &'a self,
         evidence: &'a Evidence<'a>,
@@ -198,7 +203,7 @@ impl Authenticator for ServiceAccounts {
         &'a self,
         token: &'a str,
         audiences: &'a [Str],
-        objects: &'a dyn World,
+        objects: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
         Box::pin(std::future::ready(self.check(token, audiences, objects)))
     }

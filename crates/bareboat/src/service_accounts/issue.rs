@@ -1,28 +1,28 @@
-//! Issuing tokens: a TokenRequest posted to the subresource `token` of a service account.
+//! Issues tokens: handles TokenRequests posted to the subresource `token` of a service account.
 
 use super::{ServiceAccounts, now};
-use bareboat_api::kind::{Acted, Action, BoxFuture, Form, Hands, Place, Posted};
+use bareboat_api::kind::{Acted, Action, BoxFuture, ObjectAccess, ObjectRef, Posted, PostedType};
 use bareboat_api::status::GroupResource;
 use bareboat_api::time::Timestamp;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value, value};
 use bareboat_tokens::account::{self, Claims, Reference};
 
-/// How long a token lives if the request does not say, in seconds.
+/// The default lifetime of a token, in seconds.
 const USUAL: i64 = 3600;
-/// The shortest life of a token, in seconds.
+/// The minimum lifetime of a token, in seconds.
 const SHORTEST: i64 = 600;
 
-/// The subresource `token`.
+/// The action of the subresource `token`.
 pub(crate) struct TokenAction {
     accounts: ServiceAccounts,
-    forms: [Form; 1],
+    types: [PostedType; 1],
 }
 
 impl TokenAction {
     pub(crate) fn new(accounts: ServiceAccounts) -> TokenAction {
         TokenAction {
             accounts,
-            forms: [bareboat_builtin::posted_form(
+            types: [bareboat_builtin::posted_type(
                 "authentication.k8s.io",
                 "v1",
                 "TokenRequest",
@@ -32,16 +32,16 @@ impl TokenAction {
 }
 
 impl Action for TokenAction {
-    fn forms(&self) -> &[Form] {
-        &self.forms
+    fn types(&self) -> &[PostedType] {
+        &self.types
     }
 
     fn act<'a>(
         &'a self,
         posted: Posted<'a>,
-        hands: &'a dyn Hands,
+        objects: &'a dyn ObjectAccess,
     ) -> BoxFuture<'a, Result<Acted, Status>> {
-        let answer = self.accounts.issue(posted, hands).map(Acted::Object);
+        let answer = self.accounts.issue(posted, objects).map(Acted::Object);
         Box::pin(std::future::ready(answer))
     }
 }
@@ -54,14 +54,14 @@ fn resource(name: &str) -> GroupResource<'_> {
 }
 
 impl ServiceAccounts {
-    fn issue(&self, posted: Posted<'_>, hands: &dyn Hands) -> Result<Object, Status> {
-        let at = |resource: &'static str, namespace, name| Place {
+    fn issue(&self, posted: Posted<'_>, objects: &dyn ObjectAccess) -> Result<Object, Status> {
+        let at = |resource: &'static str, namespace, name| ObjectRef {
             group: "",
             resource,
             namespace,
             name,
         };
-        let account = hands
+        let account = objects
             .get(at("serviceaccounts", posted.namespace, posted.name))
             .ok_or_else(|| Status::not_found(resource("serviceaccounts"), posted.name))?;
         let request = &posted.object;
@@ -77,7 +77,7 @@ impl ServiceAccounts {
                 ),
             ));
         }
-        let (secret, pod, node) = bound(request, &posted, hands)?;
+        let (secret, pod, node) = bound(request, &posted, objects)?;
         let audiences: Vec<Str> = request
             .at(&["spec", "audiences"])
             .and_then(Value::as_array)
@@ -94,7 +94,7 @@ impl ServiceAccounts {
         let longest = i64::try_from(self.shared.settings.longest.as_secs()).unwrap_or(i64::MAX);
         let life = asked.min(longest.max(SHORTEST));
         if life < asked {
-            hands.warn(format!(
+            objects.warn(format!(
                 "requested expiration of {asked} seconds shortened to {life} seconds"
             ));
         }
@@ -140,7 +140,7 @@ fn seconds(request: &Object) -> i64 {
     asked.and_then(Value::as_i64).unwrap_or(USUAL)
 }
 
-/// Checks what can be checked without other objects.
+/// Validates a request without looking at other objects.
 fn check(request: &Object, posted: &Posted<'_>) -> Result<(), Status> {
     let mut wrong = Vec::new();
     for (member, found, wanted, text) in [
@@ -190,8 +190,12 @@ fn check(request: &Object, posted: &Posted<'_>) -> Result<(), Status> {
 
 type Bound = (Option<Reference>, Option<Reference>, Option<Reference>);
 
-/// The secret, pod and node a token is bound to.
-fn bound(request: &Object, posted: &Posted<'_>, hands: &dyn Hands) -> Result<Bound, Status> {
+/// Returns the Secret, pod and node that a token is bound to.
+fn bound(
+    request: &Object,
+    posted: &Posted<'_>,
+    objects: &dyn ObjectAccess,
+) -> Result<Bound, Status> {
     let Some(wanted) = request
         .at(&["spec", "boundObjectRef"])
         .filter(|wanted| !wanted.is_null())
@@ -215,7 +219,7 @@ fn bound(request: &Object, posted: &Posted<'_>, hands: &dyn Hands) -> Result<Bou
         }
     };
     let find = |resource: &'static str, name: &str| {
-        hands.get(Place {
+        objects.get(ObjectRef {
             group: "",
             resource,
             namespace: match resource {

@@ -1,13 +1,13 @@
-//! What a write in one version means for an object stored in another.
+//! Merges a write in one version into an object stored in another.
 //!
-//! A version that cannot say everything must not erase what it cannot say.
+//! A write must not remove fields that its version does not have.
 
 use bareboat_api::{Map, Value};
 
-/// `live` with the changes that lead from `before` to `after`.
+/// Returns `live` with the changes between `before` and `after`.
 ///
-/// `before` is `live` as the writer's version shows it, brought back; `after` is what was written.
-/// Where the two agree, nothing was meant to change, and `live` stays. Lists are taken as one.
+/// `before` is `live` converted to the client's version and back; `after` is the written object. Where both are equal,
+/// `live` stays. Lists are replaced as a whole.
 pub(super) fn carry(live: &Value, before: &Value, after: Value) -> Value {
     if *before == after {
         return live.clone();

@@ -1,19 +1,19 @@
-//! The form of typed objects: that of the structural schema their struct describes.
+//! The shape of typed objects, from the structural schema of their struct.
 
 use bareboat_api::Value;
-use bareboat_api::kind::{Definition, Findings, Shape, Typing, Validated};
+use bareboat_api::kind::{Findings, PublishedSchema, Shape, Typing, Validated};
 use bareboat_schema::crd::CustomShape;
 use bareboat_schema::{Schema, SchemaCache};
 use std::sync::Arc;
 
-/// The form of objects that a struct describes.
+/// The shape of objects that a struct describes.
 pub(super) struct TypedShape(CustomShape);
 
 impl TypedShape {
     pub(super) fn new(schema: Value) -> TypedShape {
         let cache = SchemaCache::new();
         let compiled: Schema = cache.parse(&schema).unwrap_or_else(|_| {
-            // Deeper than any schema may be: then nothing is known but that it is an object.
+            // Too deep for a structural schema: only the type object is known.
             let bare = bareboat_api::value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
             cache.parse(&bare).expect("a schema of two keywords is not deep")
         });
@@ -50,7 +50,7 @@ impl Shape for TypedShape {
     fn typing(&self) -> Typing<'_> {
         self.0.typing()
     }
-    fn definition(&self) -> Definition {
-        self.0.definition()
+    fn published_schema(&self) -> PublishedSchema {
+        self.0.published_schema()
     }
 }

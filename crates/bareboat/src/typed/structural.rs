@@ -1,10 +1,10 @@
-//! The schema of a Rust type in the form that structural schemas demand.
+//! Converts the schema of a Rust type into a structural schema.
 
 use bareboat_api::{Map, Value};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
-/// Keywords that say nothing to the API.
+/// Keywords without a meaning in the API.
 const IGNORED: [&str; 6] = [
     "$schema",
     "$defs",
@@ -14,7 +14,7 @@ const IGNORED: [&str; 6] = [
     "writeOnly",
 ];
 
-/// The structural schema of a type.
+/// Returns the structural schema of a type.
 pub(super) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -24,9 +24,9 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
     value
 }
 
-/// Turns what schemars writes into what structural schemas know.
+/// Converts schemars output to structural schemas.
 fn settle(schema: &mut Value) {
-    // `true` as a schema means anything at all.
+    // The schema `true` accepts any value.
     if !matches!(schema, Value::Object(_)) {
         *schema = bareboat_api::value!({"x-kubernetes-preserve-unknown-fields": true});
         return;
@@ -60,7 +60,7 @@ fn settle(schema: &mut Value) {
     }
 }
 
-/// `Option<Struct>` comes as "this or null".
+/// Converts `Option<Struct>`, which schemars writes as "this or null".
 fn unwrap_option(map: &mut Map) {
     let Some(Value::Array(choices)) = map.get("anyOf") else {
         return;
@@ -77,7 +77,7 @@ fn unwrap_option(map: &mut Map) {
     map.insert("nullable", Value::Bool(true));
 }
 
-/// A described reference comes as "all of this one schema".
+/// Converts a reference with a description, which schemars writes as `allOf` with one schema.
 fn unwrap_reference(map: &mut Map) {
     if let Some(Value::Array(parts)) = map.get("allOf")
         && let [inner] = parts.as_slice()
@@ -98,7 +98,7 @@ fn take_over(map: &mut Map, inner: Value) {
     }
 }
 
-/// An enum with documented variants comes as one schema a variant.
+/// Converts an enum with documented variants, which schemars writes as one schema per variant.
 fn merge_enum(map: &mut Map) {
     if let Some(constant) = map.remove("const") {
         map.insert("enum", Value::Array(vec![constant]));
@@ -122,7 +122,7 @@ fn merge_enum(map: &mut Map) {
     map.insert("enum", Value::Array(values));
 }
 
-/// `["string", "null"]` is a nullable string.
+/// Converts `["string", "null"]` to a nullable string.
 fn split_type(map: &mut Map) {
     let Some(Value::Array(types)) = map.get("type") else {
         return;
@@ -150,7 +150,7 @@ fn split_type(map: &mut Map) {
     }
 }
 
-/// Rust's own number formats: the bounds say it all.
+/// Removes Rust's own number formats; the bounds are enough.
 fn drop_foreign_format(map: &mut Map) {
     let foreign = map.get_str("format").is_some_and(|format| {
         format.starts_with("uint")

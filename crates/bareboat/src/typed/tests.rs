@@ -1,3 +1,5 @@
+//! Kinds from Rust structs: schema, defaults, conversion.
+
 #![allow(clippy::unwrap_used, dead_code)]
 use super::*;
 use schemars::JsonSchema;
@@ -90,8 +92,9 @@ fn versions_convert_both_ways_and_keep_metadata() {
         .version::<V2>("v2")
         .version::<V1>("v1")
         .convert::<V1, V2>("v1", "v2")
-        .build();
-    assert_eq!(kind.stored_api_version, "g.example.com/v2");
+        .build()
+        .unwrap();
+    assert_eq!(kind.storage_api_version, "g.example.com/v2");
     assert!(kind.version("v2").unwrap().has_status());
     let Conversion::Pure(convert) = &kind.conversion else {
         panic!("a pure conversion")
@@ -113,12 +116,13 @@ fn versions_convert_both_ways_and_keep_metadata() {
 }
 
 #[test]
-fn a_write_in_one_version_keeps_what_only_the_other_can_say() {
+fn a_write_in_one_version_keeps_fields_of_the_other() {
     let kind = TypedKind::new("g.example.com", "things", "Thing")
         .version::<V1>("v1")
         .version::<V2>("v2")
         .convert::<V1, V2>("v1", "v2")
-        .build();
+        .build()
+        .unwrap();
     let Conversion::Pure(convert) = &kind.conversion else {
         panic!("a pure conversion")
     };
@@ -136,11 +140,37 @@ fn a_write_in_one_version_keeps_what_only_the_other_can_say() {
 }
 
 #[test]
-fn carrying_changes_over_adds_replaces_and_removes() {
+fn carrying_adds_replaces_and_removes_members() {
     use bareboat_api::value;
     let live = value!({"a": 1, "only": true, "deep": {"x": 1, "kept": 2}, "gone": 1});
     let before = value!({"a": 1, "deep": {"x": 1}, "gone": 1, "filled": 0});
     let after = value!({"a": 2, "deep": {"x": 3}, "filled": 0, "new": 4});
     let expected = value!({"a": 2, "only": true, "deep": {"x": 3, "kept": 2}, "new": 4});
     assert_eq!(carry(&live, &before, after), expected);
+}
+
+#[test]
+fn an_inconsistent_kind_is_rejected() {
+    let things = || TypedKind::new("g.example.com", "things", "Thing");
+    let fault = |kind: TypedKind| kind.build().err();
+    assert_eq!(fault(things()), Some(TypedKindError::NoVersion));
+    let twice = things().version::<V1>("v1").version::<V2>("v1");
+    assert_eq!(fault(twice), Some(TypedKindError::TwoVersions("v1".into())));
+    let elsewhere = things().version::<V1>("v1").stored_in("v2");
+    assert_eq!(
+        fault(elsewhere),
+        Some(TypedKindError::UnknownVersion("v2".into()))
+    );
+    let converted = things().version::<V1>("v1").convert::<V1, V2>("v1", "v3");
+    assert_eq!(
+        fault(converted),
+        Some(TypedKindError::UnknownVersion("v3".into()))
+    );
+    let early = things().selectable("spec.msg").version::<V1>("v1");
+    assert!(matches!(
+        fault(early),
+        Some(TypedKindError::BeforeVersions(_))
+    ));
+    let odd = things().version::<V1>("v1").column("Odd", ".spec[");
+    assert!(matches!(fault(odd), Some(TypedKindError::Column { .. })));
 }

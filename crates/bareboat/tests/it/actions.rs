@@ -1,7 +1,7 @@
-//! What is posted and acted upon: bindings and evictions of pods, and actions of one's own.
+//! Actions: bindings and evictions of pods, and actions of custom kinds.
 
 use crate::support::*;
-use bareboat::api::kind::{Acted, Action, BoxFuture, Form, Hands, Place, Posted};
+use bareboat::api::kind::{Acted, Action, BoxFuture, ObjectAccess, ObjectRef, Posted, PostedType};
 use bareboat::api::{Status, value};
 use bareboat_testing::TestServer;
 
@@ -9,7 +9,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
 async fn with_pods(names: &[&str]) -> TestServer {
-    // Nobody but the test ends pods.
+    // No controller may delete pods.
     let server = TestServer::builder().without_controllers().start().await;
     for name in names {
         let pod = json!({
@@ -59,7 +59,7 @@ async fn budget(server: &TestServer, name: &str, status: Value) {
     server.patch(&path, MERGE, &patch).await.expect(200);
 }
 
-/// The one cause of a refusal, and after how many seconds to try again.
+/// Returns the cause of a rejection, and the seconds until a retry.
 #[track_caller]
 fn refusal(answer: &Answer) -> (String, String) {
     let (code, reason, message) = answer.status();
@@ -108,7 +108,7 @@ async fn a_pod_is_bound_once() {
         message,
         "Operation cannot be fulfilled on pods/binding \"a\": pod a is already assigned to node \"n\""
     );
-    // A second door leads to the same room.
+    // `bindings` is another path to the same action.
     let bindings = "/api/v1/namespaces/default/bindings";
     server.post(bindings, &binding("b")).await.expect(201);
     let pod = server.get(&format!("{PODS}/b")).await.json();
@@ -118,7 +118,7 @@ async fn a_pod_is_bound_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_bound_is_refused_as_upstream_refuses_it() {
+async fn invalid_bindings_are_rejected_as_upstream_does() {
     let server = with_pods(&["a"]).await;
     let with = |change: &dyn Fn(&mut Value)| {
         let mut posted = binding("a");
@@ -226,7 +226,7 @@ async fn an_eviction_without_a_budget_is_a_deletion() {
 }
 
 #[tokio::test]
-async fn a_budget_says_when_a_pod_may_go() {
+async fn a_budget_decides_when_a_pod_is_evicted() {
     let server = with_pods(&["a", "b"]).await;
     run(&server, "a", "True").await;
     run(&server, "b", "True").await;
@@ -283,13 +283,13 @@ async fn a_budget_says_when_a_pod_may_go() {
             entry["manager"] == "kube-apiserver" && entry["subresource"] == "status"
         })
     );
-    // Its deletion has begun: the budget has nothing to say any more.
+    // The pod is terminating, so the budget no longer counts it.
     evict(&server, "a").await.expect(201);
     refusal(&evict(&server, "b").await);
 }
 
 #[tokio::test]
-async fn an_unhealthy_pod_may_go_when_the_budget_does_not_count_on_it() {
+async fn an_unhealthy_pod_is_evicted_if_the_budget_does_not_need_it() {
     let server = with_pods(&["a", "b"]).await;
     run(&server, "a", "False").await;
     run(&server, "b", "False").await;
@@ -310,7 +310,7 @@ async fn an_unhealthy_pod_may_go_when_the_budget_does_not_count_on_it() {
 }
 
 #[tokio::test]
-async fn two_budgets_for_one_pod_are_one_too_many() {
+async fn two_budgets_for_one_pod_are_an_error() {
     let server = with_pods(&["a"]).await;
     run(&server, "a", "True").await;
     budget(&server, "p", json!({})).await;
@@ -321,7 +321,7 @@ async fn two_budgets_for_one_pod_are_one_too_many() {
 }
 
 #[tokio::test]
-async fn evictions_at_the_same_time_take_no_more_than_the_budget_allows() {
+async fn concurrent_evictions_do_not_exceed_the_budget() {
     let names: Vec<String> = (0..20).map(|number| format!("p{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let server = with_pods(&names).await;
@@ -346,7 +346,7 @@ async fn evictions_at_the_same_time_take_no_more_than_the_budget_allows() {
 }
 
 #[tokio::test]
-async fn bindings_and_evictions_come_in_protobuf_too() {
+async fn bindings_and_evictions_accept_protobuf() {
     let server = with_pods(&["a"]).await;
     let meta = proto::field(1, b"a");
     let target = [proto::field(1, b"Node"), proto::field(3, b"n")].concat();
@@ -366,29 +366,29 @@ async fn bindings_and_evictions_come_in_protobuf_too() {
     assert!(pod["metadata"]["deletionTimestamp"].is_string());
 }
 
-/// Puts what is posted into the data of a config map, and answers with what was there.
-struct Note([Form; 1]);
+/// An action that stores the posted object in a ConfigMap and returns the previous content.
+struct Note([PostedType; 1]);
 
 impl Action for Note {
-    fn forms(&self) -> &[Form] {
+    fn types(&self) -> &[PostedType] {
         &self.0
     }
 
     fn act<'a>(
         &'a self,
         posted: Posted<'a>,
-        hands: &'a dyn Hands,
+        objects: &'a dyn ObjectAccess,
     ) -> BoxFuture<'a, Result<Acted, Status>> {
         Box::pin(async move {
-            let place = Place {
+            let target = ObjectRef {
                 group: "",
                 resource: "configmaps",
                 namespace: posted.namespace,
                 name: posted.name,
             };
             let note = posted.object.at(&["data", "note"]).cloned();
-            let before = hands
-                .get(place)
+            let before = objects
+                .get(target)
                 .ok_or_else(|| Status::bad_request("no map"))?;
             let edit = |mut map: bareboat::api::Object| {
                 map.map_mut()
@@ -396,28 +396,28 @@ impl Action for Note {
                     .insert("note", note.clone().unwrap_or_default());
                 Ok(map)
             };
-            let change = bareboat::api::kind::Change {
-                place,
+            let edit = bareboat::api::kind::ObjectEdit {
+                target,
                 manager: Some(("noter", "note")),
                 edit: &edit,
                 dry_run: posted.dry_run,
             };
-            hands.change(change).await?;
+            objects.edit(edit).await?;
             Ok(Acted::Object(before))
         })
     }
 }
 
 #[tokio::test]
-async fn a_kind_of_ones_own_can_be_acted_upon() {
+async fn a_custom_kind_can_have_an_action() {
     use bareboat::prelude::*;
     let mut maps = bareboat::builtin::kinds::find("", "configmaps").expect("config maps");
-    let form = Form {
+    let posted_type = PostedType {
         api_version: "v1".into(),
         kind: "ConfigMap".into(),
         shape: maps.versions[0].shape.clone(),
     };
-    let note = Subresource::action("note", ("", "v1", "ConfigMap"), Note([form]));
+    let note = Subresource::action("note", ("", "v1", "ConfigMap"), Note([posted_type]));
     maps.versions[0].subresources.push(note);
     let server = Server::builder().kind(maps).build().expect("a server");
     let send = |method: &str, path: &str, body: String| {

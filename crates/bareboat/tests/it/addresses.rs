@@ -1,4 +1,4 @@
-//! What tells of the addresses of services: an IPAddress for each, and networks that come and go.
+//! IPAddress objects of services, and ServiceCIDRs that are added and removed.
 
 use crate::support::*;
 use bareboat::builtin::services::ServiceRanges;
@@ -17,7 +17,7 @@ async fn service(server: &TestServer, name: &str) -> String {
     text(&made["spec"]["clusterIP"]).to_owned()
 }
 
-/// Waits until an answer is as it should be.
+/// Waits until a response meets a condition.
 async fn until(server: &TestServer, path: &str, is: impl Fn(&Answer) -> bool) -> Answer {
     for _ in 0..30_000 {
         let answer = server.get(path).await;
@@ -50,7 +50,7 @@ fn ready(network: &Value) -> (&str, &str) {
     )
 }
 
-/// A server without controllers: whatever is there was written by the request itself.
+/// Returns a server without controllers, so that only requests write objects.
 async fn alone() -> TestServer {
     let server = TestServer::builder().without_controllers().start().await;
     let space = json!({"metadata": {"name": "default"}});
@@ -63,7 +63,7 @@ async fn is_told(server: &TestServer, address: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_is_told_when_the_answer_arrives() {
+async fn an_address_exists_when_the_response_arrives() {
     let server = alone().await;
     let address = service(&server, "a").await;
     let path = format!("{ADDRESSES}/{address}");
@@ -82,7 +82,7 @@ async fn an_address_is_told_when_the_answer_arrives() {
     server.delete(&format!("{SERVICES}/a")).await.expect(200);
     assert!(!is_told(&server, &address).await);
 
-    // A service that becomes a name has no address any more, and one that has a name gets none.
+    // A service of type ExternalName has no address.
     let address = service(&server, "b").await;
     let name = json!({"spec": {"type": "ExternalName", "externalName": "x.example.com"}});
     let path = format!("{SERVICES}/b");
@@ -93,7 +93,7 @@ async fn an_address_is_told_when_the_answer_arrives() {
     let back = server.patch(&path, MERGE, &back).await.expect(200).json();
     assert!(is_told(&server, text(&back["spec"]["clusterIP"])).await);
 
-    // As long as a service waits for its finalizers it has its address.
+    // A service keeps its address until its finalizers are removed.
     let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
     server.patch(&path, MERGE, &held).await.expect(200);
     server.delete(&path).await.expect(200);
@@ -106,7 +106,7 @@ async fn an_address_is_told_when_the_answer_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_that_is_refused_or_rehearsed_leaves_no_address_behind() {
+async fn a_rejected_or_dry_run_service_leaves_no_address() {
     let server = alone().await;
     service(&server, "a").await;
     let before = server.get(ADDRESSES).await.names();
@@ -123,7 +123,7 @@ async fn a_service_that_is_refused_or_rehearsed_leaves_no_address_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_others_changed_goes_only_if_it_still_tells_of_the_service() {
+async fn an_address_is_deleted_only_if_it_still_names_the_service() {
     let server = alone().await;
     let address = service(&server, "a").await;
     let path = format!("{ADDRESSES}/{address}");
@@ -132,7 +132,7 @@ async fn an_address_that_others_changed_goes_only_if_it_still_tells_of_the_servi
     server.delete(&format!("{SERVICES}/a")).await.expect(200);
     let going = server.get(&path).await.expect(200).json();
     assert!(going["metadata"]["deletionTimestamp"].is_string());
-    // Made anew with the same address it finds what tells of it.
+    // A new service with the same address keeps the existing IPAddress.
     let body =
         json!({"metadata": {"name": "a"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
     server.post(SERVICES, &body).await.expect(201);
@@ -147,7 +147,7 @@ async fn an_address_that_others_changed_goes_only_if_it_still_tells_of_the_servi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_address_has_one_holder_however_many_want_it_at_once() {
+async fn concurrent_requests_for_one_address_give_it_to_one_service() {
     let server = std::sync::Arc::new(alone().await);
     for round in 0..20 {
         let address = format!("10.0.0.{}", 20 + round);
@@ -177,7 +177,7 @@ async fn an_address_has_one_holder_however_many_want_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_deletes_an_address_does_not_take_it_away() {
+async fn a_deleted_address_of_a_service_is_restored() {
     let server = TestServer::start().await;
     assert!(is_told(&server, "10.0.0.1").await);
     let address = service(&server, "a").await;
@@ -189,7 +189,7 @@ async fn whoever_deletes_an_address_does_not_take_it_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_crash_left_behind_is_repaired_at_the_start() {
+async fn addresses_are_repaired_at_the_start() {
     let server = alone().await;
     let address = service(&server, "a").await;
     let path = format!("{ADDRESSES}/{address}");
@@ -202,7 +202,7 @@ async fn what_a_crash_left_behind_is_repaired_at_the_start() {
     let objects = [
         orphan("10.0.0.200", managed.clone()),
         orphan("10.0.0.201", json!({})),
-        // This one is told to be somebody else's.
+        // This one names the wrong service.
         orphan(&address, managed),
     ];
     for object in objects {
@@ -214,7 +214,7 @@ async fn what_a_crash_left_behind_is_repaired_at_the_start() {
         answer.code == 200 && answer.json()["spec"]["parentRef"]["name"] == "a"
     })
     .await;
-    // What nobody here wrote is nobody's business here.
+    // An unmanaged IPAddress is left alone.
     server
         .get(&format!("{ADDRESSES}/10.0.0.201"))
         .await
@@ -222,7 +222,7 @@ async fn what_a_crash_left_behind_is_repaired_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_is_told_to_be_somebody_elses_is_not_given_out() {
+async fn an_address_of_another_owner_is_not_allocated() {
     let server = TestServer::start().await;
     let object = json!({"metadata": {"name": "10.0.0.7"},
         "spec": {"parentRef": {"group": "example.com", "resource": "gateways", "name": "g"}}});
@@ -244,7 +244,7 @@ async fn an_address_that_is_told_to_be_somebody_elses_is_not_given_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn networks_are_added_and_go_when_nobody_needs_them() {
+async fn networks_are_added_and_removed_when_unused() {
     let server = TestServer::builder()
         .bare()
         .with(|builder| {
@@ -285,7 +285,7 @@ async fn networks_are_added_and_go_when_nobody_needs_them() {
         ready(&answer.json()) == ("False", "Terminating")
     })
     .await;
-    // Nobody else gets an address of a network that goes.
+    // A network that is being deleted gives out no addresses.
     let last = json!({"metadata": {"name": "d"}, "spec": {"ports": [{"port": 80}]}});
     assert_eq!(server.post(SERVICES, &last).await.status().0, 500);
     server.get(&path).await.expect(200);

@@ -1,4 +1,4 @@
-//! Who may do what: every verb of every resource without credentials, and with too few.
+//! Authentication and authorization: every verb of every resource without credentials and without permission.
 
 use crate::socket::{As, Connection};
 use crate::support::*;
@@ -15,7 +15,7 @@ async fn guarded() -> TestServer {
         .await
 }
 
-/// Every (method, path, verb) discovery tells of, parts of objects included.
+/// Returns every (method, path, verb) in discovery, subresources included.
 async fn everything(server: &TestServer) -> Vec<(&'static str, String, String)> {
     let mut found = Vec::new();
     for root in ["/api", "/apis"] {
@@ -75,7 +75,7 @@ async fn every_verb_of_every_resource_needs_credentials_and_permission() {
     let everything = everything(&server).await;
     assert!(
         everything.len() > 300,
-        "discovery tells of {} verbs only",
+        "discovery lists only {} verbs",
         everything.len()
     );
     let mut connection = Connection::http1(&server, As::Nobody).await;
@@ -101,7 +101,7 @@ async fn every_verb_of_every_resource_needs_credentials_and_permission() {
 }
 
 #[tokio::test]
-async fn nobody_learns_what_exists() {
+async fn unauthorized_clients_do_not_learn_what_exists() {
     let server = guarded().await;
     let mut connection = Connection::http1(&server, As::Nobody).await;
     let ann = [("authorization", "Bearer s3cret")];
@@ -149,7 +149,7 @@ async fn nobody_learns_what_exists() {
 }
 
 #[tokio::test]
-async fn health_and_version_are_for_everybody() {
+async fn health_and_version_need_no_credentials() {
     let server = guarded().await;
     let mut connection = Connection::http1(&server, As::Nobody).await;
     for path in ["/healthz", "/livez", "/readyz", "/livez/ping"] {
@@ -173,7 +173,7 @@ async fn health_and_version_are_for_everybody() {
 }
 
 #[tokio::test]
-async fn bad_credentials_are_no_credentials() {
+async fn bad_credentials_are_rejected() {
     let server = guarded().await;
     let mut connection = Connection::http1(&server, As::Nobody).await;
     for header in [
@@ -195,7 +195,7 @@ async fn bad_credentials_are_no_credentials() {
             .await;
         assert_eq!(answer.code, 401, "{header}");
     }
-    // A wrong token is refused even where anybody may ask.
+    // A wrong token is rejected even where anonymous access is allowed.
     let root = [("authorization", "Bearer root")];
     connection.send("GET", MAPS, &root, "").await.expect(200);
     let lower = [("authorization", "bearer root")];
@@ -208,19 +208,19 @@ async fn bad_credentials_are_no_credentials() {
 }
 
 #[tokio::test]
-async fn certificates_of_the_authority_are_believed_and_others_are_not() {
+async fn only_certificates_of_the_ca_are_accepted() {
     let server = guarded().await;
     let stranger = guarded().await;
     let mut admin = Connection::http1(&server, As::Admin).await;
     admin.send("GET", MAPS, &[], "").await.expect(200);
-    // The stranger's administrator is nobody here; the handshake still succeeds, so that 401 can be said.
+    // The handshake with a foreign certificate succeeds, so that the server can respond with 401.
     let forged = crate::socket::with_certificate(&server, stranger.admin_certificate()).await;
     let mut forged = Connection::over_http1(forged).await;
     forged.send("GET", MAPS, &[], "").await.expect(401);
 }
 
 #[tokio::test]
-async fn masters_may_be_somebody_else_and_others_may_not() {
+async fn only_masters_may_impersonate() {
     let server = guarded().await;
     let mut connection = Connection::http2(&server, As::Nobody).await;
     let root = ("authorization", "Bearer root");

@@ -1,4 +1,4 @@
-//! Bad input by the hundred: the right Status each time, and a server that goes on as before.
+//! Hundreds of invalid inputs: each gets the right Status, and the server keeps working.
 
 mod bodies;
 mod raw;
@@ -7,7 +7,7 @@ mod requests;
 use crate::support::*;
 use bareboat_testing::TestServer;
 
-/// Whether the server still does what it should.
+/// Checks that the server still works.
 async fn unharmed(server: &TestServer, after: &str) {
     let answer = server.get("/readyz").await;
     assert_eq!(answer.text(), "ok", "after {after}");

@@ -1,4 +1,4 @@
-//! Definitions whose patterns, defaults, rules and columns multiply are bounded, and the server goes on.
+//! Limits for definitions with expensive patterns, defaults, rules and columns.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -40,7 +40,7 @@ async fn start(spec: Value) -> TestServer {
     server
 }
 
-/// Gives the definition another schema of `spec`.
+/// Replaces the versions of the definition.
 async fn change(server: &TestServer, versions: Value) {
     let path = format!("{DEFINITIONS}/{NAME}");
     let patch = json!({"spec": {"versions": versions}});
@@ -48,7 +48,7 @@ async fn change(server: &TestServer, versions: Value) {
 }
 
 #[tokio::test]
-async fn reads_fill_in_the_defaults_of_the_stored_version_alone() {
+async fn reads_apply_the_defaults_of_the_stored_version_only() {
     let spec = |a: Value, b: Value| json!({"type": "object", "properties": {"a": a, "b": b}});
     let text = || json!({"type": "string"});
     let with = |default: &str| json!({"type": "string", "default": default});
@@ -89,7 +89,7 @@ async fn reads_fill_in_the_defaults_of_the_stored_version_alone() {
     assert_eq!(
         shown(V2, "first").await,
         json!({"a": "one"}),
-        "not the default of the version asked for"
+        "not the default of the requested version"
     );
     assert_eq!(shown(V1, "second").await, json!({"a": "one", "b": "two"}));
     assert_eq!(
@@ -110,7 +110,7 @@ async fn reads_fill_in_the_defaults_of_the_stored_version_alone() {
     assert_eq!(shown(V2, "second").await, json!({"a": "uno", "b": "two"}));
 }
 
-/// Lists of empty objects whose members default to such lists again.
+/// Returns a schema with nested lists of empty objects, whose defaults multiply.
 fn multiplying(levels: usize) -> Value {
     let leaf = json!({"type": "object", "properties": {"text": {"type": "string", "default": "x".repeat(64)}}});
     (0..levels).fold(leaf, |inner, _| {
@@ -120,7 +120,7 @@ fn multiplying(levels: usize) -> Value {
 }
 
 #[tokio::test]
-async fn definitions_whose_defaults_multiply_are_refused() {
+async fn definitions_with_multiplying_defaults_are_rejected() {
     let server = TestServer::start().await;
     let mut spec = multiplying(6);
     spec["default"] = json!({});
@@ -133,7 +133,7 @@ async fn definitions_whose_defaults_multiply_are_refused() {
 }
 
 #[tokio::test]
-async fn objects_whose_defaults_multiply_are_neither_written_nor_shown() {
+async fn objects_with_multiplying_defaults_are_neither_written_nor_returned() {
     let server = start(
         json!({"type": "object", "properties": {"l": {"type": "array", "items": {
             "type": "object", "properties": {"l": {"type": "array", "items": {"type": "object"}}},
@@ -146,7 +146,7 @@ async fn objects_whose_defaults_multiply_are_neither_written_nor_shown() {
         .post(V1, &object("v1", "few", json!({})))
         .await
         .expect(201);
-    // Nothing is filled in as long as there is no list, so the definition is taken.
+    // Without a list no defaults apply, so the definition is accepted.
     let mut deep = multiplying(3);
     deep["properties"]["l"]
         .as_object_mut()
@@ -172,7 +172,7 @@ async fn objects_whose_defaults_multiply_are_neither_written_nor_shown() {
 }
 
 #[tokio::test]
-async fn patterns_are_taken_as_go_takes_them() {
+async fn patterns_are_accepted_as_in_go() {
     let accepted = [
         r"^\ \-\_\/$",
         r"^(\p{L}){0,500}$",
@@ -221,7 +221,7 @@ async fn patterns_are_taken_as_go_takes_them() {
 }
 
 #[tokio::test]
-async fn many_large_patterns_are_taken_or_refused_without_being_compiled() {
+async fn many_large_patterns_are_accepted_or_rejected_without_compiling() {
     let spec = |count: usize, pattern: &str| {
         let properties: serde_json::Map<_, _> = (0..count)
             .map(|n| {
@@ -248,7 +248,7 @@ async fn many_large_patterns_are_taken_or_refused_without_being_compiled() {
 }
 
 #[tokio::test]
-async fn a_rule_that_makes_too_much_is_out_of_budget() {
+async fn a_rule_that_exceeds_the_cost_budget_fails() {
     let rule = "self.replace('a', self).replace('a', self) == ''";
     let server = start(json!({"type": "object", "properties": {"a": {
         "type": "string", "maxLength": 1024, "x-kubernetes-validations": [{"rule": rule}],
@@ -302,7 +302,7 @@ async fn rules_below_a_value_of_another_type_cannot_be_compiled() {
 }
 
 #[tokio::test]
-async fn strict_findings_come_in_the_order_clients_know() {
+async fn strict_findings_have_the_known_order() {
     let server = start(json!({"type": "object", "properties": {"a": {"type": "string"}, "embedded": {
         "type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}},
     }}})).await;
@@ -353,7 +353,7 @@ async fn strict_findings_come_in_the_order_clients_know() {
 }
 
 #[tokio::test]
-async fn metadata_of_embedded_resources_is_refused_as_a_whole() {
+async fn invalid_metadata_of_embedded_resources_is_rejected() {
     let server = start(json!({"type": "object", "properties": {"embedded": {
         "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
     }}})).await;
@@ -381,7 +381,7 @@ async fn metadata_of_embedded_resources_is_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn unknown_keywords_below_items_go_without_a_word() {
+async fn unknown_keywords_below_items_are_dropped_silently() {
     let server = TestServer::start().await;
     let strict = format!("{DEFINITIONS}?fieldValidation=Strict");
     let spec = |list: Value| json!({"type": "object", "properties": {"l": list}});

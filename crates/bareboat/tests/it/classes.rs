@@ -1,4 +1,4 @@
-//! What objects get from the classes of their kind, on the whole server.
+//! StorageClasses, IngressClasses, PriorityClasses and RuntimeClasses on a whole server.
 
 use crate::support::{MERGE, Requests as _, Value, json};
 use bareboat_testing::TestServer;
@@ -99,7 +99,7 @@ async fn bound_claims_grow_where_their_class_allows_it() {
         server.post(&claims, &claim).await.expect(201);
         let path = format!("{claims}/{class}");
         let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
-        // The size of a claim that is not bound is fixed, whatever its class says.
+        // An unbound claim cannot be resized, whatever its class allows.
         server.patch(&path, MERGE, &more).await.expect(422);
         let bound = json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}});
         server
@@ -123,7 +123,7 @@ async fn bound_claims_grow_where_their_class_allows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_priority_class_may_be_everybodys() {
+async fn only_one_priority_class_can_be_the_global_default() {
     let server = TestServer::start().await;
     let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
     let class = |name: &str, value: i64, everybodys: bool| {
@@ -174,7 +174,7 @@ async fn one_priority_class_may_be_everybodys() {
         .patch(&format!("{classes}/guests"), MERGE, &change)
         .await;
     assert_eq!(second.expect(403).status().2, told("guests"));
-    // The one that is may stay.
+    // The global default itself may be updated.
     let change = json!({"description": "all hands"});
     server
         .patch(&format!("{classes}/crew"), MERGE, &change)
@@ -183,7 +183,7 @@ async fn one_priority_class_may_be_everybodys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pods_get_what_their_runtime_class_says_and_may_not_contradict_it() {
+async fn pods_get_the_values_of_their_runtime_class_and_may_not_contradict_it() {
     let server = TestServer::start().await;
     let class = json!({
         "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "sealed"}, "handler": "sealed",

@@ -1,4 +1,4 @@
-//! A server that is dropped leaves its file to the next one.
+//! A dropped server releases its file.
 
 use bareboat::api::{Value, value};
 use bareboat::controllers::{Client, Controllers};
@@ -26,7 +26,7 @@ fn definition() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_file_of_a_server_that_was_dropped_can_be_opened_again() {
+async fn the_file_of_a_dropped_server_can_be_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.db");
     for round in 0..2 {

@@ -1,10 +1,10 @@
-//! Compares a recorded answer with ours, path by path.
+//! Compares a recorded response with ours, path by path.
 
 use crate::support::{Answer, Value};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Names of volatile values and what they stand for.
+/// Placeholders of volatile values, with their patterns.
 static VOLATILE: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     vec![
         ("<rv>", r"\d+"),
@@ -19,7 +19,7 @@ static VOLATILE: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| 
     ]
 });
 
-/// Where two answers differ, and how: the path, and what was expected and found there.
+/// Returns where two responses differ: the path, and the expected and actual value.
 pub(crate) fn differences(expected: &Value, answer: &Answer) -> Vec<(String, String)> {
     let mut found = Vec::new();
     if expected["code"] != answer.code {
@@ -29,7 +29,7 @@ pub(crate) fn differences(expected: &Value, answer: &Answer) -> Vec<(String, Str
             answer.code,
             brief(&answer.text())
         );
-        // What follows is about something else then.
+        // With a different code, the rest is not comparable.
         return vec![("code".to_owned(), what)];
     }
     let media = expected["contentType"].as_str().unwrap_or("");
@@ -56,7 +56,7 @@ pub(crate) fn differences(expected: &Value, answer: &Answer) -> Vec<(String, Str
     found
 }
 
-/// Adds where two bodies differ.
+/// Adds the differences of two bodies.
 pub(crate) fn compare(mut wanted: Value, mut given: Value, found: &mut Vec<(String, String)>) {
     tidy(&mut wanted);
     tidy(&mut given);
@@ -67,7 +67,7 @@ pub(crate) fn compare(mut wanted: Value, mut given: Value, found: &mut Vec<(Stri
     walk(&wanted, &given, "", found);
 }
 
-/// Both bodies in a form that can be compared.
+/// Returns both bodies in a comparable form.
 fn bodies(expected: &Value, answer: &Answer, media: &str) -> (Value, Value) {
     let yaml = |text: &str| -> Value {
         match bareboat_wire::yaml::parse(text.as_bytes()) {
@@ -91,7 +91,7 @@ fn bodies(expected: &Value, answer: &Answer, media: &str) -> (Value, Value) {
     }
 }
 
-/// Puts what has no order into one, and leaves out what was not recorded.
+/// Sorts unordered lists and removes members that were not recorded.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -104,7 +104,7 @@ fn tidy(value: &mut Value) {
                     "managedFields" => items.sort_by_key(sorting_key),
                     "causes" => {
                         items.sort_by_key(sorting_key);
-                        // Some problems are found, and told, twice.
+                        // Some problems are reported twice.
                         items.dedup();
                     }
                     "columnDefinitions" => items.iter_mut().for_each(|column| {
@@ -157,7 +157,7 @@ fn walk(wanted: &Value, given: &Value, path: &str, found: &mut Vec<(String, Stri
             }
         }
         (Value::String(a), Value::String(b)) if same_text(a, b) => {}
-        // Ages of objects with a fixed date went on since they were recorded.
+        // Ages of objects with a fixed date have grown since the recording.
         (Value::String(a), Value::String(b))
             if path.contains("cells") && is_age(a) && is_age(b) => {}
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
@@ -177,7 +177,7 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// Whether two texts are the same, but for volatile values and the inner life of another program.
+/// Returns whether two texts are equal, apart from volatile values and Go internals.
 fn same_text(wanted: &str, given: &str) -> bool {
     if wanted == given || speaks_of_its_program(wanted) {
         return true;
@@ -196,8 +196,8 @@ fn same_text(wanted: &str, given: &str) -> bool {
     Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(given))
 }
 
-/// Two messages about a value that they print, with the value in one form: the other program
-/// prints some as the structs it has inside, of which only the place counts here.
+/// Returns two messages with the printed value in the same form. kube-apiserver prints some values as Go structs; for
+/// those only the field path is compared.
 fn same_values(wanted: &str, given: &str) -> (String, String) {
     let unchanged = || (wanted.to_owned(), given.to_owned());
     let (Some(a), Some(b)) = (Printed::find(wanted), Printed::find(given)) else {
@@ -226,7 +226,7 @@ struct Printed {
 }
 
 impl Printed {
-    /// The first map or list that follows `value: `.
+    /// Finds the first map or list after `value: `.
     fn find(message: &str) -> Option<Printed> {
         let start = message.find("value: ")? + "value: ".len();
         let rest = message[start..]
@@ -238,7 +238,7 @@ impl Printed {
         Some(Printed { start, end, value })
     }
 
-    /// Whether names in it are those of Go, which begin with a capital letter.
+    /// Returns whether member names are capitalized, as in Go structs.
     fn has_struct(&self) -> bool {
         let first = match &self.value {
             Value::Array(items) => items.first(),
@@ -257,7 +257,7 @@ fn is_age(text: &str) -> bool {
     AGE.is_match(text)
 }
 
-/// Messages nobody should repeat: code, reason and fields count there.
+/// Returns whether a message shows Go internals; then only code, reason and fields are compared.
 fn speaks_of_its_program(text: &str) -> bool {
     [
         "json: cannot unmarshal",

@@ -1,4 +1,4 @@
-//! Kinds with several versions and a webhook that converts between them, honest or not.
+//! Kinds with several versions and a conversion webhook, correct or faulty.
 
 mod broken;
 mod converter;
@@ -15,7 +15,7 @@ const NAME: &str = "peers.net.example.com";
 const V1: &str = "/apis/net.example.com/v1/namespaces/default/peers";
 const V2: &str = "/apis/net.example.com/v2/namespaces/default/peers";
 
-/// A peer is `hostPort` in v1, which is stored, and `host` and `port` in v2.
+/// Returns a definition: a peer has `hostPort` in v1, which is stored, and `host` and `port` in v2.
 fn definition(client_config: Value) -> Value {
     let version = |name: &str, storage: bool, spec: Value| {
         json!({
@@ -133,7 +133,7 @@ async fn a_list_is_converted_in_one_call_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_watch_shows_the_version_it_asked_for() {
+async fn a_watch_shows_the_requested_version() {
     let (server, converter) = start(Manners::Honest).await;
     server.post(V1, &v1("a")).await.expect(201);
     let mut watch = server.watch(&format!("{V2}?watch=1")).await;
@@ -192,7 +192,7 @@ async fn appliers_of_different_versions_keep_their_fields() {
 }
 
 #[tokio::test]
-async fn a_converter_that_lies_is_not_believed() {
+async fn invalid_responses_of_a_converter_are_rejected() {
     let cases: [(Manners, &str); 9] = [
         (
             Manners::Renaming,
@@ -235,7 +235,7 @@ async fn a_converter_that_lies_is_not_believed() {
     }
     converter.become_(Manners::Honest);
     let shown = server.get(&at).await.expect(200).json();
-    // What is not the converter's to change comes from what is stored.
+    // Fields that a converter must not change come from the stored object.
     assert_eq!(
         shown["metadata"]["labels"],
         json!({"kept": "yes", "converted": "yes"})
@@ -257,7 +257,7 @@ async fn a_converter_that_lies_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_converter_that_hangs_harms_only_those_who_need_it() {
+async fn a_hanging_converter_affects_only_requests_that_need_it() {
     let (server, _converter) = start(Manners::Hanging).await;
     server.post(V1, &v1("a")).await.expect(201);
     let path = format!("{V2}/a?timeout=500ms");
@@ -273,7 +273,7 @@ async fn a_converter_that_hangs_harms_only_those_who_need_it() {
 }
 
 #[tokio::test]
-async fn a_converter_must_show_a_certificate_of_the_bundle() {
+async fn the_certificate_of_a_converter_is_verified_against_the_bundle() {
     let server = TestServer::start().await;
     let (converter, stranger) = (
         TestConverter::start(Manners::Honest).await,
@@ -300,7 +300,7 @@ async fn a_converter_must_show_a_certificate_of_the_bundle() {
     );
     assert!(converter.calls().is_empty());
 
-    // The new bundle counts at once.
+    // The new bundle is used immediately.
     let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": converter.by_url()}}}});
     server
         .patch(&format!("{DEFINITIONS}/{NAME}"), MERGE, &patch)
@@ -344,14 +344,14 @@ async fn a_converter_may_be_behind_a_service() {
         "ports": [{"name": "https", "port": converter.port()}],
         "endpoints": [{"addresses": ["127.0.0.1"]}],
     });
-    // Validation keeps endpoints out of the loopback network, where alone this test can listen.
+    // Validation rejects loopback endpoints, but this test can only listen there.
     let slice = serde_json::to_vec(&slice).unwrap();
     let slice = bareboat_wire::json::parse(&slice).unwrap().value;
     let store = server.server().store();
     let write = bareboat_storage::Write::create(
         &store.resource("discovery.k8s.io/endpointslices"),
         "default/converter-1",
-        bareboat_wire::encode::stored(&slice),
+        bareboat_wire::encode::persisted(&slice),
     );
     store.commit(write).await.unwrap();
     let shown = server.get(&at).await.expect(200).json();
@@ -359,7 +359,7 @@ async fn a_converter_may_be_behind_a_service() {
 }
 
 #[tokio::test]
-async fn an_external_name_leads_to_its_host() {
+async fn an_external_name_resolves_to_its_host() {
     let server = TestServer::start().await;
     let converter = TestConverter::start(Manners::Honest).await;
     let config = converter.by_service("default", "outside", converter.port());
@@ -384,7 +384,7 @@ async fn everything_can_be_deleted_without_the_converter() {
     let (server, converter) = start(Manners::Honest).await;
     let owner = server.post(MAPS, &config_map("owner")).await;
     let owner = owner.expect(201).json();
-    // Made in the other version, which its managed fields remember.
+    // Created in the other version, which its managed fields name.
     let mut owned = v2("owned");
     owned["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
@@ -406,7 +406,7 @@ async fn everything_can_be_deleted_without_the_converter() {
     assert_eq!(watch.brief().await, "MODIFIED leaving");
     assert_eq!(watch.brief().await, "DELETED leaving");
 
-    // What is stored in a version that is no longer the one to store in goes as well.
+    // Objects stored in a former storage version are deleted as well.
     let at = format!("{DEFINITIONS}/{NAME}");
     let patch = json!([
         {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
@@ -420,10 +420,10 @@ async fn everything_can_be_deleted_without_the_converter() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_wait_for_a_converter_take_no_seats() {
+async fn requests_that_wait_for_a_converter_hold_no_seats() {
     const SEATS: usize = 2;
     let server = TestServer::builder()
-        .with(|builder| builder.max_in_flight(SEATS, SEATS))
+        .with(|builder| builder.max_in_flight(SEATS, SEATS).without_flow_control())
         .listening()
         .start()
         .await;
@@ -449,7 +449,7 @@ async fn requests_that_wait_for_a_converter_take_no_seats() {
             tokio::task::yield_now().await;
         }
     }
-    // All seats are free for others.
+    // All seats are free for other requests.
     let mut connection = Connection::http1(&server, As::Admin).await;
     for number in 0..5 {
         connection.send("GET", V1, &[], "").await.expect(200);

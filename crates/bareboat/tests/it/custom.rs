@@ -1,4 +1,4 @@
-//! Custom kinds: there at once, with every verb, and gone when their definition goes.
+//! Custom kinds: served at once, with every verb, and removed with their definition.
 
 use crate::support::*;
 use crate::vectors;
@@ -295,7 +295,7 @@ async fn several_versions_show_the_same_object() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_schema_shows_on_reads_at_once() {
+async fn a_changed_schema_applies_to_reads_at_once() {
     let server = TestServer::start().await;
     server.post(DEFINITIONS, &definition()).await.expect(201);
     let before = server.post(SHIPS, &ship("a")).await.expect(201).version();
@@ -325,7 +325,7 @@ async fn a_change_of_the_schema_shows_on_reads_at_once() {
 }
 
 #[tokio::test]
-async fn a_deleted_definition_takes_its_objects_and_paths_with_it() {
+async fn deleting_a_definition_deletes_its_objects_and_paths() {
     let server = TestServer::start().await;
     server.post(DEFINITIONS, &definition()).await.expect(201);
     server.post(SHIPS, &ship("a")).await.expect(201);
@@ -355,7 +355,7 @@ async fn a_deleted_definition_takes_its_objects_and_paths_with_it() {
 }
 
 #[tokio::test]
-async fn broken_definitions_are_refused() {
+async fn invalid_definitions_are_rejected() {
     let server = TestServer::start().await;
     let broken: [(&str, Value); 8] = [
         ("/metadata/name", json!("ships.other.example.com")),

@@ -1,4 +1,4 @@
-//! Definitions themselves: manifests of a version that is gone, and names that several want at once.
+//! CustomResourceDefinitions: manifests of a removed version, and name conflicts.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -29,7 +29,7 @@ const ADVICE: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn an_old_manifest_is_told_what_to_change() {
+async fn an_old_manifest_gets_migration_advice() {
     let server = TestServer::start().await;
     let old = old_manifest();
     let named = format!("{OLD}/crontabs.stable.example.com");
@@ -38,7 +38,7 @@ async fn an_old_manifest_is_told_what_to_change() {
             .patch(&format!("{path}?fieldManager=t"), APPLY, body)
             .await
     };
-    // The old address is none, like that of any version that is not served, but it says more.
+    // The old path is not found, like any version that is not served, but the message says more.
     for answer in [
         server.post(OLD, &old).await,
         server.put(&named, &old).await,
@@ -70,7 +70,7 @@ async fn an_old_manifest_is_told_what_to_change() {
     .await;
     answer.expect(404);
 
-    // At the new address it is a body of another version.
+    // At the new path it is a body of another version.
     let named = format!("{DEFINITIONS}/crontabs.stable.example.com");
     for answer in [
         server.post(DEFINITIONS, &old).await,
@@ -100,7 +100,7 @@ async fn an_old_manifest_is_told_what_to_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn names_that_several_want_at_the_same_moment_go_to_one() {
+async fn of_concurrent_definitions_with_one_name_only_one_is_accepted() {
     for round in 0..5 {
         let server = Arc::new(TestServer::start().await);
         let begin = Arc::new(tokio::sync::Barrier::new(12));
@@ -148,7 +148,7 @@ async fn names_that_several_want_at_the_same_moment_go_to_one() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_definition_that_does_not_matter_leaves_watches_alone() {
+async fn an_irrelevant_change_of_a_definition_does_not_end_watches() {
     let server = TestServer::start().await;
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -181,7 +181,7 @@ async fn a_change_of_a_definition_that_does_not_matter_leaves_watches_alone() {
 }
 
 #[tokio::test]
-async fn watchers_see_the_objects_of_a_deleted_definition_go_before_their_stream_ends() {
+async fn watchers_see_all_deletions_before_a_deleted_definition_ends_the_stream() {
     let server = TestServer::start().await;
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

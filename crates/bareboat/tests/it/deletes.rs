@@ -4,7 +4,7 @@ use crate::support::*;
 use bareboat_testing::TestServer;
 
 #[tokio::test]
-async fn deletes_obey_preconditions() {
+async fn deletes_check_preconditions() {
     let server = TestServer::start().await;
     let made = server.post(MAPS, &config_map("a")).await.expect(201).json();
     let at = format!("{MAPS}/a");
@@ -53,7 +53,7 @@ async fn deletes_obey_preconditions() {
 }
 
 #[tokio::test]
-async fn finalizers_hold_an_object_until_they_are_gone() {
+async fn finalizers_keep_an_object_until_they_are_removed() {
     let server = TestServer::builder().without_controllers().start().await;
     let mut object = config_map("a");
     object["metadata"]["finalizers"] = json!(["example.com/one", "example.com/two"]);
@@ -115,7 +115,7 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
 }
 
 #[tokio::test]
-async fn collections_are_deleted_by_selection() {
+async fn collections_are_deleted_by_selector() {
     let server = TestServer::start().await;
     for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
         let mut object = config_map(name);

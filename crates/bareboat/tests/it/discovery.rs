@@ -1,4 +1,4 @@
-//! Discovery: both forms agree, have ETags, and follow the kinds.
+//! Discovery: both formats agree, have ETags, and follow the kinds.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 #[tokio::test]
-async fn both_forms_tell_of_the_same_resources() {
+async fn both_formats_list_the_same_resources() {
     let server = TestServer::start().await;
     let mut aggregated = BTreeSet::new();
     for root in ["/api", "/apis"] {
@@ -108,7 +108,7 @@ async fn unchanged_documents_are_not_sent_again() {
 }
 
 #[tokio::test]
-async fn the_first_form_a_client_offers_and_we_have_is_chosen() {
+async fn the_first_supported_format_of_a_client_is_chosen() {
     let server = TestServer::start().await;
     let beta = AGGREGATED.replace("v=v2", "v=v2beta1");
     let offers = [
@@ -146,7 +146,7 @@ async fn the_first_form_a_client_offers_and_we_have_is_chosen() {
 }
 
 #[tokio::test]
-async fn every_resource_that_can_be_listed_is_there() {
+async fn every_listable_resource_can_be_listed() {
     let server = TestServer::start().await;
     let mut count = 0;
     for root in ["/api", "/apis"] {

@@ -1,4 +1,4 @@
-//! Every standard error: code, reason, message and details, word for word.
+//! Every standard error: code, reason, message and details, verbatim.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -292,7 +292,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn errors_say_what_clients_expect() {
+async fn errors_are_what_clients_expect() {
     let server = TestServer::start().await;
     server.post(M, &config_map("a")).await.expect(201);
     for case in cases() {
@@ -306,7 +306,7 @@ async fn errors_say_what_clients_expect() {
             (case.code, case.reason),
             "{asked}: {message}"
         );
-        // An ellipsis stands for what is not promised.
+        // An ellipsis replaces the variable rest of a message.
         match case.message.strip_suffix('…') {
             Some(start) => assert!(message.starts_with(start), "{asked}: {message}"),
             None => assert_eq!(message, case.message, "{asked}"),
@@ -322,7 +322,7 @@ async fn errors_say_what_clients_expect() {
 }
 
 #[tokio::test]
-async fn several_problems_are_told_at_once() {
+async fn several_problems_are_reported_at_once() {
     let server = TestServer::start().await;
     let body =
         json!({"metadata": {"name": "Bad", "labels": {"-": "x y"}, "annotations": {"/": ""}}});
@@ -339,7 +339,7 @@ async fn several_problems_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn errors_come_in_the_form_that_was_asked_for() {
+async fn errors_have_the_requested_format() {
     let server = TestServer::start().await;
     let path = format!("{M}/none");
     let yaml = server.get_as(&path, "application/yaml").await.expect(404);
@@ -357,7 +357,7 @@ async fn errors_come_in_the_form_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn paths_nobody_serves_are_not_found_in_plain_text() {
+async fn unknown_paths_are_not_found_in_plain_text() {
     let server = TestServer::start().await;
     for path in [
         "/nope",
@@ -373,7 +373,7 @@ async fn paths_nobody_serves_are_not_found_in_plain_text() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused() {
+async fn a_body_beyond_the_limit_is_rejected() {
     let server = TestServer::start().await;
     let huge = vec![b' '; 3 * 1024 * 1024 + 1];
     let answer = server.send("POST", M, &[], huge).await.expect(413);

@@ -1,21 +1,21 @@
-//! The cost of whole requests grows linearly with their length: metadata, patches and server-side apply.
+//! The cost of whole requests grows linearly with their size: metadata, patches and server-side apply.
 
 use crate::memory::alone;
 use crate::support::*;
 use bareboat_testing::TestServer;
 use std::time::Duration;
 
-/// The small size, and one eight times as large.
-const FEW: usize = 500;
+/// The small size; the large one is eight times as large.
+const FEW: usize = 800;
 const MANY: usize = 8 * FEW;
 /// Linear work takes eight times as long for the larger size, quadratic work 64 times.
 const LIMIT: u32 = 20;
 /// Shorter times are too close to the resolution of the clock.
-const LEAST: Duration = Duration::from_millis(2);
+const LEAST: Duration = Duration::from_millis(3);
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// The CPU time of all threads of this process; nothing where that is not known.
+/// Returns the CPU time of all threads of this process, if known.
 fn busy() -> Option<Duration> {
     let mut sum = 0;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
@@ -27,10 +27,10 @@ fn busy() -> Option<Duration> {
     Some(Duration::from_nanos(sum))
 }
 
-/// One request: method, path, media type, body, and the code of its answer.
+/// One request: method, path, media type, body, and expected code.
 type Request = (&'static str, String, &'static str, Value, u16);
 
-/// The CPU time of the last request; the others prepare for it.
+/// Returns the CPU time of the last request; the others prepare for it.
 async fn cost(requests: &[Request]) -> Option<Duration> {
     let server = TestServer::builder().without_controllers().start().await;
     let mut last = None;
@@ -56,7 +56,7 @@ async fn cost(requests: &[Request]) -> Option<Duration> {
 
 async fn check(what: &str, requests: impl Fn(usize) -> Vec<Request>) {
     let mut best = (Duration::MAX, Duration::MAX);
-    // A busy machine may be slow once, but not each time.
+    // A busy machine may be slow once, but not every time.
     for _ in 0..5 {
         let (Some(few), Some(many)) = (cost(&requests(FEW)).await, cost(&requests(MANY)).await)
         else {
@@ -104,7 +104,7 @@ fn port(number: usize) -> Value {
     json!({"containerPort": 1 + number, "name": format!("p{number}"), "protocol": "TCP"})
 }
 
-/// A strategic patch of the ports of a pod.
+/// Returns a strategic patch of the ports of a pod.
 fn ports(ports: Value, order: Option<Value>) -> Value {
     let mut container = json!({"name": "c", "ports": ports});
     if let Some(order) = order {
@@ -236,7 +236,7 @@ async fn measure() {
                 pod(list(count, port)),
                 201,
             ),
-            // Ports of a pod cannot change. The patch is merged before that is found.
+            // Ports of a pod are immutable. The patch is merged before that is checked.
             ("PATCH", format!("{PODS}/p"), STRATEGIC, patch, 422),
         ]
     })

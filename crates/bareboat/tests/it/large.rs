@@ -1,9 +1,9 @@
-//! Objects that are large in some form: as they are stored, or in memory.
+//! Objects that are large when stored or in memory.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
 
-/// Objects that are too large only because of their managed fields are stored without them.
+/// Objects that are too large only because of their managed fields are stored without these.
 #[tokio::test]
 async fn managed_fields_that_do_not_fit_are_dropped_except_from_an_apply() {
     let server = TestServer::start().await;
@@ -27,13 +27,13 @@ async fn managed_fields_that_do_not_fit_are_dropped_except_from_an_apply() {
     let path = format!("{MAPS}/applied?fieldManager=me");
     let refused = server.patch(&path, APPLY, &large("applied", "")).await;
     assert_eq!(refused.expect(413).status().1, "RequestEntityTooLarge");
-    // What fits keeps them.
+    // An object that fits keeps them.
     let small = server.post(MAPS, &config_map("small")).await.expect(201);
     assert!(managed(&small.json()));
 }
 
 #[tokio::test]
-async fn a_small_message_that_stands_for_much_memory_is_refused() {
+async fn a_small_message_that_decodes_to_much_memory_is_rejected() {
     let server = TestServer::start().await;
     let pods = "/api/v1/namespaces/default/pods";
     let headers = [("content-type", PROTOBUF)];
@@ -45,7 +45,7 @@ async fn a_small_message_that_stands_for_much_memory_is_refused() {
     let (_, reason, message) = refused.expect(413).status();
     assert_eq!(reason, "RequestEntityTooLarge");
     assert!(message.contains("the decoded message would take more than"));
-    // A few of them are judged by what they say.
+    // A small number is validated as usual.
     let judged = server.send("POST", pods, &headers, pod(3)).await;
     judged.expect(422);
 }

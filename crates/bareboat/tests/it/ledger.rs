@@ -6,11 +6,11 @@ use crate::vectors::workspace;
 struct Row {
     step: String,
     paths: Vec<String>,
-    /// Which of the paths still differ somewhere.
+    /// Which of the paths still differ.
     used: Vec<bool>,
 }
 
-/// The rows about one file, and what was found that they do not cover.
+/// The rows about one file, and differences that they do not cover.
 pub(crate) struct Ledger {
     document: &'static str,
     file: String,
@@ -48,7 +48,7 @@ impl Ledger {
         }
     }
 
-    /// Compares what a step showed with what is listed for it.
+    /// Compares the differences of a step with those listed.
     pub(crate) fn check(&mut self, step: &str, found: Vec<(String, String)>) {
         let mut rest = Vec::new();
         for (path, what) in found {
@@ -76,7 +76,7 @@ impl Ledger {
         self.unlisted.push(text);
     }
 
-    /// Fails if anything is unlisted, or listed but gone.
+    /// Fails if a difference is not listed, or a listed one no longer occurs.
     pub(crate) fn finish(self) {
         let document = self.document;
         let problems = self.problems();
@@ -88,7 +88,7 @@ impl Ledger {
         );
     }
 
-    /// What is unlisted, or listed but gone.
+    /// Returns unlisted differences, and listed ones that no longer occur.
     pub(crate) fn problems(self) -> Vec<String> {
         let mut problems = self.unlisted;
         for row in &self.rows {
@@ -105,7 +105,7 @@ impl Ledger {
     }
 }
 
-/// Whether a row is about a step; a star stands for anything.
+/// Returns whether a row is about a step; `*` matches anything.
 fn matches(pattern: &str, step: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == step;
@@ -117,7 +117,7 @@ fn matches(pattern: &str, step: &str) -> bool {
         || (0..=left.len()).any(|at| left.is_char_boundary(at) && matches(rest, &left[at..]))
 }
 
-/// Whether a listed path covers a found one: itself and everything below, indices aside.
+/// Returns whether a listed path covers another: itself and everything below, ignoring indices.
 fn covers(known: &str, path: &str) -> bool {
     if path == known {
         return true;

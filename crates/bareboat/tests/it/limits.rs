@@ -1,4 +1,4 @@
-//! Limit ranges and quotas together, on the whole server.
+//! LimitRanges and quotas together, on a whole server.
 
 use crate::support::{Requests as _, json};
 use bareboat_testing::TestServer;
@@ -6,7 +6,7 @@ use bareboat_testing::TestServer;
 const NAMESPACE: &str = "/api/v1/namespaces/default";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limit_ranges_fill_pods_in_and_keep_them_within_bounds() {
+async fn limit_ranges_set_defaults_and_bounds_of_pods() {
     let server = TestServer::builder().start().await;
     let range = json!({
         "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"},
@@ -60,7 +60,7 @@ async fn limit_ranges_fill_pods_in_and_keep_them_within_bounds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_limit_range_fills_in_is_charged_to_the_quota() {
+async fn defaults_of_a_limit_range_count_towards_the_quota() {
     let server = TestServer::builder().start().await;
     for (plural, object) in [
         (

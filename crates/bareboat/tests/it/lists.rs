@@ -1,4 +1,4 @@
-//! LIST: pages, versions, selectors, forms.
+//! LIST: pages, versions, selectors, formats.
 
 use crate::support::*;
 use bareboat::storage::StoreOptions;
@@ -15,7 +15,7 @@ async fn fill(server: &TestServer, count: usize) {
     }
 }
 
-/// A sequence that looks random and is the same every time.
+/// Returns pseudo-random numbers, the same every time.
 fn shuffle(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -24,7 +24,7 @@ fn shuffle(seed: &mut u64) -> u64 {
 }
 
 #[tokio::test]
-async fn pages_show_one_state_however_much_is_written_between_them() {
+async fn pages_show_one_state_despite_concurrent_writes() {
     for seed in 1..=6u64 {
         let mut seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // Controllers would write between the whole list and its first page.
@@ -81,7 +81,7 @@ async fn pages_show_one_state_however_much_is_written_between_them() {
 }
 
 #[tokio::test]
-async fn resource_versions_mean_what_the_table_says() {
+async fn resource_versions_follow_the_table() {
     let server = TestServer::builder().without_controllers().start().await;
     let before = server.get(MAPS).await.version();
     fill(&server, 3).await;
@@ -167,13 +167,13 @@ async fn resource_versions_mean_what_the_table_says() {
         let code = server.get(&format!("{MAPS}{query}")).await.code;
         assert!(matches!(code, 400 | 422), "{query}: {code}");
     }
-    // With "any" and no match a token goes on as usual.
+    // With resourceVersion 0 and no match rule, a token continues as usual.
     let next = format!("{MAPS}?continue={token}&resourceVersion=0&limit=1");
     assert_eq!(server.get(&next).await.expect(200).names(), ["m001"]);
 }
 
 #[tokio::test]
-async fn a_version_of_the_future_is_waited_for_and_then_refused() {
+async fn a_future_version_is_waited_for_and_then_rejected() {
     let server = TestServer::builder().without_controllers().start().await;
     let now = server.get(MAPS).await.version();
     let path = format!("{MAPS}?resourceVersion={}", now + 1);
@@ -198,7 +198,7 @@ async fn a_version_of_the_future_is_waited_for_and_then_refused() {
 }
 
 #[tokio::test]
-async fn selectors_choose_by_labels_and_fields() {
+async fn lists_are_filtered_by_label_and_field_selectors() {
     let server = TestServer::start().await;
     fill(&server, 6).await;
     server.post(MAPS, &config_map("plain")).await.expect(201);
@@ -237,7 +237,7 @@ async fn selectors_choose_by_labels_and_fields() {
             assert_eq!(answer.json()["metadata"].get("remainingItemCount"), None);
         }
     }
-    // Pages count only what matches, and do not tell how much is left.
+    // Pages count only matching objects, and omit the remaining count.
     let path = format!("{MAPS}?labelSelector=parity%3Deven&limit=2");
     let page = server.get(&path).await.expect(200);
     assert_eq!(page.names(), ["m000", "m002"]);
@@ -265,7 +265,7 @@ async fn selectors_choose_by_labels_and_fields() {
 }
 
 #[tokio::test]
-async fn an_expired_token_offers_to_go_on_at_the_newest() {
+async fn an_expired_token_offers_to_continue_at_the_newest_version() {
     let options = StoreOptions {
         retain_revisions: 1,
         retain_for: Duration::from_millis(1),
@@ -273,7 +273,7 @@ async fn an_expired_token_offers_to_go_on_at_the_newest() {
         pin_for: Duration::from_millis(1),
         ..StoreOptions::default()
     };
-    // Whatever controllers write would make the next token as old as this one.
+    // Controllers' writes would make the next token as old as this one.
     let server = TestServer::builder()
         .store_options(options)
         .without_controllers()
@@ -335,8 +335,8 @@ async fn an_expired_token_offers_to_go_on_at_the_newest() {
 }
 
 #[tokio::test]
-async fn lists_come_in_every_form() {
-    // Lists of two requests are compared with their versions, so nothing else may write.
+async fn lists_have_every_format() {
+    // Lists of two requests are compared with their versions, so no controller may write.
     let server = TestServer::builder().without_controllers().start().await;
     fill(&server, 3).await;
     let table = server.get_as(MAPS, TABLE).await.expect(200);
@@ -375,7 +375,7 @@ async fn lists_come_in_every_form() {
         .await
         .expect(406);
 
-    // A question that is only ever posted has no rows.
+    // A review, which is only posted, has no rows.
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     let review = r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#;
     let alone = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -441,9 +441,9 @@ async fn lists_come_in_every_form() {
 }
 
 #[tokio::test]
-async fn large_lists_are_compressed_for_those_who_ask() {
+async fn large_lists_are_compressed_on_request() {
     use std::io::Read as _;
-    // Nobody else writes, so that the lists are the same to the byte.
+    // No controller writes, so the lists are identical.
     let server = TestServer::builder().without_controllers().start().await;
     let mut object = config_map("big");
     object["data"]["filler"] = json!("bareboat ".repeat(30_000));

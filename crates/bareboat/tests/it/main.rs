@@ -1,9 +1,12 @@
-//! The whole server, one module a feature: mostly in-process, over sockets where sockets matter.
+//! Tests of the whole server, one module per feature: mostly in-process, over sockets where needed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod actions;
 mod addresses;
+mod aggregation;
+mod audit;
 mod auth;
+mod backend;
 mod bad_input;
 mod budgets;
 mod classes;
@@ -15,8 +18,10 @@ mod definitions;
 mod deletes;
 mod discovery;
 mod errors;
+mod fairness;
 mod flow;
 mod growth;
+mod identity;
 mod large;
 mod ledger;
 mod limits;
@@ -26,13 +31,21 @@ mod memory;
 mod metrics;
 mod negotiation;
 mod openapi;
+mod outbound;
+mod owner_rights;
 mod parity;
+mod pod_accounts;
+mod pod_security;
+mod pod_streams;
 mod pods;
+mod policies;
 mod profiles;
 mod rbac;
+mod replicas;
 mod resets;
 mod scales;
 mod services;
+mod signing;
 mod slow_clients;
 mod socket;
 mod stalls;
@@ -45,6 +58,7 @@ mod transcripts;
 mod vectors;
 mod warnings;
 mod watches;
+mod webhooks;
 mod websockets;
 mod wire;
 mod writes;

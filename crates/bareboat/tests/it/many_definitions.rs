@@ -1,4 +1,4 @@
-//! Two thousand definitions of 20 KiB: installed over a socket, used, found again after a restart, and cheap to keep.
+//! Two thousand definitions of 20 KiB: installed over a socket, used, reloaded after a restart, at low memory cost.
 
 use crate::memory::{alone, resident};
 use crate::socket::{As, Connection};
@@ -7,25 +7,25 @@ use bareboat_testing::TestServer;
 use std::sync::Arc;
 
 const COUNT: usize = 2_000;
-/// Definitions that share a group, as those of one provider do.
+/// Number of definitions per group, as with one provider.
 const A_GROUP: usize = 100;
 const LANES: usize = 4;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// What one definition may add to the memory of a server at rest: its own bytes, and little more.
+/// How much memory one definition may add to an idle server: its own size, and little more.
 const KEPT: u64 = 64 << 10;
 
 fn group(number: usize) -> String {
     format!("g{}.example.com", number / A_GROUP)
 }
 
-/// A definition of some 20 KiB. No two have a schema in common, as no two real ones have.
+/// Returns a definition of about 20 KiB. All schemas differ, as real ones do.
 fn definition(number: usize) -> Value {
     let mut properties = serde_json::Map::new();
     for at in 0..100 {
         let text = format!(
             "Field {at} of kind {number}. {}",
-            "It says what it is for. ".repeat(5)
+            "The description's text. ".repeat(5)
         );
         properties.insert(
             format!("field{number}x{at}"),
@@ -85,7 +85,7 @@ async fn install(server: &Arc<TestServer>) {
     }
 }
 
-/// Every kind is in discovery, and the first, a middle and the last one work in every way.
+/// Checks that every kind is in discovery, and that the first, a middle and the last one work.
 async fn look_around(server: &TestServer, generation: &str) {
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let discovered = server.get_as("/apis", accept).await.expect(200).json();
@@ -132,13 +132,13 @@ fn two_thousand_definitions_are_installed_used_and_kept() {
             }
             look_around(&server, "first").await;
             let Ok(mut server) = Arc::try_unwrap(server) else {
-                panic!("somebody still installs definitions");
+                panic!("another task still holds the server");
             };
             server.restart().await;
             look_around(&server, "second").await;
             let names = server.get(&objects(COUNT - 1)).await.expect(200).names();
             assert_eq!(names, ["first", "second"]);
-            // One goes, the others stay.
+            // One is deleted, the others stay.
             let gone = name(&definition(0));
             server.delete(&format!("{CRDS}/{gone}")).await.expect(200);
             while server.get(&format!("{CRDS}/{gone}")).await.code != 404 {

@@ -1,4 +1,4 @@
-//! Memory: a list streams, so its reader costs nothing however much there is to read.
+//! Memory: a list is streamed, so its size does not matter for memory.
 
 use crate::socket::{As, Connection};
 use crate::support::*;
@@ -8,14 +8,14 @@ use http_body_util::BodyExt as _;
 const OBJECTS: usize = 20_000;
 const FILLER: usize = 1_000;
 
-/// The pages this process has in memory now, in bytes.
+/// Returns the resident memory of this process, in bytes.
 pub(crate) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }
 
-/// Fills the server, many writers at once.
+/// Fills the server with many concurrent writers.
 async fn fill(server: &TestServer) {
     let filler = "x".repeat(FILLER);
     let mut tasks = tokio::task::JoinSet::new();
@@ -43,7 +43,7 @@ async fn fill(server: &TestServer) {
     }
 }
 
-/// Reads a body without keeping it; gives its length and the highest growth of memory on the way.
+/// Reads a body without keeping it; returns its length and the peak growth of memory.
 async fn drain(response: http::Response<hyper::body::Incoming>, base: u64) -> (usize, u64) {
     let mut body = response.into_body();
     let (mut length, mut highest) = (0, 0);
@@ -54,10 +54,10 @@ async fn drain(response: http::Response<hyper::body::Incoming>, base: u64) -> (u
     (length, highest)
 }
 
-/// Set in the process that measures.
+/// The variable that is set in the measuring process.
 const ALONE: &str = "BAREBOAT_TEST_ALONE";
 
-/// Runs a test in a process of its own: whatever other tests allocate would be measured, too.
+/// Runs a test in its own process, so that other tests' allocations are not measured.
 pub(crate) fn alone(name: &str, test: impl Future<Output = ()>) {
     if std::env::var_os(ALONE).is_some() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -87,7 +87,7 @@ async fn measure() {
     let server = TestServer::listening().await;
     fill(&server).await;
     let mut connection = Connection::http2(&server, As::Admin).await;
-    // The first reader may warm caches; those after it must find nothing to allocate.
+    // The first reader may fill caches; later ones must not allocate.
     let warm = connection.start("GET", MAPS, &[], "").await;
     let (length, _) = drain(warm, 0).await;
     assert!(length > OBJECTS * FILLER, "{length}");
@@ -96,7 +96,7 @@ async fn measure() {
         return;
     };
     let mut readers = Vec::new();
-    // A connection each: on a shared one the unread would hold up the one that is read.
+    // One connection each: on a shared one, unread responses would block the one that is read.
     for _ in 0..4 {
         let mut connection = Connection::http2(&server, As::Admin).await;
         readers.push((connection.start("GET", MAPS, &[], "").await, connection));

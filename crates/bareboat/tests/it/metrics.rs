@@ -1,4 +1,4 @@
-//! `/metrics`: names and labels that dashboards read, and nothing that strangers wrote.
+//! `/metrics`: names and labels that dashboards use, and no labels from untrusted input.
 
 use crate::socket::{As, Connection};
 use crate::support::*;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Labels = BTreeMap<String, String>;
 
-/// What a scrape says, read strictly.
+/// A strictly parsed scrape.
 struct Scrape {
     types: BTreeMap<String, String>,
     samples: Vec<(String, Labels, f64)>,
@@ -24,7 +24,7 @@ impl Scrape {
         Scrape::parse(&answer.text())
     }
 
-    /// Reads the text format; whatever is not of that format fails the test.
+    /// Parses the text format; anything else fails the test.
     fn parse(text: &str) -> Scrape {
         let mut scrape = Scrape {
             types: BTreeMap::new(),
@@ -123,7 +123,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
 }
 
 #[tokio::test]
-async fn requests_are_counted_under_upstreams_labels() {
+async fn requests_are_counted_with_upstream_labels() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let dry = format!("{MAPS}?dryRun=All");
@@ -202,7 +202,7 @@ async fn requests_are_counted_under_upstreams_labels() {
             .any(|(name, labels, _)| name.starts_with(family) && labels.contains_key("code"));
         assert!(!with_code, "{family} has codes");
     }
-    // A rehearsal counts towards no service level.
+    // A dry run does not count towards service levels.
     let post = [&of_maps[..], &[("verb", "POST")]].concat();
     assert_eq!(
         scrape.value("apiserver_request_sli_duration_seconds_count", &post),
@@ -212,7 +212,7 @@ async fn requests_are_counted_under_upstreams_labels() {
 }
 
 #[tokio::test]
-async fn strangers_leave_no_labels_behind() {
+async fn unauthenticated_requests_add_no_labels() {
     let server = TestServer::builder()
         .token("s3cret", "ann", &["dev"])
         .listening()
@@ -261,7 +261,7 @@ async fn strangers_leave_no_labels_behind() {
 }
 
 #[tokio::test]
-async fn certificates_are_measured_by_the_time_they_have_left() {
+async fn certificates_are_measured_by_their_remaining_time() {
     let server = TestServer::builder().listening().start().await;
     let mut admin = Connection::http1(&server, As::Admin).await;
     for _ in 0..3 {
@@ -276,7 +276,7 @@ async fn certificates_are_measured_by_the_time_they_have_left() {
 }
 
 #[tokio::test]
-async fn watches_are_gauged_while_they_last() {
+async fn open_watches_are_counted() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let initial =
@@ -294,7 +294,7 @@ async fn watches_are_gauged_while_they_last() {
     let took = "apiserver_request_duration_seconds_count";
     let scrape = Scrape::of(&server).await;
     assert_eq!(scrape.value(open, &labels), 1.0);
-    assert_eq!(scrape.value(took, &labels), 0.0, "it goes on");
+    assert_eq!(scrape.value(took, &labels), 0.0, "the watch continues");
     let of_maps = [("group", ""), ("version", "v1"), ("resource", "configmaps")];
     assert!(scrape.value("apiserver_watch_events_total", &of_maps) >= 2.0);
     let initial = "apiserver_watch_list_duration_seconds_count";
@@ -306,7 +306,7 @@ async fn watches_are_gauged_while_they_last() {
 }
 
 #[tokio::test]
-async fn the_process_and_the_store_are_gauged() {
+async fn the_process_and_the_store_are_measured() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let scrape = Scrape::of(&server).await;
@@ -334,11 +334,11 @@ async fn the_process_and_the_store_are_gauged() {
 }
 
 #[tokio::test]
-async fn queues_of_controllers_are_measured() {
+async fn controller_queues_are_measured() {
     let server = TestServer::start().await;
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "measured"}});
     server.post("/api/v1/namespaces", &space).await.expect(201);
-    // The residents of a new namespace are created by a controller, so its queue was used.
+    // A controller creates the default objects of a new namespace, so its queue was used.
     let account = "/api/v1/namespaces/measured/serviceaccounts/default";
     soon(async {
         while server.get(account).await.code != 200 {
@@ -347,9 +347,9 @@ async fn queues_of_controllers_are_measured() {
     })
     .await;
     let scrape = Scrape::of(&server).await;
-    let residents = [("name", "residents")];
-    assert!(scrape.value("workqueue_adds_total", &residents) >= 1.0);
-    let waited = scrape.value("workqueue_queue_duration_seconds_count", &residents);
+    let accounts = [("name", "service-accounts")];
+    assert!(scrape.value("workqueue_adds_total", &accounts) >= 1.0);
+    let waited = scrape.value("workqueue_queue_duration_seconds_count", &accounts);
     assert!(waited >= 1.0);
     for name in ["garbage", "namespaces", "definitions", "quotas"] {
         let found = scrape.find("workqueue_depth", &[("name", name)]).len();
@@ -358,7 +358,7 @@ async fn queues_of_controllers_are_measured() {
 }
 
 #[tokio::test]
-async fn issued_certificates_are_counted_by_the_duration_they_got() {
+async fn issued_certificates_are_counted_by_duration() {
     use base64::Engine as _;
     use rcgen::{CertificateParams, DnType, KeyPair};
     let encode = |pem: String| base64::engine::general_purpose::STANDARD.encode(pem);
@@ -379,12 +379,14 @@ async fn issued_certificates_are_counted_by_the_duration_they_got() {
         request["status"] = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "t", "message": "t"}]});
         let approval = format!("{path}/{name}/approval");
         let mut request = server.put(&approval, &request).await.expect(200).json();
+        // An expired certificate would be cleaned up with its request.
+        params.not_before = std::time::SystemTime::now().into();
         params.not_after = params.not_before + std::time::Duration::from_secs(got);
         let certificate = params.self_signed(&key).unwrap().pem();
         request["status"]["certificate"] = json!(encode(certificate));
         let status = format!("{path}/{name}/status");
         let issued = server.put(&status, &request).await.expect(200).json();
-        // Written once more, it was issued before.
+        // Another write does not count again.
         server.put(&status, &issued).await.expect(200);
     }
     let scrape = Scrape::of(&server).await;

@@ -1,4 +1,4 @@
-//! In which form answers come, and the words for forms that cannot be had.
+//! Content negotiation: response formats, and errors for unsupported ones.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -53,7 +53,7 @@ fn columns(table: &Value) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn a_scale_can_be_had_as_a_table_and_as_metadata() {
+async fn a_scale_is_available_as_table_and_as_metadata() {
     let server = with_boats().await;
     server.post(DEPLOYMENTS, &deployment()).await.expect(201);
     let built_in = format!("{DEPLOYMENTS}/d/scale");
@@ -108,7 +108,7 @@ async fn a_scale_can_be_had_as_a_table_and_as_metadata() {
 }
 
 #[tokio::test]
-async fn a_form_that_cannot_be_had_is_refused_in_upstreams_words() {
+async fn an_unsupported_format_is_rejected_with_upstream_texts() {
     let server = with_boats().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let map = format!("{MAPS}/a");
@@ -176,7 +176,7 @@ async fn a_form_that_cannot_be_had_is_refused_in_upstreams_words() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_for_an_answer_that_cannot_be_given() {
+async fn nothing_is_written_if_the_response_format_is_unsupported() {
     let server = with_boats().await;
     let html = [("accept", "text/html")];
     let answer = server
@@ -197,7 +197,7 @@ async fn nothing_is_written_for_an_answer_that_cannot_be_given() {
 }
 
 #[tokio::test]
-async fn only_tables_look_at_what_rows_include() {
+async fn only_tables_validate_include_object() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     for path in [format!("{MAPS}/a"), MAPS.to_owned()] {
@@ -214,7 +214,7 @@ async fn only_tables_look_at_what_rows_include() {
 }
 
 #[tokio::test]
-async fn export_is_refused() {
+async fn export_is_rejected() {
     let server = with_boats().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     for path in [
@@ -289,5 +289,30 @@ async fn columns_are_sent_once_in_a_watch() {
             metadata["resourceVersion"],
             table["metadata"]["resourceVersion"]
         );
+    }
+}
+
+#[tokio::test]
+async fn a_large_list_of_metadata_in_protobuf_is_complete() {
+    let server = TestServer::builder().without_controllers().start().await;
+    // More than the 2 MiB that are made at once.
+    for number in 0..24 {
+        let mut object = config_map(&format!("meta-{number:02}"));
+        object["metadata"]["annotations"] = json!({"filler": "x".repeat(120_000)});
+        server.post(MAPS, &object).await.expect(201);
+    }
+    let accept =
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let whole = server.get_as(MAPS, accept).await.expect(200);
+    assert!(whole.bytes.len() > 24 * 120_000);
+    let envelope = bareboat_wire::proto::decode_envelope(&whole.bytes).unwrap();
+    assert_eq!(envelope.kind, "PartialObjectMetadataList");
+    assert_eq!(envelope.api_version, "meta.k8s.io/v1");
+    for number in 0..24 {
+        // Field 1 of the metadata: the name.
+        let name = format!("\x0a\x07meta-{number:02}");
+        let mut parts = envelope.raw.windows(name.len());
+        let found = parts.any(|part| part == name.as_bytes());
+        assert!(found, "meta-{number:02} is missing");
     }
 }

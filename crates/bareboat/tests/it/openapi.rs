@@ -1,4 +1,4 @@
-//! OpenAPI: hashes, redirects, references, and the protobuf forms.
+//! OpenAPI: hashes, redirects, references, and protobuf.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -6,7 +6,7 @@ use bareboat_testing::TestServer;
 const V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const V3: &str = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 
-/// Every `$ref` of a document.
+/// Collects every `$ref` of a document.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
@@ -63,7 +63,7 @@ async fn every_reference_of_every_document_resolves() {
 }
 
 #[tokio::test]
-async fn the_second_version_comes_in_protobuf_for_kubectl() {
+async fn version_2_is_served_as_protobuf_for_kubectl() {
     let server = TestServer::start().await;
     let binary = server.get_as("/openapi/v2", V2).await.expect(200);
     assert_eq!(
@@ -79,7 +79,7 @@ async fn the_second_version_comes_in_protobuf_for_kubectl() {
 }
 
 #[tokio::test]
-async fn tags_hashes_and_redirects_spare_the_wire() {
+async fn etags_hashes_and_redirects_avoid_transfers() {
     let server = TestServer::start().await;
     let first = server.get("/openapi/v2").await.expect(200);
     let etag = first.header("etag").to_owned();
@@ -117,7 +117,7 @@ async fn tags_hashes_and_redirects_spare_the_wire() {
 }
 
 #[tokio::test]
-async fn documents_hold_what_kubectl_reads_out_of_them() {
+async fn documents_contain_what_kubectl_reads() {
     let server = TestServer::start().await;
     let document = server.get("/openapi/v3/apis/apps/v1").await.json();
     let patch =
@@ -149,7 +149,7 @@ async fn documents_hold_what_kubectl_reads_out_of_them() {
 }
 
 #[tokio::test]
-async fn values_of_enumerated_fields_are_listed() {
+async fn enum_values_are_listed() {
     let server = TestServer::start().await;
     let third = server.get("/openapi/v3/api/v1").await.expect(200).json();
     let second = server.get("/openapi/v2").await.expect(200).json();

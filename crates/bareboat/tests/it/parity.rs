@@ -1,10 +1,10 @@
-//! The same objects on a kube-apiserver 1.36 and on Bareboat, compared field by field.
+//! Compares the same requests on a kube-apiserver 1.36 and on Bareboat, field by field.
 //!
-//! `tests/parity/*.yaml` is the corpus: objects, changes and refusals of every built-in kind. The
-//! answers of a kube-apiserver to it are recorded beside it (`*.jsonl`), with volatile values
-//! replaced by their form. With `BAREBOAT_PARITY_PEER` naming a kubeconfig they are recorded afresh
-//! first; `make parity` does that. What remains different is listed in `docs/parity.md` with its
-//! reason; an unlisted difference fails the test, and so does a listed one that is gone.
+//! `tests/parity/*.yaml` is the corpus: valid, changed and invalid objects of every built-in kind. The responses of a
+//! kube-apiserver are recorded beside it (`*.jsonl`), with placeholders for volatile values. If `BAREBOAT_PARITY_PEER`
+//! names a kubeconfig, they are recorded again first; `make parity` does that. Remaining differences are listed in
+//! `docs/parity.md` with their reasons. An unlisted difference fails the test, and so does a listed one that no longer
+//! occurs.
 
 mod corpus;
 mod edit;
@@ -23,11 +23,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use target::Target;
 
-/// What became of one file of the corpus.
+/// The result of one file of the corpus.
 struct Outcome {
     file: String,
     steps: usize,
-    /// Steps that answer as recorded in every field.
+    /// Steps whose response equals the recorded one in every field.
     same: usize,
     problems: Vec<String>,
 }
@@ -37,7 +37,7 @@ fn folder() -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_kind_answers_as_kube_apiserver_does() {
+async fn every_kind_responds_as_kube_apiserver_does() {
     let wanted = std::env::var("BAREBOAT_PARITY_ONLY").unwrap_or_default();
     let mut files = tokio::task::JoinSet::new();
     for corpus in Corpus::all(&folder()) {
@@ -71,7 +71,7 @@ async fn every_kind_answers_as_kube_apiserver_does() {
     );
 }
 
-/// Records one file afresh if there is somebody to ask, then compares ours with the record.
+/// Records one file again if there is a peer, then compares ours with the record.
 async fn check(corpus: Corpus) -> Outcome {
     let golden = folder().join(format!("{}.jsonl", corpus.file));
     if let Some(theirs) = Target::theirs().await {
@@ -114,7 +114,7 @@ async fn check(corpus: Corpus) -> Outcome {
     for line in &recorded {
         let name = line["step"].as_str().unwrap();
         if !asked.contains(name) {
-            missing.push(format!("{}: recorded but not asked: {name}", corpus.file));
+            missing.push(format!("{}: recorded but not sent: {name}", corpus.file));
         }
     }
     let mut problems = ledger.problems();
@@ -130,7 +130,7 @@ async fn check(corpus: Corpus) -> Outcome {
 fn differences(wanted: &Value, given: &Value) -> Vec<(String, String)> {
     if wanted["code"] != given["code"] {
         let what = format!("{wanted} became {given}");
-        // What follows is about something else then.
+        // With a different code, the rest is not comparable.
         return vec![("code".to_owned(), what)];
     }
     let mut found = Vec::new();

@@ -73,7 +73,7 @@ async fn ephemeral_containers_cannot_be_removed_or_changed() {
         message.contains("existing ephemeral containers \"one\" may not be changed"),
         "{message}"
     );
-    // One can be added at any place. Nothing else of the pod changes.
+    // One can be added at any position. Nothing else of the pod changes.
     let mut more = added.clone();
     let list = more["spec"]["ephemeralContainers"].as_array_mut().unwrap();
     list.insert(0, json!({"name": "three", "image": "i"}));
@@ -89,7 +89,7 @@ async fn ephemeral_containers_cannot_be_removed_or_changed() {
     assert_eq!(after["metadata"]["labels"], json!({"a": "b"}));
 }
 
-/// A resize of the only container of a pod.
+/// Resizes the only container of a pod.
 async fn resize(server: &TestServer, name: &str, resources: Value) -> Answer {
     let patch = json!({"spec": {"containers": [{"name": "c", "resources": resources}]}});
     server

@@ -1,4 +1,4 @@
-//! What the two profiles serve, and that the smaller one lacks nothing a control plane needs.
+//! The kinds of both profiles; the smaller one is enough for a control plane.
 
 use crate::support::{APPLY, MAPS, Requests as _, config_map, json};
 use bareboat::prelude::Profile;
@@ -38,7 +38,7 @@ async fn until_gone(server: &TestServer, path: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bare_profile_serves_what_a_control_plane_needs_and_nothing_else() {
+async fn the_bare_profile_serves_only_what_a_control_plane_needs() {
     let server = TestServer::builder().profile(Profile::Bare).start().await;
     let bare = set(&[
         "configmaps",

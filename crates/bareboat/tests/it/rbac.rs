@@ -1,4 +1,4 @@
-//! Roles and bindings decide, and users grant only what they have.
+//! RBAC on a whole server: authorization, escalation checks, reviews, default roles.
 
 use crate::support::*;
 use bareboat::api::kind::User;
@@ -6,7 +6,7 @@ use bareboat_testing::TestServer;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-fn user(name: &str, groups: &[&str]) -> User {
+pub(crate) fn user(name: &str, groups: &[&str]) -> User {
     let mut groups: Vec<&str> = groups.to_vec();
     groups.push("system:authenticated");
     User {
@@ -16,11 +16,11 @@ fn user(name: &str, groups: &[&str]) -> User {
     }
 }
 
-/// A test server as one of its users sees it.
-struct AsUser<'a>(&'a TestServer, User);
+/// A test server as seen by one of its users.
+pub(crate) struct AsUser<'a>(pub(crate) &'a TestServer, pub(crate) User);
 
 impl AsUser<'_> {
-    async fn send(&self, method: &str, path: &str, media: &str, body: &Value) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, media: &str, body: &Value) -> Answer {
         let body = match body {
             Value::Null => String::new(),
             body => body.to_string(),
@@ -60,7 +60,7 @@ fn binding(name: &str, role: &str, user: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it() {
+async fn a_permission_begins_and_ends_with_the_response_of_the_write() {
     let server = server().await;
     let ann = AsUser(&server, user("ann", &[]));
     ann.get(MAPS).await.expect(403);
@@ -70,7 +70,7 @@ async fn a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_th
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
         "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ann"}],
     });
-    // The controller fills `view` in from the roles it aggregates.
+    // The controller aggregates the rules of `view` from other roles.
     let filled = async {
         while server
             .get(&format!("{RBAC}/clusterroles/view"))
@@ -97,7 +97,7 @@ async fn a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_th
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_role_that_is_missing() {
+async fn a_rejection_names_the_missing_role() {
     let server = server().await;
     server
         .post(
@@ -116,7 +116,7 @@ async fn a_refusal_names_the_role_that_is_missing() {
 }
 
 #[tokio::test]
-async fn everybody_who_is_known_may_discover_and_ask_about_themselves() {
+async fn authenticated_users_may_discover_and_review_themselves() {
     let server = server().await;
     let ann = AsUser(&server, user("ann", &[]));
     for path in [
@@ -141,11 +141,11 @@ async fn everybody_who_is_known_may_discover_and_ask_about_themselves() {
 }
 
 #[tokio::test]
-async fn rights_cannot_be_granted_by_those_who_lack_them() {
+async fn users_cannot_grant_permissions_they_lack() {
     let server = server().await;
     let roles = format!("{RBAC}/clusterroles");
     let bindings = format!("{RBAC}/clusterrolebindings");
-    // Bea may write roles and bindings and read config maps, and no more.
+    // Bea may write roles and bindings and read ConfigMaps, but nothing else.
     let rules = json!([
         {"verbs": ["*"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles", "clusterrolebindings"],
          "resourceNames": ["mine"]},
@@ -170,7 +170,7 @@ async fn rights_cannot_be_granted_by_those_who_lack_them() {
     let maps = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}]);
     // `*` on the role named "mine" includes the verb escalate, so the name matters.
     bea.post(&roles, &role("other", maps)).await.expect(201);
-    // Every way to write is checked on what would be stored.
+    // Every kind of write is checked on the object that would be stored.
     server
         .post(&roles, &role("shared", json!([])))
         .await
@@ -222,7 +222,7 @@ async fn rights_cannot_be_granted_by_those_who_lack_them() {
             .2
             .ends_with("must have cluster-admin privileges to use the aggregationRule")
     );
-    // A binding hands out all that its role holds.
+    // A binding grants everything in its role.
     bea.post(&bindings, &binding("up", "cluster-admin", "bea"))
         .await
         .expect(403);
@@ -362,7 +362,7 @@ async fn default_roles_are_repaired_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn approving_and_signing_need_the_right_for_the_signer() {
+async fn approving_and_signing_need_permission_for_the_signer() {
     let server = server().await;
     let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
     let key = rcgen::KeyPair::generate().unwrap();

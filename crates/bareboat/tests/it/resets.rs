@@ -1,4 +1,4 @@
-//! What a door does not touch: neither changed through it nor managed by whoever uses it.
+//! Fields that a subresource does not change: writes neither change nor own them.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -10,7 +10,7 @@ async fn apply(server: &TestServer, path: &str, body: &Value) -> Value {
     answer.json()
 }
 
-/// What a manager has through a door.
+/// Returns the fields that a manager owns through a subresource.
 fn fields(object: &Value, manager: &str, subresource: &str) -> Value {
     let entries = object["metadata"]["managedFields"].as_array().unwrap();
     let found = entries
@@ -51,7 +51,7 @@ async fn the_status_of_a_deployment_leaves_its_labels_alone() {
 }
 
 #[tokio::test]
-async fn the_parts_of_a_pod_touch_nothing_else() {
+async fn subresources_of_a_pod_change_nothing_else() {
     let server = TestServer::builder().without_controllers().start().await;
     let pods = "/api/v1/namespaces/default/pods";
     let pod = json!({
@@ -77,7 +77,7 @@ async fn the_parts_of_a_pod_touch_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_network_of_services_has_a_status_and_nothing_else_through_that_door() {
+async fn the_status_subresource_of_a_service_cidr_changes_only_the_status() {
     let server = TestServer::builder().without_controllers().start().await;
     let path = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes/status";
     let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"cidrs": ["10.1.0.0/24"]}, "status": {"conditions": []}});

@@ -1,4 +1,4 @@
-//! Scales: replicas read and written apart from their object, and who manages them.
+//! Scale subresources: reading and writing replicas, and their managers.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -35,7 +35,7 @@ async fn apply(server: &TestServer, path: &str, manager: &str, body: &Value) -> 
     server.patch(&path, APPLY, body).await
 }
 
-/// Who manages replicas, as `manager operation subresource`, each with whether it has a time.
+/// Returns the managers of replicas as `manager operation subresource`, each with whether it has a time.
 async fn managers(server: &TestServer) -> Vec<(String, bool)> {
     let found = server.get(&format!("{DEPLOYMENTS}/d")).await.json();
     let entries = found["metadata"]["managedFields"].as_array().unwrap();
@@ -60,7 +60,7 @@ fn owned(who: &str, dated: bool) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn replicas_have_one_manager_whichever_door_is_used() {
+async fn replicas_have_one_manager_for_all_paths() {
     let server = TestServer::builder().without_controllers().start().await;
     apply(&server, "d", "own", &deployment(2)).await.expect(201);
     assert_eq!(managers(&server).await, owned("own Apply", true));
@@ -71,7 +71,7 @@ async fn replicas_have_one_manager_whichever_door_is_used() {
         message,
         "Apply failed with 1 conflict: conflict with \"own\": .spec.replicas"
     );
-    // The same number is no conflict: both manage it.
+    // The same number is no conflict: both managers own it.
     let shared = apply(&server, "d/scale", "sc", &scale(2))
         .await
         .expect(200)
@@ -113,7 +113,7 @@ async fn replicas_have_one_manager_whichever_door_is_used() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_scale_is_refused() {
+async fn invalid_scales_are_rejected() {
     let server = TestServer::builder().without_controllers().start().await;
     server.post(DEPLOYMENTS, &deployment(1)).await.expect(201);
     let path = format!("{DEPLOYMENTS}/d/scale");
@@ -205,7 +205,7 @@ async fn a_selector_of_a_budget_is_replaced_by_a_strategic_patch() {
 }
 
 #[tokio::test]
-async fn annotations_of_a_deployment_move_its_generation_and_labels_do_not() {
+async fn annotations_of_a_deployment_change_its_generation_and_labels_do_not() {
     let server = TestServer::builder().without_controllers().start().await;
     server.post(DEPLOYMENTS, &deployment(1)).await.expect(201);
     let path = format!("{DEPLOYMENTS}/d");
@@ -219,7 +219,7 @@ async fn annotations_of_a_deployment_move_its_generation_and_labels_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_changes_a_scale_is_told_what_is_odd_about_the_patch_and_the_object() {
+async fn a_scale_patch_returns_warnings_about_the_patch_and_the_object() {
     let server = TestServer::start().await;
     let mut object = deployment(1);
     object["spec"]["template"]["spec"]["topologySpreadConstraints"] =

@@ -1,4 +1,4 @@
-//! Services: addresses and node ports that no two of them share, however they come and go.
+//! Services: addresses and node ports are never shared.
 
 use crate::support::*;
 use bareboat::builtin::services::ServiceRanges;
@@ -18,7 +18,7 @@ async fn create(server: &TestServer, name: &str, spec: Value) -> Answer {
     server.post(SERVICES, &body).await
 }
 
-/// Every address and port that is stored, with whose it is; fails if something has two owners.
+/// Returns the owner of every stored address and port; fails if one has two owners.
 async fn owners(server: &TestServer) -> HashMap<String, String> {
     let list = server.get("/api/v1/services").await.expect(200).json();
     let mut owners: HashMap<String, String> = HashMap::new();
@@ -53,7 +53,7 @@ async fn owners(server: &TestServer) -> HashMap<String, String> {
 }
 
 #[tokio::test]
-async fn the_server_can_be_found_as_a_service() {
+async fn the_server_has_a_service() {
     let server = TestServer::start().await;
     let path = format!("{SERVICES}/kubernetes");
     let found = server.get(&path).await.expect(200).json();
@@ -62,7 +62,7 @@ async fn the_server_can_be_found_as_a_service() {
     let networks = server.get(networks).await.expect(200).json();
     assert_eq!(networks["spec"]["cidrs"], json!(["10.0.0.0/24"]));
     assert_eq!(networks["status"]["conditions"][0]["status"], "True");
-    // Whoever deletes it gets another.
+    // A deleted one is created again.
     let mut watch = server
         .watch(&format!(
             "{SERVICES}?watch=1&resourceVersion={}&fieldSelector=metadata.name%3Dkubernetes",
@@ -75,7 +75,7 @@ async fn the_server_can_be_found_as_a_service() {
 }
 
 #[tokio::test]
-async fn addresses_are_chosen_kept_and_refused_as_upstream_does() {
+async fn addresses_are_allocated_kept_and_rejected_as_upstream_does() {
     let server = TestServer::builder().without_controllers().start().await;
     let made = server
         .post(SERVICES, &service("a", "ClusterIP"))
@@ -87,7 +87,7 @@ async fn addresses_are_chosen_kept_and_refused_as_upstream_does() {
     assert_eq!(made["spec"]["clusterIPs"], json!([address]));
     assert_eq!(made["spec"]["ipFamilies"], json!(["IPv4"]));
     assert_eq!(made["spec"]["ipFamilyPolicy"], "SingleStack");
-    // Nobody wrote the address, so nobody manages it.
+    // The server allocated the address, so no manager owns it.
     let fields = made["metadata"]["managedFields"].to_string();
     assert!(!fields.contains("f:clusterIP"), "{fields}");
     let again = server
@@ -166,7 +166,7 @@ async fn addresses_are_chosen_kept_and_refused_as_upstream_does() {
 }
 
 #[tokio::test]
-async fn what_a_service_gives_up_is_free_for_others() {
+async fn released_addresses_and_ports_are_free() {
     let server = TestServer::builder().without_controllers().start().await;
     let take = json!({"type": "NodePort", "clusterIP": "10.0.0.40", "ports": [{"port": 80, "nodePort": 30040}]});
     create(&server, "a", take.clone()).await.expect(201);
@@ -181,7 +181,7 @@ async fn what_a_service_gives_up_is_free_for_others() {
     create(&server, "b", take.clone()).await.expect(201);
     server.delete(&format!("{SERVICES}/b")).await.expect(200);
     create(&server, "c", take.clone()).await.expect(201);
-    // A write that is refused late leaves nothing behind.
+    // A write that is rejected late releases its reservations.
     let bad = json!({"type": "NodePort", "clusterIP": "10.0.0.41", "ports": [{"port": 80, "nodePort": 30041, "protocol": "X"}]});
     create(&server, "d", bad).await.expect(422);
     let good = json!({"type": "NodePort", "clusterIP": "10.0.0.41", "ports": [{"port": 80, "nodePort": 30041}]});
@@ -190,7 +190,7 @@ async fn what_a_service_gives_up_is_free_for_others() {
 }
 
 #[tokio::test]
-async fn endpoints_go_with_their_service() {
+async fn endpoints_are_deleted_with_their_service() {
     let server = TestServer::builder().without_controllers().start().await;
     let endpoints = "/api/v1/namespaces/default/endpoints";
     for held in [false, true] {
@@ -238,7 +238,7 @@ async fn endpoints_go_with_their_service() {
 }
 
 #[tokio::test]
-async fn two_families_are_given_where_there_are_two_networks() {
+async fn two_families_are_allocated_if_there_are_two_networks() {
     let server = TestServer::builder()
         .bare()
         .with(|builder| {
@@ -286,13 +286,13 @@ async fn two_families_are_given_where_there_are_two_networks() {
 }
 
 #[tokio::test]
-async fn writers_at_the_same_time_never_share_anything() {
+async fn concurrent_writers_never_share_addresses_or_ports() {
     let mut server = TestServer::builder()
         .sqlite()
         .without_controllers()
         .start()
         .await;
-    // Few addresses for many names: most of them meet somebody on their way.
+    // Few addresses for many names, so that most writers collide.
     let types = ["ClusterIP", "NodePort", "LoadBalancer"];
     for round in 0..4 {
         let names: Vec<String> = (0..90).map(|number| format!("s{round}-{number}")).collect();
@@ -302,7 +302,7 @@ async fn writers_at_the_same_time_never_share_anything() {
             async move { server.post(SERVICES, &body).await.expect(201) }
         }));
         made.await;
-        // Six fight for one address and one port.
+        // Six compete for one address and one port.
         let fights = join_all((0..6).map(|number| {
             let spec = json!({"type": "NodePort", "clusterIP": "10.0.0.5", "ports": [{"port": 1, "nodePort": 30005}]});
             let name = format!("f{round}-{number}");
@@ -318,7 +318,7 @@ async fn writers_at_the_same_time_never_share_anything() {
         let before = owners(&server).await;
         server.restart().await;
         assert_eq!(owners(&server).await, before);
-        // What is stored is taken after a restart, too.
+        // Stored addresses are still taken after a restart.
         let spec = json!({"clusterIP": "10.0.0.5", "ports": [{"port": 1}]});
         create(&server, "late", spec).await.expect(422);
         let list = server.get(SERVICES).await.names();

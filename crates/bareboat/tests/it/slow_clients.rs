@@ -1,4 +1,4 @@
-//! Clients that do not read: what they hold is bounded, other clients do not wait for them, and they are cut off.
+//! Clients that do not read: their memory is bounded, other clients do not wait, and they are disconnected.
 
 use crate::socket::{As, Connection, narrow};
 use crate::support::*;
@@ -18,7 +18,7 @@ async fn server(stalled: Duration) -> TestServer {
         .await
 }
 
-/// Fills the server with objects that no kernel buffer holds.
+/// Fills the server with objects that are larger than kernel buffers.
 async fn fill(server: &TestServer, count: usize) {
     let text = "x".repeat(OBJECT);
     for number in 0..count {
@@ -28,7 +28,7 @@ async fn fill(server: &TestServer, count: usize) {
     }
 }
 
-/// What the server says of itself.
+/// Returns the value of a metric.
 async fn metric(server: &TestServer, name: &str) -> f64 {
     let page = server.get("/metrics").await.expect(200).text();
     let line = page.lines().find(|line| line.starts_with(name)).unwrap();
@@ -44,7 +44,7 @@ async fn until(server: &TestServer, name: &str, holds: impl Fn(f64) -> bool) {
     .await;
 }
 
-/// Asks on a connection of its own and reads nothing but the first bytes.
+/// Sends a request on its own connection and reads only the first bytes.
 async fn ask(server: &TestServer, path: &str, accept: &str) -> impl Sized + use<> {
     let mut stream = narrow(server, As::Admin, "http/1.1").await;
     let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
@@ -56,7 +56,7 @@ async fn ask(server: &TestServer, path: &str, accept: &str) -> impl Sized + use<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unread_lists_in_any_form_hold_little_and_are_cut_off() {
+async fn unread_lists_in_any_format_hold_little_memory_and_are_disconnected() {
     let server = server(PATIENCE).await;
     fill(&server, 30).await;
     let mut unread = Vec::new();
@@ -70,10 +70,10 @@ async fn unread_lists_in_any_form_hold_little_and_are_cut_off() {
             unread.push(ask(&server, &path, accept).await);
         }
     }
-    // Whatever is asked for: an object or two of each list.
+    // In any format, each list holds an object or two.
     let held = metric(&server, "bareboat_unread_bytes").await;
     assert!(held < (unread.len() * 3 * OBJECT) as f64, "{held}");
-    // Others get their answers, and every client that does not read is sent away.
+    // Other clients get responses, and every client that does not read is disconnected.
     let mut connection = Connection::http1(&server, As::Admin).await;
     connection.send("GET", MAPS, &[], "").await.expect(200);
     drop(connection);
@@ -96,7 +96,7 @@ async fn many_unread_lists_of_one_http2_connection_wait_for_their_client() {
         asked.spawn(async move {
             let uri = format!("https://localhost{MAPS}");
             let request = request("GET", &uri, &[], "").map(http_body_util::Full::new);
-            // The answer is kept and not read.
+            // The response is kept and not read.
             sender.send_request(request).await
         });
     }
@@ -111,12 +111,12 @@ async fn many_unread_lists_of_one_http2_connection_wait_for_their_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stalled_watches_hold_no_more_than_an_event_each() {
+async fn stalled_watches_hold_at_most_one_event_each() {
     let server = server(NEVER).await;
     let version = server.get(MAPS).await.version();
     let mut stalled = Vec::new();
     for number in 0..20 {
-        // Some begin with the state, some follow it.
+        // Some start with the initial state, some with later events.
         let from = if number % 2 == 0 {
             "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
                 .to_owned()
@@ -133,7 +133,7 @@ async fn stalled_watches_hold_no_more_than_an_event_each() {
     }
     let held = metric(&server, "bareboat_unread_bytes").await;
     assert!(held < (stalled.len() * 2 * OBJECT) as f64, "{held}");
-    // Other clients do not notice.
+    // Other clients are not affected.
     let mut connection = Connection::http2(&server, As::Admin).await;
     let mut watch = connection
         .watch(&format!("{MAPS}?watch=true&resourceVersion={version}"))
@@ -145,7 +145,7 @@ async fn stalled_watches_hold_no_more_than_an_event_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_are_reset_at_once_leave_nothing_behind() {
+async fn requests_that_are_reset_at_once_leave_no_state() {
     let server = server(NEVER).await;
     fill(&server, 3).await;
     let (connection, _) = Connection::over_http2(narrow(&server, As::Admin, "h2").await).await;
@@ -163,6 +163,6 @@ async fn requests_that_are_reset_at_once_leave_nothing_behind() {
     let mut other = Connection::http2(&server, As::Admin).await;
     other.send("GET", "/livez", &[], "").await.expect(200);
     until(&server, "bareboat_unread_bytes", |held| held == 0.0).await;
-    // This very request is one of those under way.
+    // This request itself is in flight, too.
     until(&server, "bareboat_requests_under_way", |count| count <= 1.0).await;
 }

@@ -7,27 +7,28 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Whether a connection shows the administrator's certificate.
+/// The client certificate of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum As {
     Admin,
     Nobody,
 }
 
-/// A TLS connection that speaks the given protocol.
+/// Opens a TLS connection with the given protocol.
 pub(crate) async fn tls(server: &TestServer, who: As, protocol: &str) -> TlsStream<TcpStream> {
     let shown = (who == As::Admin).then(|| server.admin_certificate());
     connect(server, shown, protocol).await
 }
 
-/// A TLS connection that speaks the given protocol, of a client whose kernel keeps little for it.
+/// Opens a TLS connection with the given protocol and small kernel buffers.
 pub(crate) async fn narrow(server: &TestServer, who: As, protocol: &str) -> TlsStream<TcpStream> {
     let shown = (who == As::Admin).then(|| server.admin_certificate());
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -36,7 +37,7 @@ pub(crate) async fn narrow(server: &TestServer, who: As, protocol: &str) -> TlsS
     encrypt(server, shown, protocol, stream).await
 }
 
-/// A TLS connection for HTTP/1.1 that shows some certificate.
+/// Opens a TLS connection for HTTP/1.1 with a client certificate.
 pub(crate) async fn with_certificate(
     server: &TestServer,
     shown: (&str, &str),
@@ -44,7 +45,8 @@ pub(crate) async fn with_certificate(
     connect(server, Some(shown), "http/1.1").await
 }
 
-async fn connect(
+/// Opens a TLS connection with a client certificate and the given protocol.
+pub(crate) async fn connect(
     server: &TestServer,
     shown: Option<(&str, &str)>,
     protocol: &str,
@@ -60,7 +62,7 @@ async fn encrypt(
     stream: TcpStream,
 ) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
-    for certificate in rustls_pemfile::certs(&mut server.ca().as_bytes()) {
+    for certificate in CertificateDer::pem_slice_iter(server.ca().as_bytes()) {
         roots.add(certificate.unwrap()).unwrap();
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -71,12 +73,10 @@ async fn encrypt(
     let mut config = match shown {
         None => builder.with_no_client_auth(),
         Some((certificate, key)) => {
-            let chain = rustls_pemfile::certs(&mut certificate.as_bytes())
+            let chain = CertificateDer::pem_slice_iter(certificate.as_bytes())
                 .map(Result::unwrap)
                 .collect();
-            let key = rustls_pemfile::private_key(&mut key.as_bytes())
-                .unwrap()
-                .unwrap();
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
             builder.with_client_auth_cert(chain, key).unwrap()
         }
     };
@@ -88,7 +88,7 @@ async fn encrypt(
         .unwrap()
 }
 
-/// One connection, either protocol.
+/// A connection with either protocol.
 pub(crate) enum Connection {
     One(http1::SendRequest<Full<Bytes>>),
     Two(http2::SendRequest<Full<Bytes>>),
@@ -109,19 +109,19 @@ impl Connection {
         Connection::over_http2(tls(server, who, "h2").await).await.0
     }
 
-    /// The connection, and what ends when it does.
+    /// Returns the connection, and a task that ends with it.
     pub(crate) async fn over_http2(
         stream: TlsStream<TcpStream>,
     ) -> (Connection, tokio::task::JoinHandle<hyper::Result<()>>) {
         let io = TokioIo::new(stream);
         let mut builder = http2::Builder::new(TokioExecutor::new());
-        // What this client accepts is not what is tested.
+        // The client's own limits are not under test.
         builder.max_header_list_size(8 << 20);
         let (sender, connection) = builder.handshake(io).await.unwrap();
         (Connection::Two(sender), tokio::spawn(connection))
     }
 
-    /// Sends a request and gives the answer before its body is read.
+    /// Sends a request and returns the response before its body is read.
     pub(crate) async fn start(
         &mut self,
         method: &str,

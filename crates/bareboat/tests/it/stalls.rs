@@ -1,4 +1,4 @@
-//! Large requests: whatever one client asks for, others are answered meanwhile, and work ends when its client leaves.
+//! Large requests: other clients get responses meanwhile, and work stops when its client disconnects.
 
 mod ended;
 
@@ -9,19 +9,19 @@ use bareboat_testing::TestServer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How many objects there are to list, and how large each is.
+/// Number of listed objects; the size of each follows.
 const OBJECTS: usize = 200;
 const SIZE: usize = 16 * 1024;
-/// How many pulses must be answered while something large is under way. A worker that is kept busy answers none, or one or two.
+/// How many pulses must be answered during a large request. A blocked worker answers none, or one or two.
 const PULSES: usize = 20;
-/// How often it is repeated at most until then.
+/// Maximum number of repetitions until then.
 const TRIES: usize = 4;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A server with many objects.
+/// Returns a server with many objects.
 async fn filled() -> Arc<TestServer> {
-    // Encodings are not kept: they would make the second list a small one.
+    // Without the cache of encodings, which would make the second list cheap.
     let options = StoreOptions {
         variant_bytes: 0,
         ..StoreOptions::default()
@@ -33,7 +33,7 @@ async fn filled() -> Arc<TestServer> {
     for number in 0..OBJECTS {
         let name = format!("large-{number:05}");
         let lines: Vec<String> = (0..SIZE / 32).map(|line| format!("{line:031}")).collect();
-        // As it is stored: the type first, then the metadata.
+        // In stored order: type first, then metadata.
         let object = format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata},"data":{data}}}"#,
             metadata = json!({"name": name, "namespace": "default", "uid": name}),
@@ -47,7 +47,7 @@ async fn filled() -> Arc<TestServer> {
     Arc::new(server)
 }
 
-/// Repeats something large until enough pulses of a second client were answered while it was under way.
+/// Repeats a large request until enough pulses of a second client were answered during it.
 async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
     server: &Arc<TestServer>,
     what: &str,
@@ -72,7 +72,7 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
     });
     for _ in 0..TRIES {
         let (work, flag) = (large(server.clone()), under_way.clone());
-        // Both are tasks of the one worker there is.
+        // Both are tasks of the only worker.
         let working = tokio::spawn(async move {
             flag.store(true, Ordering::SeqCst);
             work.await;
@@ -92,7 +92,7 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_large_list_is_made() {
+async fn other_clients_are_served_while_a_large_list_is_built() {
     let server = filled().await;
     let metadata =
         "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
@@ -117,7 +117,7 @@ async fn others_are_answered_while_a_large_list_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_large_answer_is_compressed() {
+async fn other_clients_are_served_while_a_large_response_is_compressed() {
     let server = filled().await;
     others_go_on(&server, "gzip", |server| async move {
         let headers = [("accept-encoding", "gzip")];
@@ -128,7 +128,7 @@ async fn others_are_answered_while_a_large_answer_is_compressed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_watch_tells_the_state() {
+async fn other_clients_are_served_while_a_watch_sends_the_initial_state() {
     let server = filled().await;
     let watch =
         "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
@@ -144,7 +144,7 @@ async fn others_are_answered_while_a_watch_tells_the_state() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_collection_is_deleted() {
+async fn other_clients_are_served_while_a_collection_is_deleted() {
     let server = filled().await;
     others_go_on(&server, "deletecollection", |server| async move {
         server
@@ -156,7 +156,7 @@ async fn others_are_answered_while_a_collection_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_large_object_is_written() {
+async fn other_clients_are_served_while_a_large_object_is_written() {
     let server = filled().await;
     let data: serde_json::Map<String, Value> = (0..6_000)
         .map(|number| (format!("key-{number}"), json!("value")))
@@ -177,7 +177,7 @@ async fn others_are_answered_while_a_large_object_is_written() {
     }
 }
 
-/// A kind whose objects are small and take long to check.
+/// Returns the definition of a kind with small objects that are expensive to validate.
 fn costly(plural: &str) -> Value {
     let rule = "self.all(x, self.all(y, x == y || x < y || x > y))";
     json!({
@@ -196,7 +196,7 @@ fn costly(plural: &str) -> Value {
     })
 }
 
-/// An object of that kind.
+/// Returns an object of that kind.
 fn costly_object(name: &str) -> Value {
     let numbers: Vec<usize> = (0..250).collect();
     json!({
@@ -206,7 +206,7 @@ fn costly_object(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_rules_are_checked() {
+async fn other_clients_are_served_while_rules_are_evaluated() {
     let server = TestServer::builder().without_controllers().start().await;
     server
         .post(DEFINITIONS, &costly("things"))
@@ -221,7 +221,7 @@ async fn others_are_answered_while_rules_are_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_a_definition_is_checked() {
+async fn other_clients_are_served_while_a_definition_is_validated() {
     let server = TestServer::builder().without_controllers().start().await;
     let mut definition = costly("things");
     let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
@@ -247,9 +247,9 @@ async fn others_are_answered_while_a_definition_is_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn others_are_answered_while_documents_are_made() {
+async fn other_clients_are_served_while_documents_are_built() {
     let server = Arc::new(TestServer::builder().without_controllers().start().await);
-    // Documents are kept once they are made, so that only the first time takes long.
+    // Documents are cached, so only the first build takes long.
     others_go_on(&server, "OpenAPI", |server| async move {
         server.get("/openapi/v2").await.expect(200);
     })
@@ -257,7 +257,7 @@ async fn others_are_answered_while_documents_are_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn other_streams_of_a_connection_go_on() {
+async fn other_streams_of_a_connection_continue() {
     let server = TestServer::builder()
         .without_controllers()
         .listening()

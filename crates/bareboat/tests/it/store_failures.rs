@@ -1,4 +1,4 @@
-//! What clients are told when the store cannot write: refused, or unknown.
+//! Responses when the store cannot write: rejected, or outcome unknown.
 
 use bareboat::api::{Value, value};
 use bareboat::controllers::Client;
@@ -12,7 +12,7 @@ fn map(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_says_whether_it_was_refused_or_its_outcome_is_unknown() {
+async fn a_failed_write_reports_rejection_or_unknown_outcome() {
     let backend = Arc::new(Faulty::new(Arc::new(MemoryBackend::new())));
     let store = Store::open(backend.clone(), StoreOptions::default()).unwrap();
     let server = Server::builder()
@@ -29,7 +29,7 @@ async fn a_write_says_whether_it_was_refused_or_its_outcome_is_unknown() {
         .await
         .unwrap();
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-    // After the first failure of the third kind nothing is even tried.
+    // After the first failure of the third kind no write is attempted.
     for (fault, code, words) in [
         (Fault::Full, 507, "no space is left"),
         (Fault::Busy, 503, "nothing was written"),

@@ -1,4 +1,4 @@
-//! Connections that have shown no credentials: how many there may be, how long, and what they may send.
+//! Unauthenticated connections: number, duration and request size are limited.
 
 use crate::socket::{As, Connection, tls};
 use crate::support::*;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silent_sockets_keep_nobody_out() {
+async fn silent_connections_do_not_block_clients() {
     let server = TestServer::builder()
         .with(|builder| {
             builder
@@ -24,7 +24,7 @@ async fn silent_sockets_keep_nobody_out() {
     for _ in 0..200 {
         silent.push(TcpStream::connect(server.address()).await.unwrap());
     }
-    // Those that are silent for the longest make room, as soon as they have been silent for a moment.
+    // The connections that were silent longest are closed first, after a short minimum.
     soon(async {
         loop {
             let Ok(stream) = TcpStream::connect(server.address()).await else {
@@ -54,7 +54,7 @@ async fn silent_sockets_keep_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beyond_the_limit_of_connections_only_health_is_served() {
+async fn beyond_the_connection_limit_only_health_is_served() {
     let server = TestServer::builder()
         .with(|builder| {
             builder
@@ -88,7 +88,7 @@ async fn beyond_the_limit_of_connections_only_health_is_served() {
 }
 
 #[tokio::test]
-async fn a_refusal_over_http2_ends_the_connection() {
+async fn a_rejection_over_http2_ends_the_connection() {
     let server = TestServer::listening().await;
     for (path, code) in [("/api", 401), ("/livez", 200)] {
         let stream = tls(&server, As::Nobody, "h2").await;
@@ -96,7 +96,7 @@ async fn a_refusal_over_http2_ends_the_connection() {
         connection.send("GET", path, &[], "").await.expect(code);
         soon(ended).await.unwrap().unwrap();
     }
-    // A known client keeps its connection, whatever it is told.
+    // An authenticated client keeps its connection after an error.
     let (mut connection, ended) = Connection::over_http2(tls(&server, As::Admin, "h2").await).await;
     connection
         .send("GET", "/nowhere", &[], "")
@@ -107,7 +107,7 @@ async fn a_refusal_over_http2_ends_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_without_requests_end() {
+async fn idle_connections_are_closed() {
     // Long enough for a handshake on a busy machine.
     let while_unknown = Duration::from_secs(5);
     let while_known = Duration::from_millis(300);
@@ -130,14 +130,14 @@ async fn connections_without_requests_end() {
     assert!(matches!(soon(silent.read(&mut byte)).await, Ok(0) | Err(_)));
     let _ = soon(stranger).await;
     soon(idle).await.unwrap().unwrap();
-    // A watch is a request, however quiet it is.
+    // A quiet watch counts as a request.
     assert!(!busy.is_finished());
     server.post(MAPS, &config_map("late")).await.expect(201);
     while watch.brief().await != "ADDED late" {}
 }
 
 #[tokio::test]
-async fn large_heads_are_accepted_and_larger_ones_are_answered() {
+async fn large_headers_are_accepted_and_larger_ones_are_rejected() {
     let server = TestServer::listening().await;
     let head = |header: usize, count: usize| {
         let mut head = "GET /livez HTTP/1.1\r\nHost: localhost\r\n".to_owned();
@@ -156,7 +156,7 @@ async fn large_heads_are_accepted_and_larger_ones_are_answered() {
             tokio::io::split(tls(&server, As::Admin, "http/1.1").await);
         let sent = head(header, count);
         let writer = tokio::spawn(async move {
-            // The server may have heard enough before all is sent.
+            // The server may respond before everything is sent.
             let _ = writing.write_all(sent.as_bytes()).await;
             writing
         });
@@ -170,7 +170,7 @@ async fn large_heads_are_accepted_and_larger_ones_are_answered() {
         drop(writer.await.unwrap());
     }
     let mut connection = Connection::http2(&server, As::Admin).await;
-    // Far more than is allowed is not even read to its end.
+    // Headers far beyond the limit are not read to the end.
     for (size, expected) in [(900 << 10, 200), (1100 << 10, 431)] {
         let value = "y".repeat(size);
         let answer = connection

@@ -1,13 +1,15 @@
-//! Subresources that a definition declares, and somebody else answers for.
+//! Subresources that a definition declares and a backend serves.
 
-mod backend;
+mod audited;
+
 mod failures;
 mod kinds;
+mod revoked;
 mod streams;
 
+use crate::backend::{Ca, Speaks, TestBackend};
 use crate::socket::{As, Connection};
 use crate::support::*;
-use backend::{Ca, Speaks, TestBackend};
 use bareboat::ClientIdentity;
 use bareboat::api::kind::BoxFuture;
 use bareboat::server::authz::{Attributes, Authorizer, Decision};
@@ -18,7 +20,7 @@ const NAME: &str = "machines.vms.example.com";
 const MACHINES: &str = "/apis/vms.example.com/v1/namespaces/default/machines";
 const ONE: &str = "/apis/vms.example.com/v1/namespaces/default/machines/one";
 
-/// Jane may start the machine `one`, and look at every console.
+/// An authorizer: Jane may start the machine `one`, and read every console.
 struct Rules;
 
 impl Authorizer for Rules {
@@ -58,7 +60,7 @@ fn machine(name: &str) -> Value {
     json!({"apiVersion": "vms.example.com/v1", "kind": "Machine", "metadata": {"name": name}})
 }
 
-/// What is declared in most tests.
+/// Returns the declaration that most tests use.
 fn declared(backend: &TestBackend) -> Value {
     json!([
         {"name": "start", "verbs": ["create", "update"], "clientConfig": backend.by_url("/base/")},
@@ -68,7 +70,7 @@ fn declared(backend: &TestBackend) -> Value {
     ])
 }
 
-/// The CA by which backends know the server, and a server that shows its certificate.
+/// Returns the CA that backends trust, and a server with a certificate of it.
 fn builder() -> (Ca, Builder) {
     let callers = Ca::new();
     let (chain, key) = callers.client("front-proxy-client");
@@ -79,7 +81,7 @@ fn builder() -> (Ca, Builder) {
     (callers, builder)
 }
 
-/// A listening server with the machine `one`, and its backend.
+/// Returns a listening server with the machine `one`, and its backend.
 async fn start(speaks: Speaks) -> (TestServer, TestBackend) {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, speaks).await;
@@ -95,7 +97,7 @@ async fn define(server: &TestServer, subresources: &Value) {
 }
 
 #[tokio::test]
-async fn the_backend_learns_who_asks_for_what_and_nobody_else_can_say_so() {
+async fn the_backend_gets_the_user_and_clients_cannot_forge_it() {
     for (speaks, http) in [
         (Speaks::Http1, "HTTP/1.1"),
         (Speaks::Http2(100), "HTTP/2.0"),
@@ -150,7 +152,7 @@ async fn the_backend_learns_who_asks_for_what_and_nobody_else_can_say_so() {
                 "x-remote-user": ["jane"],
             })
         );
-        // Somebody who may act as another is passed on as that other.
+        // An impersonated user is forwarded instead of the real one.
         let headers = [
             ("impersonate-user", "jane"),
             ("impersonate-group", "people"),
@@ -176,7 +178,7 @@ async fn the_backend_learns_who_asks_for_what_and_nobody_else_can_say_so() {
 }
 
 #[tokio::test]
-async fn nobody_gets_through_who_may_not_or_to_what_is_not_there() {
+async fn forbidden_or_missing_targets_are_not_forwarded() {
     let (server, backend) = start(Speaks::Http2(100)).await;
     let mut connection = Connection::http1(&server, As::Nobody).await;
     let jane = [("authorization", "Bearer secret-of-jane")];
@@ -208,7 +210,7 @@ async fn nobody_gets_through_who_may_not_or_to_what_is_not_there() {
         let answer = server.send(method, &path, &[], "").await;
         assert_eq!(answer.status().0, code, "{method} {path}");
     }
-    // Not below a namespace, where machines live.
+    // Machines are namespaced, so this path does not exist.
     let path = ONE.replace("/namespaces/default", "") + "/start";
     server.post(&path, &json!({})).await.expect(404);
     assert_eq!(backend.calls(), 0);
@@ -225,7 +227,7 @@ async fn nobody_gets_through_who_may_not_or_to_what_is_not_there() {
 }
 
 #[tokio::test]
-async fn answers_are_passed_on_as_they_are_but_do_not_speak_for_the_server() {
+async fn responses_are_forwarded_without_headers_of_the_server() {
     let (server, _backend) = start(Speaks::Http1).await;
     let headers = [("accept-encoding", "gzip")];
     let path = format!("{ONE}/console?do=cookies");
@@ -242,13 +244,13 @@ async fn answers_are_passed_on_as_they_are_but_do_not_speak_for_the_server() {
     }
     let head = server.send("HEAD", &path, &[], "").await.expect(418);
     assert_eq!(head.text(), "");
-    // A query that would mean something to this server means nothing on the way through.
+    // Query parameters of this server have no effect on forwarded requests.
     let path = format!("{ONE}/console?timeout=soon&watch=maybe&pretty=1");
     server.get(&path).await.expect(200);
 }
 
 #[tokio::test]
-async fn discovery_and_openapi_show_them() {
+async fn discovery_and_openapi_list_declared_subresources() {
     let (server, _backend) = start(Speaks::Http1).await;
     let list = server
         .get("/apis/vms.example.com/v1")
@@ -305,7 +307,7 @@ async fn discovery_and_openapi_show_them() {
 }
 
 #[tokio::test]
-async fn a_bad_declaration_is_refused_where_it_is_wrong() {
+async fn an_invalid_declaration_is_rejected_with_its_field() {
     let server = TestServer::start().await;
     let bad = json!([
         {"name": "scale", "verbs": ["watch"], "clientConfig": {"url": "http://vms.example"}},
@@ -328,7 +330,7 @@ async fn a_bad_declaration_is_refused_where_it_is_wrong() {
     ];
     assert_eq!(fields, expected.map(|tail| format!("{at}{tail}")), "{body}");
 
-    // An update is checked as well, unless it leaves the declaration as it was.
+    // Updates are validated too, unless the declaration is unchanged.
     let good = json!([]);
     server
         .post(DEFINITIONS, &definition(&good))
@@ -342,7 +344,7 @@ async fn a_bad_declaration_is_refused_where_it_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_declaration_takes_effect_when_it_is_written_and_ends_with_its_definition() {
+async fn a_declaration_applies_when_it_is_written_and_ends_with_its_definition() {
     let (server, backend) = start(Speaks::Http2(100)).await;
     let path = format!("{DEFINITIONS}/{NAME}");
     let renamed =
@@ -359,7 +361,7 @@ async fn a_declaration_takes_effect_when_it_is_written_and_ends_with_its_definit
         .await
         .expect(200);
 
-    // While instances are held back they can still be acted upon.
+    // Instances that wait for a finalizer still have their subresources.
     let finalizer = json!({"metadata": {"finalizers": ["vms.example.com/off"]}});
     server.patch(ONE, MERGE, &finalizer).await.expect(200);
     let mut watch = server

@@ -1,4 +1,4 @@
-//! Asking a test server things, and looking at its answers.
+//! Helpers to send requests to a test server and inspect responses.
 
 use bareboat::server::reply::Body;
 use bareboat_testing::TestServer;
@@ -16,7 +16,7 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// What the server said.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
@@ -24,7 +24,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The answer, if it has this code.
+    /// Returns the response if it has this code, else fails.
     #[track_caller]
     pub(crate) fn expect(self, code: u16) -> Answer {
         assert_eq!(self.code, code, "{}", self.text());
@@ -55,7 +55,7 @@ impl Answer {
             .collect()
     }
 
-    /// Code, reason and message of a Status.
+    /// Returns code, reason and message of a Status.
     #[track_caller]
     pub(crate) fn status(&self) -> (u16, String, String) {
         let body = self.json();
@@ -66,13 +66,13 @@ impl Answer {
         (self.code, text("reason"), text("message"))
     }
 
-    /// The resourceVersion of the object or list.
+    /// Returns the resourceVersion of the object or list.
     #[track_caller]
     pub(crate) fn version(&self) -> u64 {
         version(&self.json())
     }
 
-    /// The names of the items of a list.
+    /// Returns the names of the items of a list.
     #[track_caller]
     pub(crate) fn names(&self) -> Vec<String> {
         let body = self.json();
@@ -81,7 +81,7 @@ impl Answer {
     }
 }
 
-/// The resourceVersion of an object or list.
+/// Returns the resourceVersion of an object or list.
 #[track_caller]
 pub(crate) fn version(object: &Value) -> u64 {
     let text = object["metadata"]["resourceVersion"].as_str();
@@ -91,17 +91,17 @@ pub(crate) fn version(object: &Value) -> u64 {
     }
 }
 
-/// The name of an object.
+/// Returns the name of an object.
 pub(crate) fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or("").to_owned()
 }
 
-/// A ConfigMap.
+/// Returns a small ConfigMap.
 pub(crate) fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
 }
 
-/// Reads a whole answer.
+/// Reads a whole response.
 pub(crate) async fn read<B>(response: http::Response<B>) -> Answer
 where
     B: http_body::Body<Data = Bytes>,
@@ -116,7 +116,7 @@ where
     }
 }
 
-/// Fails rather than hangs; patient, since a busy machine may be slow without being wrong.
+/// Fails instead of hanging. The limit is long, because a busy machine may be slow.
 #[track_caller]
 pub(crate) fn soon<T>(what: impl Future<Output = T>) -> impl Future<Output = T> {
     let place = std::panic::Location::caller();
@@ -128,7 +128,7 @@ pub(crate) fn soon<T>(what: impl Future<Output = T>) -> impl Future<Output = T> 
     }
 }
 
-/// A request with headers.
+/// Builds a request with headers.
 pub(crate) fn request(
     method: &str,
     path: &str,
@@ -142,7 +142,7 @@ pub(crate) fn request(
     request.body(body.into()).expect("a well-formed request")
 }
 
-/// The requests tests send, as the administrator and without a socket.
+/// Requests of tests, as the administrator and without a socket.
 pub(crate) trait Requests {
     async fn send(
         &self,
@@ -228,7 +228,7 @@ where
         }
     }
 
-    /// More bytes, or nothing at the end.
+    /// Reads more bytes; returns false at the end.
     async fn more(&mut self) -> bool {
         match soon(self.body.frame()).await {
             None => false,
@@ -241,7 +241,7 @@ where
         }
     }
 
-    /// The next event; nothing when the stream ends.
+    /// Returns the next event, or `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -255,7 +255,7 @@ where
         }
     }
 
-    /// The next frame of a protobuf watch, without its length.
+    /// Returns the next frame of a protobuf watch, without its length.
     pub(crate) async fn next_frame(&mut self) -> Option<Bytes> {
         loop {
             if let Some(head) = self.buffer.first_chunk::<4>() {
@@ -271,7 +271,7 @@ where
         }
     }
 
-    /// The next event as `TYPE name`.
+    /// Returns the next event as `TYPE name`.
     pub(crate) async fn brief(&mut self) -> String {
         match self.next().await {
             None => "END".to_owned(),
@@ -279,7 +279,7 @@ where
         }
     }
 
-    /// Everything up to the end.
+    /// Returns all events up to the end.
     pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
@@ -289,12 +289,12 @@ where
     }
 }
 
-/// A string out of JSON.
+/// Returns the string of a JSON value.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("")
 }
 
-/// Percent-encodes what may not stand in a query.
+/// Percent-encodes characters that a query may not contain.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -308,9 +308,9 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Just enough protobuf to look at messages from outside.
+/// A minimal protobuf codec, independent of the server's.
 pub(crate) mod proto {
-    /// A field with a length.
+    /// Encodes a length-delimited field.
     pub(crate) fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let mut out = vec![number << 3 | 2];
         let mut length = bytes.len();
@@ -323,13 +323,13 @@ pub(crate) mod proto {
         out
     }
 
-    /// A message in the envelope Kubernetes puts around it.
+    /// Encodes a message in Kubernetes' envelope.
     pub(crate) fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
         let meta = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
         [b"k8s\0".to_vec(), field(1, &meta), field(2, raw)].concat()
     }
 
-    /// The first field of a number that has a length.
+    /// Returns the first length-delimited field with a number.
     pub(crate) fn get(message: &[u8], number: u64) -> Option<&[u8]> {
         let mut rest = message;
         while !rest.is_empty() {
@@ -354,7 +354,7 @@ pub(crate) mod proto {
         None
     }
 
-    /// The message in an envelope, and its kind.
+    /// Returns the kind and the message in an envelope.
     pub(crate) fn open(bytes: &[u8]) -> (String, &[u8]) {
         let unknown = bytes.strip_prefix(b"k8s\0").expect("an envelope");
         let kind = get(get(unknown, 1).expect("a type"), 2).expect("a kind");
@@ -375,7 +375,7 @@ pub(crate) mod proto {
         None
     }
 
-    /// A ConfigMap called so, with data `a: b`.
+    /// Returns a ConfigMap with the data `a: b`.
     pub(crate) fn config_map(name: &str) -> Vec<u8> {
         let pair = [field(1, b"a"), field(2, b"b")].concat();
         let raw = [field(1, &field(1, name.as_bytes())), field(2, &pair)].concat();

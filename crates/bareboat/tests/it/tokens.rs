@@ -1,4 +1,4 @@
-//! Tokens of service accounts: issued, accepted, bound to objects, and refused when those are gone.
+//! Service account tokens: issued, accepted, bound to objects, and rejected when those are deleted.
 
 use crate::support::*;
 use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
@@ -42,7 +42,7 @@ async fn token(server: &TestServer, spec: Value) -> String {
     answer["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// The status of a TokenReview.
+/// Posts a TokenReview and returns its status.
 async fn review(server: &TestServer, token: &str, audiences: &[&str]) -> Value {
     let review = json!({"spec": {"token": token, "audiences": audiences}});
     server.post(REVIEWS, &review).await.expect(201).json()["status"].clone()
@@ -76,7 +76,7 @@ async fn a_token_names_its_account() {
 }
 
 #[tokio::test]
-async fn a_token_is_good_for_its_audiences_only() {
+async fn a_token_is_valid_for_its_audiences_only() {
     let server = server().await;
     let vault = token(&server, json!({"audiences": ["vault", "other"]})).await;
     let status = review(&server, &vault, &["vault", "unknown"]).await;
@@ -167,7 +167,7 @@ async fn a_token_ends_with_the_object_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn lifetimes_have_bounds() {
+async fn lifetimes_have_limits() {
     let server = server().await;
     let short = issue(&server, json!({"expirationSeconds": 599})).await;
     assert!(
@@ -200,7 +200,7 @@ async fn lifetimes_have_bounds() {
 }
 
 #[tokio::test]
-async fn keys_are_published_and_exchanged_while_the_server_runs() {
+async fn keys_are_published_and_can_be_replaced_at_runtime() {
     let (first, second) = (key(), key());
     let accounts = accounts(&first, &[]);
     let server = server_with(accounts.clone()).await;

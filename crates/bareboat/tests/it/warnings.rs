@@ -1,4 +1,4 @@
-//! Warnings about finalizers and annotations, and requests for certificates that are refused.
+//! Warnings about finalizers and annotations, and rejected certificate requests.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -63,7 +63,7 @@ async fn enforce_mountable_secrets_gets_a_warning_when_it_is_added() {
     assert!(changed.headers("warning").is_empty());
 }
 
-/// A request for a certificate of someone in a group.
+/// Returns a certificate request for a user in a group.
 fn request_of(group: &str, signer: &str) -> Value {
     let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
     let subject = &mut parameters.distinguished_name;
@@ -80,7 +80,7 @@ fn request_of(group: &str, signer: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_for_a_client_certificate_of_system_masters_is_refused() {
+async fn a_request_for_a_client_certificate_of_system_masters_is_rejected() {
     let server = TestServer::builder().without_controllers().start().await;
     let signer = "kubernetes.io/kube-apiserver-client";
     let refused = server

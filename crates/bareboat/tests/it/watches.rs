@@ -1,4 +1,4 @@
-//! WATCH: where it begins, what it tells, how it ends.
+//! WATCH: start, events and end.
 
 use crate::socket::{As, Connection};
 use crate::support::*;
@@ -13,7 +13,7 @@ fn labelled(name: &str, on: bool) -> Value {
 }
 
 #[tokio::test]
-async fn a_selector_turns_changes_into_arrivals_and_departures() {
+async fn a_selector_turns_changes_into_added_and_deleted_events() {
     let server = TestServer::start().await;
     let now = server.get(MAPS).await.version();
     let path = format!("{MAPS}?watch=1&labelSelector=on%3Dtrue&resourceVersion={now}");
@@ -42,7 +42,7 @@ async fn a_selector_turns_changes_into_arrivals_and_departures() {
     let expected = [
         ("ADDED", "1", Some(versions[0])),
         ("MODIFIED", "2", Some(versions[1])),
-        // It leaves as it was when it still matched, at the version that made it leave.
+        // The deleted event has the last matching state, at the version of the change.
         ("DELETED", "2", Some(versions[2])),
         ("ADDED", "5", Some(versions[4])),
         ("DELETED", "5", None),
@@ -65,7 +65,7 @@ async fn a_selector_turns_changes_into_arrivals_and_departures() {
 }
 
 #[tokio::test]
-async fn a_watch_begins_with_the_state_where_it_should() {
+async fn a_watch_sends_the_initial_state_if_it_should() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let b = server
@@ -127,7 +127,7 @@ async fn a_watch_begins_with_the_state_where_it_should() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_state_is_told_even_if_there_is_none() {
+async fn the_initial_events_end_bookmark_is_sent_for_an_empty_list() {
     let server = TestServer::start().await;
     let initial =
         "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -175,7 +175,7 @@ async fn a_watch_resumes_at_any_version_without_gap_or_repetition() {
             }
         };
         drop(answer);
-        // Another resource moves the same counter.
+        // Other resources increment the same counter.
         server
             .post(
                 "/api/v1/namespaces/default/secrets",
@@ -203,7 +203,7 @@ async fn a_watch_resumes_at_any_version_without_gap_or_repetition() {
 }
 
 #[tokio::test]
-async fn a_version_that_was_compacted_is_refused_in_the_stream() {
+async fn a_compacted_version_is_rejected_in_the_stream() {
     let options = StoreOptions {
         retain_revisions: 1,
         retain_for: Duration::from_millis(1),
@@ -247,7 +247,7 @@ async fn a_version_that_was_compacted_is_refused_in_the_stream() {
 }
 
 #[tokio::test]
-async fn a_version_of_the_future_is_refused_in_the_stream_and_said_to_be_newer() {
+async fn a_future_version_is_rejected_in_the_stream() {
     let server = TestServer::start().await;
     let newest = server.get(MAPS).await.version();
     let (future, path) = (newest + 1000, format!("{MAPS}?watch=1&resourceVersion="));
@@ -276,7 +276,7 @@ async fn a_watch_ends_in_time_with_a_last_bookmark() {
         let in_time = begun.elapsed() < Duration::from_millis(900);
         let events = watch.rest().await;
         assert!(begun.elapsed() >= Duration::from_millis(2900));
-        // The last bookmark comes two seconds before the end: on a busy machine perhaps before the write.
+        // The last bookmark comes two seconds before the end, on a busy machine possibly before the write.
         if in_time {
             break (newest, events);
         }
@@ -286,7 +286,7 @@ async fn a_watch_ends_in_time_with_a_last_bookmark() {
     let object = &last["object"];
     assert!(
         version(object) >= newest,
-        "a bookmark tells how far all have come"
+        "a bookmark includes all resources"
     );
     let members: Vec<&String> = object.as_object().unwrap().keys().collect();
     assert!(
@@ -300,10 +300,7 @@ async fn a_watch_ends_in_time_with_a_last_bookmark() {
         .await
         .rest()
         .await;
-    assert!(
-        quiet.is_empty(),
-        "no bookmarks for those who do not want them: {quiet:?}"
-    );
+    assert!(quiet.is_empty(), "no bookmarks unless requested: {quiet:?}");
 }
 
 #[tokio::test]
@@ -354,7 +351,7 @@ async fn tables_metadata_and_protobuf_can_be_watched() {
         second["object"]["columnDefinitions"]
             .as_array()
             .is_none_or(Vec::is_empty),
-        "columns are told once"
+        "columns are sent once"
     );
 
     for name in ["a", "b"] {
@@ -380,7 +377,7 @@ async fn tables_metadata_and_protobuf_can_be_watched() {
 }
 
 #[tokio::test]
-async fn a_write_that_changes_nothing_is_no_event() {
+async fn a_write_without_a_change_sends_no_event() {
     let server = TestServer::start().await;
     let made = server.post(MAPS, &config_map("a")).await.expect(201);
     let mut watch = server
@@ -425,7 +422,7 @@ async fn a_thousand_watchers_see_every_event_in_order() {
             watchers.push(tokio::spawn(async move {
                 let mut seen = Vec::with_capacity(EVENTS);
                 while seen.len() < EVENTS {
-                    let event = watch.next().await.expect("the stream goes on");
+                    let event = watch.next().await.expect("the stream continues");
                     seen.push((name(&event["object"]), version(&event["object"])));
                 }
                 seen
@@ -445,7 +442,7 @@ async fn a_thousand_watchers_see_every_event_in_order() {
 }
 
 #[tokio::test]
-async fn watches_over_sockets_end_when_the_server_does() {
+async fn watches_over_sockets_end_when_the_server_shuts_down() {
     let server = TestServer::listening().await;
     let mut first = Connection::http1(&server, As::Admin).await;
     let mut second = Connection::http2(&server, As::Admin).await;

@@ -38,7 +38,7 @@ async fn next(socket: &mut Socket) -> Message {
     soon(socket.next()).await.expect("a message").unwrap()
 }
 
-/// The next event, which is all of a text message.
+/// Returns the next event, which is one text message.
 async fn event(socket: &mut Socket) -> String {
     let Message::Text(message) = next(socket).await else {
         panic!("no text");
@@ -48,7 +48,7 @@ async fn event(socket: &mut Socket) -> String {
 }
 
 #[tokio::test]
-async fn every_event_of_a_watch_is_a_text_message_of_its_own() {
+async fn every_event_of_a_watch_is_one_text_message() {
     let server = TestServer::listening().await;
     for name in ["a", "b", "c"] {
         server.post(MAPS, &config_map(name)).await.expect(201);
@@ -67,7 +67,7 @@ async fn every_event_of_a_watch_is_a_text_message_of_its_own() {
     socket.send(ping).await.unwrap();
     assert_eq!(next(&mut socket).await, Message::Pong("x".into()));
 
-    // What a client sends besides is dropped, and its close is answered.
+    // Other messages of a client are dropped, and its close is answered.
     socket.send(Message::text("hello")).await.unwrap();
     socket.close(None).await.unwrap();
     loop {
@@ -79,7 +79,7 @@ async fn every_event_of_a_watch_is_a_text_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_over_closes_the_socket_as_usual() {
+async fn a_watch_that_ends_closes_the_socket_normally() {
     let server = TestServer::listening().await;
     let version = server.get("/api/v1/pods").await.version();
     let path = format!("/api/v1/pods?watch=true&resourceVersion={version}&timeoutSeconds=1");
@@ -90,7 +90,7 @@ async fn a_watch_that_is_over_closes_the_socket_as_usual() {
     assert_eq!(frame.code, CloseCode::Normal);
     assert!(soon(socket.next()).await.is_none());
 
-    // A version this server has not seen yet: an ERROR event, then the end.
+    // A future version: an ERROR event, then the end.
     let future = "/api/v1/configmaps?watch=true&resourceVersion=999999";
     let mut socket = watch(&server, future).await;
     let Message::Text(message) = next(&mut socket).await else {
@@ -122,7 +122,7 @@ async fn events_in_protobuf_are_binary_messages_without_a_length() {
 }
 
 #[tokio::test]
-async fn handshakes_are_refused_as_upstream_refuses_them() {
+async fn handshakes_are_rejected_as_upstream_does() {
     let server = TestServer::listening().await;
     let path = format!("{MAPS}?watch=true");
     let refusal = async |headers: &[(&'static str, &str)]| {
@@ -149,7 +149,7 @@ async fn handshakes_are_refused_as_upstream_refuses_them() {
     let (_, accepted) = open(&server, As::Admin, &path, &one).await.unwrap();
     assert_eq!(accepted.headers()["sec-websocket-protocol"], "a");
 
-    // What is wrong with the watch itself is said as for any other watch.
+    // Errors of the watch itself are reported as for any other watch.
     let bad = format!("{MAPS}?watch=true&labelSelector=%21%21");
     let refused = open(&server, As::Admin, &bad, &[origin]).await.err();
     let Some(Error::Http(response)) = refused else {
@@ -193,7 +193,7 @@ async fn a_token_may_be_a_subprotocol_and_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_answer_to_head_over_http2_has_no_body() {
+async fn a_head_response_over_http2_has_no_body() {
     let server = TestServer::listening().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let mut connection = Connection::http2(&server, As::Admin).await;
@@ -205,7 +205,7 @@ async fn an_answer_to_head_over_http2_has_no_body() {
     ] {
         let got = connection.send("GET", path, &[], "").await.expect(200);
         let head = connection.send("HEAD", path, &[], "").await;
-        // Some paths do not know HEAD; whatever they say, they say it without a body.
+        // Some paths do not support HEAD, but their response has no body either.
         assert!(head.bytes.is_empty(), "{path}");
         if head.code == 200 {
             assert_eq!(head.header("content-length"), got.bytes.len().to_string());

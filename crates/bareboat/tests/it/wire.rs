@@ -1,4 +1,4 @@
-//! Small things that clients see on the wire, as kube-apiserver has them.
+//! Details of the wire format, as in kube-apiserver.
 
 use crate::socket::{As, Connection};
 use crate::support::*;
@@ -6,7 +6,7 @@ use bareboat_testing::TestServer;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A definition whose versions are all served; the first one is stored.
+/// Returns a definition whose versions are all served; the first one is stored.
 fn definition(group: &str, plural: &str, kind: &str, versions: &[&str]) -> Value {
     let versions: Vec<Value> = versions
         .iter()
@@ -41,7 +41,7 @@ async fn a_namespaced_custom_kind_has_no_writes_at_the_cluster_path() {
         assert!(is_plain_not_found(&answer), "{}", answer.text());
     }
     server.get(path).await.expect(200);
-    // Built-in kinds know the path and refuse the verb.
+    // Built-in kinds know the path and reject the verb.
     let (code, reason, _) = server
         .post("/api/v1/configmaps", &config_map("a"))
         .await
@@ -51,7 +51,7 @@ async fn a_namespaced_custom_kind_has_no_writes_at_the_cluster_path() {
 }
 
 #[tokio::test]
-async fn versions_of_built_in_groups_belong_to_built_in_kinds() {
+async fn versions_of_built_in_groups_are_reserved_for_built_in_kinds() {
     let server = TestServer::start().await;
     let foos = definition("networking.k8s.io", "foos", "Foo", &["v1", "v7"]);
     server.post(DEFINITIONS, &foos).await.expect(201);
@@ -84,7 +84,7 @@ async fn versions_of_built_in_groups_belong_to_built_in_kinds() {
 }
 
 #[tokio::test]
-async fn a_group_spelled_like_a_package_leaves_built_in_schemas_alone() {
+async fn a_group_named_like_a_package_does_not_affect_built_in_schemas() {
     let server = TestServer::start().await;
     let v2 = server.get("/openapi/v2").await.expect(200).json();
     let pod = "io.k8s.api.core.v1.Pod";
@@ -143,7 +143,7 @@ async fn an_empty_group_is_the_core_group() {
 }
 
 #[tokio::test]
-async fn a_new_object_may_have_a_version_that_is_none() {
+async fn a_new_object_may_have_an_invalid_resource_version() {
     let server = TestServer::start().await;
     for (number, version) in ["junk", "-1", "+5", "0", ""].into_iter().enumerate() {
         let mut map = config_map(&format!("m{number}"));
@@ -164,7 +164,7 @@ async fn a_new_object_may_have_a_version_that_is_none() {
 }
 
 #[tokio::test]
-async fn a_strategic_patch_of_the_wrong_form_says_what_could_not_be_restored() {
+async fn a_strategic_patch_of_the_wrong_type_reports_what_could_not_be_restored() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let path = format!("{MAPS}/a");
@@ -193,7 +193,7 @@ async fn a_strategic_patch_of_the_wrong_form_says_what_could_not_be_restored() {
 }
 
 #[tokio::test]
-async fn members_of_discovery_have_upstreams_order() {
+async fn members_of_discovery_have_the_order_of_upstream() {
     let server = TestServer::start().await;
     let listed = server.get("/apis/apps/v1").await.expect(200).text();
     let start = r#"{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1","resources":[{"name":"controllerrevisions","singularName":"controllerrevision","namespaced":true,"kind":"ControllerRevision","verbs":["#;
@@ -230,7 +230,7 @@ async fn members_of_discovery_have_upstreams_order() {
 }
 
 #[tokio::test]
-async fn refusals_name_users_as_upstream_does() {
+async fn rejections_name_users_as_upstream_does() {
     let server = TestServer::builder()
         .token("s3cret", "ann", &["dev"])
         .token("root", "root", &["system:masters"])
@@ -253,7 +253,7 @@ async fn refusals_name_users_as_upstream_does() {
         message.contains("User \"&lt;ann&gt;&amp;co\" cannot list"),
         "{message}"
     );
-    // The refusal names what was to be impersonated: a service account only where the name is one.
+    // The rejection names the impersonated resource: a service account only if the name is one.
     let ann = ("authorization", "Bearer s3cret");
     for (user, what) in [
         (

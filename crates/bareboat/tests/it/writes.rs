@@ -1,4 +1,4 @@
-//! Writes: the life of metadata, patches, validation, races.
+//! Writes: metadata, patches, validation, races.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -20,7 +20,7 @@ fn deployment(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_server_decides_about_metadata() {
+async fn the_server_sets_metadata() {
     let server = TestServer::start().await;
     let mut object = config_map("a");
     object["metadata"] = json!({
@@ -134,7 +134,7 @@ async fn generation_counts_changes_of_the_desired_state() {
 }
 
 #[tokio::test]
-async fn a_stale_writer_is_told_so() {
+async fn a_stale_write_is_a_conflict() {
     let server = TestServer::start().await;
     let made = server.post(MAPS, &config_map("a")).await.expect(201).json();
     let at = format!("{MAPS}/a");
@@ -205,7 +205,7 @@ async fn a_dry_run_does_everything_but_write() {
 }
 
 #[tokio::test]
-async fn every_kind_of_patch_changes_what_it_says() {
+async fn every_type_of_patch_is_applied() {
     let server = TestServer::start().await;
     server.post(DEPLOYMENTS, &deployment("d")).await.expect(201);
     let at = format!("{DEPLOYMENTS}/d");
@@ -244,7 +244,7 @@ async fn every_kind_of_patch_changes_what_it_says() {
         {"op": "add", "path": "/metadata/labels", "value": {"x~y": "z"}},
     ]);
     let after = server.patch(&at, JSON_PATCH, &operations).await;
-    // A label key with a tilde is refused, and with it the whole patch.
+    // A label key with a tilde is invalid, so the whole patch is rejected.
     assert_eq!(after.code, 422, "{}", after.text());
     let operations = json!([
         {"op": "remove", "path": "/spec/template/spec/containers/1"},
@@ -287,10 +287,10 @@ async fn every_kind_of_patch_changes_what_it_says() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_ignored_warned_of_or_refused() {
+async fn unknown_fields_are_ignored_warned_about_or_rejected() {
     let server = TestServer::start().await;
     let body = r#"{"metadata":{"name":"a","zeal":1},"dta":{"y":"1","y":"2"},"data":{"x":"1","x":"2"},"a":1}"#;
-    // In the order in which a reader of the document meets them.
+    // In document order.
     let findings = [
         r#"unknown field "metadata.zeal""#,
         r#"unknown field "dta""#,
@@ -408,7 +408,7 @@ async fn concurrent_writers_lose_no_update() {
                     }
                     answer.expect(409);
                 }
-                // A patch without a version never meets a conflict.
+                // A patch without a version never conflicts.
                 let patch = json!({"data": {format!("w{writer}-{round}"): "x"}});
                 server.patch(&at, MERGE, &patch).await.expect(200);
             }
@@ -451,7 +451,7 @@ async fn a_restart_loses_nothing_and_repeats_no_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn duplicate_owners_are_dropped_with_one_warning_that_says_when() {
+async fn duplicate_owners_are_dropped_with_one_warning() {
     let server = bareboat_testing::TestServer::start().await;
     // The owner exists: garbage collection would delete the dependent of a missing one.
     let owner = server.post(MAPS, &config_map("owner")).await.expect(201);
@@ -474,7 +474,7 @@ async fn duplicate_owners_are_dropped_with_one_warning_that_says_when() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replacing_an_incarnation_that_is_not_there_creates_nothing() {
+async fn replacing_an_object_with_an_unknown_uid_creates_nothing() {
     let server = bareboat_testing::TestServer::start().await;
     let path = "/api/v1/namespaces/default/events/e";
     let mut event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "uid": "u-1"},

@@ -1,5 +1,5 @@
-// Package conformance holds the conformance specs of Kubernetes itself. `scripts/conformance.sh` runs those of them
-// against Bareboat that need an API, controllers and nodes, but nothing that happens inside a container.
+// Package conformance contains the conformance specs of Kubernetes. `scripts/conformance.sh` runs those that need an
+// API, controllers and nodes, but nothing inside a container.
 package conformance
 
 import (

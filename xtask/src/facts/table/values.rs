@@ -1,4 +1,4 @@
-//! Which values a field may have: the constants of its type, if the type is marked as a list of them.
+//! The values of enumerated fields: the constants of types marked `+enum`.
 
 use super::{Declaration, GoType, Package, Writer};
 use crate::facts::golang::Constant;
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 
 impl Writer<'_> {
-    /// The values a field may have, where its type lists them all.
+    /// Returns the values of a field whose type lists them all.
     // Upstream: kube-openapi, pkg/generators/enum.go.
     pub(super) fn values(
         &mut self,
@@ -18,7 +18,7 @@ impl Writer<'_> {
         while let GoType::Pointer(inner) | GoType::Slice(inner) | GoType::Map(inner) = ty {
             ty = *inner;
         }
-        // A name may stand for a type of another package.
+        // A name may be an alias of a type in another package.
         for _ in 0..8 {
             let GoType::Named(owner, name) = &ty else {
                 return Ok(None);
@@ -32,7 +32,7 @@ impl Writer<'_> {
                 self.load(owner)?;
                 &self.packages[owner]
             };
-            // The constants of a type that stands for another are those of the other.
+            // The constants of an alias are those of its target.
             let listed = package.enums.contains(name);
             if let Some(constants) = package.constants.get(name).filter(|_| listed) {
                 let constants = constants.clone();
@@ -46,7 +46,7 @@ impl Writer<'_> {
         bail!("aliases without end");
     }
 
-    /// Constants as the table writes them, sorted.
+    /// Formats constants for the table, sorted.
     fn texts(&mut self, constants: BTreeSet<Constant>) -> Result<String> {
         let mut texts = BTreeSet::new();
         for constant in constants {
@@ -60,7 +60,7 @@ impl Writer<'_> {
                 }
             };
             if text.contains(['_', ';', ',', ')']) {
-                bail!("{text} cannot be written down");
+                bail!("the table cannot represent {text}");
             }
             texts.insert(text);
         }

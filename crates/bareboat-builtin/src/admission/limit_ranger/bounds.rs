@@ -1,22 +1,22 @@
-//! Whether what is asked for is within bounds, in upstream's words.
+//! Compares requests and limits with the bounds of a LimitRange; error texts are upstream's.
 
 use crate::reach::Reach;
 use crate::resources::Amounts;
 use bareboat_api::Value;
 use bareboat_api::quantity::Quantity;
 
-/// What somebody asks for.
+/// Requests and limits of a container, pod or claim.
 pub(super) struct Asked {
-    /// By the type limits give it.
+    /// The limit type this is checked against.
     pub(super) by: &'static str,
     pub(super) requests: Amounts,
     pub(super) limits: Amounts,
 }
 
-/// So much fits 64 bits in thousandths.
+/// The largest amount that fits 64 bits in thousandths.
 const MOST_MILLIS: i64 = i64::MAX / 1000;
 
-/// Amounts in one unit, in thousandths if all of them fit.
+/// Converts amounts to a common unit: thousandths if all of them fit, whole units otherwise.
 fn aligned<const N: usize>(amounts: [Quantity; N]) -> [i64; N] {
     let units = amounts.map(Quantity::units);
     if units.iter().all(|units| *units <= MOST_MILLIS) {
@@ -40,7 +40,7 @@ impl Asked {
         problems.into_iter()
     }
 
-    /// What is less than it must be.
+    /// Returns errors for amounts below the minimum.
     pub(super) fn below<'a>(&'a self, limit: &Value) -> impl Iterator<Item = String> + 'a {
         self.each(limit, "min", |name, bound| {
             let least = format!("minimum {name} usage per {} is {bound}", self.by);
@@ -58,7 +58,7 @@ impl Asked {
         })
     }
 
-    /// What is more than it may be.
+    /// Returns errors for amounts above the maximum.
     pub(super) fn above<'a>(&'a self, limit: &Value) -> impl Iterator<Item = String> + 'a {
         self.each(limit, "max", |name, bound| {
             let greatest = format!("maximum {name} usage per {} is {bound}", self.by);
@@ -75,7 +75,7 @@ impl Asked {
         })
     }
 
-    /// What is requested beyond what may be, where limits mean nothing.
+    /// Returns errors for requests above the maximum, for kinds without limits.
     pub(super) fn requests_above<'a>(&'a self, limit: &Value) -> impl Iterator<Item = String> + 'a {
         self.each(limit, "max", |name, bound| {
             let greatest = format!("maximum {name} usage per {} is {bound}", self.by);
@@ -87,7 +87,7 @@ impl Asked {
         })
     }
 
-    /// What may become too many times what was requested.
+    /// Returns errors for limits that exceed the allowed ratio to the request.
     pub(super) fn out_of_proportion<'a>(
         &'a self,
         limit: &Value,

@@ -1,3 +1,5 @@
+//! Tests of LimitRange defaults and bounds.
+
 use super::*;
 use bareboat_api::value;
 
@@ -16,7 +18,7 @@ fn pod(containers: Value) -> Object {
 }
 
 #[test]
-fn containers_get_what_they_did_not_ask_for() {
+fn containers_get_default_requests_and_limits() {
     let range = range(value!([
         {"type": "Container", "default": {"cpu": "1", "memory": "1Gi"}, "defaultRequest": {"cpu": "100m"}},
         {"type": "Pod", "max": {"cpu": "4"}},
@@ -41,7 +43,7 @@ fn containers_get_what_they_did_not_ask_for() {
 }
 
 #[test]
-fn a_pod_that_lacks_nothing_is_left_alone() {
+fn a_pod_with_all_values_set_is_unchanged() {
     let range = range(value!([{"type": "Container", "default": {"cpu": "1"}}]));
     let mut pod = pod(value!([{"name": "b", "resources": {"limits": {"cpu": "2"}}}]));
     let before = pod.clone();
@@ -50,7 +52,7 @@ fn a_pod_that_lacks_nothing_is_left_alone() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_told_as_upstream_tells_it() {
+fn values_out_of_bounds_are_reported_with_upstream_texts() {
     let container = |resources: Value| value!([{"name": "c", "resources": resources}]);
     let cases: &[(Value, Value, &[&str])] = &[
         (
@@ -112,7 +114,7 @@ fn what_is_out_of_bounds_is_told_as_upstream_tells_it() {
 }
 
 #[test]
-fn claims_are_limited_by_what_they_request() {
+fn claims_are_limited_by_their_requests() {
     let range = range(value!([
         {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi"}},
     ]));

@@ -1,4 +1,4 @@
-//! Daemon sets.
+//! DaemonSets.
 
 use super::super::Rules;
 use super::super::check::{Errors, not_negative, number_or_percent, path};
@@ -9,7 +9,7 @@ use crate::reach::Reach;
 use bareboat_api::kind::WriteContext;
 use bareboat_api::{FieldError, Object, Value};
 
-/// What daemon sets do.
+/// Returns the strategy of DaemonSet: the template generation, validation, warnings, an immutable selector.
 pub(crate) fn daemon_set() -> Rules {
     Rules::validating(validate_daemon_set)
         .creating(|new, _| {
@@ -93,7 +93,7 @@ fn set_template_generation(object: &mut Object, number: i64) {
         .insert(TEMPLATE_GENERATION, number.to_string().into());
 }
 
-/// The count of template changes follows the template, whatever the writer says.
+/// Sets the template generation from the template and ignores the client's value.
 fn prepare_daemon_set(new: &mut Object, old: &Object, _ctx: &WriteContext<'_>) {
     let known = template_generation(old).unwrap_or(1);
     let changed = new.at(&["spec", "template"]) != old.at(&["spec", "template"]);

@@ -1,4 +1,4 @@
-//! Stateful sets.
+//! StatefulSets.
 
 use super::super::Rules;
 use super::super::check::{Errors, name, not_negative, one_of, path, required};
@@ -8,7 +8,7 @@ use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Object, Value, names};
 use std::collections::HashSet;
 
-/// What stateful sets do.
+/// Returns the strategy of StatefulSet: validation; updates may change some fields of the spec only.
 pub(crate) fn stateful_set() -> Rules {
     Rules::validating(validate_stateful_set)
         .creating(|set, _| without_unavailable(set))
@@ -46,7 +46,7 @@ pub(crate) fn stateful_set() -> Rules {
     })
 }
 
-/// How many pods of a rolling update may be missing is behind a gate that is shut by default.
+/// Drops `maxUnavailable`, whose feature gate is off by default.
 fn without_unavailable(set: &mut Object) {
     let rolling = set
         .value_mut()
@@ -108,7 +108,7 @@ fn validate_stateful_set(object: &Object, wrong: &mut Errors) {
             .child("spec");
         validate_claim(claim.at(&["spec"]).unwrap_or(&Value::Null), &place, wrong);
     }
-    // Claims made from templates are volumes of the pods.
+    // Claims from templates are volumes of the pods.
     let mut with_claims = spec.clone();
     let claims: Vec<Value> = spec
         .list(&["volumeClaimTemplates"])

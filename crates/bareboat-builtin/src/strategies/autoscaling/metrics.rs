@@ -1,4 +1,4 @@
-//! What an autoscaler measures, and how fast it may act.
+//! Validates metrics and scaling behavior of autoscalers.
 
 use super::super::amounts::quantity;
 use super::super::check::{Errors, name, one_of, required};
@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use bareboat_api::labels::validate_selector;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
-/// Where numbers come from, and the member that says more about each.
+/// Metric source types, and the member for each.
 const SOURCES: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
     ("External", "external"),
@@ -15,7 +15,7 @@ const SOURCES: [(&str, &str); 5] = [
     ("Resource", "resource"),
 ];
 
-/// Checks the metrics of an autoscaler.
+/// Validates the metrics of an autoscaler.
 pub(super) fn metrics(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let given = spec.list(&["metrics"]);
     for (index, metric) in given.iter().enumerate() {
@@ -145,7 +145,7 @@ fn identifier(given: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Targets must be more than nothing.
+/// Validates that target amounts are positive.
 fn amounts(target: &Value, place: &FieldPath, wrong: &mut Errors) {
     let ty = target.text(&["type"]);
     let at = place.child("type");
@@ -177,7 +177,7 @@ fn amounts(target: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks a reference to an object of some kind.
+/// Validates an object reference.
 pub(super) fn reference(given: &Value, place: &FieldPath, wrong: &mut Errors) {
     for member in ["kind", "name"] {
         let text = given.text(&[member]);
@@ -188,7 +188,7 @@ pub(super) fn reference(given: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks how fast an autoscaler may go up and down.
+/// Validates scaling behavior.
 pub(super) fn behavior(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     for direction in ["scaleUp", "scaleDown"] {
         let Some(rules) = spec

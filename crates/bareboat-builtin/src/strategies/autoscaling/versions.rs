@@ -1,7 +1,6 @@
-//! How the two versions of autoscalers become each other.
+//! Converts autoscalers between `v1` and `v2`.
 //!
-//! Version 1 knows one metric, the use of the CPU. What only version 2 can say it keeps in annotations,
-//! in the words of [`notes`].
+//! `v1` has one metric, CPU utilization. It keeps all other `v2` fields in annotations, see [`notes`].
 
 mod notes;
 
@@ -18,7 +17,7 @@ const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// The annotations that are never stored: they are how version 1 shows what version 2 says.
+/// Annotations that are never stored: `v1` shows `v2` fields in them.
 pub(super) const ANNOTATIONS: [&str; 6] = [
     METRICS,
     CURRENT,
@@ -28,7 +27,7 @@ pub(super) const ANNOTATIONS: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 
-/// Turns an autoscaler of one version into one of the other.
+/// Converts an autoscaler to the other version.
 pub(crate) fn convert(
     mut object: Value,
     to: &str,
@@ -49,7 +48,7 @@ pub(crate) fn convert(
     Ok(object)
 }
 
-/// An autoscaler of version 1 as it comes back from version 2.
+/// Returns a `v1` autoscaler as it looks after conversion to `v2` and back.
 pub(crate) fn normal(mut object: Value) -> Value {
     let map = object.make_object();
     to_v2(map);
@@ -57,7 +56,7 @@ pub(crate) fn normal(mut object: Value) -> Value {
     object
 }
 
-/// Keeps what the notes of another state say of the spec or of the status, whichever is not written.
+/// Keeps the annotations about the spec or the status, whichever is not written.
 pub(super) fn keep_notes(new: &mut Map, old: &Map, written: Option<&str>) {
     let kept: &[&str] = match written {
         None => &[CURRENT, CONDITIONS],
@@ -175,7 +174,7 @@ fn to_v2(map: &mut Map) {
         vec![value!({"type": "Resource", "resource": {"name": "cpu",
             "current": {"averageUtilization": (percentage)}}})]
     });
-    // What is noted says more than the percentage does.
+    // Annotations are more precise than the percentage.
     let current = current.or(told).map_or(Value::Null, Value::Array);
     status.insert("currentMetrics", current);
     if status.get("currentReplicas") == Some(&Value::Int(0)) {

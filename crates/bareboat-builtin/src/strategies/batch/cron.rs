@@ -1,4 +1,4 @@
-//! Cron jobs: their schedules, time zones, and the jobs they make.
+//! CronJobs: schedules, time zones and job templates.
 
 use super::super::Rules;
 use super::super::check::{Errors, not_negative, path, required_one_of};
@@ -7,12 +7,12 @@ use super::{spec_of, validate_job_spec};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, Object, Value};
 
-/// What cron jobs do.
+/// Returns the strategy of CronJob: validation and warnings.
 pub(crate) fn cron_job() -> Rules {
     Rules::validating(validate_cron_job).warning(warnings::cron_job)
 }
 
-/// The longest name of a cron job: its jobs add a number of ten digits and a dash to it.
+/// Maximum name length of a CronJob; its jobs append a dash and ten digits.
 const CRON_JOB_NAME_MAX: usize = 52;
 
 fn validate_cron_job(job: &Object, wrong: &mut Errors) {
@@ -92,7 +92,7 @@ fn validate_cron_job(job: &Object, wrong: &mut Errors) {
     }
 }
 
-/// Whether a text looks like a zone of the time zone database, which nobody here keeps.
+/// Returns whether a text looks like a time zone name. The time zone database is not included.
 fn is_zone(zone: &str) -> bool {
     const AREAS: [&str; 17] = [
         "Africa",
@@ -166,7 +166,7 @@ fn is_zone(zone: &str) -> bool {
     }
 }
 
-/// What is wrong with a cron schedule: five fields, or one of the words for common ones.
+/// Returns what is wrong with a cron schedule: it needs five fields, or a known word.
 fn schedule_complaint(schedule: &str) -> Option<String> {
     if let Some(word) = schedule.strip_prefix('@') {
         if let Some(every) = word.strip_prefix("every ") {
@@ -179,7 +179,7 @@ fn schedule_complaint(schedule: &str) -> Option<String> {
         ];
         return (!known.contains(&word)).then(|| format!("unrecognized descriptor: @{word}"));
     }
-    // Zones before the fields are complained about elsewhere.
+    // Time zones in schedules are reported elsewhere.
     let fields: Vec<&str> = schedule
         .split_whitespace()
         .filter(|field| !field.contains("TZ="))

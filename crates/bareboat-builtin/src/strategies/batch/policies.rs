@@ -1,4 +1,4 @@
-//! When a job counts as failed or done before all its pods are.
+//! Validates failure and success policies of jobs.
 
 use super::super::check::{Errors, name, not_negative, one_of};
 use super::super::pod_spec::main_names;
@@ -9,13 +9,13 @@ use std::collections::HashSet;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 
-/// Texts as Go prints a list of them.
+/// Formats texts as Go prints a list.
 fn choices(texts: &[&str]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
     format!("valid values: [{}]", quoted.join(" "))
 }
 
-/// A text that must be given, and be one of some that are told.
+/// Validates a required text that must be one of `known`.
 fn chosen(text: &str, known: &[&str], place: FieldPath, wrong: &mut Errors) {
     match text {
         "" => wrong.push(FieldError::required(place, choices(known))),
@@ -23,7 +23,7 @@ fn chosen(text: &str, known: &[&str], place: FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks what the failure of a pod means to its job.
+/// Validates the pod failure policy.
 pub(super) fn failures(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let rules = spec.list(&["podFailurePolicy", "rules"]);
     let place = place.child("rules");
@@ -111,7 +111,7 @@ fn pod_conditions(conditions: &[Value], place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks when a job is done although some of its indexes are not.
+/// Validates the success policy.
 pub(super) fn success(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     let policy = spec.at(&["successPolicy"]).unwrap_or(&Value::Null);
     if spec.text(&["completionMode"]) != "Indexed" {
@@ -167,7 +167,7 @@ pub(super) fn success(spec: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// How many indexes a text such as `0,3-5` names, all below `completions` and in order.
+/// Counts the indexes in a text such as `0,3-5`; they must be sorted and below `completions`.
 pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
     if text.is_empty() {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! What may be said of a job's progress.
+//! Validates the status of jobs.
 
 use super::super::check::{Errors, not_negative, path};
 use super::policies::count_indexes;
@@ -12,7 +12,7 @@ fn is_true(job: &Object, condition: &str) -> bool {
         .any(|found| found.text(&["status"]) == "True")
 }
 
-/// Checks a change of a job's status: what is finished stays so, and counters do not go back.
+/// Validates a status change: a finished job stays finished, and counters do not decrease.
 pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     let place = path(&["status"]);
     let status = new.get("status").unwrap_or(&Value::Null);
@@ -98,7 +98,7 @@ fn finished(job: &Object, wrong: &mut Errors) {
         let detail = "completionTime is required for Complete jobs";
         wrong.push(FieldError::required(at.clone(), detail));
     }
-    // Times of one form are in the order of their texts.
+    // Timestamps of one format sort as text.
     if !start.is_empty() && !end.is_empty() && end < start {
         let detail = "must be equal to or after `startTime`";
         wrong.push(FieldError::invalid(at, end, detail));

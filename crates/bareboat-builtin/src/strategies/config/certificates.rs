@@ -1,7 +1,6 @@
-//! What is told about secrets that hold a certificate and its key: whether both are there in the form programs read them in,
-//! and whether they belong together.
+//! Warnings about Secrets of type `kubernetes.io/tls`: certificate or key missing, unreadable or not matching.
 //!
-//! Upstream: crypto/tls, X509KeyPair, whose words clients see.
+//! Texts follow X509KeyPair of upstream's crypto/tls.
 
 mod pair;
 #[cfg(test)]
@@ -12,10 +11,10 @@ use bareboat_api::{Object, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The most kinds of blocks that are told of.
+/// Maximum number of block types listed in a warning.
 const MAX_TOLD: usize = 16;
 
-/// Warns about a certificate or a key that cannot be found, or read, or does not belong to the other.
+/// Returns warnings about a certificate or key that is missing, unreadable or does not match.
 pub(super) fn warnings(secret: &Object) -> Vec<String> {
     if secret.value().text(&["type"]) != "kubernetes.io/tls" {
         return Vec::new();
@@ -82,7 +81,7 @@ fn skip<'t>(skipped: &mut Vec<&'t str>, name: &'t str) {
     }
 }
 
-/// The blocks of a text, with their names: those that end as they begin and hold something readable.
+/// Iterates over the well-formed PEM blocks of a text, with their types.
 struct Blocks<'t>(&'t str);
 
 impl<'t> Iterator for Blocks<'t> {
@@ -112,7 +111,7 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What a block of that name holds, and what follows it.
+/// Decodes a block of the given type; returns its content and the rest of the text.
 fn content<'t>(mut text: &'t str, name: &str) -> Option<(Vec<u8>, &'t str)> {
     let mut content = String::new();
     while let Some((line, rest)) = next_line(text) {
@@ -126,7 +125,7 @@ fn content<'t>(mut text: &'t str, name: &str) -> Option<(Vec<u8>, &'t str)> {
             let content = STANDARD.decode(&content).ok().filter(|_| ended)?;
             return Some((content, rest));
         }
-        // Headers say how something is encrypted; nobody asks them.
+        // PEM headers describe encryption and are ignored.
         if !line.contains(':') {
             content.push_str(line);
         }

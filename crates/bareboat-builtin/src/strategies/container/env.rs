@@ -1,11 +1,11 @@
-//! Where the environment of a container comes from.
+//! Validates the environment of a container.
 
 use super::super::amounts::quantity;
 use super::super::check::{Errors, name, required};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
-/// Fields of a pod that can become variables.
+/// Pod fields that environment variables can refer to.
 const OF_PODS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -18,7 +18,7 @@ const OF_PODS: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// Resources of a container that can be told.
+/// Container resources that environment variables can refer to.
 const OF_CONTAINERS: [&str; 6] = [
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -28,7 +28,7 @@ const OF_CONTAINERS: [&str; 6] = [
     "requests.memory",
 ];
 
-/// Units in which amounts of memory can be told.
+/// Divisors for memory amounts.
 const UNITS: [&str; 13] = [
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 ];
@@ -105,7 +105,7 @@ pub(super) fn env(container: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Whole config maps and secrets as variables.
+/// Validates `envFrom`: whole ConfigMaps and Secrets as variables.
 pub(super) fn env_from(container: &Value, path: &FieldPath, wrong: &mut Errors) {
     for (index, source) in container.list(&["envFrom"]).iter().enumerate() {
         let place = path.index(index);
@@ -130,7 +130,7 @@ pub(super) fn env_from(container: &Value, path: &FieldPath, wrong: &mut Errors) 
     }
 }
 
-/// A field of the pod; of labels and annotations one by one.
+/// Validates a reference to a pod field; labels and annotations are referred to by key.
 pub(in super::super) fn field_selector(
     selector: &Value,
     allowed: &[&str],
@@ -161,7 +161,7 @@ pub(in super::super) fn field_selector(
     let map = matches!(base, "metadata.labels" | "metadata.annotations");
     let known = match key {
         Some(_) => map,
-        // These had no address once, and clients still write them so.
+        // `spec.host` is a deprecated name that clients still send.
         None => map || OF_PODS.contains(&base) || base == "spec.host",
     };
     if !known {
@@ -184,7 +184,7 @@ pub(in super::super) fn field_selector(
     }
 }
 
-/// An amount that a container was given, in some unit.
+/// Validates a reference to a container resource and its divisor.
 pub(in super::super) fn resource_selector(
     selector: &Value,
     in_volume: bool,

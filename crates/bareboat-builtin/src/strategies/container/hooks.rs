@@ -1,11 +1,11 @@
-//! How a container is probed, and what is done when it starts and ends.
+//! Validates probes and lifecycle handlers of containers.
 
 use super::super::check::{Errors, not_negative, one_of, port, port_or_name, required};
 use super::{Role, Surroundings};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 
-/// The name of an HTTP header.
+/// Validates the name of an HTTP header.
 fn header_name(text: &str, path: FieldPath, wrong: &mut Errors) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if text.is_empty() || !text.bytes().all(plain) {
@@ -18,7 +18,7 @@ fn header_name(text: &str, path: FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks how a container is asked whether it is well.
+/// Validates the probes of a container.
 pub(super) fn probes(
     container: &Value,
     role: Role,
@@ -80,7 +80,7 @@ pub(super) fn probes(
     }
 }
 
-/// Checks what is done when a container starts and ends.
+/// Validates the lifecycle handlers of a container.
 pub(super) fn lifecycle(
     container: &Value,
     role: Role,
@@ -104,7 +104,7 @@ pub(super) fn lifecycle(
     }
 }
 
-/// Exactly one way to probe or to act.
+/// Validates that a handler has exactly one action.
 fn handler(handler: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong: &mut Errors) {
     let mut given = 0;
     for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {

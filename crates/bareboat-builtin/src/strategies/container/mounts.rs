@@ -1,4 +1,4 @@
-//! Where a container finds volumes: as folders and as devices.
+//! Validates volume mounts and volume devices of containers.
 
 use super::super::check::{Errors, one_of, required};
 use super::Surroundings;
@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value};
 use std::collections::HashSet;
 
-/// Checks the mounts and the devices of a container.
+/// Validates the mounts and devices of a container.
 pub(super) fn mounts(
     container: &Value,
     around: &Surroundings<'_>,
@@ -17,7 +17,7 @@ pub(super) fn mounts(
     devices(container, around, &path.child("volumeDevices"), wrong);
 }
 
-/// The values that a member has in the entries of a list.
+/// Returns the values of a member in the entries of a list.
 fn taken<'a>(container: &'a Value, list: &str, member: &str) -> HashSet<&'a str> {
     let entries = container.list(&[list]).iter();
     entries.map(|entry| entry.text(&[member])).collect()
@@ -54,7 +54,7 @@ fn folders(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong
             let detail = "subPathExpr and subPath are mutually exclusive";
             complain("subPathExpr", expression, detail);
         }
-        // Upstream names these without the index.
+        // Upstream reports these paths without the index.
         descending(within, &path.child("subPath"), wrong);
         descending(expression, &path.child("subPathExpr"), wrong);
         propagation(container, mount, &path.child("mountPropagation"), wrong);
@@ -145,7 +145,7 @@ fn devices(container: &Value, around: &Surroundings<'_>, path: &FieldPath, wrong
     }
 }
 
-/// A path that leads down from somewhere, and never up.
+/// Validates a relative path without `..`.
 pub(in super::super) fn descending(text: &str, path: &FieldPath, wrong: &mut Errors) {
     if text.starts_with('/') {
         wrong.push(FieldError::invalid(

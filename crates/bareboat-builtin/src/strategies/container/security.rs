@@ -1,13 +1,13 @@
-//! What containers and pods may do on the machine they run on.
+//! Validates security contexts of containers and pods.
 
 use super::super::check::{Errors, between, one_of, required_one_of};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value};
 
-/// Numbers of users and groups.
+/// The range of user and group IDs.
 const IDS: (i64, i64) = (0, i32::MAX as i64);
 
-/// Checks the security context of a container.
+/// Validates the security context of a container.
 pub(super) fn of_container(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     ids(context, path, wrong);
     if let Some(mount) = context.at(&["procMount"]).and_then(Value::as_str) {
@@ -31,7 +31,7 @@ pub(super) fn of_container(context: &Value, path: &FieldPath, wrong: &mut Errors
     windows(context, &path.child("windowsOptions"), wrong);
 }
 
-/// Checks the security context of a pod.
+/// Validates the security context of a pod.
 pub(in super::super) fn of_pod(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     let group = context.int(&["fsGroup"]);
     between(group, IDS, path.child("fsGroup"), wrong);
@@ -59,7 +59,7 @@ fn ids(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Profiles of what system calls and files are allowed.
+/// Validates seccomp and AppArmor profiles.
 fn profiles(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     const TYPES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
     for (member, name) in [
@@ -94,7 +94,7 @@ fn profiles(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Who a process is on Windows.
+/// Validates Windows options.
 fn windows(context: &Value, path: &FieldPath, wrong: &mut Errors) {
     let text = |member| {
         context

@@ -1,4 +1,4 @@
-//! Whose requests a flow schema is about, and which.
+//! Validates rules and limits of FlowSchemas and PriorityLevelConfigurations.
 
 use super::super::check::{Errors, name, required_one_of};
 use crate::reach::Reach;
@@ -16,7 +16,7 @@ const VERBS: [&str; 9] = [
     "watch",
 ];
 
-/// Checks a rule: subjects, and what they ask for.
+/// Validates a rule: subjects, and the requests it matches.
 pub(super) fn rule(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
     for (index, entry) in rule.list(&["subjects"]).iter().enumerate() {
         subject(entry, &place.child("subjects").index(index), wrong);
@@ -79,7 +79,7 @@ fn subject(subject: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Whether a list says "all", which must stand alone.
+/// Returns whether a list contains `*`, which must be its only entry.
 fn all_or_some(list: &[Value], what: &str, place: &FieldPath, wrong: &mut Errors) -> bool {
     let all = list.iter().any(|text| text.as_str() == Some("*"));
     if all && list.len() > 1 {
@@ -165,7 +165,7 @@ fn paths(rule: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Checks how much a priority level gets, and what happens to the rest.
+/// Validates the shares and the limit response of a priority level.
 pub(super) fn limited(limited: &Value, place: &FieldPath, wrong: &mut Errors) {
     let mut bad = |member: &str, number: i64, detail: &str| {
         wrong.push(FieldError::invalid(place.child(member), number, detail));
@@ -244,7 +244,7 @@ fn queues(queuing: &Value, place: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// How many bits choosing a hand takes.
+/// Returns the bits of entropy needed to deal a hand of queues.
 fn entropy(queues: i64, hand: i64) -> f64 {
     (0..hand)
         .map(|taken| ((queues - taken) as f64).log2())

@@ -1,4 +1,4 @@
-//! What a new pod is given, and what only new pods are asked.
+//! Preparation of new pods, and checks that pod templates do not have.
 
 use super::super::check::{Errors, path};
 use super::MIRROR;
@@ -7,10 +7,10 @@ use bareboat_api::{FieldError, Map, Object, Value, value};
 use std::cell::LazyCell;
 use std::collections::HashSet;
 
-/// Annotations of profiles that fields have replaced.
+/// Prefix of deprecated AppArmor annotations, which fields replaced.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Completes what the pod says about where it runs from its own labels.
+/// Resolves label keys in affinity and topology spread from the pod's own labels.
 pub(super) fn select_by_own_labels(pod: &mut Object) {
     let labels = pod
         .value()
@@ -44,7 +44,7 @@ fn list_mut<'a>(value: &'a mut Value, at: &[&str]) -> &'a mut [Value] {
     }
 }
 
-/// Turns the keys of labels into terms of the selector beside them.
+/// Converts label keys into selector requirements.
 fn add_terms(term: &mut Value, labels: &Map) {
     let mut added = Vec::new();
     for (member, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
@@ -69,7 +69,7 @@ fn add_terms(term: &mut Value, labels: &Map) {
     }
 }
 
-/// The condition of a pod that waits for its gates.
+/// Returns the condition of a pod with scheduling gates.
 pub(super) fn gated(spec: &Value, now: &str) -> Option<Value> {
     if spec.list(&["schedulingGates"]).is_empty() {
         return None;
@@ -84,7 +84,7 @@ pub(super) fn gated(spec: &Value, now: &str) -> Option<Value> {
     }]))
 }
 
-/// Checks what only pods, and no templates of pods, are asked.
+/// Validates fields of pods that pod templates are not checked for.
 pub(super) fn validate(pod: &Object, wrong: &mut Errors) {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     host_ports(spec, wrong);
@@ -94,7 +94,7 @@ pub(super) fn validate(pod: &Object, wrong: &mut Errors) {
     annotations(pod, wrong);
 }
 
-/// Checks what only new pods are asked.
+/// Validates fields of new pods only.
 pub(super) fn validate_new(pod: &Object, wrong: &mut Errors) {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     if !spec.list(&["ephemeralContainers"]).is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn validate_new(pod: &Object, wrong: &mut Errors) {
     }
 }
 
-/// A port of the host can be had once.
+/// Validates that host ports are unique.
 fn host_ports(spec: &Value, wrong: &mut Errors) {
     let mut seen: HashSet<String> = HashSet::new();
     for list in ["containers", "initContainers"] {
@@ -127,7 +127,7 @@ fn host_ports(spec: &Value, wrong: &mut Errors) {
     }
 }
 
-/// Nobody in particular has no tokens.
+/// Rejects projected service account tokens in a pod without a service account.
 fn tokens(spec: &Value, wrong: &mut Errors) {
     for (index, volume) in spec.list(&["volumes"]).iter().enumerate() {
         let place = path(&["spec", "volumes"]).index(index).child("projected");
@@ -181,7 +181,7 @@ fn annotations(pod: &Object, wrong: &mut Errors) {
     super::super::pod_spec::seccomp_annotations(pod.value(), &place, wrong);
 }
 
-/// A number without a plus sign or leading zeros.
+/// Returns whether a text is an integer without plus sign and leading zeros.
 fn is_cost(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = digits == "0" || !digits.starts_with('0');

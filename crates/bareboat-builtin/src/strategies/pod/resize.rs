@@ -1,4 +1,4 @@
-//! Resizing a pod in place: which resources can change, and of which pods.
+//! In-place pod resize: which resources can change, and for which pods.
 // Upstream: pkg/apis/core/validation, ValidatePodResize.
 
 use super::super::check::{Errors, path};
@@ -9,10 +9,10 @@ use bareboat_api::{FieldError, FieldPath, Object, Value};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Takes the resources from a resize and everything else from the live pod.
+/// Takes resources from the request and everything else from the stored pod.
 pub(super) fn prepare(new: &mut Object, old: &Object) {
     let (after, before) = (spec_of(new), spec_of(old));
-    // Validation refuses a resize that adds or removes containers.
+    // Validation rejects a resize that adds or removes containers.
     if LISTS
         .iter()
         .any(|list| after.list(&[list]).len() != before.list(&[list]).len())
@@ -36,7 +36,7 @@ pub(super) fn prepare(new: &mut Object, old: &Object) {
     };
 }
 
-/// The old containers with the new resources; the new ones if they have other names.
+/// Returns the old containers with the new resources; the new containers if names differ.
 fn merged(after: &[Value], before: &[Value]) -> Vec<Value> {
     let name = |container: &Value| container.text(&["name"]).to_owned();
     if after
@@ -59,7 +59,7 @@ fn merged(after: &[Value], before: &[Value]) -> Vec<Value> {
     pairs.map(merge).collect()
 }
 
-/// Checks a resize; the spec by itself was checked before.
+/// Validates a resize. The spec itself was validated before.
 pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     let refusal = match () {
         () if old.annotation(super::MIRROR).is_some() => Some("static pods cannot be resized"),
@@ -110,7 +110,7 @@ pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// Checks the resources of the pod as a whole.
+/// Validates pod-level resources.
 fn as_a_whole(after: &Value, before: &Value, wrong: &mut Errors) {
     let (now, then) = (after.at(&["resources"]), before.at(&["resources"]));
     let given = |resources: Option<&Value>| {
@@ -145,7 +145,7 @@ fn as_a_whole(after: &Value, before: &Value, wrong: &mut Errors) {
     }
 }
 
-/// Whether the containers are the same, in the same order.
+/// Returns whether the containers are the same, in the same order.
 fn same_containers(after: &Value, before: &Value, wrong: &mut Errors) -> bool {
     let mut same = true;
     for list in LISTS {
@@ -184,7 +184,7 @@ fn nothing_removed(after: &Value, before: &Value, place: &FieldPath, wrong: &mut
 fn of_container(after: &Value, before: &Value, list: &str, place: &FieldPath, wrong: &mut Errors) {
     let policies = |container: &Value| container.list(&["resizePolicy"]).to_vec();
     let (now, then) = (resources(after), resources(before));
-    // Upstream treats claims as a change even if they stay.
+    // Upstream treats claims as a change even if they are equal.
     let other = others(now) != others(then)
         || !then.list(&["claims"]).is_empty()
         || policies(after) != policies(before);
@@ -212,7 +212,7 @@ fn resources(container: &Value) -> &Value {
     container.at(&["resources"]).unwrap_or(&Value::Null)
 }
 
-/// Whether a list lacks a resource that it had.
+/// Returns whether a list lost a resource.
 fn is_removed(now: &Value, then: &Value, list: &str) -> bool {
     let Some(then) = then.members(&[list]) else {
         return false;
@@ -222,7 +222,7 @@ fn is_removed(now: &Value, then: &Value, list: &str) -> bool {
         .any(|name| now.is_none_or(|now| !now.contains_key(name)))
 }
 
-/// All resources but those that can be resized.
+/// Returns all resources that cannot be resized.
 fn others(resources: &Value) -> [Amounts; 2] {
     ["requests", "limits"].map(|list| {
         let mut amounts = Amounts::read(resources.members(&[list]));

@@ -1,11 +1,11 @@
-//! What a kubelet may say of a pod, and how a pod may be given other resources.
+//! Validates the status of pods.
 
 use super::super::check::{Errors, IMMUTABLE, ip, name, path};
 use crate::reach::Reach;
 use bareboat_api::{FieldError, Object, Value, names};
 use std::collections::HashMap;
 
-/// Checks a change of a pod's status.
+/// Validates a change of a pod's status.
 pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     let place = path(&["status"]);
     let status = new.get("status").unwrap_or(&Value::Null);
@@ -59,10 +59,10 @@ pub(super) fn validate(new: &Object, old: &Object, wrong: &mut Errors) {
     }
 }
 
-/// What ended in a pod that is not started again stays ended.
+/// Validates that a terminated container stays terminated unless it is restarted.
 fn stays_ended(new: &Object, old: &Object, list: &str, policy: &str, wrong: &mut Errors) {
     let before = old.value().list(&["status", list]).iter().rev();
-    // Of two with one name the first counts.
+    // Of two statuses with the same name the first counts.
     let before: HashMap<&str, &Value> = before.map(|was| (was.text(&["name"]), was)).collect();
     for (index, now) in new.value().list(&["status", list]).iter().enumerate() {
         let was = before.get(now.text(&["name"]));

@@ -1,4 +1,4 @@
-//! What a pod shares with the machine it runs on: names, addresses, processes, users.
+//! Validates what a pod shares with its host: namespaces, DNS, ports, sysctls, operating system.
 
 use super::super::check::{Errors, ip, name, one_of};
 use super::super::container::security;
@@ -6,7 +6,7 @@ use crate::reach::Reach;
 use bareboat_api::{FieldError, FieldPath, Value, names};
 use std::collections::HashSet;
 
-/// Checks everything a pod says about its host.
+/// Validates all host-related fields of a pod.
 pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     dns(spec, path, wrong);
     host_names(spec, path, wrong);
@@ -44,7 +44,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     host_processes(spec, path, wrong);
 }
 
-/// Containers that are processes of the host, on Windows: all of a pod's or none, in its network.
+/// Validates Windows HostProcess containers: all or none of a pod's, with host network.
 fn host_processes(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     const FLAG: [&str; 3] = ["securityContext", "windowsOptions", "hostProcess"];
     let flag = |owner: &Value| owner.at(&FLAG).and_then(Value::as_bool);
@@ -152,7 +152,7 @@ fn dns(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// A domain in which underscores are allowed, as in records of services.
+/// Validates a DNS search path. Underscores are allowed, as in service records.
 fn search_path(text: &str) -> Vec<String> {
     if text.len() > 253 {
         return vec!["must be no more than 253 bytes".to_owned()];
@@ -212,7 +212,7 @@ fn host_names(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// On the network of its host, a pod has the ports it has.
+/// Validates that host and container ports are equal with host network.
 fn host_ports(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     for (index, container) in spec.list(&["containers"]).iter().enumerate() {
         let path = path.child("containers").index(index).child("ports");
@@ -229,7 +229,7 @@ fn host_ports(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     }
 }
 
-/// Parameters of the kernel that are set for a pod.
+/// Validates sysctls.
 fn sysctls(spec: &Value, context: &Value, path: &FieldPath, wrong: &mut Errors) {
     let mut seen: HashSet<&str> = HashSet::new();
     for (index, entry) in context.list(&["sysctls"]).iter().enumerate() {
@@ -277,7 +277,7 @@ fn is_sysctl(text: &str) -> bool {
     text.len() <= 253 && text.split(['.', '/']).all(part)
 }
 
-/// What can be said depends on the operating system, if that is said.
+/// Validates fields against the operating system, if set.
 fn system(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     let Some(os) = spec.at(&["os"]).filter(|value| !value.is_null()) else {
         return;

@@ -1,4 +1,4 @@
-//! How a service is reached, and which fields that leaves a meaning.
+//! Validates service fields that apply to some types only.
 
 use super::super::check::{CIDR, Errors, cidr, one_of, path};
 use super::{is_balanced, is_external, is_name};
@@ -9,7 +9,7 @@ pub(super) const POLICIES: [&str; 2] = ["Cluster", "Local"];
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// Checks everything that has a meaning for some types only.
+/// Validates all fields that apply to some types only.
 pub(super) fn validate(spec: &Value, wrong: &mut Errors) {
     if is_name(spec) {
         for member in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
@@ -74,7 +74,7 @@ fn policies(spec: &Value, wrong: &mut Errors) {
     }
 }
 
-/// The annotation that was there before the field, with ranges between commas.
+/// Validates the deprecated annotation with comma-separated source ranges.
 pub(super) fn source_ranges(service: &Object, wrong: &mut Errors) {
     const KEY: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
     let spec = service.get("spec").unwrap_or(&Value::Null);
@@ -115,7 +115,7 @@ fn balancer(spec: &Value, wrong: &mut Errors) {
             wrong.push(FieldError::forbidden(place, BALANCED));
         }
     }
-    // Upstream spells this field in its own way.
+    // Upstream spells this field differently.
     let place = path(&["spec", "LoadBalancerSourceRanges"]);
     let ranges = spec.list(&["loadBalancerSourceRanges"]);
     if !ranges.is_empty() && !balanced {

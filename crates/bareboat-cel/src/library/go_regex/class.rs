@@ -1,18 +1,18 @@
-//! Classes of characters: ranges, their negation, and their other cases.
+//! Character classes: ranges, negation, case folding.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// The last code point.
 const LAST: u32 = 0x10FFFF;
-/// No character outside of these has another case.
+/// The range of all characters that have another case.
 const FOLDED: (u32, u32) = (0x41, 0x1E943);
 
-/// Code points in order, without overlaps. Surrogates may be among them; no text has any.
+/// Sorted code point ranges without overlaps. They may include surrogates, which no text contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(Box<[(u32, u32)]>);
 
 impl Ranges {
-    /// Puts ranges in order.
+    /// Sorts and joins ranges.
     pub(super) fn new(mut ranges: Vec<(u32, u32)>) -> Ranges {
         ranges.sort_unstable();
         let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
@@ -44,7 +44,7 @@ impl Ranges {
         Ranges(rest.into())
     }
 
-    /// The same with every character that differs only in case.
+    /// Adds every character that differs only in case.
     pub(super) fn folded(&self) -> Ranges {
         let whole = |(low, high): &(u32, u32)| *low <= FOLDED.0 && *high >= FOLDED.1;
         if self.0.iter().any(whole) {
@@ -64,7 +64,7 @@ impl Ranges {
         Ranges::new(all)
     }
 
-    /// How many code points [`Ranges::folded`] looks at.
+    /// Returns the number of code points that [`Ranges::folded`] visits.
     pub(super) fn folding_work(&self) -> u64 {
         let mut points = 0;
         for (low, high) in &*self.0 {
@@ -75,7 +75,7 @@ impl Ranges {
 
     pub(super) fn contains(&self, character: char) -> bool {
         let point = u32::from(character);
-        // Most classes are a few ranges of ASCII.
+        // Most classes are a few ASCII ranges.
         if self.0.len() <= 8 {
             return self
                 .0
@@ -86,7 +86,7 @@ impl Ranges {
         after > 0 && point <= self.0[after - 1].1
     }
 
-    /// How many states an automaton over bytes needs for one such character, roughly.
+    /// Returns the approximate number of states that a byte automaton needs for one such character.
     pub(super) fn byte_states(&self) -> u64 {
         match self.0.last() {
             None => 1,
@@ -95,12 +95,12 @@ impl Ranges {
         }
     }
 
-    /// The class as `regex-syntax` has it.
+    /// Converts to a class of `regex-syntax`.
     pub(super) fn to_class(&self) -> ClassUnicode {
         class(self.0.iter().copied())
     }
 
-    /// What a class of `regex-syntax` has.
+    /// Converts from a class of `regex-syntax`.
     pub(super) fn of_class(class: &ClassUnicode) -> Ranges {
         let ranges = class.iter();
         Ranges::new(
@@ -111,7 +111,7 @@ impl Ranges {
     }
 }
 
-/// Ranges without surrogates.
+/// Converts ranges without surrogates.
 fn class(ranges: impl Iterator<Item = (u32, u32)>) -> ClassUnicode {
     ClassUnicode::new(ranges.filter_map(|(low, high)| {
         let low = char::from_u32(low).unwrap_or('\u{E000}');
@@ -120,7 +120,7 @@ fn class(ranges: impl Iterator<Item = (u32, u32)>) -> ClassUnicode {
     }))
 }
 
-/// The ranges of a class with a name in ASCII, such as `digit`.
+/// Returns the ranges of a named ASCII class, such as `digit`.
 pub(super) fn ascii(name: &str) -> Option<&'static [(u32, u32)]> {
     Some(match name {
         "alnum" => &[(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)],
@@ -141,7 +141,8 @@ pub(super) fn ascii(name: &str) -> Option<&'static [(u32, u32)]> {
     })
 }
 
-/// The ranges of `\d`, `\s` and `\w`, and whether the letter is a capital, which negates them.
+/// Returns the ranges of `\d`, `\s` and `\w`, and whether the letter is a capital, which negates
+/// them.
 pub(super) fn perl(letter: u8) -> Option<(&'static [(u32, u32)], bool)> {
     let ranges: &[(u32, u32)] = match letter.to_ascii_lowercase() {
         b'd' => &[(0x30, 0x39)],

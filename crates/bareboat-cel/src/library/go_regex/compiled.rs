@@ -9,27 +9,28 @@ use regex_syntax::hir::{self, Class, Hir, Repetition};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How often a pattern is used before the faster form is made.
+/// The number of uses before the faster form is built.
 const OFTEN: u32 = 32;
-/// The most states, by our estimate, of patterns that get the faster form.
+/// The maximum estimated number of states for the faster form.
 const FAST_STATES: u64 = 2000;
-/// The deepest tree that becomes the faster form, which is made recursively.
+/// The maximum tree height for the faster form, which is built recursively.
 const FAST_HEIGHT: u32 = 64;
-/// The most memory of the automaton of the faster form.
+/// The maximum memory of the automaton of the faster form.
 const FAST_BYTES: usize = 256 << 10;
-/// The most memory matching takes for the tables of the faster form.
+/// The maximum memory of the matching tables of the faster form.
 const FAST_TABLES: usize = 64 << 10;
-/// The faster form cannot be interrupted: longer texts times states are for our own program, which can.
+/// The maximum of text length times states for the faster form, which cannot be interrupted. Our
+/// own program can.
 const FAST_WORK: u64 = 16 << 20;
 
-/// How long a text may be in which matches are looked for with the faster form, which counts no steps.
+/// The maximum text length for finding matches with the faster form, which counts no steps.
 const SHORT: usize = 1024;
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(super) source: Arc<str>,
-    /// Set by every use, unset by the store when it looks for what is not used.
+    /// Set by every use, cleared by the store when it looks for unused patterns.
     pub(super) used: AtomicBool,
     uses: AtomicU32,
     size: PatternSize,
@@ -57,7 +58,7 @@ impl Compiled {
         }
     }
 
-    /// The memory it takes, with the tables matching makes.
+    /// Returns the memory of the pattern, including its matching tables.
     pub(super) fn bytes(&self) -> usize {
         let fast = match self.fast.get() {
             Some(Some(regex)) => regex.memory_usage() + FAST_TABLES,
@@ -66,7 +67,7 @@ impl Compiled {
         256 + self.source.len() + self.program.bytes() + fast
     }
 
-    /// The faster form, if there is one and the text is not too long for it.
+    /// Returns the faster form, if there is one and the text is not too long for it.
     fn fast(&self, text: &str) -> Option<&Regex> {
         self.used.store(true, Ordering::Relaxed);
         if self.states.saturating_mul(text.len() as u64) > FAST_WORK {
@@ -91,12 +92,12 @@ impl Compiled {
         fast.as_deref()
     }
 
-    /// How many instructions and ranges it is made of.
+    /// Returns the number of instructions and ranges.
     pub(crate) fn size(&self) -> PatternSize {
         self.size
     }
 
-    /// Whether some part of a text matches.
+    /// Returns whether some part of a text matches.
     pub(crate) fn is_match(&self, text: &str, steps: &mut Steps) -> Result<bool, TooManySteps> {
         if let Some(regex) = self.fast(text) {
             return Ok(regex.is_match(text));
@@ -104,14 +105,14 @@ impl Compiled {
         Ok(self.program.find(text, 0, Want::Any, steps)?.is_some())
     }
 
-    /// Where the first match is at or after a position.
+    /// Returns the first match at or after a position.
     pub(crate) fn find_at(
         &self,
         text: &str,
         from: usize,
         steps: &mut Steps,
     ) -> Result<Option<(usize, usize)>, TooManySteps> {
-        // Looking for one match after the other can take the square of the text: that must be counted.
+        // Finding one match after another can take quadratic time, which must be counted.
         if text.len() <= SHORT
             && let Some(regex) = self.fast(text)
         {
@@ -123,7 +124,7 @@ impl Compiled {
     }
 }
 
-/// The faster form; nothing if it becomes too large after all.
+/// Builds the faster form; `None` if it becomes too large.
 fn build(tree: &Tree) -> Option<Regex> {
     let config = Regex::config()
         .nfa_size_limit(Some(FAST_BYTES))

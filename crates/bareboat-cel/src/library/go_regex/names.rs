@@ -1,6 +1,6 @@
-//! The names of sets of characters that `\p{…}` takes: general categories and scripts.
+//! The names of character sets in `\p{…}`: general categories and scripts.
 //!
-//! Go knows these and no others: no binary properties such as `Emoji`, no `sc=Greek`.
+//! Go supports only these: no binary properties such as `Emoji`, no `sc=Greek`.
 
 use super::class::Ranges;
 use parking_lot::Mutex;
@@ -8,10 +8,10 @@ use regex_syntax::hir::{Class, HirKind};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// Categories by their short names.
+/// Short names of categories.
 const CATEGORIES: &str = "C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs";
 
-/// Categories by their long names.
+/// Long names of categories.
 const LONG_NAMES: &str = "Cased_Letter=LC Close_Punctuation=Pe Combining_Mark=M Connector_Punctuation=Pc Control=Cc \
 Currency_Symbol=Sc Dash_Punctuation=Pd Decimal_Number=Nd Enclosing_Mark=Me Final_Punctuation=Pf Format=Cf \
 Initial_Punctuation=Pi Letter=L Letter_Number=Nl Line_Separator=Zl Lowercase_Letter=Ll Mark=M Math_Symbol=Sm \
@@ -35,7 +35,7 @@ Saurashtra Sharada Shavian Siddham SignWriting Sinhala Sogdian Sora_Sompeng Soyo
 Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tamil Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto \
 Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square";
 
-/// What a name stands for, in the words of `regex-syntax`.
+/// Maps each name to its name in `regex-syntax`.
 static NAMES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for script in SCRIPTS.split_whitespace() {
@@ -51,13 +51,14 @@ static NAMES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     names
 });
 
-/// A set of characters, and whether its other cases are in it.
+/// The name of a character set, and whether it includes other cases.
 type Key = (&'static str, bool);
 
-/// Sets that were asked for; there are no more of them than names.
+/// The sets used so far; their number is limited by the number of names.
 static TABLES: LazyLock<Mutex<HashMap<Key, Arc<Ranges>>>> = LazyLock::new(Mutex::default);
 
-/// The characters a name stands for, with their other cases if asked. Shared by all patterns.
+/// Returns the characters of a name, with their other cases if `folded`. All patterns share the
+/// result.
 pub(super) fn table(name: &str, folded: bool) -> Option<Arc<Ranges>> {
     let plain = plain(name);
     match plain.as_str() {
@@ -96,7 +97,7 @@ fn ranges(query: &str) -> Option<Ranges> {
     }
 }
 
-/// Names are compared without case, spaces, hyphens and underscores.
+/// Normalises a name: case, spaces, hyphens and underscores do not count.
 fn plain(name: &str) -> String {
     name.chars()
         .filter(|letter| !matches!(letter, '_' | '-' | ' '))

@@ -1,6 +1,6 @@
-//! From the text of a pattern to its tree, by the rules and with the messages of Go's `regexp/syntax`.
+//! Parses a pattern to a tree, with the rules and messages of Go's `regexp/syntax`.
 //!
-//! The parser keeps its own stack, so that no pattern can exhaust that of the thread.
+//! The parser has its own stack, so no pattern can exhaust that of the thread.
 
 mod classes;
 
@@ -8,7 +8,7 @@ use super::class::Ranges;
 use super::tree::{Id, Look, MAX_HEIGHT, MAX_RANGES, Node, Tree};
 use std::sync::Arc;
 
-/// The highest count of a repetition, and of nested ones multiplied.
+/// The maximum repetition count, and the maximum product of nested counts.
 const MAX_REPEAT: u64 = 1000;
 
 /// Parses a pattern.
@@ -24,7 +24,7 @@ pub(super) fn parse(pattern: &str) -> Result<Tree, String> {
     Ok(parser.tree)
 }
 
-/// Which of `i`, `m`, `s` and `U` are on.
+/// The flags `i`, `m`, `s` and `U`.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     fold: bool,
@@ -33,12 +33,12 @@ struct Flags {
     lazy: bool,
 }
 
-/// An open group: its finished branches and the one that is being read.
+/// An open group: its finished branches and the current one.
 #[derive(Default)]
 struct Frame {
     branches: Vec<Id>,
     sequence: Vec<Id>,
-    /// The flags in force outside of it.
+    /// The flags outside of the group.
     outside: Flags,
     captures: bool,
 }
@@ -55,7 +55,7 @@ fn refuse<T>(why: &str, part: &str) -> Result<T, String> {
     Err(format!("error parsing regexp: {why}: `{part}`"))
 }
 
-/// What stands between two ends of one text.
+/// Returns the text between two positions of one text.
 fn between<'s>(begin: &'s str, after: &str) -> &'s str {
     &begin[..begin.len() - after.len()]
 }
@@ -63,7 +63,7 @@ fn between<'s>(begin: &'s str, after: &str) -> &'s str {
 impl<'p> Parser<'p> {
     fn run(&mut self) -> Result<(), String> {
         let mut rest = self.whole;
-        // Where the last repetition began, if nothing came after it.
+        // The start of the last repetition, if it is the last item.
         let mut repeated: Option<&str> = None;
         while let Some(character) = rest.chars().next() {
             let begin = rest;
@@ -151,7 +151,7 @@ impl<'p> Parser<'p> {
         Ok(after)
     }
 
-    /// Counts ranges that are put together, which is work and memory.
+    /// Counts collected ranges, which take work and memory.
     fn spend(&mut self, ranges: u64) -> Result<(), String> {
         self.tree.ranges = self.tree.ranges.saturating_add(ranges);
         if self.tree.ranges > MAX_RANGES {
@@ -185,7 +185,7 @@ impl<'p> Parser<'p> {
         self.push(Node::Char(character))
     }
 
-    /// A character by its number; surrogates are in no text.
+    /// Adds a character by its code point; surrogates match no text.
     fn point(&mut self, point: u32) -> Result<(), String> {
         match char::from_u32(point) {
             Some(character) => self.literal(character),
@@ -214,7 +214,7 @@ impl<'p> Parser<'p> {
         let inner = std::mem::replace(&mut self.frame, outer);
         self.flags = inner.outside;
         if inner.captures {
-            // Captures are not kept, but a group that captures is one level in Go.
+            // Captures are not recorded, but a capturing group is one level in Go.
             let height = &mut self.tree.facts[group as usize].height;
             *height += 1;
             if *height > MAX_HEIGHT {
@@ -225,7 +225,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// What was read since the last `(` or `|`, as one node.
+    /// Joins the items since the last `(` or `|` to one node.
     fn sequence(&mut self) -> Result<Id, String> {
         let sequence = std::mem::take(&mut self.frame.sequence);
         match *sequence {
@@ -235,7 +235,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// What was read since the last `(`, as one node.
+    /// Joins the branches since the last `(` to one node.
     fn alternation(&mut self) -> Result<Id, String> {
         let last = self.sequence()?;
         let mut branches = std::mem::take(&mut self.frame.branches);
@@ -290,7 +290,7 @@ impl<'p> Parser<'p> {
         Ok(after)
     }
 
-    /// A group that begins with `(?`: flags, a name, or no capture.
+    /// Parses a group that begins with `(?`: flags, a name, or a non-capturing group.
     fn open_special(&mut self, begin: &'p str) -> Result<&'p str, String> {
         let named = begin.starts_with("(?P<") && begin.len() > 4;
         if named || (begin.starts_with("(?<") && begin.len() > 3) {
@@ -334,7 +334,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// A count such as `{2,5}` and what follows it: nothing if it is no count, no numbers if they are wrong.
+/// A count such as `{2,5}` and the rest of the text: `None` for the numbers if they are invalid.
 type Counts<'p> = (Option<(u32, Option<u32>)>, &'p str);
 
 fn count(text: &str) -> Option<Counts<'_>> {
@@ -353,7 +353,7 @@ fn count(text: &str) -> Option<Counts<'_>> {
     Some((fits.then_some((min, max)), after))
 }
 
-/// A number without leading zeros; one that is too large is the largest there is.
+/// Parses a number without leading zeros; a number that is too large becomes the maximum.
 fn number(text: &str) -> Option<(u32, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);

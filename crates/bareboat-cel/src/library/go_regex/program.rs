@@ -1,22 +1,22 @@
-//! A pattern as a program: a few kinds of instructions over characters.
+//! A pattern as a program of a few kinds of instructions over characters.
 //!
-//! Counted repetitions are written out, but a class is one instruction however many characters it has.
+//! Counted repetitions are expanded, but a class is one instruction for any number of characters.
 
 use super::class::Ranges;
 use super::tree::{Id, Look, Node, Tree};
 use std::sync::Arc;
 
-/// An instruction. Targets are relative to it, so that parts of a program can be copied.
+/// An instruction. Targets are relative, so that parts of a program can be copied.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inst {
     Char(char),
     Class(u32),
     Look(Look),
-    /// Goes on here.
+    /// Continues at the target.
     Jump(i32),
-    /// Goes on with the next instruction, and here if that fails.
+    /// Continues with the next instruction, and at the target if that fails.
     Try(i32),
-    /// Goes on here, and with the next instruction if that fails.
+    /// Continues at the target, and with the next instruction if that fails.
     Skip(i32),
     Match,
 }
@@ -26,25 +26,25 @@ pub(super) enum Inst {
 pub(super) struct Program {
     pub(super) code: Box<[Inst]>,
     pub(super) classes: Box<[Arc<Ranges>]>,
-    /// Whether matches begin only where the text begins.
+    /// Whether matches begin only at the start of the text.
     pub(super) anchored: bool,
-    /// The ranges that belong to this program alone, roughly.
+    /// The approximate number of ranges that only this program uses.
     ranges: u64,
 }
 
-/// What is still to be written, the next at the end.
+/// The remaining work of the writer, the next task at the end.
 enum Task {
     Node(Id),
-    /// A branch is written: let the split before it lead to the next one.
+    /// A branch is written: point the split before it to the next branch.
     Branch {
         id: Id,
         next: usize,
         split: usize,
         ends: Vec<usize>,
     },
-    /// The last branch is written: let the others end here.
+    /// The last branch is written: point the ends of the others here.
     End(Vec<usize>),
-    /// The first copy of something repeated is written.
+    /// The first copy of a repeated node is written.
     Repeat {
         id: Id,
         start: usize,
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// The memory it takes.
+    /// Returns the memory of the program.
     pub(super) fn bytes(&self) -> usize {
         self.code.len() * size_of::<Inst>()
             + self.classes.len() * size_of::<Arc<Ranges>>()
@@ -185,7 +185,7 @@ impl Writer<'_> {
     }
 }
 
-/// A choice between the next instruction and another: what is greedy prefers the next.
+/// Returns a choice between the next instruction and another; a greedy one prefers the next.
 fn split(greedy: bool, distance: i32) -> Inst {
     match greedy {
         true => Inst::Try(distance),

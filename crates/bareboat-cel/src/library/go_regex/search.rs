@@ -1,35 +1,35 @@
-//! Runs a program over a text: all ways at once, in the order of their preference.
+//! Runs a program over a text: all threads at once, in the order of preference.
 //!
-//! The work is at most the length of the text times the length of the program. It is counted, so that a
-//! caller can limit it.
+//! The work is at most the length of the text times the length of the program. It is counted, so
+//! that a caller can limit it.
 
 use super::program::{Inst, Program};
 use super::tree::Look;
 use bareboat_api::interrupt;
 
-/// How many steps searches may still take.
+/// The number of steps that searches may still take.
 #[derive(Debug)]
 pub(crate) struct Steps {
     left: u64,
-    /// Steps since the last check whether the work is still wanted.
+    /// Steps since the last check for an interrupt.
     unasked: u64,
 }
 
-/// After how many steps a search asks whether its result is still wanted.
+/// The number of steps between two checks for an interrupt.
 const ASK_AFTER: u64 = 1 << 16;
 
 impl Steps {
-    /// As many as it takes.
+    /// Returns unlimited steps.
     pub(crate) fn unlimited() -> Steps {
         Steps::limited(u64::MAX)
     }
 
-    /// So many and no more.
+    /// Returns a limited number of steps.
     pub(crate) fn limited(left: u64) -> Steps {
         Steps { left, unasked: 0 }
     }
 
-    /// What is left.
+    /// Returns the remaining steps.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
@@ -47,24 +47,24 @@ impl Steps {
     }
 }
 
-/// A search took more steps than it was allowed, or its client has left.
+/// The error of a search that exceeded its steps or was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManySteps;
 
-/// Which match is asked for.
+/// The wanted result of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
-    /// Whether there is one.
+    /// Whether there is a match.
     Any,
-    /// Where the first one is.
+    /// The position of the first match.
     Place,
 }
 
-/// The ways that are followed at one position, the preferred ones first.
+/// The threads at one position, the preferred ones first.
 struct Threads {
-    /// The place of an instruction in `list`, valid if that entry names the instruction.
+    /// The position of an instruction in `list`, valid if that entry names the instruction.
     places: Vec<u32>,
-    /// Instructions, and where the match began.
+    /// Instructions, and the start of their match.
     list: Vec<(u32, usize)>,
 }
 
@@ -76,7 +76,7 @@ impl Threads {
         }
     }
 
-    /// Adds an instruction unless it is there.
+    /// Adds an instruction unless it is present; returns whether it was added.
     fn add(&mut self, at: u32, start: usize) -> bool {
         let place = self.places[at as usize] as usize;
         if self.list.get(place).is_some_and(|(known, _)| *known == at) {
@@ -89,7 +89,7 @@ impl Threads {
 }
 
 impl Program {
-    /// The first match at or after a position.
+    /// Returns the first match at or after a position.
     pub(super) fn find(
         &self,
         text: &str,
@@ -131,7 +131,7 @@ impl Program {
                         if want == Want::Any {
                             return Ok(found);
                         }
-                        // What comes now is less preferred than this match.
+                        // The remaining threads are less preferred than this match.
                         break;
                     }
                     Inst::Char(expected) => character == Some(expected),
@@ -154,7 +154,8 @@ impl Program {
         }
     }
 
-    /// Adds an instruction and everything that is reached from it without reading a character.
+    /// Adds an instruction and all instructions that are reached from it without reading a
+    /// character.
     fn follow(
         &self,
         threads: &mut Threads,

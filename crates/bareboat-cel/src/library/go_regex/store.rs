@@ -1,4 +1,4 @@
-//! What was compiled, shared by all who use patterns, with one limit in bytes.
+//! The store of compiled patterns, shared by all users, with one limit in bytes.
 
 use super::compiled::Compiled;
 use super::parse::parse;
@@ -7,12 +7,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
-/// The most memory that compiled patterns take together.
+/// The maximum memory of all compiled patterns together.
 const LIMIT: usize = 32 << 20;
 
 static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| Mutex::new(Store::new(LIMIT)));
 
-/// The compiled form of a Go pattern, from the store if it is there.
+/// Returns the compiled form of a Go pattern, from the store if present.
 pub(crate) fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
     if let Some(known) = known(pattern) {
         return Ok(known);
@@ -21,17 +21,17 @@ pub(crate) fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
     Ok(STORE.lock().put(compiled))
 }
 
-/// The compiled form of a Go pattern if the store has it.
+/// Returns the compiled form of a Go pattern if the store has it.
 pub(crate) fn known(pattern: &str) -> Option<Arc<Compiled>> {
     STORE.lock().get(pattern)
 }
 
-/// Drops what was not used since this was last called.
+/// Drops patterns that were not used since the last call.
 pub fn forget_idle_patterns() {
     STORE.lock().forget_idle();
 }
 
-/// Counts what a pattern takes more than before.
+/// Counts the growth of a pattern.
 pub(super) fn grown(compiled: &Compiled, bytes: usize) {
     let mut store = STORE.lock();
     if let Some((_, counted)) = store.by_source.get_mut(&compiled.source) {
@@ -44,9 +44,9 @@ pub(super) fn grown(compiled: &Compiled, bytes: usize) {
 pub(super) struct Store {
     limit: usize,
     bytes: usize,
-    /// Patterns, and the bytes they were counted with.
+    /// Patterns, and the bytes counted for each.
     by_source: HashMap<Arc<str>, (Arc<Compiled>, usize)>,
-    /// The order in which they are looked at when room is needed.
+    /// The order in which patterns are checked when room is needed.
     order: VecDeque<Arc<str>>,
 }
 
@@ -71,7 +71,7 @@ impl Store {
         Some(known.clone())
     }
 
-    /// Keeps a pattern, unless another thread was faster.
+    /// Stores a pattern, unless another thread stored it first.
     pub(super) fn put(&mut self, compiled: Arc<Compiled>) -> Arc<Compiled> {
         if let Some(known) = self.get(&compiled.source) {
             return known;
@@ -85,7 +85,7 @@ impl Store {
         compiled
     }
 
-    /// Drops everything that was not used since the last call.
+    /// Drops patterns that were not used since the last call.
     pub(super) fn forget_idle(&mut self) {
         let mut bytes = 0;
         self.by_source.retain(|_, (compiled, counted)| {
@@ -99,7 +99,7 @@ impl Store {
         self.by_source.shrink_to_fit();
     }
 
-    /// Drops patterns that were not used since they were last looked at, until there is room.
+    /// Drops patterns that were not used since their last check, until there is room.
     fn shrink(&mut self) {
         while self.bytes > self.limit
             && let Some(oldest) = self.order.pop_front()

@@ -1,4 +1,4 @@
-//! Patterns mean what they mean in Go, are refused as Go refuses them, and stay within their limits.
+//! Tests that patterns match as in Go, are rejected as in Go, and stay within their limits.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[test]
-fn patterns_mean_what_they_mean_in_go() {
+fn patterns_match_as_in_go() {
     for (pattern, text, expected) in [
         (r"^\d+$", "12", true),
         (r"^\d+$", "١٢", false),
@@ -89,7 +89,7 @@ fn patterns_mean_what_they_mean_in_go() {
 }
 
 #[test]
-fn patterns_go_refuses_are_refused_in_its_words() {
+fn patterns_go_refuses_are_refused_with_its_message() {
     for (pattern, why, part) in [
         ("[", "missing closing ]", "["),
         ("[a", "missing closing ]", "[a"),
@@ -222,7 +222,7 @@ fn a_search_that_takes_too_many_steps_ends() {
 }
 
 #[test]
-fn the_store_stays_below_its_limit_and_keeps_what_is_used() {
+fn the_store_stays_below_its_limit_and_keeps_used_patterns() {
     let compile = |pattern: &str| Arc::new(Compiled::new(pattern, &parse(pattern).unwrap()));
     let mut store = Store::new(64 << 10);
     store.put(compile("hot"));
@@ -244,7 +244,7 @@ fn a_dropped_pattern_is_compiled_again() {
 }
 
 #[test]
-fn what_is_idle_is_dropped() {
+fn idle_patterns_are_dropped() {
     let compile = |pattern: &str| Arc::new(Compiled::new(pattern, &parse(pattern).unwrap()));
     let mut store = Store::new(64 << 10);
     store.put(compile("hot"));
@@ -259,9 +259,9 @@ fn what_is_idle_is_dropped() {
     assert_eq!(store.bytes(), 0);
 }
 
-/// What Go 1.26 answers for patterns of random parts: its error, or where it finds the first match.
+/// Go 1.26's answers for patterns of random parts: its error, or the position of the first match.
 #[test]
-fn random_patterns_are_judged_as_go_judges_them() {
+fn random_patterns_behave_as_in_go() {
     for line in include_str!("../../../tests/data/go-regexp.jsonl").lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let pattern = row["pattern"].as_str().unwrap();
@@ -277,7 +277,7 @@ fn random_patterns_are_judged_as_go_judges_them() {
         let number = |at: usize| row["found"][at].as_u64().map(|found| found as usize);
         let expected = number(0).zip(number(1));
         let compiled = Compiled::new(pattern, &tree);
-        // After some rounds the faster form answers.
+        // After some rounds the faster form is used.
         for _ in 0..40 {
             let found = compiled.find_at(text, 0, &mut Steps::unlimited());
             assert_eq!(found, Ok(expected), "{pattern:?} on {text:?}");

@@ -1,20 +1,20 @@
-//! A parsed pattern: nodes in one arena, each with what it will take when compiled.
+//! A parsed pattern: nodes in one arena, each with its compiled size.
 
 use super::PatternSize;
 use super::class::Ranges;
 use std::sync::Arc;
 
-/// The number of a node.
+/// The index of a node in the arena.
 pub(super) type Id = u32;
 
-/// The most instructions a pattern may have. Go's own limit is 3.3 million.
+/// The maximum number of instructions of a pattern. Go's own limit is 3.3 million.
 pub(super) const MAX_INSTRUCTIONS: u64 = 1 << 17;
-/// The most ranges that may be put together for the classes of a pattern.
+/// The maximum number of ranges collected for the classes of a pattern.
 pub(super) const MAX_RANGES: u64 = 1 << 18;
-/// The deepest a pattern may nest, as in Go.
+/// The maximum nesting of a pattern, as in Go.
 pub(super) const MAX_HEIGHT: u32 = 1000;
 
-/// What a position must be like.
+/// A condition on a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     TextStart,
@@ -42,17 +42,17 @@ pub(super) enum Node {
     },
 }
 
-/// What is known of a node without looking below it.
+/// Facts about a node and its children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// Instructions of our own program.
+    /// The number of instructions of our own program.
     pub(super) instructions: u64,
-    /// States of an automaton over bytes, roughly.
+    /// The approximate number of states of a byte automaton.
     pub(super) states: u64,
     pub(super) height: u32,
     /// The product of nested counts.
     pub(super) repeats: u64,
-    /// Whether it may match nothing.
+    /// Whether the node may match the empty text.
     pub(super) nullable: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Tree {
     pub(super) facts: Vec<Facts>,
     pub(super) classes: Vec<Arc<Ranges>>,
     pub(super) root: Id,
-    /// Ranges that were put together.
+    /// The number of collected ranges.
     pub(super) ranges: u64,
 }
 
@@ -83,7 +83,7 @@ impl Tree {
         self.facts[id as usize]
     }
 
-    /// Adds a node; nothing when the pattern becomes too large.
+    /// Adds a node; `None` when the pattern becomes too large.
     pub(super) fn push(&mut self, node: Node) -> Option<Id> {
         let facts = self.judge(&node);
         if facts.instructions > MAX_INSTRUCTIONS || self.nodes.len() as u64 > 2 * MAX_INSTRUCTIONS {

@@ -57,7 +57,7 @@ impl Lowering<'_> {
         Ok(op)
     }
 
-    /// The other arguments of a call whose first one is an accumulator.
+    /// Compiles the other arguments of a call whose first one is an accumulator.
     fn accumulated(&mut self, ids: &[Id]) -> Result<Option<(u16, Span)>, EvalError> {
         let [first, rest @ ..] = ids else {
             return Ok(None);
@@ -79,7 +79,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// A regular expression written out is compiled now, so that a wrong one is found now.
+    /// Checks the pattern of `matches`, `find` and `findAll` if it is a literal, so that an invalid
+    /// one is an error of the program and not of its evaluation; only if the environment validates
+    /// literals.
     fn check_pattern(&self, name: &str, ops: &[OpId]) -> Result<(), EvalError> {
         if !matches!(name, "matches" | "find" | "findAll") || !self.env.validates_literals() {
             return Ok(());
@@ -138,7 +140,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The overload a call to an operator means, if it means just one.
+    /// Returns the overload of a call to an operator, if there is only one.
     fn single_overload(&self, id: Id, name: &str) -> &'static str {
         let Some(Reference::Overloads(chosen)) = self.reference(id) else {
             return "";
@@ -262,10 +264,10 @@ impl Lowering<'_> {
         })))
     }
 
-    /// Whether an operation reads a variable or a part of one.
+    /// Returns whether an operation reads a variable or a part of one.
     ///
-    /// Upstream reads such chains in one step, and charges that step once where it stands by
-    /// itself, but not where it is a branch or an index.
+    /// Upstream reads such a chain in one step. It charges that step once where the chain is alone,
+    /// but not where it is a branch or an index.
     pub(super) fn is_plain(&self, op: OpId) -> bool {
         matches!(
             self.ops[op as usize],
@@ -278,12 +280,12 @@ impl Lowering<'_> {
         )
     }
 
-    /// Whether selecting from an operation begins a chain of its own.
+    /// Returns whether selecting from an operation begins a new chain.
     pub(super) fn is_computed(&self, op: OpId) -> bool {
         !self.is_plain(op) && !matches!(self.ops[op as usize], Op::Conditional { .. })
     }
 
-    /// The constant that is a list of primitive values.
+    /// Returns the constant that is a list of primitive values.
     fn constant_list(&self, op: OpId) -> Option<u32> {
         let Op::Constant(index) = self.ops[op as usize] else {
             return None;
@@ -294,7 +296,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `accumulator + [item]`, as the macros that build lists write it.
+    /// Compiles `accumulator + [item]`, which the list-building macros generate.
     fn append(&mut self, a: Id, b: Id) -> Result<Option<OpId>, EvalError> {
         let Expr::List { items, optional } = self.ast.expr(b) else {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! How the parser words what it did not expect.
+//! Syntax error messages of the parser.
 //!
-//! The wording is that of the parser generator upstream uses: a token too many is *extraneous*, a
-//! token too few is *missing*, and anything else *mismatched*.
+//! The wording is that of upstream's parser generator: a token too many is *extraneous*, a missing
+//! token is *missing*, and anything else *mismatched*.
 
 use super::super::scanner::{Kind, Token};
 use super::{Parser, Stop};
 
-/// What an operand begins with, in the order messages list it.
+/// The tokens that can begin an operand, in the order messages list them.
 const OPERAND: [&str; 19] = [
     "'['",
     "']'",
@@ -30,7 +30,7 @@ const OPERAND: [&str; 19] = [
 ];
 
 impl Parser<'_> {
-    /// Something stands where one particular mark should.
+    /// Returns the error of a token in place of one particular token.
     pub(super) fn unexpected(&self, wanted: &str) -> Stop {
         let found = self.peek();
         let text = found.text;
@@ -44,7 +44,7 @@ impl Parser<'_> {
         self.stop(found.offset, format!("Syntax error: {message}"))
     }
 
-    /// Something stands between two elements of a list or map.
+    /// Returns the error of a token between two elements of a list or map.
     pub(super) fn unseparated(&self, close: &str) -> Stop {
         let found = self.peek();
         let text = found.text;
@@ -59,7 +59,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Something follows what should have been all.
+    /// Returns the error of tokens after the expression.
     pub(super) fn trailing(&self) -> Stop {
         let found = self.peek();
         let text = found.text;
@@ -73,7 +73,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Something stands where an operand should begin.
+    /// Returns the error of a token in place of an operand.
     pub(super) fn unexpected_operand(&self) -> Stop {
         let found = self.peek();
         let extras: &[&str] = self.allowed;
@@ -110,7 +110,7 @@ fn begins_operand(token: Token<'_>) -> bool {
     }
 }
 
-/// Whether a token could come right after the mark that is missing.
+/// Returns whether a token could follow the missing one.
 fn may_follow(mark: &str, token: Token<'_>) -> bool {
     match mark {
         ":" | "{" => begins_operand(token),

@@ -1,4 +1,4 @@
-//! What operators stand between: literals, names, calls, lists, maps and messages.
+//! Parses operands: literals, names, calls, lists, maps and messages.
 
 use bareboat_api::Str;
 
@@ -72,7 +72,7 @@ impl Parser<'_> {
         self.add(token.offset, Expr::Literal(value))
     }
 
-    /// An identifier, a call or a message, whichever the name turns out to begin.
+    /// Parses an identifier, a call or a message that begins with a name.
     fn name(&mut self, absolute: bool) -> Result<Id, Stop> {
         let token = self.next();
         if token.kind != Kind::Ident {
@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok(self.add(token.offset, Expr::Ident(qualify(token.text))))
     }
 
-    /// How many `.name` follow before a `{`, if that is what follows.
+    /// Returns how many `.name` follow before a `{`, if the text has that form.
     fn message_name(&self) -> Option<usize> {
         let mut count = 0;
         loop {
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Ok(self.add(open.offset, Expr::List { items, optional }))
     }
 
-    /// `[,]` and `{,}` are allowed.
+    /// Accepts a trailing comma; `[,]` and `{,}` are allowed.
     fn accept_trailing_comma(&mut self, empty: bool, close: &str) -> Result<bool, Stop> {
         if empty && self.peek().is(",") {
             self.next();

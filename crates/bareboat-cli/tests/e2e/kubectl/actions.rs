@@ -1,10 +1,10 @@
-//! What is done to pods and services rather than written: placing, evicting, giving addresses.
+//! Actions on pods and services: binding, evicting, allocating addresses.
 
 use super::Kubectl;
 
 const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: hull}\n";
 
-/// A pod that runs on the node, as far as anybody can tell.
+/// Creates a pod whose status is running on the node.
 fn run(kubectl: &Kubectl, name: &str) {
     kubectl.says(
         &format!("run {name} --image=i --labels=app=a"),
@@ -44,7 +44,7 @@ fn a_node_is_drained_as_far_as_budgets_allow() {
     };
     kubectl.says("get pdb", &["keep 1 N/A 0"]);
     allow(1);
-    // One may go, the other has to wait for somebody to say that there is another in its place.
+    // The budget allows one eviction; the next waits until another pod is ready.
     kubectl.refuses(
         "drain hull --force --grace-period=0 --timeout=15s",
         &["Cannot evict pod as it would violate the pod's disruption budget."],
@@ -60,7 +60,7 @@ fn a_node_is_drained_as_far_as_budgets_allow() {
 }
 
 #[test]
-fn services_have_addresses_of_their_own() {
+fn services_get_their_own_addresses() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -109,7 +109,7 @@ fn services_have_addresses_of_their_own() {
         "create service clusterip again --tcp=80 --clusterip=10.0.0.1",
         &["failed to allocate IP 10.0.0.1: provided IP is already allocated"],
     );
-    // Applied again, a manifest without an address changes nothing.
+    // Applying a manifest without an address again changes nothing.
     let manifest =
         "apiVersion: v1\nkind: Service\nmetadata: {name: applied}\nspec: {ports: [{port: 80}]}\n";
     kubectl.says_for("apply -f -", manifest, &["created"]);

@@ -1,4 +1,4 @@
-//! Addresses of services and the networks they come from, as kubectl shows them.
+//! Addresses of services and their networks in kubectl.
 
 use super::Kubectl;
 
@@ -36,7 +36,7 @@ fn addresses_of_services_are_listed_and_networks_added() {
         "describe servicecidr more",
         "There are still IPAddresses referencing the ServiceCIDR",
     );
-    // What was given out survives a restart, and so does who has it.
+    // Allocated addresses and their owners survive a restart.
     let kubectl = kubectl.restarted();
     kubectl.until("get ipaddresses", "services/default/more");
     kubectl.says("delete service more", &["deleted"]);

@@ -1,5 +1,4 @@
-//! Apply, from the client's side and from the server's: what it owns, what it takes away, and whom it
-//! gets in the way of.
+//! Client-side and server-side apply: ownership, removal of fields, and conflicts.
 
 use super::Kubectl;
 
@@ -8,7 +7,7 @@ fn map(data: &str) -> String {
 }
 
 #[test]
-fn a_client_side_apply_takes_away_what_it_no_longer_names() {
+fn a_client_side_apply_removes_fields_it_no_longer_has() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -75,7 +74,7 @@ fn a_server_side_apply_names_conflicts_and_can_be_forced() {
 }
 
 #[test]
-fn a_mistake_in_a_manifest_is_found_with_its_place() {
+fn an_error_in_a_manifest_is_reported_with_its_position() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -90,7 +89,7 @@ fn a_mistake_in_a_manifest_is_found_with_its_place() {
 }
 
 #[test]
-fn what_left_the_manifests_is_pruned() {
+fn objects_that_left_the_manifests_are_pruned() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -100,7 +99,7 @@ fn what_left_the_manifests_is_pruned() {
         )
     };
     kubectl.gives_for("apply -f -", &(map("stays") + &map("goes")));
-    // Made by other means, so it is nothing that apply may take away.
+    // Not created by apply, so apply does not prune it.
     kubectl.gives("create configmap other");
     kubectl.gives("label configmap other set=a");
     let prune = "apply --prune -l set=a --prune-allowlist=core/v1/ConfigMap -f -";
@@ -116,7 +115,7 @@ fn what_left_the_manifests_is_pruned() {
 }
 
 #[test]
-fn an_object_moves_from_apply_by_the_client_to_apply_by_the_server() {
+fn an_object_moves_from_client_side_to_server_side_apply() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -125,7 +124,7 @@ fn an_object_moves_from_apply_by_the_client_to_apply_by_the_server() {
     let write = |data: &str| std::fs::write(&manifest, map(data)).unwrap();
     write("{a: '1', b: '1'}");
     kubectl.says("apply -f map.yaml", &["created"]);
-    // Nobody is in the way of kubectl but kubectl, and what it had applied is still its to take away.
+    // The only conflict would be with kubectl's own manager, and kubectl can still remove the fields it applied.
     write("{a: '1'}");
     kubectl.says("apply --server-side -f map.yaml", &["serverside-applied"]);
     assert_eq!(data(), r#"{"a":"1"}"#);
@@ -133,7 +132,7 @@ fn an_object_moves_from_apply_by_the_client_to_apply_by_the_server() {
         "get cm applied -o yaml --show-managed-fields",
         &["manager: kubectl operation: Apply"],
     );
-    // The way back works as well: the note of what was applied was kept up to date.
+    // The way back works as well: the last-applied annotation was kept up to date.
     let noted = kubectl.gives("apply view-last-applied cm/applied -o json");
     assert!(!noted.contains("\"b\""), "{noted}");
     write("{c: '3'}");

@@ -1,8 +1,8 @@
-//! The commands that change one thing of an object that is there, and those that wait for one.
+//! Commands that change one part of an existing object, and commands that wait.
 
 use super::Kubectl;
 
-/// What a JSON path finds in an object.
+/// Returns what a JSON path finds in an object.
 fn at(kubectl: &Kubectl, object: &str, path: &str) -> String {
     kubectl.gives(&format!("get {object} -o 'jsonpath={path}'"))
 }
@@ -130,7 +130,7 @@ const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: hull}\n\
     spec: {podCIDR: 10.1.0.0/24}\n";
 
 #[test]
-fn a_node_without_a_kubelet_is_an_object_like_others() {
+fn a_node_without_a_kubelet_is_an_ordinary_object() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -187,7 +187,7 @@ fn a_node_without_a_kubelet_is_an_object_like_others() {
     kubectl.says("delete node hull", &["deleted"]);
 }
 
-/// A release as helm keeps it.
+/// Returns a release in the format of helm.
 fn release(version: u32, status: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Secret\ntype: helm.sh/release.v1\nmetadata:\n  \
@@ -198,7 +198,7 @@ fn release(version: u32, status: &str) -> String {
 }
 
 #[test]
-fn the_secrets_helm_keeps_its_releases_in_are_found_by_their_labels() {
+fn helm_release_secrets_are_found_by_their_labels() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -227,7 +227,7 @@ fn the_secrets_helm_keeps_its_releases_in_are_found_by_their_labels() {
         kubectl.gives("get secrets -l owner=helm --sort-by=.metadata.labels.version -o 'jsonpath={.items[*].metadata.labels.version}'"),
         "1 2 3 4"
     );
-    // An upgrade: the next release, and the old one is no longer the deployed one.
+    // An upgrade: the next release is created, and the old one is no longer the deployed one.
     kubectl.gives_for("create -f -", &release(5, "pending-upgrade"));
     kubectl.says_for("replace -f -", &release(4, "superseded"), &["replaced"]);
     kubectl.says_for("replace -f -", &release(5, "deployed"), &["replaced"]);
@@ -247,7 +247,7 @@ fn the_secrets_helm_keeps_its_releases_in_are_found_by_their_labels() {
 }
 
 #[test]
-fn what_is_waited_for_comes_or_is_named() {
+fn wait_succeeds_or_names_the_object() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

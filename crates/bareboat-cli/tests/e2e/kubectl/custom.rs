@@ -1,8 +1,8 @@
-//! A kind of our own, CronTab: schema, defaults, rules, columns, status, scale.
+//! A custom kind, CronTab: schema, defaults, rules, columns, status, scale.
 
 use super::Kubectl;
 
-/// The definition; every part of it is used below.
+/// The definition; the tests below use every part of it.
 pub(super) const CRON_TABS: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,7 +48,7 @@ spec:
               phase: {type: string}
 "#;
 
-/// A CronTab with a name.
+/// Returns a CronTab with a name.
 pub(super) fn cron_tab(name: &str) -> String {
     format!(
         "apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {{name: {name}}}\n\
@@ -56,7 +56,7 @@ pub(super) fn cron_tab(name: &str) -> String {
     )
 }
 
-/// Defines the kind and waits until it is there.
+/// Creates the definition and waits until it is served.
 pub(super) fn define(kubectl: &Kubectl) {
     kubectl.says_for("apply -f -", CRON_TABS, &["created"]);
     kubectl.says(
@@ -131,7 +131,7 @@ fn a_custom_kind_is_listed_explained_and_described_like_any_other() {
 }
 
 #[test]
-fn schema_and_rules_of_a_custom_kind_hold_for_every_write() {
+fn schema_and_rules_of_a_custom_kind_apply_to_every_write() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -181,7 +181,7 @@ fn schema_and_rules_of_a_custom_kind_hold_for_every_write() {
 }
 
 #[test]
-fn status_and_scale_of_a_custom_kind_are_doors_of_their_own() {
+fn status_and_scale_of_a_custom_kind_are_written_separately() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -222,7 +222,7 @@ fn status_and_scale_of_a_custom_kind_are_doors_of_their_own() {
 }
 
 #[test]
-fn a_definition_can_change_and_what_is_wrong_with_one_is_said() {
+fn a_definition_can_change_and_errors_are_reported() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

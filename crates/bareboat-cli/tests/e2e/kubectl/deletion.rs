@@ -1,11 +1,10 @@
-//! What takes more than one step to go away: namespaces with content, definitions with instances, owned
-//! objects.
+//! Deletions in several steps: namespaces with content, definitions with instances, owned objects.
 
 use super::Kubectl;
 use super::custom::{cron_tab, define};
 
 #[test]
-fn a_namespace_goes_with_all_that_is_in_it() {
+fn a_namespace_is_deleted_with_its_objects() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -26,7 +25,7 @@ fn a_namespace_goes_with_all_that_is_in_it() {
 }
 
 #[test]
-fn nothing_new_is_let_into_a_namespace_that_goes_and_a_finalizer_holds_it() {
+fn a_terminating_namespace_refuses_new_objects_and_waits_for_finalizers() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -51,7 +50,7 @@ fn nothing_new_is_let_into_a_namespace_that_goes_and_a_finalizer_holds_it() {
 }
 
 #[test]
-fn a_definition_goes_with_its_instances() {
+fn a_definition_is_deleted_with_its_instances() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -72,7 +71,7 @@ fn a_definition_goes_with_its_instances() {
 }
 
 #[test]
-fn what_is_owned_goes_with_its_owner_or_stays_as_an_orphan() {
+fn owned_objects_are_deleted_with_their_owner_or_orphaned() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -92,7 +91,7 @@ fn what_is_owned_goes_with_its_owner_or_stays_as_an_orphan() {
             &["deleted"],
         );
     }
-    // The foreground waited for it.
+    // Foreground deletion waited for it.
     kubectl.refuses("get cm of-foreground", &["NotFound"]);
     kubectl.says("wait --for=delete cm/of-background --timeout=240s", &[]);
     assert_eq!(

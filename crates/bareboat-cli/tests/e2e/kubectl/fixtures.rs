@@ -1,14 +1,14 @@
-//! Kinds as well-known projects define them, in definitions of our own: VirtualService after Istio,
-//! VirtualMachine after KubeVirt, and Foo. CronTab has a module to itself.
+//! Kinds of well-known projects, with simplified definitions: VirtualService after Istio, VirtualMachine after
+//! KubeVirt, and Foo. CronTab has its own module.
 
 use super::Kubectl;
 
 const VIRTUAL_SERVICES: &str = include_str!("definitions/virtual-services.yaml");
 const VIRTUAL_MACHINES: &str = include_str!("definitions/virtual-machines.yaml");
-/// The kind that the sample controllers keep.
+/// The kind of the sample controllers.
 pub(crate) const FOOS: &str = include_str!("definitions/foos.yaml");
 
-/// Makes a kind and waits until it is there.
+/// Creates a definition and waits until it is served.
 pub(crate) fn define(kubectl: &Kubectl, definition: &str, name: &str) {
     kubectl.says_for("apply -f -", definition, &[&format!("{name} created")]);
     kubectl.says(
@@ -17,7 +17,7 @@ pub(crate) fn define(kubectl: &Kubectl, definition: &str, name: &str) {
     );
 }
 
-/// Tries patches that the kind forbids.
+/// Checks that patches are refused.
 fn refuses_patches(kubectl: &Kubectl, object: &str, patches: &[(&str, &str)]) {
     for (patch, why) in patches {
         kubectl.refuses(
@@ -45,7 +45,7 @@ spec:
 ";
 
 #[test]
-fn virtual_services_route() {
+fn virtual_services_validate_routes() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -133,7 +133,7 @@ spec:
 ";
 
 #[test]
-fn virtual_machines_have_a_life_in_their_status() {
+fn virtual_machines_have_a_status() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -181,7 +181,7 @@ fn virtual_machines_have_a_life_in_their_status() {
     kubectl.refuses(&run("Manual"), &["only a halted machine becomes manual"]);
     assert_eq!(kubectl.gives(halted), "");
 
-    // The status is edited through its own door, and the spec cannot come along.
+    // The status is edited through its subresource, which does not change the spec.
     let editor = kubectl.home.path().join("editor");
     let script = "sed -i -e 's/runStrategy: Always/runStrategy: Halted/' -e '$a status: {printableStatus: Running, \
                   conditions: [{type: Ready, status: \"True\"}]}' \"$1\"\n";
@@ -207,7 +207,7 @@ fn virtual_machines_have_a_life_in_their_status() {
 }
 
 #[test]
-fn foos_are_in_a_group_that_is_protected() {
+fn foos_are_in_a_protected_group() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -260,6 +260,6 @@ fn foos_are_in_a_group_that_is_protected() {
         "delete crd foos.samplecontroller.k8s.io --timeout=240s",
         &["deleted"],
     );
-    // What kubectl remembers of discovery decides in which words.
+    // The message depends on kubectl's discovery cache.
     kubectl.refuses("get foos", &["the server"]);
 }

@@ -1,9 +1,9 @@
-//! Whatever `kubectl create` can make without a manifest.
+//! Everything `kubectl create` can make without a manifest.
 
 use super::Kubectl;
 use rcgen::generate_simple_self_signed;
 
-/// A command line and what it makes.
+/// A command line and the object it creates.
 const CREATED: &[(&str, &str)] = &[
     ("namespace harbour", "namespace/harbour"),
     (
@@ -81,7 +81,7 @@ const CREATED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_generator_makes_what_it_says_and_its_work_can_be_described() {
+fn every_generator_creates_its_object_and_it_can_be_described() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

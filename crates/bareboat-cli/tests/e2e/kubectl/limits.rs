@@ -1,4 +1,4 @@
-//! Quotas, limits and roles made of others, as kubectl shows them; and a server with few kinds.
+//! Quotas, limits and aggregated roles in kubectl; and a server with the bare profile.
 
 use super::Kubectl;
 
@@ -7,7 +7,7 @@ fn quotas_are_created_described_and_enforced() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
-    // It is among what is counted, and comes when the server has started.
+    // It counts against the quota, and is created after the server has started.
     kubectl.until("get configmaps", "kube-root-ca.crt");
     kubectl.says(
         "create quota small --hard=count/configmaps=3,pods=1,requests.cpu=1",
@@ -36,7 +36,7 @@ fn quotas_are_created_described_and_enforced() {
 }
 
 #[test]
-fn limit_ranges_fill_pods_in() {
+fn limit_ranges_set_defaults_of_pods() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -56,7 +56,7 @@ fn limit_ranges_fill_pods_in() {
 }
 
 #[test]
-fn cluster_roles_are_made_of_others() {
+fn cluster_roles_are_aggregated() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -75,7 +75,7 @@ fn cluster_roles_are_made_of_others() {
 }
 
 #[test]
-fn a_bare_server_shows_what_it_has_and_no_more() {
+fn a_bare_server_serves_only_its_kinds() {
     let Some(kubectl) = Kubectl::start_with(&["--profile", "bare"]) else {
         return;
     };

@@ -1,10 +1,10 @@
-//! Objects of the core group: made, read in every form, changed in every way, and removed.
+//! Objects of the core group: created, read in every format, changed in every way, and deleted.
 
 use super::Kubectl;
 use crate::process::Followed;
 
 #[test]
-fn namespaces_config_maps_and_secrets_are_created_and_read_in_every_form() {
+fn namespaces_config_maps_and_secrets_are_created_and_read_in_every_format() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -182,7 +182,7 @@ fn an_object_is_changed_in_every_way() {
 }
 
 #[test]
-fn a_rehearsal_changes_nothing_and_says_what_would_be() {
+fn a_dry_run_changes_nothing_and_shows_the_result() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -205,7 +205,7 @@ fn a_rehearsal_changes_nothing_and_says_what_would_be() {
 }
 
 #[test]
-fn a_watch_shows_each_change_as_it_comes() {
+fn a_watch_shows_each_change() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

@@ -1,11 +1,11 @@
-//! Definitions as well-known projects publish them: installed, explained, used.
+//! Definitions that well-known projects publish: installed, explained, used.
 
 use super::Kubectl;
 use crate::tools;
 
 #[test]
 fn published_definitions_install_and_serve() {
-    let Some(folder) = tools::vectors("crds") else {
+    let Some(folder) = bareboat_vectors::folder("crds") else {
         return;
     };
     let Some(kubectl) = Kubectl::start() else {

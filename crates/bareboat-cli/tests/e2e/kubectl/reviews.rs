@@ -1,10 +1,10 @@
-//! Who am I, what may I do, and who else may.
+//! Authentication and authorization in kubectl: whoami, can-i, roles, tokens.
 
 use super::Kubectl;
 use base64::Engine as _;
 
 #[test]
-fn the_administrator_may_do_everything_and_a_stranger_nothing() {
+fn the_administrator_may_do_everything_and_an_unknown_user_nothing() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -62,7 +62,7 @@ fn roles_are_reconciled_and_requests_for_certificates_are_decided() {
 }
 
 #[test]
-fn roles_decide_what_a_user_may_do_and_may_give_away() {
+fn roles_determine_what_a_user_may_do_and_grant() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -83,7 +83,7 @@ fn roles_decide_what_a_user_may_do_and_may_give_away() {
     );
     kubectl.refuses("auth can-i create rolebindings --as=ann", &["no"]);
 
-    // An admin of a namespace hands out roles there, but none that is more than their own.
+    // An admin of a namespace may grant roles there, but only with their own permissions.
     kubectl.until("get clusterrole admin -o yaml", "rolebindings");
     kubectl.gives("create rolebinding bea --clusterrole=admin --user=bea");
     kubectl.says(
@@ -106,7 +106,7 @@ fn roles_decide_what_a_user_may_do_and_may_give_away() {
 }
 
 #[test]
-fn a_service_account_uses_the_token_that_was_made_for_it() {
+fn a_service_account_authenticates_with_its_token() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };
@@ -115,7 +115,7 @@ fn a_service_account_uses_the_token_that_was_made_for_it() {
     kubectl.gives("create rolebinding robot --role=reader --serviceaccount=default:robot");
     let token = kubectl.gives("create token robot --duration=15m");
     let token = token.trim();
-    // No client certificate: the token alone says who asks.
+    // No client certificate: the token alone authenticates.
     let server = kubectl.gives("config view -o 'jsonpath={.clusters[0].cluster.server}'");
     let authority = kubectl.home.data().join("certificates/ca.crt");
     let with = |line: &str, token: &str| {
@@ -144,7 +144,7 @@ fn a_service_account_uses_the_token_that_was_made_for_it() {
     kubectl.gives("delete secret held");
     kubectl.refuses(&with("get cm", bound.trim()), &["Unauthorized"]);
     kubectl.refuses(&with("get cm", &format!("{token}x")), &["Unauthorized"]);
-    // The key is kept over restarts.
+    // The key survives restarts.
     let kubectl = kubectl.restarted();
     let server = kubectl.gives("config view -o 'jsonpath={.clusters[0].cluster.server}'");
     let again = format!(

@@ -1,4 +1,4 @@
-//! Subresources that somebody else answers for: what `docs/subresources.md` shows, done as it says.
+//! Subresources that another server answers: runs the examples of `docs/subresources.md`.
 
 use super::Kubectl;
 use base64::Engine as _;
@@ -10,13 +10,14 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// The service of the page: it says what it was asked for and by whom.
+/// The service of the page: it returns the request's target and user.
 struct Service {
     _runtime: tokio::runtime::Runtime,
     port: u16,
@@ -24,7 +25,7 @@ struct Service {
 }
 
 impl Service {
-    /// Believes those whose certificate the front-proxy CA signed.
+    /// Trusts clients whose certificate the front-proxy CA signed.
     fn start(front_proxy_ca: &str) -> Service {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -34,7 +35,7 @@ impl Service {
         let certificate = params.signed_by(&key, &ca).unwrap().der().clone();
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut callers = rustls::RootCertStore::empty();
-        for certificate in rustls_pemfile::certs(&mut front_proxy_ca.as_bytes()) {
+        for certificate in CertificateDer::pem_slice_iter(front_proxy_ca.as_bytes()) {
             callers.add(certificate.unwrap()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -84,7 +85,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(Response::new(Full::new(text.into())))
 }
 
-/// The text between fences of a language.
+/// Returns the code blocks of a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     let starts = page.split(&fence).skip(1);
@@ -94,7 +95,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_page_about_subresources_is_true() {
+fn the_examples_of_the_subresources_page_work() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

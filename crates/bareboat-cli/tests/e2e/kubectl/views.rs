@@ -1,9 +1,9 @@
-//! What a server says about itself: discovery, documentation, health.
+//! Discovery, documentation and health in kubectl.
 
 use super::Kubectl;
 
 #[test]
-fn discovery_names_what_is_served() {
+fn discovery_lists_the_served_kinds() {
     let Some(kubectl) = Kubectl::start() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What holds for any configuration and any object.
+//! Properties that hold for any configuration and any object.
 
 use super::*;
 use bareboat_api::Map;
@@ -56,7 +56,7 @@ fn any_spec() -> impl Strategy<Value = Value> {
     )
         .prop_map(|(a, items, set, labels, free, deep)| {
             let mut spec = Map::new();
-            // Something is always there: a configuration of nothing leaves nobody tracked.
+            // There always is a field: an empty configuration would have no entry.
             spec.insert("b", Value::Int(1));
             let mut add = |name: &str, value: Option<Value>| {
                 value
@@ -80,7 +80,7 @@ fn any_spec() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Shuffling the values of a set.
+/// Shuffles the values of a set.
 trait Shuffle: Strategy + Sized {
     fn prop_shuffle_values(self) -> BoxedStrategy<Vec<i64>>;
 }
@@ -107,14 +107,14 @@ proptest! {
             }
             server.apply(manager, true, spec.clone()).unwrap();
             let once = server.live.clone();
-            // Neither force nor time matters any more.
+            // Force and time have no effect now.
             server.apply(manager, false, spec.clone()).unwrap();
             prop_assert_eq!(&server.live, &once, "{} applying {}", manager, spec);
         }
     }
 
     #[test]
-    fn the_configuration_is_in_the_result_and_owned(first in any_spec(), second in any_spec()) {
+    fn the_result_contains_the_configuration_and_the_manager_owns_it(first in any_spec(), second in any_spec()) {
         let mut server = Server::new();
         server.apply("one", false, first).unwrap();
         server.apply("one", false, second.clone()).unwrap();
@@ -125,12 +125,12 @@ proptest! {
         prop_assert!(wanted.is_subset(&crate::typed::to_set(&live, &kind)));
         let entry = managed::of(&live).unwrap().as_array().unwrap()[0].clone();
         prop_assert_eq!(FieldSet::parse(entry.get("fieldsV1").unwrap()).unwrap(), wanted);
-        // Nobody else owns anything, so nothing else remains.
+        // No other manager owns a field, so nothing else remains.
         prop_assert_eq!(server.spec(), second);
     }
 
     #[test]
-    fn every_field_of_an_object_made_by_updates_has_one_owner(specs in proptest::collection::vec(any_spec(), 1..5)) {
+    fn every_field_of_an_object_written_by_updates_has_one_owner(specs in proptest::collection::vec(any_spec(), 1..5)) {
         let mut server = Server::new();
         for (index, spec) in specs.into_iter().enumerate() {
             server.update(&format!("u{index}"), "", "spec", spec);

@@ -25,7 +25,7 @@ fn an_applied_object_is_created_with_its_owner() {
 }
 
 #[test]
-fn applying_the_same_changes_nothing_not_even_the_time() {
+fn applying_the_same_configuration_changes_nothing_not_even_the_time() {
     let mut server = Server::new();
     server.apply("one", false, value!({"a": 1})).unwrap();
     let before = server.live.clone();
@@ -34,7 +34,7 @@ fn applying_the_same_changes_nothing_not_even_the_time() {
 }
 
 #[test]
-fn equal_values_are_owned_together() {
+fn managers_share_fields_with_equal_values() {
     let mut server = Server::new();
     server.apply("one", false, value!({"a": 1})).unwrap();
     server.apply("two", false, value!({"a": 1})).unwrap();
@@ -46,7 +46,7 @@ fn equal_values_are_owned_together() {
             r#"one Apply 01 {"f:spec":{"f:a":{}}}"#
         ]
     );
-    // What one drops the other still owns.
+    // The other manager still owns the dropped field.
     server.apply("one", false, value!({"b": 1})).unwrap();
     assert_eq!(server.spec(), value!({"a": 1, "b": 1}));
     server.apply("two", false, value!({"b": 1})).unwrap();
@@ -54,7 +54,7 @@ fn equal_values_are_owned_together() {
 }
 
 #[test]
-fn what_lost_its_last_element_still_belongs_to_who_owns_it() {
+fn an_emptied_container_keeps_its_owner() {
     let mut server = Server::new();
     server
         .apply("one", false, value!({"labels": {"x": "1"}}))
@@ -145,7 +145,7 @@ fn force_moves_ownership() {
 }
 
 #[test]
-fn updates_take_what_they_change_and_leave_the_rest() {
+fn updates_own_the_fields_they_change_and_no_others() {
     let mut server = Server::new();
     server
         .apply(
@@ -167,7 +167,7 @@ fn updates_take_what_they_change_and_leave_the_rest() {
             r#"upd Update 02 {"f:spec":{"f:a":{},"f:labels":{"f:z":{}}}}"#
         ]
     );
-    // Changing nothing leaves times alone; removing only removes.
+    // A write without changes keeps the times; a removal only removes.
     server.update("upd", "", "spec", server.spec());
     server.update(
         "other",
@@ -185,7 +185,7 @@ fn updates_take_what_they_change_and_leave_the_rest() {
 }
 
 #[test]
-fn an_update_adds_to_what_its_manager_owned() {
+fn an_update_adds_to_the_fields_of_its_manager() {
     let mut server = Server::new();
     server.update("u", "", "spec", value!({"a": 1}));
     server.update("u", "", "spec", value!({"a": 2, "b": 1}));
@@ -200,7 +200,7 @@ fn an_update_adds_to_what_its_manager_owned() {
 }
 
 #[test]
-fn fields_nobody_tracks_and_fields_the_endpoint_resets_are_left_out() {
+fn untracked_fields_and_reset_fields_are_left_out() {
     let mut server = Server::new();
     server.write(
         "u",
@@ -225,7 +225,7 @@ fn fields_nobody_tracks_and_fields_the_endpoint_resets_are_left_out() {
 }
 
 #[test]
-fn what_a_manager_stops_applying_is_removed_unless_someone_owns_it() {
+fn dropped_fields_are_removed_unless_another_manager_owns_them() {
     let mut server = Server::new();
     let first = value!({
         "a": 1, "set": ["x", "y"], "labels": {"l": "m", "n": "o"}, "deep": {"x": 1, "y": 1},
@@ -249,7 +249,7 @@ fn what_a_manager_stops_applying_is_removed_unless_someone_owns_it() {
 }
 
 #[test]
-fn what_others_wrote_is_not_removed() {
+fn fields_of_other_managers_are_not_removed() {
     let mut server = Server::new();
     server
         .apply("one", false, value!({"items": [{"k": "p", "v": 1}]}))
@@ -270,11 +270,11 @@ fn what_others_wrote_is_not_removed() {
 }
 
 #[test]
-fn what_was_there_before_anyone_was_tracked_is_attributed() {
+fn fields_from_before_tracking_get_an_owner() {
     let mut server = Server::holding(value!({
         "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "uid": "u"}, "spec": {"a": 1}, "status": {"n": 1}
     }));
-    // Updates alone don't begin tracking.
+    // Updates alone do not begin tracking.
     server.update("upd", "", "spec", value!({"a": 1, "b": 1}));
     assert!(server.managed().is_empty());
     server.apply("one", false, value!({"a": 1})).unwrap();
@@ -322,7 +322,7 @@ fn the_list_can_be_reset_and_set_but_not_lost() {
         }])),
         [r#"x Apply 09 {"f:spec":{"f:b":{}}}"#]
     );
-    // A subresource can't touch it.
+    // A subresource cannot change it.
     let mut server = applied();
     let mut new = server.live.clone().unwrap();
     new.at_mut(&["metadata"])
@@ -366,7 +366,7 @@ fn configurations_of_another_type_or_with_managed_fields_are_refused() {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_on_the_client_side() {
+fn kubectl_takes_over_fields_applied_on_the_client_side() {
     let last = r#"{"apiVersion":"v1","kind":"Thing","metadata":{"name":"t"},"spec":{"a":1,"b":1}}"#;
     let annotation = "kubectl.kubernetes.io/last-applied-configuration";
     let live = || {
@@ -382,7 +382,7 @@ fn kubectl_takes_over_what_it_applied_on_the_client_side() {
         );
         server
     };
-    // `a` is still as it was applied, `b` was changed since.
+    // `a` still equals the applied value, `b` was changed since.
     let mut server = live();
     server.apply("kubectl", false, value!({"a": 3})).unwrap();
     assert_eq!(
@@ -405,7 +405,7 @@ fn kubectl_takes_over_what_it_applied_on_the_client_side() {
 }
 
 #[test]
-fn an_empty_configuration_of_a_list_or_map_holds() {
+fn empty_lists_and_maps_of_a_configuration_are_kept() {
     let mut server = Server::new();
     server
         .apply("one", false, value!({"deep": {"x": 1}, "set": ["a"]}))
@@ -441,7 +441,7 @@ fn a_list_that_became_atomic_is_owned_as_a_whole() {
 }
 
 #[test]
-fn structs_every_object_has_belong_to_nobody() {
+fn structs_of_every_object_have_no_owner() {
     let versions = OneVersion {
         api_version: "v1",
         node: &node(),
@@ -475,7 +475,7 @@ fn structs_every_object_has_belong_to_nobody() {
 }
 
 #[test]
-fn the_annotation_of_kubectl_says_what_was_applied_without_itself() {
+fn the_annotation_of_kubectl_has_the_applied_configuration_without_itself() {
     use crate::apply::last_applied::refresh;
     let name = "kubectl.kubernetes.io/last-applied-configuration";
     for (annotations, wanted) in [

@@ -1,5 +1,5 @@
-//! What a real kube-apiserver recorded: every write of a transcript is repeated on the state before
-//! it, and patches, managed fields and conflicts must come out as they did there.
+//! Repeats every write of recorded kube-apiserver transcripts on the state before it, and compares
+//! patches, managed fields and conflicts.
 
 use super::*;
 use crate::{
@@ -154,7 +154,7 @@ fn scale() -> Node {
     ])
 }
 
-/// What a test knows of a kind.
+/// The test's data about a kind.
 struct Kind {
     name: &'static str,
     api_version: &'static str,
@@ -216,7 +216,7 @@ fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
 }
 
 fn replay(file: &str) -> Option<Replay> {
-    let folder = crate::test_vectors("transcript")?;
+    let folder = bareboat_vectors::folder("transcript")?;
     let lines = std::fs::read_to_string(folder.join(file)).unwrap();
     let mut replay = Replay {
         objects: HashMap::new(),
@@ -369,7 +369,7 @@ impl Replay {
         assert_eq!(error.to_string(), message, "{}", step.title);
     }
 
-    /// Refused by a later step of the pipeline, which is not ours.
+    /// Handles a step that a later part of the pipeline rejected.
     fn refused_later(&mut self, step: &Step<'_>, object: &Value) {
         panic!("{} should have failed and gave {object}", step.title);
     }
@@ -424,7 +424,7 @@ fn without_managed(object: &Value) -> Value {
     object
 }
 
-/// The entries in the order of their managers, as transcripts list them.
+/// Returns the entries in the order of their managers, like transcripts.
 fn sorted(object: &Value) -> Vec<String> {
     let entries = managed::of(object)
         .and_then(Value::as_array)
@@ -434,7 +434,7 @@ fn sorted(object: &Value) -> Vec<String> {
     entries
 }
 
-/// Checks that the answer holds all of the object; defaults and server-set fields come on top.
+/// Checks that the answer contains the object; defaults and server-set fields are additional.
 fn within(step: &Step<'_>, object: &Value, answer: &Value) {
     fn check(step: &str, path: &str, found: &Value, answer: &Value) {
         match (found, answer) {
@@ -463,7 +463,7 @@ fn within(step: &Step<'_>, object: &Value, answer: &Value) {
 }
 
 #[test]
-fn built_in_kinds_are_written_as_kubernetes_wrote_them() {
+fn built_in_kinds_are_written_as_in_kubernetes() {
     if let Some(replay) = replay("writes.jsonl") {
         assert!(replay.managed >= 25, "{}", replay.managed);
         assert_eq!(replay.conflicts, 3);
@@ -471,7 +471,7 @@ fn built_in_kinds_are_written_as_kubernetes_wrote_them() {
 }
 
 #[test]
-fn custom_kinds_are_written_as_kubernetes_wrote_them() {
+fn custom_kinds_are_written_as_in_kubernetes() {
     if let Some(replay) = replay("custom.jsonl") {
         assert!(replay.managed >= 10, "{}", replay.managed);
         assert_eq!(replay.conflicts, 1);

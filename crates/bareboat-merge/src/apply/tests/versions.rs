@@ -1,4 +1,4 @@
-//! Managers that used other versions than the request.
+//! Tests of managers that used other versions than the request.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn ownership_follows_a_field_through_conversion() {
         )
         .unwrap();
 
-    // The request of v2 sees the object in v2.
+    // The v2 request sees the object in v2.
     let live = Rename.convert(&live, "g/v2").unwrap();
     let error = two
         .apply(
@@ -135,7 +135,7 @@ fn ownership_follows_a_field_through_conversion() {
 }
 
 #[test]
-fn what_was_applied_in_another_version_is_removed_there() {
+fn fields_applied_in_another_version_are_removed_there() {
     let versions = TwoVersions::new();
     let one = manager("g/v1", &versions, &Rename);
     let two = manager("g/v2", &versions, &Rename);
@@ -161,7 +161,7 @@ fn what_was_applied_in_another_version_is_removed_there() {
 }
 
 #[test]
-fn managers_of_versions_that_are_gone_are_forgotten() {
+fn managers_of_removed_versions_are_dropped() {
     let versions = TwoVersions::new();
     let one = manager("g/v1", &versions, &Rename);
     let entry = |name: &str, version: &str| value!({"manager": (name), "operation": "Update", "apiVersion": (version), "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:b": {}}}});
@@ -202,7 +202,7 @@ fn managers_of_versions_that_are_gone_are_forgotten() {
 }
 
 #[test]
-fn a_converter_that_fails_costs_an_update_nothing() {
+fn a_failed_conversion_does_not_fail_an_update() {
     struct Broken;
     impl Converter for Broken {
         fn convert(&self, _: &Value, _: &str) -> Result<Value, ConvertError> {
@@ -248,7 +248,7 @@ fn a_converter_that_fails_costs_an_update_nothing() {
 }
 
 #[test]
-fn conversions_can_be_made_between_attempts() {
+fn conversions_can_be_added_between_attempts() {
     let versions = TwoVersions::new();
     let live = manager("g/v1", &versions, &Rename)
         .apply(

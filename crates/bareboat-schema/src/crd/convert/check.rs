@@ -1,7 +1,7 @@
-//! What is wrong with a declaration of conversions, found when its definition is written.
+//! Validation of declared conversions, when their definition is written.
 
+use super::conversion_path::ConversionPath;
 use super::declared::{self, Pair};
-use super::place::Place;
 use super::routes::route;
 use super::run::{Compiled, check_move};
 use super::{declaration, place_of_annotation};
@@ -10,12 +10,13 @@ use bareboat_api::{FieldError, FieldPath, Str, Value};
 use bareboat_cel::DeclType;
 use std::sync::Arc;
 
-/// As much as all annotations of an object may hold; what is larger is refused as metadata.
+/// The maximum size of all annotations of an object; larger ones are rejected as metadata.
 const MAX_TEXT: usize = 256 * 1024;
-/// Between how many versions ways are looked for.
+/// The maximum number of versions for which routes are searched.
 const MAX_VERSIONS: usize = 64;
 
-/// Checks the annotation of a definition whose schemas are in order; what `old` had already is not held against it.
+/// Checks the annotation of a definition with valid schemas; errors that `old` had already do not
+/// count.
 pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let Some(text) = declaration(crd).filter(|text| text.len() <= MAX_TEXT) else {
         return;
@@ -91,8 +92,8 @@ fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut 
             errors.push(FieldError::required(
                 at.clone(),
                 format!(
-                    "the way back is missing; declare a pair from {} to {} as well, if only an \
-                     empty one",
+                    "the reverse pair is missing; declare a pair from {} to {} as well, even if it \
+                     is empty",
                     pair.to, pair.from
                 ),
             ));
@@ -101,11 +102,11 @@ fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut 
     }
 }
 
-/// Every field may be written once and taken away once.
+/// Checks that every field is written at most once and removed at most once.
 fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
     let moves = || pair.moves.iter();
-    let move_at = |from: &Place| at.child("move").key(&from.text);
-    let written: Vec<(&Place, FieldPath)> = moves()
+    let move_at = |from: &ConversionPath| at.child("move").key(&from.text);
+    let written: Vec<(&ConversionPath, FieldPath)> = moves()
         .map(|(from, to)| (to, move_at(from)))
         .chain(
             pair.sets
@@ -113,7 +114,7 @@ fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
                 .map(|(place, _)| (place, at.child("set").key(&place.text))),
         )
         .collect();
-    let taken: Vec<(&Place, FieldPath)> = moves()
+    let taken: Vec<(&ConversionPath, FieldPath)> = moves()
         .map(|(from, _)| (from, move_at(from)))
         .chain(
             pair.removes
@@ -122,7 +123,7 @@ fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
                 .map(|(index, place)| (place, at.child("remove").index(index))),
         )
         .collect();
-    for (places, what) in [(written, "written"), (taken, "taken away")] {
+    for (places, what) in [(written, "written"), (taken, "removed")] {
         for (index, (place, at)) in places.iter().enumerate() {
             let clash = places[..index]
                 .iter()
@@ -138,7 +139,7 @@ fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Every version must lead to every other.
+/// Checks that every version can be converted to every other.
 fn check_ways(
     pairs: &[Pair],
     names: &[Str],
@@ -150,12 +151,12 @@ fn check_ways(
     let known: Vec<&Str> = names.iter().collect();
     let declared: Vec<(&Str, &Str)> = pairs.iter().map(|pair| (&pair.from, &pair.to)).collect();
     for (version, name) in names.iter().enumerate() {
-        // Pairs come with their way back, so that one direction tells about both.
+        // Pairs are declared in both directions, so checking one direction is enough.
         if route(&known, &declared, Some(storage), version, storage).is_none() {
             errors.push(FieldError::required(
                 path.clone(),
                 format!(
-                    "nothing leads from {name} to {}, in which objects are stored; declare a pair \
+                    "no pair leads from {name} to the storage version {}; declare a pair \
                      from {name} to {} or to a version that leads there",
                     names[storage], names[storage]
                 ),

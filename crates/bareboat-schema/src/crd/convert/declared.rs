@@ -1,36 +1,36 @@
-//! The annotation as its author wrote it: pairs of versions, and what happens between them.
+//! The parsed annotation: pairs of versions, and the changes between them.
 
-use super::place::Place;
+use super::conversion_path::ConversionPath;
 use bareboat_api::{FieldError, FieldPath, Map, Str, Value};
 
-/// What happens to an object on the way from one version to another.
+/// The changes to an object from one version to another.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) from: Str,
     pub(super) to: Str,
     /// Where values go that only have another place.
-    pub(super) moves: Vec<(Place, Place)>,
+    pub(super) moves: Vec<(ConversionPath, ConversionPath)>,
     /// What is computed from the object in the source version.
-    pub(super) sets: Vec<(Place, Str)>,
+    pub(super) sets: Vec<(ConversionPath, Str)>,
     /// What is left behind although the target version would take it.
-    pub(super) removes: Vec<Place>,
+    pub(super) removes: Vec<ConversionPath>,
 }
 
 impl Pair {
-    /// How messages name the pair.
+    /// Returns the name of the pair in messages.
     pub(super) fn label(&self, at: usize) -> String {
         format!("pair {at} (from {} to {})", self.from, self.to)
     }
 }
 
-/// More pairs than this say nothing that fewer could not.
+/// The maximum number of pairs.
 const MAX_PAIRS: usize = 256;
-/// How many fields a pair may name.
+/// The maximum number of fields of a pair.
 const MAX_CHANGES: usize = 1024;
 const KEYS: [&str; 5] = ["from", "to", "move", "set", "remove"];
 const EXAMPLE: &str = "write a list such as [{from: v1, to: v2, move: {spec.old: spec.new}, set: {spec.port: \"int(self.spec.text)\"}, remove: [spec.text]}]";
 
-/// Reads an annotation; what is wrong with it is told and left out.
+/// Parses an annotation; invalid parts are reported and skipped.
 pub(super) fn read(text: &str, path: &FieldPath, errors: &mut Vec<FieldError>) -> Vec<Pair> {
     let parsed = match bareboat_wire::yaml::parse(text.as_bytes()) {
         Ok(parsed) => parsed,
@@ -127,7 +127,7 @@ fn pair(map: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) -> Pair {
     pair
 }
 
-/// The entries of `move` or `set`, each with the place of its value.
+/// Returns the entries of `move` or `set`, each with the path of its value.
 fn entries<'m>(
     map: &'m Map,
     key: &str,
@@ -166,8 +166,8 @@ fn text<'v>(
     text
 }
 
-fn place(text: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> Option<Place> {
-    match Place::parse(text) {
+fn place(text: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> Option<ConversionPath> {
+    match ConversionPath::parse(text) {
         Ok(place) => Some(place),
         Err(problem) => {
             errors.push(FieldError::invalid(at.clone(), text, problem));

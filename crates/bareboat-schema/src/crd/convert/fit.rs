@@ -1,12 +1,13 @@
-//! Whether values fit where an annotation puts them: by type when it is written, by what they are when it runs.
+//! Checks whether values fit their target: by type when the annotation is written, by value when it
+//! runs.
 
-use super::place::Found;
+use super::conversion_path::Found;
 use crate::number::is_integer;
 use crate::schema::{Flags, Kind, Node};
 use bareboat_api::Value;
 use bareboat_cel::{Type, escape};
 
-/// Whether what an expression gives can stand at a place, as far as its type tells.
+/// Returns whether the result of an expression can fit a place, judged by its type.
 pub(super) fn type_fits(ty: &Type, found: Found<'_>) -> bool {
     let ty = ty.as_optional().unwrap_or(ty);
     match (found, ty) {
@@ -61,7 +62,7 @@ fn fits_node(ty: &Type, node: &Node) -> bool {
     }
 }
 
-/// Whether a map with values of a type can be an object: which members it has is not known yet.
+/// Returns whether a map with values of a type can be an object; its members are not known yet.
 fn map_fits(values: &Type, node: &Node) -> bool {
     match node.additional() {
         Some(node) => fits_node(values, node),
@@ -75,7 +76,7 @@ fn map_fits(values: &Type, node: &Node) -> bool {
     }
 }
 
-/// Whether values of one place can move to another.
+/// Returns whether values of one place can move to another.
 pub(super) fn place_fits(from: Found<'_>, to: Found<'_>) -> bool {
     match (from, to) {
         (Found::Anything, _) | (_, Found::Anything) => true,
@@ -119,7 +120,7 @@ fn node_fits(from: &Node, to: &Node) -> bool {
     }
 }
 
-/// Makes sure that a computed value is of the type its place asks for; the error names the type that was wanted.
+/// Checks that a computed value has the type of its place; the error names the expected type.
 pub(super) fn value_fits(value: &mut Value, found: Found<'_>) -> Result<(), String> {
     let text = |value: &Value| matches!(value, Value::String(_));
     let fits = match found {
@@ -130,7 +131,7 @@ pub(super) fn value_fits(value: &mut Value, found: Found<'_>) -> Result<(), Stri
     };
     match fits {
         true => Ok(()),
-        false => Err("a text was wanted".to_owned()),
+        false => Err("expected a string".to_owned()),
     }
 }
 
@@ -144,7 +145,7 @@ fn settle(value: &mut Value, node: &Node) -> Result<(), String> {
         *value = Value::Int(number);
     }
     let fits = match (node.kind, &*value) {
-        // Nulls that may not stay are dropped with everything else the version does not know.
+        // Nulls that are not allowed are dropped later, together with unknown members.
         (_, Value::Null) => true,
         (_, Value::Int(_) | Value::String(_)) if node.has(Flags::INT_OR_STRING) => true,
         (Kind::Any, _) => !node.has(Flags::INT_OR_STRING),
@@ -158,7 +159,7 @@ fn settle(value: &mut Value, node: &Node) -> Result<(), String> {
     };
     if !fits {
         let wanted = node.type_text();
-        return Err(format!("{wanted} was wanted, not {}", value.type_name()));
+        return Err(format!("expected {wanted}, got {}", value.type_name()));
     }
     match value {
         Value::Array(list) => {

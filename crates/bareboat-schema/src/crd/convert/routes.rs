@@ -1,22 +1,23 @@
-//! The way from one version to another: the shortest one, over the storage version where several are equally short.
+//! Finds the route from one version to another: the shortest one, through the storage version where
+//! several are equally short.
 //!
-//! A version that no pair mentions has the form of the storage version.
+//! A version that no pair mentions has the schema of the storage version.
 
 use super::Conversions;
 use bareboat_api::Str;
 use std::collections::VecDeque;
 
-/// One step of a way.
+/// One step of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
-    /// Along a declared pair.
+    /// A declared pair.
     Pair(usize),
-    /// To a version of the same form.
+    /// A version with the same schema.
     Same(usize),
 }
 
 impl Leg {
-    /// The version the step leads to.
+    /// Returns the version that the step leads to.
     pub(super) fn to(self, conversions: &Conversions) -> usize {
         match self {
             Leg::Same(to) => to,
@@ -26,14 +27,14 @@ impl Leg {
                     .versions
                     .iter()
                     .position(|it| it.name == *wanted);
-                place.expect("a way leads over known versions")
+                place.expect("a route has known versions only")
             }
         }
     }
 }
 
 impl Conversions {
-    /// The way between two versions, if there is one.
+    /// Returns the route between two versions, if there is one.
     pub(super) fn route(&self, from: usize, to: usize) -> Option<Vec<Leg>> {
         let names: Vec<&Str> = self.versions.iter().map(|form| &form.name).collect();
         let pairs: Vec<(&Str, &Str)> = self
@@ -45,7 +46,7 @@ impl Conversions {
     }
 }
 
-/// The way between two of some versions, over pairs of them.
+/// Returns the shortest route between two versions over pairs.
 pub(super) fn route(
     versions: &[&Str],
     pairs: &[(&Str, &Str)],
@@ -58,7 +59,7 @@ pub(super) fn route(
         let name = versions[version];
         pairs.iter().any(|(from, to)| *from == name || *to == name)
     };
-    // How each version was first reached.
+    // The step by which each version was first reached.
     let mut reached: Vec<Option<(usize, Leg)>> = vec![None; versions.len()];
     let mut queue = VecDeque::from([from]);
     while let Some(here) = queue.pop_front() {

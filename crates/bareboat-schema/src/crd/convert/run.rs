@@ -1,8 +1,8 @@
-//! A pair of versions made ready, and what it does to an object.
+//! Compiles a pair of versions and runs it on objects.
 
+use super::conversion_path::{ConversionPath, Found};
 use super::declared::Pair;
 use super::fit::{place_fits, type_fits, value_fits};
-use super::place::{Found, Place};
 use crate::Schema;
 use crate::rules::OBJECT_BUDGET;
 use bareboat_api::metadata::validate_converted;
@@ -11,24 +11,24 @@ use bareboat_api::{FieldError, FieldPath, Str, Value};
 use bareboat_cel::{Budget, DeclType, Env, EvalError, Program, Type, Val, Variables};
 use std::sync::Arc;
 
-/// How much all expressions of a pair may put into one object, in bytes.
+/// The maximum size that all expressions of a pair may add to one object, in bytes.
 const MAX_GROWTH: usize = 4 << 20;
-/// How much of an expression messages repeat.
+/// The maximum length of an expression in messages.
 const SHOWN: usize = 200;
 
-/// A pair, ready to run.
+/// A compiled pair.
 pub(super) struct Compiled {
     decl: Arc<DeclType>,
     target: Schema,
-    moves: Box<[(Place, Place)]>,
+    moves: Box<[(ConversionPath, ConversionPath)]>,
     sets: Box<[Set]>,
-    removes: Box<[Place]>,
+    removes: Box<[ConversionPath]>,
     touches_metadata: bool,
 }
 
-/// An expression and where its result goes.
+/// An expression and the place of its result.
 struct Set {
-    place: Place,
+    place: ConversionPath,
     /// Where it stands in the annotation.
     at: FieldPath,
     expression: Str,
@@ -36,7 +36,8 @@ struct Set {
 }
 
 impl Compiled {
-    /// Compiles a pair; `decl` is what it starts from, `target` where it leads, `path` where it stands.
+    /// Compiles a pair; `decl` is the source type, `target` the target schema, `path` the pair's
+    /// path in the annotation.
     pub(super) fn new(
         pair: &Pair,
         decl: &Arc<DeclType>,
@@ -67,22 +68,25 @@ impl Compiled {
         Ok(Compiled {
             decl: decl.clone(),
             target: target.clone(),
-            touches_metadata: written.chain(&pair.removes).any(Place::is_in_metadata),
+            touches_metadata: written
+                .chain(&pair.removes)
+                .any(ConversionPath::is_in_metadata),
             moves: pair.moves.clone().into(),
             removes: pair.removes.clone().into(),
             sets: sets.into(),
         })
     }
 
-    /// Converts an object in place; the error says which part of the declaration failed, and why.
+    /// Converts an object in place; the error names the failed part of the declaration and the
+    /// reason.
     pub(super) fn run(&self, object: &mut Value) -> Result<(), String> {
         let before = match self.touches_metadata {
             true => object.get("metadata").cloned(),
             false => None,
         };
-        // All expressions see the object as it came, whatever the others do.
+        // All expressions see the original object.
         let results = self.evaluate(object)?;
-        let moved: Vec<(&Place, Option<Value>)> = self
+        let moved: Vec<(&ConversionPath, Option<Value>)> = self
             .moves
             .iter()
             .map(|(from, to)| (to, from.take(object)))
@@ -132,8 +136,8 @@ impl Compiled {
             Ok(value) => value,
             Err(EvalError::OutOfBudget) => {
                 return Err(
-                    "it costs more than a conversion may; simplify it, or bound the lists and \
-                     texts it walks with maxItems and maxLength"
+                    "it exceeds the cost limit of a conversion; simplify it, or limit the lists and \
+                     strings it reads with maxItems and maxLength"
                         .to_owned(),
                 );
             }
@@ -176,7 +180,7 @@ impl Set {
 /// Compiles an expression whose result must fit its place.
 fn compile(
     pair: &Pair,
-    place: &Place,
+    place: &ConversionPath,
     expression: &str,
     decl: &DeclType,
     target: &Schema,
@@ -205,13 +209,13 @@ fn compile(
         .map_err(|error| format!("program instantiation failed: {error}"))
 }
 
-/// What stands at a place, for messages.
+/// Returns the type of a place, for messages.
 fn wanted(found: Found<'_>) -> String {
     match found {
         Found::Node(node) => format!("of type {}", node.type_text()),
         Found::Anything => "anything".to_owned(),
-        Found::Texts => "a map of texts".to_owned(),
-        Found::Text => "a text".to_owned(),
+        Found::Texts => "a map of strings".to_owned(),
+        Found::Text => "a string".to_owned(),
     }
 }
 
@@ -240,10 +244,10 @@ fn advice(given: &Type, found: Found<'_>) -> String {
     }
 }
 
-/// What a move, the other kind of change, must look like.
+/// Checks that a move connects places of matching types.
 pub(super) fn check_move(
     pair: &Pair,
-    (from, to): &(Place, Place),
+    (from, to): &(ConversionPath, ConversionPath),
     source: &Schema,
     target: &Schema,
 ) -> Result<(), String> {
@@ -267,7 +271,7 @@ pub(super) fn check_move(
     }
 }
 
-/// Labels and annotations that a conversion changed must be what labels and annotations are.
+/// Checks labels and annotations that a conversion changed.
 fn check_metadata(object: &mut Value, before: Option<&Value>) -> Result<(), String> {
     let Some(Value::Object(metadata)) =
         object.as_object_mut().and_then(|it| it.get_mut("metadata"))

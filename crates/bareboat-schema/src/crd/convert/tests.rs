@@ -1,4 +1,4 @@
-//! Declared conversion: a definition to try it on; objects in `objects`, declarations in `declarations`.
+//! Tests of declared conversion: objects in `objects`, declarations in `declarations`.
 
 mod declarations;
 mod objects;
@@ -7,7 +7,7 @@ use super::*;
 use crate::testing::{lines, yaml};
 use std::fmt::Write as _;
 
-/// A definition with versions v1 and v2 (stored), and v3 where asked for, and an annotation.
+/// Returns a definition with versions v1 and v2 (stored), optionally v3, and an annotation.
 fn definition(annotation: &str) -> Value {
     with_storage(annotation, "v2")
 }

@@ -1,4 +1,5 @@
-//! What becomes of a definition: defaults, updates, storage versions, names, approval, warnings.
+//! Tests of the life of a definition: defaults, updates, storage versions, names, approval,
+//! warnings.
 
 use super::*;
 
@@ -38,7 +39,7 @@ fn a_definition_gets_its_defaults() {
 }
 
 #[test]
-fn an_update_keeps_what_is_fixed_and_forgives_what_was_wrong_before() {
+fn an_update_keeps_immutable_fields_and_tolerates_old_errors() {
     let schema = "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}}}";
     let mut old = gadgets(schema);
     let mut new = old.clone();
@@ -111,7 +112,7 @@ storedVersions: [v1]
     let definition = Definition::parse(&second);
     assert!(definition.established && definition.names_accepted);
     assert_eq!(definition.accepted.short, ["gd", "wd"]);
-    // Once established, a conflict over a new name does not take the old ones away.
+    // After establishment, a conflict over a new name keeps the old names.
     set(&mut second, "spec.names.kind", "Gadget");
     let status = reconcile(&second, &Taken::by([&first]), "later").unwrap();
     second.make_object().insert("status", status);
@@ -163,7 +164,7 @@ fn protected_groups_need_approval() {
 }
 
 #[test]
-fn unknown_formats_are_warned_of_once() {
+fn unknown_formats_cause_one_warning() {
     let old = gadgets("{type: object, properties: {a: {type: string, format: odd}}}");
     let new = gadgets(
         "{type: object, properties: {a: {type: string, format: odd}, b: {type: string, format: new}}}",
@@ -187,7 +188,7 @@ fn versions_are_preferred_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn a_deprecated_version_points_to_a_better_one() {
+fn a_deprecated_version_warning_names_a_better_version() {
     let mut crd = gadgets("{type: object}");
     set(&mut crd, "spec.versions.0.name", "v1beta1");
     set(&mut crd, "spec.versions.0.deprecated", "true");

@@ -1,4 +1,4 @@
-//! What is accepted in a definition, and what is refused in which words.
+//! Tests of the validation of definitions, with its messages.
 
 use super::*;
 
@@ -202,7 +202,7 @@ fn schemas_must_be_structural() {
 }
 
 #[test]
-fn keywords_out_of_place_are_refused() {
+fn misplaced_keywords_are_refused() {
     for (schema, expected) in [
         (
             "{type: object, nullable: true}",
@@ -354,7 +354,7 @@ fn expressions_must_compile_and_be_cheap() {
 }
 
 #[test]
-fn keys_of_a_list_that_are_wrong_many_times_are_told_a_few_times() {
+fn errors_about_many_wrong_list_keys_are_limited() {
     let keys = vec!["k"; 5000].join(", ");
     let schema = format!(
         "{{type: object, properties: {{l: {{type: array, x-kubernetes-list-type: map, \

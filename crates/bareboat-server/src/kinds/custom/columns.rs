@@ -6,7 +6,7 @@ use bareboat_api::{Str, Value};
 use bareboat_schema::crd::{PrinterColumn, Version};
 use std::sync::{Arc, OnceLock};
 
-/// The columns after the name: those of the definition, or the age.
+/// Returns the columns after the name: those of the definition, or the age.
 pub(super) fn of(version: &Version) -> Arc<[Column]> {
     if version.columns.is_empty() {
         return Arc::new([age()]);
@@ -38,7 +38,7 @@ fn column(printed: &PrinterColumn) -> Column {
     }
 }
 
-/// A value as a cell of a column's type; nothing where it is of another type.
+/// Converts a value to a cell of the column's type; null if it has another type.
 fn cell(ty: &Str, value: &Value, now: Now) -> Value {
     match (ty.as_str(), value) {
         (_, Value::Null) => Value::Null,

@@ -1,7 +1,7 @@
-//! Conversion by webhook: ConversionReviews sent out, and what comes back believed only as far as it may be.
+//! Conversion by webhook: sends ConversionReviews and checks the answers.
 //!
-//! A converter may change everything but who an object is. Calling, trusting and timing out are `outbound`'s work; what
-//! needs a conversion, and in which batches, is decided by whoever shows or stores objects.
+//! A converter may change everything but the identity of an object. `outbound` calls the webhook, verifies its
+//! certificate and enforces timeouts. The callers decide which objects are converted, and in which batches.
 
 use crate::flow;
 use crate::outbound::{Bounds, Destination, Outbound, OutboundError};
@@ -17,27 +17,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long a converter may take.
+/// Timeout of a conversion.
 const TIME: Duration = Duration::from_secs(30);
-/// The same, as converters are told.
+/// The same timeout, as sent to converters.
 const TIME_QUERY: &str = "timeout=30s";
-/// How large an answer may be however little was sent.
+/// Maximum size of an answer to a small review.
 const ANSWER: usize = 8 << 20;
-/// How many times larger than the question an answer may be beyond that.
+/// Beyond that, an answer may be this many times larger than the review.
 const GROWTH: usize = 4;
-/// How many requests may wait for the answer of one converter. They hold objects, but no seats.
+/// How many requests may wait for one converter. They hold objects, but no concurrency seats.
 const WAITING: usize = 256;
-/// What it costs to print an object, in bytes of work.
+/// The cost of printing an object, in bytes of work.
 const OBJECT: usize = 1024;
 
 /// A webhook that converts the objects of a definition.
 pub(super) struct Converter {
     outbound: Arc<Outbound>,
-    /// What is wrong with a definition is told to those who need the conversion.
+    /// An error in the definition is returned to each request that needs the conversion.
     destination: Result<Destination, OutboundError>,
-    /// The first version of the converter's that is known here.
+    /// The first of the converter's review versions that this server supports.
     review: Option<ReviewVersion>,
-    /// Places for those who wait for its answer.
+    /// Limits the requests that wait for an answer.
     waiting: Semaphore,
 }
 
@@ -65,7 +65,7 @@ impl ReviewVersion {
 }
 
 impl Converter {
-    /// The converter a definition names.
+    /// Returns the converter that a definition names.
     pub(super) fn new(webhook: &Webhook, outbound: &Arc<Outbound>) -> Converter {
         Converter {
             outbound: outbound.clone(),
@@ -112,12 +112,16 @@ impl Converter {
             answer: ANSWER + GROWTH * question.len(),
         };
         let Ok(_place) = self.waiting.try_acquire() else {
-            return Err(failed(&"too many others wait for its answer"));
+            return Err(failed(&"too many requests wait for its answer"));
         };
         let asked = self.outbound.post_json(destination, question, bounds);
-        let answer = flow::away(asked).await.map_err(|error| failed(&error))?;
+        let answer = flow::away(asked).await;
+        let answer = answer.map_err(|error| failed(&self.outbound.disclose(&error)))?;
         work::maybe_large(answer.len()).await;
-        let converted = believe(version, &uid, &answer).map_err(|why| failed(&why))?;
+        let converted = believe(version, &uid, &answer).map_err(|why| match why {
+            Unusable::Refused(message) => failed(&message),
+            Unusable::Invalid(why) => failed(&self.outbound.disclose_answer(&why)),
+        })?;
         if converted.len() != sent.len() {
             return Err(ConvertError(format!(
                 "conversion webhook for {what} returned {} objects, expected {}",
@@ -153,7 +157,7 @@ impl AsyncConvert for Converter {
     }
 }
 
-/// Whether an object says nothing but what it is: there is nothing to convert in it.
+/// Returns whether an object has nothing but its apiVersion and kind, so that there is nothing to convert.
 fn is_empty(object: &Object) -> bool {
     object
         .map()
@@ -166,7 +170,7 @@ fn described(object: &Object) -> String {
     format!("{}, Kind={}", object.api_version(), object.kind())
 }
 
-/// The bytes of a review with a question.
+/// Returns the bytes of a review.
 fn question<'a>(
     version: ReviewVersion,
     uid: &str,
@@ -190,18 +194,28 @@ fn question<'a>(
     out.into()
 }
 
-/// The converted objects in an answer, if it is one to the question that was asked.
-fn believe(version: ReviewVersion, uid: &str, answer: &[u8]) -> Result<Vec<Value>, String> {
+/// Why an answer has no converted objects.
+#[derive(Debug, PartialEq, Eq)]
+enum Unusable {
+    /// The converter refused, with this message.
+    Refused(String),
+    /// It is no valid answer to the review; holds the reason.
+    Invalid(String),
+}
+
+/// Returns the converted objects of an answer, if it matches the review.
+fn believe(version: ReviewVersion, uid: &str, answer: &[u8]) -> Result<Vec<Value>, Unusable> {
+    let invalid = |why: String| Err(Unusable::Invalid(why));
     let mut review = bareboat_wire::json::parse(answer)
-        .map_err(|error| format!("the answer is no JSON: {error}"))?
+        .map_err(|error| Unusable::Invalid(format!("the answer is no JSON: {error}")))?
         .value;
-    // The older version of the review never asked for these.
+    // The v1beta1 review does not require these.
     if version == ReviewVersion::V1 {
         let text = |key: &str| review.get(key).and_then(Value::as_str).unwrap_or("");
         let (got, kind) = (text("apiVersion"), text("kind"));
         let expected = version.api_version();
         if (got, kind) != (expected, "ConversionReview") {
-            return Err(format!(
+            return invalid(format!(
                 "expected webhook response of {expected}, Kind=ConversionReview, got {got}, Kind={kind}"
             ));
         }
@@ -210,30 +224,31 @@ fn believe(version: ReviewVersion, uid: &str, answer: &[u8]) -> Result<Vec<Value
         .at_mut(&["response"])
         .filter(|found| !found.is_null())
     else {
-        return Err("no response provided".to_owned());
+        return invalid("no response provided".to_owned());
     };
     let text = |path: &[&str]| response.at(path).and_then(Value::as_str).unwrap_or("");
     let got = text(&["uid"]);
     if version == ReviewVersion::V1 && got != uid {
-        return Err(format!("expected response.uid={uid:?}, got {got:?}"));
+        return invalid(format!("expected response.uid={uid:?}, got {got:?}"));
     }
     let status = text(&["result", "status"]);
     if status != "Success" {
         let message = text(&["result", "message"]);
-        return Err(if message.is_empty() {
-            format!("response.result.status was '{status}', not 'Success'")
-        } else {
-            message.to_owned()
-        });
+        return match message.is_empty() {
+            true => invalid(format!(
+                "response.result.status was '{status}', not 'Success'"
+            )),
+            false => Err(Unusable::Refused(message.to_owned())),
+        };
     }
     match response.at_mut(&["convertedObjects"]).map(Value::take) {
         Some(Value::Array(objects)) => Ok(objects),
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(_) => Err("response.convertedObjects is no list".to_owned()),
+        Some(_) => invalid("response.convertedObjects is no list".to_owned()),
     }
 }
 
-/// What is wrong with a converted object.
+/// An error in a converted object.
 #[derive(Debug, PartialEq, Eq)]
 enum Wrong {
     Object(String),
@@ -249,7 +264,7 @@ impl Wrong {
     }
 }
 
-/// A converted object with the identity and the metadata of the original.
+/// Returns the converted object with the identity and metadata of the original.
 fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Wrong> {
     let mut converted =
         Object::try_from(converted).map_err(|_| Wrong::Object("it is no object".to_owned()))?;
@@ -288,7 +303,7 @@ fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Wron
     Ok(converted)
 }
 
-/// The metadata of the original with the labels and annotations of the converted object.
+/// Returns the metadata of the original with the labels and annotations of the converted object.
 fn restored(before: &Map, after: &Map) -> Result<Map, String> {
     let wrong = validate_converted(Some(before), after);
     if !wrong.is_empty() {

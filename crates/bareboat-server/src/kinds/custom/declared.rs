@@ -1,6 +1,6 @@
-//! Conversion by the expressions a definition declares, compiled when the first object needs them.
+//! Conversion by the expressions that a definition declares, compiled when the first object needs them.
 //!
-//! What they mean is `bareboat_schema`'s to know; conversion by webhook is next door, in `conversion`.
+//! `bareboat_schema` evaluates them; `conversion` implements conversion by webhook.
 
 use super::shape::read;
 use super::warm::{Lazy, Warm};
@@ -9,7 +9,7 @@ use bareboat_schema::crd::Conversions;
 use bareboat_storage::Entry;
 use std::sync::Arc;
 
-/// The conversions declared by the definition an entry holds.
+/// Returns the conversions that the definition in an entry declares.
 pub(super) fn converter(entry: Arc<Entry>, warm: Arc<Warm>) -> PureConvert {
     let compiled: Arc<Lazy<Option<Arc<Conversions>>>> = Lazy::new(&warm);
     Arc::new(move |object, to, _live| {

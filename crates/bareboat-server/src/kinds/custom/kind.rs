@@ -1,4 +1,4 @@
-//! The data of a custom kind, read from its definition.
+//! Builds the data of a custom kind from its definition.
 
 use super::columns;
 use super::conversion::Converter;
@@ -16,7 +16,7 @@ use bareboat_schema::crd::{self, Definition};
 use bareboat_storage::Entry;
 use std::sync::Arc;
 
-/// What discovery shows of a kind, and what is left of it while the kind goes away.
+/// Returns the verbs of a custom kind; fewer while it is being deleted.
 pub(super) const fn verbs(terminating: bool) -> Verbs {
     match terminating {
         true => Verbs::ALL.without(&[Verb::Create, Verb::Patch, Verb::Update]),
@@ -24,7 +24,7 @@ pub(super) const fn verbs(terminating: bool) -> Verbs {
     }
 }
 
-/// The kind a definition defines.
+/// Returns the kind that a definition defines.
 pub(super) fn of(
     definition: &Definition,
     crd: &Value,
@@ -36,8 +36,8 @@ pub(super) fn of(
         &definition.group,
         definition.accepted.clone(),
         definition.scope,
-    );
-    kind.custom = true;
+    )
+    .into_custom();
     kind.strategy = Arc::new(ObjectStrategy);
     kind.terminating = definition.terminating;
     if definition.terminating {
@@ -56,6 +56,7 @@ pub(super) fn of(
         name_rule: NameRule::Subdomain,
         generation: Generation::OutsideMetadata,
         unconditional_update: false,
+        slow_conversion: true,
         status_keeps_metadata: false,
         ..Policy::default()
     };
@@ -69,7 +70,7 @@ pub(super) fn of(
             .push(version_of(definition, version, crd, entry, warm));
     }
     if let Some(storage) = definition.storage_version() {
-        kind.stored_api_version = kind.api_version(&storage.name);
+        kind.storage_api_version = kind.api_version(&storage.name);
     }
     kind
 }

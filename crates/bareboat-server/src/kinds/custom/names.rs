@@ -1,4 +1,5 @@
-//! The names that definitions hold, counted, so that one more definition costs the same however many there are.
+//! The names that definitions hold, with counts, so that checking one definition takes the same time however many
+//! exist.
 
 use bareboat_api::{Value, value};
 use bareboat_schema::crd::Taken;
@@ -12,14 +13,14 @@ pub(super) struct HeldNames {
 
 #[derive(Default)]
 struct Group {
-    /// What each definition holds.
+    /// The names of each definition.
     held: HashMap<String, Held>,
-    /// How many definitions hold a name of a resource, or of a kind.
+    /// How many definitions hold each resource name, and each kind name.
     resources: HashMap<String, usize>,
     kinds: HashMap<String, usize>,
 }
 
-/// The names of one definition: what its resource may be called, and what its kinds are.
+/// The names of one definition: those of its resource, and those of its kinds.
 #[derive(Default)]
 struct Held {
     resources: BTreeSet<String>,
@@ -46,7 +47,7 @@ impl Held {
 }
 
 impl HeldNames {
-    /// Notes what a definition holds now.
+    /// Records the names of a definition.
     pub(super) fn hold(&mut self, group: &str, definition: &str, names: &Value) {
         self.release(group, definition);
         let held = Held::of(names);
@@ -62,7 +63,7 @@ impl HeldNames {
         group.held.insert(definition.to_owned(), held);
     }
 
-    /// Forgets a definition.
+    /// Removes the names of a definition.
     pub(super) fn release(&mut self, group: &str, definition: &str) {
         let Some(of_group) = self.groups.get_mut(group) else {
             return;
@@ -88,7 +89,7 @@ impl HeldNames {
         }
     }
 
-    /// Of the names that a definition wants, those that others hold.
+    /// Returns those of the wanted names that other definitions hold.
     pub(super) fn taken(&self, group: &str, definition: &str, wanted: &Value) -> Taken {
         let mut taken = Taken::default();
         let Some(group) = self.groups.get(group) else {
@@ -125,7 +126,7 @@ mod tests {
             "listKind": (format!("{kind}List")), "shortNames": [short]})
     }
 
-    /// Which names would be in conflict, by the reasons that reconciliation gives.
+    /// Returns whether reconciliation reports a conflict of names.
     fn conflicts(held: &HeldNames, definition: &str, wanted: &Value) -> bool {
         let mut crd = value!({"metadata": {"name": definition}, "spec": {"group": "g", "names": (wanted.clone())}});
         let taken = held.taken("g", definition, wanted);
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_taken_while_somebody_else_holds_it() {
+    fn a_name_is_taken_while_another_definition_holds_it() {
         let mut held = HeldNames::default();
         held.hold("g", "foos.g", &names("foos", "Foo", "f"));
         held.hold("other", "bars.other", &names("bars", "Bar", "b"));
@@ -151,7 +152,7 @@ mod tests {
         assert!(conflicts(&held, "x.g", &names("foos", "X", "x")));
         assert!(conflicts(&held, "x.g", &names("xs", "Foo", "x")));
         assert!(conflicts(&held, "x.g", &names("xs", "X", "foos")));
-        // Held twice, and once again: what remains counts.
+        // A name held twice stays taken until both holders release it.
         held.hold("g", "bars.g", &names("bars", "Bar", "f"));
         held.release("g", "foos.g");
         assert!(conflicts(&held, "x.g", &names("xs", "X", "f")));

@@ -1,18 +1,18 @@
-//! The form of a custom version, compiled when the first object needs it.
+//! The shape of a custom version, compiled when the first object needs it.
 //!
-//! Most definitions of a large installation are never used; they cost their bytes and little else.
+//! Most definitions of a large installation are never used; they cost little more than their bytes.
 
 use super::warm::{Lazy, Warm};
-use bareboat_api::kind::{Definition as Published, Findings, ScalePaths, Shape, Typing, Validated};
+use bareboat_api::kind::{Findings, PublishedSchema, ScalePaths, Shape, Typing, Validated};
 use bareboat_api::{Str, Value};
 use bareboat_schema::crd::{self, CustomShape, Definition, SchemaText};
 use bareboat_storage::Entry;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// A form that is compiled when it is first needed.
+/// A shape that is compiled when first needed.
 pub(super) struct LazyShape {
-    /// The definition, whose bytes the store holds anyway.
+    /// The definition; the store holds these bytes anyway.
     entry: Arc<Entry>,
     version: Str,
     scale: Option<ScalePaths>,
@@ -54,14 +54,14 @@ impl LazyShape {
     }
 }
 
-/// The definition an entry holds.
+/// Parses the definition in an entry.
 pub(super) fn read(entry: &Entry) -> Value {
     bareboat_wire::json::parse(entry.json())
         .map(|parsed| parsed.value)
         .unwrap_or_default()
 }
 
-/// A hash of everything that decides how stored objects are read.
+/// Hashes everything that determines how stored objects are read.
 fn fingerprint(crd: &Value, version: &str, preserve_unknown: bool) -> u64 {
     let mut hasher = Sha256::new();
     hasher.update([u8::from(preserve_unknown)]);
@@ -70,7 +70,7 @@ fn fingerprint(crd: &Value, version: &str, preserve_unknown: bool) -> u64 {
     }
     let digest = hasher.finalize();
     let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
-    // Zero means "no form to speak of".
+    // Zero means "no shape".
     u64::from_le_bytes(first) | 1
 }
 
@@ -100,7 +100,7 @@ impl Shape for LazyShape {
         self.compiled().is_complete(object)
     }
     fn may_take_long(&self) -> bool {
-        // To compile it takes long, and rules may cost far more than the object has bytes.
+        // Compiling takes long, and rules may cost far more than the size of the object suggests.
         self.compiled
             .peek()
             .is_none_or(|compiled| compiled.schema().has_rules())
@@ -111,10 +111,10 @@ impl Shape for LazyShape {
     fn typing(&self) -> Typing<'_> {
         Typing::Held(Arc::new(self.compiled().schema().clone()))
     }
-    fn definition(&self) -> Published {
+    fn published_schema(&self) -> PublishedSchema {
         match crd::schema_of(&read(&self.entry), &self.version) {
-            Some(schema) => Published::Structural(schema.clone()),
-            None => Published::Untyped,
+            Some(schema) => PublishedSchema::Structural(schema.clone()),
+            None => PublishedSchema::Untyped,
         }
     }
 }

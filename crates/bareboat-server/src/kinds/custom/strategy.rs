@@ -1,24 +1,26 @@
-//! What the kind CustomResourceDefinition does: defaults, validation, and conditions set in the write itself.
+//! The strategy of CustomResourceDefinition: defaults, validation, and conditions set in the write itself.
 
+use super::drafts::Drafts;
 use super::{Names, subresources};
-use bareboat_api::kind::{Strategy, WriteContext};
+use bareboat_api::kind::{Reservations, Strategy, WriteContext};
 use bareboat_api::{FieldError, Object, Str, Value};
 use bareboat_schema::crd::{self, Condition, reconcile, set_condition};
 
-/// Holds a deleted definition until its instances are gone.
+/// Finalizer that keeps a deleted definition until its instances are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The strategy of definitions.
 pub(crate) struct DefinitionStrategy {
     names: Names,
+    drafts: Drafts,
 }
 
 impl DefinitionStrategy {
-    pub(super) fn new(names: Names) -> DefinitionStrategy {
-        DefinitionStrategy { names }
+    pub(super) fn new(names: Names, drafts: Drafts) -> DefinitionStrategy {
+        DefinitionStrategy { names, drafts }
     }
 
-    /// Sets the conditions: a definition is established by the write that makes it so.
+    /// Sets the conditions: the write that completes a definition also establishes it.
     fn settle(&self, new: &mut Object, ctx: &WriteContext<'_>) {
         let group = new
             .at(&["spec", "group"])
@@ -76,7 +78,7 @@ impl Strategy for DefinitionStrategy {
         (version == "v1beta1").then(|| crd::advise_v1beta1(object))
     }
 
-    /// Definitions of a group share one space of names; whoever comes first gets them.
+    /// Definitions of a group share one namespace of names, so their writes run one at a time.
     fn turn<'a>(&self, object: &'a Object) -> Option<&'a str> {
         object.at(&["spec", "group"])?.as_str()
     }
@@ -100,6 +102,11 @@ impl Strategy for DefinitionStrategy {
             );
         }
         false
+    }
+
+    /// Parses the definition here, because the commit must not.
+    fn storing(&self, object: &Object) -> Reservations {
+        Reservations::from(self.drafts.add(object))
     }
 
     fn keeps_generation_on_delete(&self) -> bool {

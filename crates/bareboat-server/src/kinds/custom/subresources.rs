@@ -1,7 +1,8 @@
-//! Subresources that a definition declares in an annotation: read, checked, and made into connections.
+//! Parses and validates the subresources that a definition declares in an annotation, and turns them into connect
+//! subresources.
 //!
-//! An annotation, because clients would drop or refuse a field that upstream does not know. How requests are passed on to
-//! whoever was declared is `proxy`'s work. `docs/subresources.md` is for those who write such declarations.
+//! They are declared in an annotation because clients would drop or reject a field that upstream does not know. `proxy`
+//! forwards the requests. `docs/subresources.md` documents the declarations.
 
 mod reader;
 
@@ -15,16 +16,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a definition declares them.
+/// The annotation that declares them.
 pub(super) const ANNOTATION: &str = "bareboat.dev/subresources";
 
-/// More is a mistake.
+/// Maximum number of declared subresources.
 const MOST: usize = 32;
-/// How many names of versions the errors about one declaration show.
+/// Maximum number of version names shown in the errors of one declaration.
 const MOST_SHOWN: usize = 10_000;
-/// How many seconds an answer may take to begin.
+/// Allowed timeouts, in seconds.
 const TIMEOUTS: std::ops::RangeInclusive<i64> = 1..=600;
-/// What a connection can do: one verb for each method of HTTP that may be passed on.
+/// Allowed verbs: one for each HTTP method that may be proxied.
 const VERBS: [Verb; 5] = [
     Verb::Get,
     Verb::Create,
@@ -32,14 +33,14 @@ const VERBS: [Verb; 5] = [
     Verb::Patch,
     Verb::Delete,
 ];
-/// Names that mean something already.
+/// Names of the built-in subresources.
 const TAKEN: [&str; 2] = ["status", "scale"];
 
 /// A subresource as a definition declares it.
 #[derive(Clone, Debug)]
 struct Declared {
     name: Str,
-    /// The versions that have it; all if none is named.
+    /// The versions that have it; empty means all.
     versions: HashSet<Str>,
     verbs: Vec<Verb>,
     response: Option<Response>,
@@ -47,7 +48,7 @@ struct Declared {
     backend: RemoteServer,
 }
 
-/// Group, version and kind that discovery shows; what is not said is that of the object.
+/// Group, version and kind that discovery shows; missing members default to those of the object.
 #[derive(Clone, Debug)]
 struct Response {
     group: Option<Str>,
@@ -76,13 +77,13 @@ impl Declared {
     }
 }
 
-/// Gives a kind the subresources its definition declares, and tells who answers for them.
+/// Adds the declared subresources to a kind, and returns their handlers.
 pub(super) fn add(kind: &mut Kind, crd: &Value) -> Connections {
     let mut connections = Connections::default();
     let Some(text) = annotation(crd) else {
         return connections;
     };
-    // What is wrong was told when it was written; what is right is served all the same.
+    // Validation reported the errors at write time; valid declarations are served regardless.
     for declared in read(text, crd, &mut Vec::new()) {
         let connection = Connection::Remote(Arc::new(declared.backend.remote()));
         for version in &mut kind.versions {
@@ -96,7 +97,7 @@ pub(super) fn add(kind: &mut Kind, crd: &Value) -> Connections {
     connections
 }
 
-/// Says what is wrong with the declarations of a definition. Those that were there before are left alone.
+/// Validates the declarations of a definition. Declarations that have not changed are not checked.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(text) = annotation(new)
@@ -111,7 +112,7 @@ fn annotation(crd: &Value) -> Option<&str> {
     crd.at(&["metadata", "annotations", ANNOTATION])?.as_str()
 }
 
-/// The declarations that are in order; what is wrong with the others is added to the errors.
+/// Returns the valid declarations; adds an error for each invalid one.
 fn read(text: &str, crd: &Value, errors: &mut Vec<FieldError>) -> Vec<Declared> {
     let path = FieldPath::new("metadata")
         .child("annotations")
@@ -225,7 +226,7 @@ fn chosen_versions(entry: &mut Reader<'_>, versions: &HashSet<Str>) -> HashSet<S
     let chosen = entry.texts("versions");
     let mut known: Vec<&str> = versions.iter().map(Str::as_str).collect();
     known.sort_unstable();
-    // Each error shows all versions.
+    // Counts names, because each error lists all versions.
     let mut shown = 0;
     for (index, name) in chosen.iter().enumerate() {
         if !versions.contains(*name) && shown <= MOST_SHOWN {
@@ -293,7 +294,7 @@ fn backend(mut client: Reader<'_>) -> Option<RemoteServer> {
         }
     }
     client.text("url");
-    // YAML breaks long lines.
+    // YAML wraps long lines.
     let bundle: String = client
         .text("caBundle")
         .unwrap_or("")
@@ -325,7 +326,7 @@ fn backend(mut client: Reader<'_>) -> Option<RemoteServer> {
     Some(backend)
 }
 
-/// The secret that holds a certificate of our own.
+/// Returns namespace and name of the secret with the client certificate.
 fn certificate(mut entry: Reader<'_>) -> Option<(String, String)> {
     entry.only(&["namespace", "name"])?;
     let mut part = |key: &str, problems: fn(&str) -> Vec<String>| {

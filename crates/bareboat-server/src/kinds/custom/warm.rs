@@ -1,8 +1,8 @@
-//! What is compiled when it is first needed, and dropped when nobody needed it for a while.
+//! Values that are compiled when first needed, and dropped when unused for a while.
 //!
-//! Schemas, rules and conversions weigh far more than the text they are made from, and most definitions of a large
-//! installation rest most of the time. While something is compiled one timer looks after it; when everything
-//! has cooled down, nothing runs.
+//! Compiled schemas, rules and conversions are much larger than their source, and most definitions of a large
+//! installation are idle most of the time. One timer runs while anything is compiled; it stops when everything has been
+//! dropped.
 
 use arc_swap::ArcSwapOption;
 use bareboat_api::interrupt;
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How long something is kept that nobody uses.
+/// How long an unused value is kept.
 const IDLE: Duration = Duration::from_secs(5 * 60);
-/// So many that are gone already are not worth a look.
+/// The list of values is not pruned for fewer dead entries than this.
 const SLACK: usize = 64;
 
-/// Looks after everything that is compiled.
+/// Tracks the compiled values of all custom kinds, and drops those that are not used.
 pub(super) struct Warm {
-    /// Where compiled schemas share their parts.
+    /// Shares equal parts of compiled schemas.
     schemas: SchemaCache,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
-    /// How long something is kept that nobody uses.
+    /// How long an unused value is kept.
     idle: Duration,
     held: Mutex<Held>,
 }
@@ -30,28 +30,28 @@ pub(super) struct Warm {
 #[derive(Default)]
 struct Held {
     things: Vec<Weak<dyn Cools>>,
-    /// How many were alive when the dead ones were last taken out.
+    /// How many entries were alive when the list was last pruned.
     alive: usize,
-    /// A timer is running.
+    /// Whether a timer is running.
     watched: bool,
 }
 
-/// Something that can be dropped and made again.
+/// A value that can be dropped and made again.
 trait Cools: Send + Sync {
-    /// When it was last used.
+    /// Returns the time of its last use.
     fn used(&self) -> Duration;
-    /// Gives away what it holds.
+    /// Takes the value out, so that the next use makes it again.
     fn cool(&self) -> Option<Arc<dyn Send + Sync>>;
 }
 
 impl Warm {
-    /// With the clock of the system.
+    /// Uses the system's clock.
     pub(super) fn new() -> Arc<Warm> {
         let start = Instant::now();
         Warm::with_clock(IDLE, move || start.elapsed())
     }
 
-    /// With a clock that tells the time since it was started.
+    /// Uses a clock that returns the time since it was started.
     fn with_clock(
         idle: Duration,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
@@ -64,7 +64,7 @@ impl Warm {
         })
     }
 
-    /// Where compiled schemas share their parts.
+    /// Returns the cache that shares parts of compiled schemas.
     pub(super) fn schemas(&self) -> &SchemaCache {
         &self.schemas
     }
@@ -78,14 +78,14 @@ impl Warm {
         if held.watched {
             return;
         }
-        // Without a runtime, as in a test of this room, somebody else calls `sweep`.
+        // Without a runtime, as in unit tests, the test calls `sweep`.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             held.watched = true;
             runtime.spawn(look_after(Arc::downgrade(self), self.idle));
         }
     }
 
-    /// Drops what was not used for a while; tells whether anything is left.
+    /// Drops values that were not used for a while; returns whether any are left.
     fn sweep(&self) -> bool {
         let now = (self.clock)();
         let mut cold = Vec::new();
@@ -106,7 +106,7 @@ impl Warm {
             held.alive > 0
         };
         if !cold.is_empty() {
-            // Outside the lock: a large schema takes its time to go.
+            // Outside the lock: dropping a large schema takes a while.
             drop(cold);
             self.schemas.forget_unused();
         }
@@ -132,10 +132,10 @@ async fn look_after(warm: Weak<Warm>, pause: Duration) {
     }
 }
 
-/// A value that is made when it is needed and dropped when it is not.
+/// A value that is made when needed and dropped when unused.
 pub(super) struct Lazy<T> {
     value: ArcSwapOption<T>,
-    /// Milliseconds on the clock.
+    /// Time of the last use, in milliseconds on the clock.
     used: AtomicU64,
     warm: Arc<Warm>,
 }
@@ -149,12 +149,12 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         })
     }
 
-    /// The value, if it is there.
+    /// Returns the value, if it exists.
     pub(super) fn peek(&self) -> Option<Arc<T>> {
         self.value.load_full()
     }
 
-    /// The value, made now if it is not there.
+    /// Returns the value; makes it if it does not exist.
     pub(super) fn get(self: &Arc<Self>, make: impl FnOnce() -> T) -> Arc<T> {
         let now = (self.warm.clock)().as_millis();
         let now = u64::try_from(now).unwrap_or(u64::MAX);
@@ -162,7 +162,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         if let Some(value) = self.value.load_full() {
             return value;
         }
-        // Two who come at once make it twice; parts of schemas are shared even so.
+        // Two concurrent callers both make it; they still share parts of schemas.
         let made = Arc::new(interrupt::shielded(make));
         self.value.store(Some(made.clone()));
         let thing: Weak<Self> = Arc::downgrade(self);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rests_is_dropped_and_made_again_and_what_is_used_stays() {
+    fn idle_values_are_dropped_and_made_again_and_used_values_stay() {
         let (warm, hand) = with_hand();
         let made = Cell::new(0);
         let (busy, resting) = (Lazy::<String>::new(&warm), Lazy::<String>::new(&warm));
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(made.get(), 2, "both are still there");
         hand.store(5 * 60, Ordering::Relaxed);
         assert!(warm.sweep(), "one is left");
-        assert_eq!(*in_use, "text", "whoever uses it keeps it");
+        assert_eq!(*in_use, "text", "a holder keeps its value");
         drop(in_use);
         assert!(gone.upgrade().is_none());
         get(&busy);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_schemas_go_with_the_last_who_used_them() {
+    fn shared_schema_parts_are_dropped_with_their_last_user() {
         use bareboat_api::value;
         let (warm, hand) = with_hand();
         let schema =
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_bounded_by_what_is_alive() {
+    fn the_number_of_entries_is_bounded_by_the_live_values() {
         let (warm, _) = with_hand();
         let kept: Vec<_> = (0..10).map(|_| Lazy::<u8>::new(&warm)).collect();
         kept.iter().for_each(|lazy| drop(lazy.get(|| 1)));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_timer_looks_after_what_is_compiled_and_ends_with_it() {
+    async fn the_timer_drops_idle_values_and_then_ends() {
         let hand = Arc::new(AtomicU64::new(0));
         let seen = hand.clone();
         let clock = move || Duration::from_secs(seen.load(Ordering::Relaxed));

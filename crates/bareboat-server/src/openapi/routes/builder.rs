@@ -6,7 +6,7 @@ use crate::openapi::names::{
     META, kind_definition, list_definition, operation_scope, root, tag, title, with_article,
 };
 use crate::openapi::parameters::{self, Parameter};
-use bareboat_api::kind::{Subresource, SubresourceRole, Verb, Verbs, Version};
+use bareboat_api::kind::{OpenApiStyle, Subresource, SubresourceRole, Verb, Verbs, Version};
 use bareboat_api::{Kind, Str, Value};
 
 const COLLECTION: &[&str] = &[
@@ -16,7 +16,7 @@ const COLLECTION: &[&str] = &[
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",
 ];
-const CUSTOM: &[&str] = &["application/json", "application/yaml"];
+const TEXTUAL: &[&str] = &["application/json", "application/yaml"];
 const TEXT: &[&str] = &[
     "text/plain",
     "application/json",
@@ -30,14 +30,14 @@ const PATCHES: &[&str] = &[
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 ];
-/// Strategic merge needs types that custom kinds do not have.
-const CUSTOM_PATCHES: &[&str] = &[
+/// Without strategic merge patch, which needs types.
+const UNTYPED_PATCHES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/apply-patch+yaml",
 ];
 
-/// What the operations of a kind have in common.
+/// State shared by the operations of a kind.
 pub(super) struct Builder<'a> {
     kind: &'a Kind,
     version: &'a Version,
@@ -45,9 +45,9 @@ pub(super) struct Builder<'a> {
     scope: String,
     tag: String,
     definition: Str,
-    /// `Namespaced` in operation names of such kinds.
+    /// `Namespaced` for namespaced kinds, in operation names.
     namespaced: &'static str,
-    /// The path of the collection within a namespace, or of the only one.
+    /// The path of the collection, within a namespace if the kind is namespaced.
     collection: String,
 }
 
@@ -76,7 +76,7 @@ impl Builder<'_> {
         }
     }
 
-    /// All paths at which something can be done.
+    /// Returns the OpenAPI paths of this version of the kind, with their operations; paths without any are left out.
     pub(super) fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         self.collections(&mut routes);
@@ -84,7 +84,7 @@ impl Builder<'_> {
         for sub in &self.version.subresources {
             self.subresource(sub, &mut routes);
         }
-        if !self.kind.custom {
+        if self.kind.conventions.openapi == OpenApiStyle::Typed {
             self.watches(&mut routes);
         }
         routes.retain(|route| !route.operations.is_empty());
@@ -178,7 +178,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Reading, replacing and patching an object or a part of it.
+    /// Returns get, replace and patch of an object or a subresource.
     fn parts(&self, verbs: Verbs, sub: Option<&Subresource>) -> Vec<(&'static str, Operation)> {
         let kind = &self.kind.names.kind;
         let what = match sub {
@@ -208,10 +208,9 @@ impl Builder<'_> {
             operations.push(("put", replace));
         }
         if verbs.has(Verb::Patch) {
-            let media = if self.kind.custom {
-                CUSTOM_PATCHES
-            } else {
-                PATCHES
+            let media = match self.kind.conventions.strategic_merge {
+                true => PATCHES,
+                false => UNTYPED_PATCHES,
             };
             let patch = Operation {
                 query: parameters::PATCH,
@@ -252,7 +251,7 @@ impl Builder<'_> {
         let description = format!("{watch} objects of kind {kind}");
         Operation {
             query: parameters::LIST,
-            produces: if self.kind.custom { CUSTOM } else { COLLECTION },
+            produces: self.produces(COLLECTION),
             answer: Answer::Definition(list_definition(self.kind, self.version)),
             ..self.operation("list", "list", description, None)
         }
@@ -303,11 +302,11 @@ impl Builder<'_> {
         })
     }
 
-    /// Connections take any method whose verb they have, and any media type.
+    /// Connect subresources take every method whose verb they have, and any media type.
     fn connections(&self, sub: &Subresource) -> Vec<(&'static str, Operation)> {
         let kind = &self.kind.names.kind;
         if sub.verbs == Verbs::of(&[Verb::Get]) {
-            // Something to read rather than to talk to, such as logs.
+            // A subresource that is read, such as logs.
             let read = Operation {
                 produces: TEXT,
                 answer: Answer::Text,
@@ -354,7 +353,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The old way of watching, by path.
+    /// The deprecated watch paths.
     fn watches(&self, routes: &mut Vec<Route>) {
         if !self.kind.verbs.has(Verb::Watch) {
             return;
@@ -401,7 +400,7 @@ impl Builder<'_> {
         });
     }
 
-    /// An operation that answers with the object or the subresource's own type.
+    /// Returns an operation that answers with the object or the subresource's own type.
     fn operation(
         &self,
         verb: &str,
@@ -418,17 +417,17 @@ impl Builder<'_> {
             action: Some((action, self.subject(sub))),
             query: &[],
             body: None,
-            produces: if self.kind.custom { CUSTOM } else { OBJECT },
+            produces: self.produces(OBJECT),
             answer: Answer::Definition(self.response_definition(sub)),
             codes: &[200],
         }
     }
 
-    /// Group, version and kind of what is sent and answered.
+    /// Returns group, version and kind of body and answer.
     fn subject(&self, sub: Option<&Subresource>) -> Value {
         let response = sub.and_then(|sub| sub.response.as_ref());
-        // Upstream names a custom kind itself even where its Scale is meant.
-        match response.filter(|_| !self.kind.custom) {
+        // Upstream names the declared kind itself, even for its Scale.
+        match response.filter(|_| self.kind.conventions.openapi == OpenApiStyle::Typed) {
             Some((group, version, kind)) => group_version_kind(group, version, kind),
             None => group_version_kind(&self.kind.group, &self.version.name, &self.kind.names.kind),
         }
@@ -441,8 +440,16 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns these media types, or only the text ones if the kind has no protobuf.
+    fn produces(&self, all: &'static [&'static str]) -> &'static [&'static str] {
+        match self.kind.conventions.protobuf {
+            true => all,
+            false => TEXTUAL,
+        }
+    }
+
     fn bodies(&self) -> &'static [&'static str] {
-        if self.kind.custom { CUSTOM } else { ANY }
+        self.produces(ANY)
     }
 
     fn path_parameters(&self, name: bool) -> Vec<Parameter> {

@@ -1,25 +1,16 @@
-//! Definitions as their projects publish them, through both forms of documents.
+//! Published definitions of real projects, rendered in both versions of OpenAPI.
 
 use super::*;
 use bareboat_api::kind::{Names, Scope, Subresource};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The kinds of all published definitions; none without the vectors.
+/// Returns the kinds of all published definitions; none without the vectors.
 fn published() -> Vec<Arc<Kind>> {
-    let vectors = std::env::var_os("BAREBOAT_VECTORS").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../../shared/vectors"
-            ))
-        },
-        PathBuf::from,
-    );
     let mut kinds = Vec::new();
-    let Ok(projects) = std::fs::read_dir(vectors.join("crds")) else {
-        println!("no vectors at {}: nothing published", vectors.display());
+    let Some(folder) = bareboat_vectors::folder("crds") else {
         return kinds;
     };
+    let projects = std::fs::read_dir(folder).unwrap();
     for project in projects {
         for file in std::fs::read_dir(project.unwrap().path()).unwrap() {
             read(&file.unwrap().path(), &mut kinds);
@@ -49,12 +40,12 @@ fn custom_kind(spec: &Value) -> Kind {
     };
     let names = Names::new(text(&["names", "plural"]), text(&["names", "kind"]));
     let mut kind = Kind::new(text(&["group"]), names, scope);
-    kind.custom = true;
+    kind = kind.into_custom();
     for declared in spec.get("versions").unwrap().as_array().unwrap() {
         let schema = declared.at(&["schema", "openAPIV3Schema"]).unwrap();
         let mut version = sample::version(
             declared.get("name").unwrap().as_str().unwrap(),
-            Definition::Structural(schema.clone()),
+            PublishedSchema::Structural(schema.clone()),
             vec![Subresource::status()],
         );
         version.served = declared.get("served") == Some(&value!(true));
@@ -63,7 +54,7 @@ fn custom_kind(spec: &Value) -> Kind {
     kind
 }
 
-/// Says where a schema has what old clients cannot read.
+/// Asserts that a schema has nothing that OpenAPI 2 clients cannot parse.
 fn find_unreadable(schema: &mut Value, path: &str) {
     let Some(members) = schema.as_object_mut() else {
         return;
@@ -84,7 +75,7 @@ fn documents_of_published_definitions_are_sound() {
     for path in documents.document_paths() {
         assert_references_resolve(&documents.document(&path).unwrap());
     }
-    let mut document = documents.v2(&[]);
+    let mut document = documents.v2();
     assert_references_resolve(&document);
     let definitions = document.at_mut(&["definitions"]).unwrap();
     for (name, schema) in definitions.make_object().iter_mut() {

@@ -1,4 +1,4 @@
-//! What the other side is told, and what is kept from it.
+//! Headers that are forwarded, and headers that are removed.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -19,6 +19,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 fn sent(client: &[(&str, &str)], user: &User, upgrade: bool) -> Result<Vec<String>, Status> {
     let client = headers(client);
     let passing = Passing {
+        standing: None,
         method: Method::GET,
         target: "/".to_owned(),
         headers: &client,
@@ -29,12 +30,14 @@ fn sent(client: &[(&str, &str)], user: &User, upgrade: bool) -> Result<Vec<Strin
         },
         host: Some("api.example:6443"),
         audit_id: "a-1",
+        audited: None,
         remarks: &[],
         upgrade: None,
         body: RequestBody::default(),
+        until: None,
         limit: 0,
     };
-    let out = outward(&passing, upgrade)?;
+    let out = outward(&passing, upgrade, true)?;
     let mut lines: Vec<String> = out
         .iter()
         .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
@@ -66,7 +69,7 @@ const TOLD: [&str; 10] = [
 ];
 
 #[test]
-fn nobody_else_says_who_asks() {
+fn clients_cannot_set_identity_headers() {
     let spoofed = [
         ("X-Remote-User", "root"),
         ("x-remote-group", "system:masters"),
@@ -89,7 +92,7 @@ fn nobody_else_says_who_asks() {
 }
 
 #[test]
-fn what_belongs_to_a_connection_ends_with_it() {
+fn hop_by_hop_headers_are_removed() {
     let client = [
         ("Connection", "close, X-Private"),
         ("X-Private", "1"),
@@ -114,14 +117,14 @@ fn what_belongs_to_a_connection_ends_with_it() {
 }
 
 #[test]
-fn the_way_before_us_is_kept() {
+fn forwarded_for_is_extended() {
     let way = [("X-Forwarded-For", "1.1.1.1, 2.2.2.2")];
     let told = sent(&way, &jane(), false).unwrap();
     assert!(told.contains(&"x-forwarded-for: 1.1.1.1, 2.2.2.2, 10.0.0.7".to_owned()));
 }
 
 #[test]
-fn an_upgrade_is_asked_for_without_the_token_among_its_protocols() {
+fn an_upgrade_is_forwarded_without_the_bearer_token_protocol() {
     let client = [
         ("Connection", "keep-alive, Upgrade"),
         ("Upgrade", "websocket"),
@@ -159,13 +162,29 @@ fn an_identity_that_headers_cannot_carry_is_not_sent_in_part() {
             groups: vec!["a\nb".into()],
             ..jane()
         },
+        User {
+            name: " root".into(),
+            ..jane()
+        },
+        User {
+            uid: "u-2\t".into(),
+            ..jane()
+        },
+        User {
+            groups: vec!["a".into(), "system:masters ".into()],
+            ..jane()
+        },
+        User {
+            extra: BTreeMap::from([("scopes".to_owned(), vec!["\tall".to_owned()])]),
+            ..jane()
+        },
     ] {
         assert_eq!(sent(&[], &user, false).unwrap_err().code, 500);
     }
 }
 
 #[test]
-fn an_answer_does_not_speak_for_this_server() {
+fn an_answer_cannot_set_headers_of_this_origin() {
     let answer = headers(&[
         ("Set-Cookie", "a=b"),
         ("Access-Control-Allow-Origin", "*"),
@@ -185,7 +204,7 @@ fn an_answer_does_not_speak_for_this_server() {
 }
 
 #[test]
-fn only_the_protocol_that_was_asked_for_is_switched_to() {
+fn an_upgrade_to_another_protocol_is_refused() {
     let asked = headers(&[("Upgrade", "SPDY/3.1, websocket")]);
     let given = |name: &str| {
         let answer = Response::builder().status(101).header("upgrade", name);

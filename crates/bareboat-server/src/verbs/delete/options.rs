@@ -1,42 +1,42 @@
-//! How something is to be deleted: from the body, or from the query when there is no body.
+//! DeleteOptions: parsed from the body, or from the query if there is no body.
 
 use crate::request::negotiate::content_type;
 use crate::request::options::dry_run;
 use crate::request::parse::parse;
-use crate::verbs::call::Call;
+use crate::verbs::kind_request::KindRequest;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Status, Value};
 
-/// What becomes of objects that the deleted one owns.
+/// What happens to objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// They stay.
+    /// Dependents stay.
     Orphan,
-    /// They are deleted afterwards.
+    /// Dependents are deleted after the object.
     Background,
-    /// They are deleted first.
+    /// Dependents are deleted before the object.
     Foreground,
 }
 
-/// How something is to be deleted.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     pub(crate) propagation: Option<Propagation>,
     pub(crate) old_orphan: Option<bool>,
     pub(crate) grace_seconds: Option<i64>,
-    /// Only this incarnation.
+    /// Precondition: the uid.
     pub(crate) uid: Option<String>,
-    /// Only this version.
+    /// Precondition: the resourceVersion.
     pub(crate) version: Option<String>,
-    /// What cannot be read is deleted all the same.
+    /// Whether to delete an object that cannot be read.
     pub(crate) ignore_read_error: bool,
 }
 
 const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 impl DeleteOptions {
-    /// Whether an object that cannot be read is to be deleted; nothing else may be asked for then.
+    /// Returns whether an unreadable object is to be deleted; rejects other options in that case.
     pub(crate) fn erases(&self) -> Result<bool, Status> {
         let others = [
             (self.dry_run, ".dryRun"),
@@ -61,8 +61,8 @@ impl DeleteOptions {
         }
     }
 
-    /// Reads the options of a request.
-    pub(crate) fn read(call: &Call, body: &[u8]) -> Result<DeleteOptions, Status> {
+    /// Parses the options of a request.
+    pub(crate) fn read(call: &KindRequest, body: &[u8]) -> Result<DeleteOptions, Status> {
         if body.is_empty() {
             return Self::from_query(call);
         }
@@ -89,14 +89,14 @@ impl DeleteOptions {
         Self::from_body(&value)
     }
 
-    /// Reads options as a body has them.
+    /// Parses options from a body.
     pub(crate) fn from_body(value: &Value) -> Result<DeleteOptions, Status> {
         let refuse = |why: String| {
             Status::bad_request(format!(
                 "the DeleteOptions in the body cannot be read: {why}"
             ))
         };
-        // Typed clients name all sorts of groups in apiVersion; only the kind tells.
+        // Typed clients send various groups in apiVersion; only the kind is checked.
         if let Some(kind) = value
             .get("kind")
             .and_then(Value::as_str)
@@ -107,7 +107,7 @@ impl DeleteOptions {
         Self::from_value(value, &refuse)
     }
 
-    fn from_query(call: &Call) -> Result<DeleteOptions, Status> {
+    fn from_query(call: &KindRequest) -> Result<DeleteOptions, Status> {
         let query = &call.ask.query;
         let grace = match query.given("gracePeriodSeconds") {
             None => None,
@@ -187,7 +187,7 @@ impl DeleteOptions {
         .settle()
     }
 
-    /// The old way to say what becomes of dependents, in terms of the new one.
+    /// Converts the deprecated `orphanDependents` to a propagation policy.
     fn settle(mut self) -> Result<DeleteOptions, Status> {
         if let Some(orphan) = self.old_orphan {
             if self.propagation.is_some() {

@@ -1,7 +1,8 @@
-//! The body of a list: frames made as the client takes them, so that memory does not grow with the list.
+//! The body of a list: makes frames as the client reads them, so that memory does not grow with the list.
 
-use super::form::Form;
 use super::items::Items;
+use super::text_format::TextFormat;
+use crate::flow::Seat;
 use crate::reply::{self, Body, Response};
 use crate::request::body::BodyError;
 use crate::work;
@@ -18,34 +19,37 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A frame an object costs five times as much on HTTP/2.
+/// Target size of a frame. One frame per object would cost five times as much on HTTP/2.
 const FRAME: usize = 64 * 1024;
-/// Lists up to this size are sent in one piece with their length.
+/// Lists up to this size are sent in one piece with a Content-Length.
 const WHOLE: usize = 128 * 1024;
 
-/// A list on its way out.
+/// The body of a list.
 pub(super) struct ListBody {
     items: Items,
     head: Vec<u8>,
     pieces: Pieces,
+    /// The seat that the list began on.
+    seat: Option<Arc<Seat>>,
 }
 
-/// What a list is made of.
+/// The encoding of a list.
 enum Pieces {
-    /// JSON, or what is made from it.
-    Text(Form),
-    /// Protobuf messages; so many bytes of them are still to come.
+    /// JSON, or a format made from it.
+    Text(TextFormat),
+    /// Protobuf messages; `left` counts their remaining bytes.
     Messages { left: usize },
 }
 
 impl ListBody {
-    /// A list in JSON, or in a form that is made from it.
-    pub(super) fn of_text(items: Items, head: Vec<u8>, form: Form) -> ListBody {
+    /// A list in JSON, or in a format made from it.
+    pub(super) fn of_text(items: Items, head: Vec<u8>, form: TextFormat) -> ListBody {
         let pieces = Pieces::Text(form);
         ListBody {
             items,
             head,
             pieces,
+            seat: None,
         }
     }
 
@@ -56,10 +60,11 @@ impl ListBody {
             items,
             head,
             pieces,
+            seat: None,
         }
     }
 
-    /// What comes before the items.
+    /// Returns the bytes before the items.
     fn take_head(&mut self) -> Result<Bytes, Status> {
         let head = std::mem::take(&mut self.head);
         match &mut self.pieces {
@@ -68,7 +73,7 @@ impl ListBody {
         }
     }
 
-    /// The next items; nothing at the end.
+    /// Returns the next items; `None` at the end.
     async fn next_frame(&mut self) -> Result<Option<Bytes>, Status> {
         match &mut self.pieces {
             Pieces::Text(form) => match self.items.next_frame(FRAME).await? {
@@ -80,7 +85,7 @@ impl ListBody {
             },
             Pieces::Messages { left } => {
                 let changed = || Status::internal("a list changed while it was sent");
-                // Such a list is large, or it would have been made at once.
+                // Such a list is large; smaller ones were made at once.
                 work::maybe_large(FRAME).await;
                 let Some(messages) = self.items.next_messages(FRAME).await? else {
                     return match left {
@@ -100,7 +105,7 @@ impl ListBody {
         }
     }
 
-    /// What comes after the items.
+    /// Returns the bytes after the items.
     fn tail(&mut self) -> Bytes {
         match &mut self.pieces {
             Pieces::Text(form) => form.tail(b"]}"),
@@ -108,7 +113,7 @@ impl ListBody {
         }
     }
 
-    /// Begins the answer. Whatever fails in the first frames still becomes a Status.
+    /// Starts the answer. An error in the first frames still becomes a Status.
     pub(super) async fn respond(mut self, content_type: &'static str) -> Result<Response, Status> {
         let mut first = VecDeque::from([self.take_head()?]);
         let mut size = 0;
@@ -129,6 +134,11 @@ impl ListBody {
             }
         }
         let deadline = self.items.deadline();
+        // The rest is made as the client reads, which may take long: without a seat, but charged for.
+        self.seat = work::seat();
+        if let Some(seat) = &self.seat {
+            seat.retire();
+        }
         let stream = Stream::new(first, self.step(), deadline);
         let mut response = http::Response::new(Body::stream_holding(stream, size));
         response
@@ -137,14 +147,20 @@ impl ListBody {
         Ok(response)
     }
 
-    /// Makes the next frame; gives the list back unless it was the last.
+    /// Makes the next frame; returns the list unless it was the last frame.
     fn step(mut self) -> Step {
         let threads = self.items.threads().clone();
         let step: Step = Box::pin(async move {
-            match self.next_frame().await {
+            let begun = Instant::now();
+            let next = self.next_frame().await;
+            if let Some(seat) = &self.seat {
+                seat.charge(begun);
+            }
+            match next {
                 Ok(Some(frame)) => Ok((frame, Some(self))),
                 Ok(None) => Ok((self.tail(), None)),
-                // Half of the list is out: the connection breaks off, so nobody takes it for whole.
+                // Part of the list was sent: the connection is aborted, so that the client does not take it for
+                // complete.
                 Err(status) => Err(status.into()),
             }
         });
@@ -154,14 +170,14 @@ impl ListBody {
 
 type Step = BoxFuture<'static, Result<(Bytes, Option<ListBody>), BodyError>>;
 
-/// What is still to be sent: the next frame, or nothing after the last.
+/// The rest of the list: the next frame, or nothing after the last.
 type Rest = Arc<Mutex<Option<Step>>>;
 
 struct Stream {
-    /// Frames that were made before the answer began.
+    /// Frames that were made before the answer started.
     first: VecDeque<Bytes>,
     rest: Rest,
-    /// Takes the rest away from a client that stalls: it pins a snapshot.
+    /// Drops the rest of the list when the client stalls, because it pins a snapshot.
     guard: tokio::task::JoinHandle<()>,
     ended: bool,
 }

@@ -2,11 +2,11 @@
 
 mod messages;
 
-use crate::kinds::served::Served;
+use crate::kinds::stored_kind::StoredKind;
 use crate::request::negotiate::Media;
 use crate::tables::{self, Include};
-use crate::verbs::call::Call;
-use crate::verbs::present::reread_object;
+use crate::verbs::kind_request::KindRequest;
+use crate::verbs::kind_request::reread_object;
 use crate::verbs::selection::Selection;
 use crate::work::{self, Pace, Threads};
 use bareboat_api::Status;
@@ -15,14 +15,14 @@ use bareboat_storage::{Entry, Snapshot};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// How many entries are looked at before a frame is made of them.
+/// How many entries are selected before a frame is made of them.
 const BATCH: usize = 500;
 
-/// Where items come from.
+/// The source of items.
 pub(super) enum Source {
-    /// A page that was cut already.
+    /// The entries of one page.
     Page(Vec<Arc<Entry>>),
-    /// Everything under a prefix.
+    /// All entries under a prefix.
     Range {
         snapshot: Snapshot,
         prefix: String,
@@ -30,7 +30,7 @@ pub(super) enum Source {
     },
 }
 
-/// How an item is written.
+/// The encoding of an item.
 #[derive(Clone, Copy)]
 pub(super) enum Style {
     /// JSON, with or without type meta.
@@ -48,7 +48,7 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// What it costs to write an item, in bytes of work.
+    /// Returns the cost of writing an item, in bytes of work.
     fn effort(self, item: &[u8]) -> usize {
         match self {
             Style::Whole { .. } | Style::Message => item.len() / 16,
@@ -59,7 +59,7 @@ impl Style {
 
 /// The items of a list.
 pub(super) struct Items {
-    call: Arc<Call>,
+    call: Arc<KindRequest>,
     source: Source,
     selection: Selection,
     style: Style,
@@ -69,7 +69,7 @@ pub(super) struct Items {
 
 impl Items {
     pub(super) fn new(
-        call: Arc<Call>,
+        call: Arc<KindRequest>,
         source: Source,
         selection: Selection,
         style: Style,
@@ -84,17 +84,17 @@ impl Items {
         }
     }
 
-    /// Where large frames are made.
+    /// Returns the threads for making large frames.
     pub(super) fn threads(&self) -> &Threads {
         &self.call.state.threads
     }
 
-    /// When the client must have taken everything.
+    /// Returns the time by which the client must have read everything.
     pub(super) fn deadline(&self) -> std::time::Instant {
         self.call.ask.deadline
     }
 
-    /// The next items joined by commas, some `target` bytes of them; nothing at the end.
+    /// Returns the next items joined by commas, about `target` bytes of them; `None` at the end.
     pub(super) async fn next_frame(&mut self, target: usize) -> Result<Option<Bytes>, Status> {
         loop {
             let Some(batch) = self.next_batch(target).await else {
@@ -108,30 +108,11 @@ impl Items {
         }
     }
 
-    /// All items apart, as JSON.
-    pub(super) async fn collect(&mut self) -> Result<Vec<Bytes>, Status> {
-        let mut all = Vec::new();
-        while let Some(batch) = self.next_batch(usize::MAX).await {
-            for entry in batch {
-                if self.pace.spend(entry.json().len()) {
-                    work::turn().await;
-                }
-                let mut out = Vec::new();
-                self.written = false;
-                self.write(vec![entry], &mut out).await?;
-                if !out.is_empty() {
-                    all.push(out.into());
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    fn served(&self) -> &Served {
+    fn served(&self) -> &StoredKind {
         &self.call.served
     }
 
-    /// The next entries that match as far as key and labels tell; nothing at the end.
+    /// Returns the next entries that match by key and labels; `None` at the end.
     async fn next_batch(&mut self, target: usize) -> Option<Vec<Arc<Entry>>> {
         match &mut self.source {
             Source::Page(entries) => {
@@ -157,7 +138,7 @@ impl Items {
             } => {
                 let mut batch: Vec<Arc<Entry>> = Vec::new();
                 let mut bytes = 0;
-                // Entries that do not match are walked past without end: they cost no memory.
+                // Any number of entries that do not match may be skipped: they take no memory.
                 let labels = self.selection.signature();
                 for step in snapshot.walk_with(prefix, after.as_deref(), labels) {
                     if self.pace.spend(work::STEP) {
@@ -178,14 +159,14 @@ impl Items {
         }
     }
 
-    /// Of a batch, those that match when the object itself is looked at.
+    /// Returns the entries of a batch that also match by their content.
     async fn choose(&self, batch: Vec<Arc<Entry>>) -> Result<Vec<Arc<Entry>>, Status> {
         let cut_already =
             matches!(self.source, Source::Page(_)) && self.selection.pinned_name().is_none();
         if cut_already || !self.selection.needs_object() {
             return Ok(batch);
         }
-        // Together, so that a converter is asked once, and what it said is kept for the answer.
+        // In one batch, so that a converter is called once; its result is reused for the answer.
         let version = self.call.version;
         let rendered = self
             .served()
@@ -204,21 +185,22 @@ impl Items {
         Ok(chosen)
     }
 
-    async fn write(&mut self, batch: Vec<Arc<Entry>>, out: &mut Vec<u8>) -> Result<(), Status> {
-        let chosen = self.choose(batch).await?;
+    /// Returns entries as JSON in the requested version.
+    async fn render(&self, chosen: &[Arc<Entry>]) -> Result<Vec<Bytes>, Status> {
         let version = self.call.version;
         let ready = chosen
             .iter()
             .map(|entry| self.served().ready(entry, version, Media::Json));
-        let rendered = match ready.collect::<Option<Vec<Bytes>>>() {
-            Some(ready) => ready,
-            // Together, so that a converter is asked once.
-            None => {
-                self.served()
-                    .render_all(&chosen, version, Media::Json)
-                    .await?
-            }
-        };
+        match ready.collect::<Option<Vec<Bytes>>>() {
+            Some(ready) => Ok(ready),
+            // In one batch, so that a converter is called once.
+            None => self.served().render_all(chosen, version, Media::Json).await,
+        }
+    }
+
+    async fn write(&mut self, batch: Vec<Arc<Entry>>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let chosen = self.choose(batch).await?;
+        let rendered = self.render(&chosen).await?;
         if matches!(self.style, Style::Row { .. } | Style::Metadata { .. }) {
             work::maybe_large(rendered.iter().map(Bytes::len).sum()).await;
         }
@@ -238,7 +220,7 @@ impl Items {
         match self.style {
             Style::Whole { type_meta: true } | Style::Message => out.extend_from_slice(bytes),
             Style::Whole { type_meta: false } => {
-                // After the type meta comes a comma; the brace takes its place.
+                // The type meta is followed by a comma, which the brace replaces.
                 let prefix = self.served().facts(self.call.version).prefix.len();
                 out.push(b'{');
                 out.extend_from_slice(&bytes[prefix + 1..]);

@@ -1,4 +1,4 @@
-//! Continue tokens: where a list goes on, opaque to clients.
+//! Continue tokens: the position in a list, opaque to clients.
 
 use bareboat_api::{Status, Value};
 use base64::Engine as _;
@@ -6,19 +6,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// Where a list goes on.
+/// The position in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// The version all pages show; none for going on at the newest.
+    /// The revision of all pages; `None` to continue at the newest.
     pub(super) revision: Option<u64>,
-    /// The key of the last item that was given out.
+    /// The key of the last item sent.
     pub(super) after: String,
-    /// How many items are left, where somebody counted.
+    /// How many items are left, if they were counted.
     pub(super) left: Option<usize>,
 }
 
 impl Token {
-    /// The text clients carry. Keys are relative to the collection, as nobody may leave it.
+    /// Encodes the token. Keys are relative to the collection, so that a token cannot leave it.
     pub(super) fn print(&self, prefix: &str) -> String {
         let relative = self.after.strip_prefix(prefix).unwrap_or(&self.after);
         let mut token = bareboat_api::value!({
@@ -32,7 +32,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(token.to_json())
     }
 
-    /// Reads a token of the collection under `prefix`.
+    /// Parses a token of the collection under `prefix`.
     pub(super) fn parse(text: &str, prefix: &str) -> Result<Token, Status> {
         let refuse = |why: &str| {
             Status::bad_request(format!(
@@ -69,7 +69,7 @@ impl Token {
         })
     }
 
-    /// Whether a token asks to go on at the newest state.
+    /// Returns whether a token continues at the newest state.
     pub(super) fn is_inconsistent(text: &str) -> bool {
         Token::parse(text, "").is_ok_and(|token| token.revision.is_none())
     }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_come_back_as_they_were_given_out() {
+    fn a_printed_token_parses_to_itself() {
         let token = Token {
             revision: Some(7),
             after: "a/b".into(),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_tokens_are_refused() {
+    fn invalid_tokens_are_refused() {
         let strange = |json: &str| URL_SAFE_NO_PAD.encode(json);
         for text in [
             "zzz".to_owned(),

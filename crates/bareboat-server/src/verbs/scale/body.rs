@@ -1,36 +1,36 @@
-//! How a Scale is to change, as the body of a request says it.
+//! Parses the change to a Scale from the body of a request.
 
 use super::{API_VERSION, MESSAGE};
 use crate::request::negotiate::{Media, content_type, media_type};
 use crate::request::options::{FieldValidation, WriteOptions};
 use crate::request::parse::parse;
-use crate::verbs::call::Call;
+use crate::verbs::kind_request::KindRequest;
 use crate::verbs::patch::{self, APPLY, JSON, MERGE, STRATEGIC};
 use bareboat_api::kind::Verb;
 use bareboat_api::{Status, Value};
 use bareboat_merge::json_patch::JsonPatch;
 
-/// How a Scale is to change.
-pub(super) enum Change {
+/// A change to a Scale.
+pub(super) enum ScaleEdit {
     Replace(Value),
     Merge(Value),
     Json(JsonPatch),
     Apply(Value),
 }
 
-impl Change {
+impl ScaleEdit {
     pub(super) fn read(
-        call: &Call,
+        call: &KindRequest,
         verb: Verb,
         body: &[u8],
         options: &WriteOptions,
-    ) -> Result<Change, Status> {
+    ) -> Result<ScaleEdit, Status> {
         if verb == Verb::Update {
-            return replacement(call, body, options).map(Change::Replace);
+            return replacement(call, body, options).map(ScaleEdit::Replace);
         }
         let media = media_type(&call.ask.headers);
         let known = matches!(media, JSON | MERGE | APPLY)
-            || (media == STRATEGIC && !call.served.kind.custom);
+            || (media == STRATEGIC && call.served.kind.conventions.strategic_merge);
         if !known {
             return Err(patch::unsupported(call));
         }
@@ -38,7 +38,7 @@ impl Change {
         if media == APPLY {
             let (config, duplicates) = patch::configuration(call, body)?;
             patch::judge_duplicates(call, &duplicates, options.field_validation)?;
-            return Ok(Change::Apply(config.into()));
+            return Ok(ScaleEdit::Apply(config.into()));
         }
         let parsed = bareboat_wire::json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
@@ -47,19 +47,19 @@ impl Change {
             patch::judge(call, &parsed.value, options.field_validation, duplicates)?;
         }
         match media {
-            JSON => patch::json_patch(&parsed.value, options.field_validation).map(Change::Json),
-            // A Scale has no lists, so the two kinds of merging are one.
-            _ => Ok(Change::Merge(parsed.value)),
+            JSON => patch::json_patch(&parsed.value, options.field_validation).map(ScaleEdit::Json),
+            // A Scale has no lists, so merge patch and strategic merge patch are the same.
+            _ => Ok(ScaleEdit::Merge(parsed.value)),
         }
     }
 
-    /// Whether the client named the version it means to change.
+    /// Returns whether the client gave the resourceVersion it wants to change.
     pub(super) fn is_conditional(&self) -> bool {
         let version = match self {
-            Change::Replace(value) | Change::Merge(value) | Change::Apply(value) => {
+            ScaleEdit::Replace(value) | ScaleEdit::Merge(value) | ScaleEdit::Apply(value) => {
                 value.at(&["metadata", "resourceVersion"])
             }
-            Change::Json(_) => None,
+            ScaleEdit::Json(_) => None,
         };
         version
             .and_then(Value::as_str)
@@ -67,8 +67,8 @@ impl Change {
     }
 }
 
-/// The Scale in the body of an update.
-fn replacement(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Value, Status> {
+/// Parses the Scale in the body of an update.
+fn replacement(call: &KindRequest, body: &[u8], options: &WriteOptions) -> Result<Value, Status> {
     let refuse =
         |why: String| Status::bad_request(format!("the Scale in the body cannot be read: {why}"));
     let message = call.messages().named(MESSAGE);
@@ -121,7 +121,7 @@ fn replacement(call: &Call, body: &[u8], options: &WriteOptions) -> Result<Value
     Ok(value)
 }
 
-/// Drops members a Scale does not have, and tells which.
+/// Removes unknown members of a Scale, and returns their names.
 pub(super) fn drop_unknown(scale: &mut Value) -> Vec<String> {
     let known: [(&str, &[&str]); 3] = [
         ("", &["apiVersion", "kind", "metadata", "spec", "status"]),

@@ -1,15 +1,16 @@
-//! Writing replicas through a Scale: what becomes of the object, and of those who manage its replicas.
+//! Writes replicas through a Scale: changes the object, and the managers of its replicas field.
 
-use super::body::{Change, drop_unknown};
+use super::body::{ScaleEdit, drop_unknown};
 use super::{API_VERSION, MESSAGE, members, of_parent};
+use crate::admission::Scaled;
 use crate::managed::apply_error;
 use crate::request::options::WriteOptions;
-use crate::verbs::call::Call;
+use crate::verbs::kind_request::KindRequest;
 use crate::verbs::patch::{inapplicable, judge};
 use crate::verbs::write::change::{Edit, Edited};
-use bareboat_api::kind::{BoxFuture, ScalePaths, SubresourceRole};
+use bareboat_api::kind::{BoxFuture, ScalePaths, ScaleStyle, SubresourceRole};
 use bareboat_api::status::GroupResource;
-use bareboat_api::typing::{Form, TypeNode};
+use bareboat_api::typing::{NodeType, TypeNode};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
 use bareboat_merge::apply::{FieldManager, NoConversion, Versions, Writer};
 use bareboat_merge::managed::scale::{ReplicasPaths, to_parent, to_scale};
@@ -17,15 +18,16 @@ use bareboat_merge::merge_patch;
 
 /// A write to a Scale.
 pub(super) struct Rescale<'p> {
+    pub(super) call: &'p KindRequest,
     pub(super) paths: &'p ScalePaths,
-    pub(super) change: Change,
+    pub(super) change: ScaleEdit,
     pub(super) manager: &'p str,
     pub(super) options: &'p WriteOptions,
     pub(super) now: Str,
 }
 
 impl Rescale<'_> {
-    fn rescaled(&self, call: &Call, live: &Object) -> Result<Object, Status> {
+    fn rescaled(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
         let paths = replicas_paths(call);
         let mut before = Value::from(of_parent(call, self.paths, live)?);
         to_scale(live.value(), &mut before, &paths);
@@ -43,18 +45,10 @@ impl Rescale<'_> {
         }
         let replicas = self.replicas(call, &scale)?;
         let mut object = live.clone();
-        let path = members(&self.paths.spec_replicas);
-        let Some((last, parents)) = path.split_last() else {
-            return Err(Status::internal("the kind has no path for its replicas"));
-        };
-        let mut place = object.map_mut();
-        for member in parents {
-            place = place.object_mut(member);
-        }
-        place.insert(*last, Value::Int(replicas));
+        self.set_replicas(&mut object, replicas)?;
         let api_version = call.served.api_version(call.version);
         to_parent(&scale, object.value_mut(), api_version, &paths);
-        // Whoever means a certain object or version of it is held to that when the object is written.
+        // A uid or resourceVersion in the body is a precondition, checked when the object is written.
         for key in ["uid", "resourceVersion"] {
             if !matches!(text(key), "" | "0") {
                 object.set_meta(key, Value::string(text(key)));
@@ -63,8 +57,8 @@ impl Rescale<'_> {
         Ok(object)
     }
 
-    /// The Scale as it shall be, with its managers.
-    fn scale(&self, call: &Call, before: &Value) -> Result<Value, Status> {
+    /// Returns the new Scale, with its managers.
+    fn scale(&self, call: &KindRequest, before: &Value) -> Result<Value, Status> {
         let message = call.messages().named(MESSAGE);
         let types = Types(match &message {
             Some(message) => message.get(),
@@ -83,24 +77,24 @@ impl Rescale<'_> {
             now: &self.now,
         };
         let mut scale = match &self.change {
-            Change::Apply(config) => {
+            ScaleEdit::Apply(config) => {
                 let applied = fields.apply(Some(before), config, self.options.force, writer);
                 return applied.map_err(apply_error);
             }
-            Change::Replace(scale) => scale.clone(),
-            Change::Merge(patch) => {
+            ScaleEdit::Replace(scale) => scale.clone(),
+            ScaleEdit::Merge(patch) => {
                 let mut scale = before.clone();
                 merge_patch(&mut scale, patch.clone());
                 scale
             }
-            Change::Json(patch) => {
+            ScaleEdit::Json(patch) => {
                 let mut scale = before.clone();
                 let applied = patch.apply(&mut scale);
                 applied.map_err(|error| inapplicable(&error))?;
                 scale
             }
         };
-        if !matches!(self.change, Change::Replace(_)) {
+        if !matches!(self.change, ScaleEdit::Replace(_)) {
             let shown = scale.clone();
             let findings = drop_unknown(&mut scale);
             judge(call, &shown, self.options.field_validation, findings)?;
@@ -109,24 +103,38 @@ impl Rescale<'_> {
         map.insert("apiVersion", API_VERSION.into());
         map.insert("kind", "Scale".into());
         map.object_mut("metadata");
-        // The type leaves a zero out, so that writing one where there was one changes nothing.
+        // The type omits zero, so that writing zero over zero changes nothing.
         let spec = map.object_mut("spec");
         if spec.get("replicas") == Some(&Value::Int(0)) {
             spec.remove("replicas");
         }
-        // A subresource cannot set the list of managers; it goes on from what there is.
+        // A subresource cannot set the list of managers; it starts from the current one.
         fields
             .update(Some(before), scale, writer)
             .map_err(apply_error)
     }
 
-    fn replicas(&self, call: &Call, scale: &Value) -> Result<i64, Status> {
+    fn set_replicas(&self, object: &mut Object, replicas: i64) -> Result<(), Status> {
+        let path = members(&self.paths.spec_replicas);
+        let Some((last, parents)) = path.split_last() else {
+            return Err(Status::internal("the kind has no path for its replicas"));
+        };
+        let mut place = object.map_mut();
+        for member in parents {
+            place = place.object_mut(member);
+        }
+        place.insert(*last, Value::Int(replicas));
+        Ok(())
+    }
+
+    fn replicas(&self, call: &KindRequest, scale: &Value) -> Result<i64, Status> {
         let given = scale
             .at(&["spec", "replicas"])
             .filter(|value| !value.is_null());
+        let declared = call.served.kind.conventions.scale == ScaleStyle::Declared;
         let Some(given) = given else {
-            // The type leaves a zero out, so nothing said is zero, unless a custom kind asks to be told.
-            return if call.served.kind.custom && scale.get("spec").is_none() {
+            // A typed Scale omits zero, so a missing number means zero.
+            return if declared && scale.get("spec").is_none() {
                 Err(Status::bad_request(format!(
                     "the spec replicas field \"{}\" cannot be empty",
                     self.paths.spec_replicas
@@ -141,8 +149,8 @@ impl Rescale<'_> {
             .ok_or_else(|| {
                 Status::bad_request("spec.replicas of a Scale must be a whole number")
             })?;
-        // Custom kinds have this judged where it is stored.
-        if call.served.kind.custom || (0..=i64::from(i32::MAX)).contains(&number) {
+        // With declared paths, the object's schema checks the number.
+        if declared || (0..=i64::from(i32::MAX)).contains(&number) {
             return Ok(number);
         }
         let why = if number < 0 {
@@ -159,8 +167,20 @@ impl Rescale<'_> {
     }
 }
 
-/// Where each version of the kind has its replicas.
-fn replicas_paths(call: &Call) -> ReplicasPaths {
+/// Policies and webhooks see the Scale, and may change its replicas.
+impl Scaled for Rescale<'_> {
+    fn show(&self, whole: &Object) -> Result<Object, Status> {
+        of_parent(self.call, self.paths, whole)
+    }
+
+    fn write_back(&self, scale: &Object, whole: &mut Object) -> Result<(), Status> {
+        let replicas = self.replicas(self.call, scale.value())?;
+        self.set_replicas(whole, replicas)
+    }
+}
+
+/// Returns the replicas path of each version of the kind.
+fn replicas_paths(call: &KindRequest) -> ReplicasPaths {
     let kind = &call.served.kind;
     kind.versions
         .iter()
@@ -174,7 +194,7 @@ fn replicas_paths(call: &Call) -> ReplicasPaths {
         })
 }
 
-/// The one version of a Scale.
+/// The types of the only version of Scale.
 struct Types<'a>(&'a dyn TypeNode);
 
 impl Versions for Types<'_> {
@@ -183,12 +203,12 @@ impl Versions for Types<'_> {
     }
 }
 
-/// The type of a Scale where no table of facts tells it.
+/// The type of a Scale without a protobuf message.
 struct Untyped;
 
 impl TypeNode for Untyped {
-    fn form(&self) -> Form {
-        Form::Untyped
+    fn node_type(&self) -> NodeType {
+        NodeType::Untyped
     }
 
     fn field(&self, _name: &str) -> Option<&dyn TypeNode> {
@@ -203,7 +223,7 @@ impl TypeNode for Untyped {
 impl Edit for Rescale<'_> {
     fn edit<'a>(
         &'a self,
-        call: &'a Call,
+        call: &'a KindRequest,
         live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>> {
         let edited = self.rescaled(call, live).map(|object| Edited {
@@ -213,11 +233,15 @@ impl Edit for Rescale<'_> {
         Box::pin(std::future::ready(edited))
     }
 
+    fn scaled(&self) -> Option<&dyn Scaled> {
+        Some(self)
+    }
+
     fn is_conditional(&self) -> bool {
         self.change.is_conditional()
     }
 
     fn is_whole(&self) -> bool {
-        matches!(self.change, Change::Replace(_))
+        matches!(self.change, ScaleEdit::Replace(_))
     }
 }

@@ -1,17 +1,19 @@
-//! The body of a watch: frames as events come due, bookmarks, and an end.
+//! The body of a watch: frames for events, bookmarks, and the end.
 //!
-//! Idle watches are many, so everything that is only needed while something happens is boxed or dropped.
+//! There are many idle watches, so state that is only needed while events arrive is boxed or dropped.
 
+use super::coalesced::Coalesced;
 use super::frame::{Frames, Quick};
 use super::start::{Start, watch_error};
 use crate::bell::Bell;
+use crate::flow::Seat;
 use crate::request::body::BodyError;
 use crate::server::state::Ending;
 use crate::work::{self, Pace};
 use bareboat_api::Status;
 use bareboat_api::kind::BoxFuture;
 use bareboat_storage::{Event, Snapshot, WatchError, Watcher};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Frame;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -20,39 +22,41 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
-/// How much is put into one frame; coalescing decides what a delivery costs.
-const FRAME: usize = 16 * 1024;
+/// Target size of a frame; coalescing events reduces the cost of each delivery.
+pub(super) const FRAME: usize = 16 * 1024;
 /// How many events are taken at once.
 const BATCH: usize = 64;
-/// How often an otherwise quiet watch is told how far it has come.
+/// Interval of bookmarks on an idle watch.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// A last bookmark so long before the end.
+/// How long before its end a watch sends a last bookmark.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// A watch on its way out.
+/// The body of a watch.
 pub(super) struct WatchBody {
     frames: Arc<Frames>,
     stage: Stage,
     bookmarks: bool,
     until: Instant,
-    /// Timer and ending are behind it: an event has no need of them.
+    /// Timer and shutdown are polled behind it, not at every event.
     bell: Bell,
     timer: Pin<Box<Sleep>>,
     ending: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The columns of a table are told once.
+    /// Whether the columns of a table were sent; they are sent once.
     columns_told: bool,
+    /// The seat that the watch began on, to charge its flow for the rest of the state.
+    seat: Option<Arc<Seat>>,
 }
 
 enum Stage {
-    /// Telling the state.
+    /// Sending the initial state.
     Initial(Box<Initial>),
-    /// Sending what was made at once, before going on.
+    /// Sending finished frames before going on.
     Queued(Box<Queued>),
-    /// Making a frame that must wait for a converter.
+    /// Making a frame that waits for a converter.
     Rendering(BoxFuture<'static, Rendered>),
     /// Waiting for events.
     Live(Watcher),
-    /// An ERROR event is all there is.
+    /// Sending an ERROR event, then ending.
     Failed(Bytes),
     Ended,
 }
@@ -70,44 +74,11 @@ struct Queued {
     next: Stage,
 }
 
-/// What came of a rendering: frames, and how to go on.
+/// The result of a rendering: frames, and the next stage.
 struct Rendered {
     frames: VecDeque<Bytes>,
     next: Stage,
     columns_told: bool,
-}
-
-/// Events on their way into frames: small ones share a frame, a large one is a frame of its own and is not copied.
-#[derive(Default)]
-struct Coalesced {
-    done: VecDeque<Bytes>,
-    open: BytesMut,
-    size: usize,
-}
-
-impl Coalesced {
-    fn push(&mut self, event: Bytes) {
-        self.size += event.len();
-        if self.open.len() + event.len() > FRAME {
-            self.close();
-        }
-        if event.len() >= FRAME {
-            self.done.push_back(event);
-        } else {
-            self.open.extend_from_slice(&event);
-        }
-    }
-
-    fn close(&mut self) {
-        if !self.open.is_empty() {
-            self.done.push_back(std::mem::take(&mut self.open).freeze());
-        }
-    }
-
-    fn finish(mut self) -> VecDeque<Bytes> {
-        self.close();
-        self.done
-    }
 }
 
 impl WatchBody {
@@ -150,9 +121,35 @@ impl WatchBody {
             timer: Box::pin(tokio::time::sleep_until(until.into())),
             ending,
             columns_told: false,
+            seat: None,
         };
         body.arm_timer(Instant::now());
         body
+    }
+
+    /// Makes the beginning of the state while the watch has its seat, then leaves the seat; says how many bytes wait to be
+    /// sent. The rest is made as the client reads, and charged for.
+    pub(super) async fn begin(&mut self, seat: Option<Arc<Seat>>) -> usize {
+        let Some(seat) = seat else {
+            return 0;
+        };
+        let mut held = 0;
+        if matches!(self.stage, Stage::Initial(_))
+            && let Stage::Initial(initial) = std::mem::replace(&mut self.stage, Stage::Ended)
+        {
+            let first = initial_frames(self.frames.clone(), initial, !self.columns_told).await;
+            self.columns_told = first.columns_told;
+            held = first.frames.iter().map(Bytes::len).sum();
+            self.stage = Stage::Queued(Box::new(Queued {
+                frames: first.frames,
+                next: first.next,
+            }));
+        }
+        seat.retire();
+        // A watch that has sent its state has nothing to be charged for, and keeps nothing.
+        let more = matches!(&self.stage, Stage::Queued(queued) if matches!(queued.next, Stage::Initial(_)));
+        self.seat = more.then_some(seat);
+        held
     }
 
     /// Sets the timer to the next bookmark or the end, whichever is first.
@@ -173,7 +170,7 @@ impl WatchBody {
         self.timer.as_mut().reset(at.into());
     }
 
-    /// What the timer and the ending say; nothing while there is nothing to say.
+    /// Polls timer and shutdown; pending while neither is due.
     fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some(waker) = self.bell.rung(cx) else {
             return Poll::Pending;
@@ -201,7 +198,7 @@ impl WatchBody {
         Poll::Pending
     }
 
-    /// Events that are due, as bytes; falls back to a rendering that may wait.
+    /// Returns due events as bytes; falls back to a rendering that may wait.
     fn poll_live(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Stage::Live(watcher) = &mut self.stage else {
             return Poll::Pending;
@@ -232,7 +229,7 @@ impl WatchBody {
         Poll::Ready(Some(Bytes::new()))
     }
 
-    /// Slow clients are cut off without a word; everything else is explained.
+    /// Ends the watch. Slow clients get no message; other errors are sent as an ERROR event.
     fn give_up(&mut self, error: WatchError) -> Option<Bytes> {
         self.stage = Stage::Ended;
         match error {
@@ -243,7 +240,7 @@ impl WatchBody {
 }
 
 impl Frames {
-    /// A stage in which frames are made, elsewhere if that takes long.
+    /// Returns a stage that makes frames, on another thread if that takes long.
     fn rendering(&self, rendering: BoxFuture<'static, Rendered>) -> Stage {
         let threads = self.threads.clone();
         Stage::Rendering(Box::pin(async move {
@@ -252,19 +249,19 @@ impl Frames {
     }
 }
 
-/// What came of making frames without waiting.
+/// The result of making frames without waiting.
 enum Made {
     /// One frame.
     One(Bytes),
     /// Several frames.
     Several(VecDeque<Bytes>),
-    /// No event concerns this client.
+    /// No event matches this watch.
     Nothing,
-    /// Something must be converted.
+    /// An object must be converted.
     Later,
 }
 
-/// All events as frames, if none must be converted.
+/// Encodes all events as frames, if none must be converted.
 fn quick_frames(frames: &Frames, due: &[Arc<Event>]) -> Made {
     if let [event] = due {
         return match frames.quick(event) {
@@ -316,7 +313,7 @@ async fn slow_frames(
                 out.push(bytes);
             }
             Ok(None) => {}
-            // An event that cannot be shown must not be passed over: the client would be wrong forever.
+            // An event that cannot be rendered must not be skipped: the client's view would stay wrong.
             Err(status) => return failed(&frames, out, &status),
         }
     }
@@ -364,7 +361,7 @@ async fn initial_frames(
                     Err(status) => return failed(&frames, out, &status),
                 }
             }
-            // A client that does not read holds no more than this, however large the objects are.
+            // Bounds what a client that does not read holds, however large the objects are.
             if out.size >= FRAME {
                 initial.after = Some(entry.key().to_owned());
                 return Rendered {
@@ -390,6 +387,16 @@ async fn initial_frames(
         next: Stage::Live(initial.watcher),
         columns_told: !with_columns,
     }
+}
+
+/// Charges the flow of a watch for what it takes to make frames.
+async fn charged(seat: Option<Arc<Seat>>, rendering: impl Future<Output = Rendered>) -> Rendered {
+    let begun = Instant::now();
+    let rendered = rendering.await;
+    if let Some(seat) = seat {
+        seat.charge(begun);
+    }
+    rendered
 }
 
 fn failed(frames: &Frames, mut out: Coalesced, status: &Status) -> Rendered {
@@ -424,6 +431,7 @@ impl http_body::Body for WatchBody {
                     {
                         let with_columns = !this.columns_told;
                         let rendering = initial_frames(this.frames.clone(), initial, with_columns);
+                        let rendering = charged(this.seat.clone(), rendering);
                         this.stage = this.frames.rendering(Box::pin(rendering));
                     }
                     continue;
@@ -442,6 +450,9 @@ impl http_body::Body for WatchBody {
                         columns_told,
                     }) => {
                         this.columns_told = columns_told;
+                        if !matches!(next, Stage::Initial(_)) {
+                            this.seat = None;
+                        }
                         this.stage = Stage::Queued(Box::new(Queued { frames, next }));
                         continue;
                     }

@@ -1,84 +1,84 @@
-//! One event as bytes, encoded once for all watchers that want it in the same form.
+//! Encodes events, once for all watchers that want the same encoding.
 
 use super::super::selection::Selection;
-use crate::kinds::served::Served;
+use crate::kinds::stored_kind::StoredKind;
 use crate::metrics::WatchMeter;
 use crate::protobuf::MetaMessages;
 use crate::request::negotiate::{Media, Transform};
 use crate::tables::{self, Include};
-use crate::verbs::present::reread_object;
+use crate::verbs::kind_request::reread_object;
 use crate::work::Threads;
 use bareboat_api::{Map, Object, Status, Value};
 use bareboat_storage::{Entry, Event, EventKind, VariantKey};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Everything about a watch that decides the form of its events.
+/// Everything about a watch that determines how its events are encoded.
 pub(super) struct Frames {
-    pub(super) served: Arc<Served>,
+    pub(super) served: Arc<StoredKind>,
     pub(super) version: usize,
     pub(super) messages: MetaMessages,
     pub(super) selection: Selection,
     pub(super) media: Media,
     pub(super) transform: Transform,
     pub(super) include: Include,
-    /// Where large frames are made.
+    /// Threads for making large frames.
     pub(super) threads: Threads,
     pub(super) meter: WatchMeter,
 }
 
-/// What the client is told happened.
+/// The type of an event, as the client sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum EventType {
     Added,
     Modified,
     Deleted,
 }
 
-impl Told {
+impl EventType {
     fn name(self) -> &'static str {
         match self {
-            Told::Added => "ADDED",
-            Told::Modified => "MODIFIED",
-            Told::Deleted => "DELETED",
+            EventType::Added => "ADDED",
+            EventType::Modified => "MODIFIED",
+            EventType::Deleted => "DELETED",
         }
     }
 
-    /// What a change means to somebody who sees only what a selector matches.
-    fn transition(kind: EventKind, old_matches: bool, new_matches: bool) -> Option<Told> {
+    /// Returns the event type of a change for a watcher that sees only objects matching its selector.
+    fn transition(kind: EventKind, old_matches: bool, new_matches: bool) -> Option<EventType> {
         match kind {
-            EventKind::Deleted => old_matches.then_some(Told::Deleted),
+            EventKind::Deleted => old_matches.then_some(EventType::Deleted),
             _ => match (old_matches, new_matches) {
-                (false, true) => Some(Told::Added),
-                (true, true) => Some(Told::Modified),
-                (true, false) => Some(Told::Deleted),
+                (false, true) => Some(EventType::Added),
+                (true, true) => Some(EventType::Modified),
+                (true, false) => Some(EventType::Deleted),
                 (false, false) => None,
             },
         }
     }
 }
 
-/// What came of trying without waiting.
+/// The result of encoding without waiting.
 pub(super) enum Quick {
-    /// These bytes.
+    /// The encoded event.
     Bytes(Bytes),
-    /// Nothing to tell this client.
+    /// The event does not match this watch.
     Nothing,
-    /// It must be converted first.
+    /// The object must be converted first.
     Later,
 }
 
 impl Frames {
-    /// The bytes of an event, if they can be had without conversion.
+    /// Encodes an event, if that needs no conversion.
     pub(super) fn quick(&self, event: &Event) -> Quick {
         if self.selection.needs_object() || matches!(self.transform, Transform::Table { .. }) {
             return Quick::Later;
         }
-        let told = if self.selection.is_everything() {
+        let event_type = if self.selection.is_everything() {
             match event.kind {
-                EventKind::Added => Told::Added,
-                EventKind::Modified => Told::Modified,
-                EventKind::Deleted => Told::Deleted,
+                EventKind::Added => EventType::Added,
+                EventKind::Modified => EventType::Modified,
+                EventKind::Deleted => EventType::Deleted,
             }
         } else {
             let old = event
@@ -86,28 +86,28 @@ impl Frames {
                 .as_ref()
                 .is_some_and(|prev| self.selection.matches_entry(prev));
             let new = self.selection.matches_entry(&event.entry);
-            match Told::transition(event.kind, old, new) {
-                Some(told) => told,
+            match EventType::transition(event.kind, old, new) {
+                Some(event_type) => event_type,
                 None => return Quick::Nothing,
             }
         };
-        let entry = shown_entry(event, told);
-        if self.media == Media::Protobuf && told == Told::Deleted {
+        let entry = shown_entry(event, event_type);
+        if self.media == Media::Protobuf && event_type == EventType::Deleted {
             return Quick::Later;
         }
         let Some(ready) = self.served.ready(entry, self.version, self.bytes_media()) else {
             return Quick::Later;
         };
-        if told == Told::Deleted && ready != *entry.json() {
+        if event_type == EventType::Deleted && ready != *entry.json() {
             return Quick::Later;
         }
-        let key = self.frame_key(told);
+        let key = self.frame_key(event_type);
         let made = event.try_frame(key, || {
-            let bytes = match told {
-                Told::Deleted => entry.json_at_revision(event.rev),
+            let bytes = match event_type {
+                EventType::Deleted => entry.json_at_revision(event.rev),
                 _ => ready,
             };
-            self.wrap(told.name(), &bytes)
+            self.wrap(event_type.name(), &bytes)
         });
         match made {
             Ok(bytes) => Quick::Bytes(bytes),
@@ -115,7 +115,7 @@ impl Frames {
         }
     }
 
-    /// The bytes of an event, converting what must be converted; nothing when it does not concern this client.
+    /// Encodes an event, with conversion; `None` if it does not match this watch.
     pub(super) async fn slow(
         &self,
         event: &Event,
@@ -137,11 +137,11 @@ impl Frames {
                 new = self.selection.matches_object(&object);
             }
         }
-        let Some(told) = Told::transition(event.kind, old, new) else {
+        let Some(event_type) = EventType::transition(event.kind, old, new) else {
             return Ok(None);
         };
-        let entry = shown_entry(event, told);
-        let bytes = if told == Told::Deleted {
+        let entry = shown_entry(event, event_type);
+        let bytes = if event_type == EventType::Deleted {
             let mut object = self.served.object(entry, self.version).await?;
             object.set_meta("resourceVersion", Value::from(event.rev.to_string()));
             self.served
@@ -153,19 +153,19 @@ impl Frames {
         };
         if let Transform::Table { beta } = self.transform {
             return self
-                .table_frame(told.name(), &bytes, beta, with_columns)
+                .table_frame(event_type.name(), &bytes, beta, with_columns)
                 .map(Some);
         }
-        self.wrap(told.name(), &bytes).map(Some)
+        self.wrap(event_type.name(), &bytes).map(Some)
     }
 
-    /// What it costs to write an object, in bytes of work.
+    /// Returns the cost of writing an object, in bytes of work.
     pub(super) fn effort(&self, entry: &Entry) -> usize {
         let plain = self.transform == Transform::Whole && !self.selection.needs_object();
         entry.json().len() / if plain { 16 } else { 1 }
     }
 
-    /// The bytes that tell of an object that was there when the watch began.
+    /// Encodes the event for an object of the initial state.
     pub(super) async fn initial(
         &self,
         entry: &Arc<Entry>,
@@ -183,13 +183,13 @@ impl Frames {
             .await?;
         if let Transform::Table { beta } = self.transform {
             return self
-                .table_frame(Told::Added.name(), &bytes, beta, with_columns)
+                .table_frame(EventType::Added.name(), &bytes, beta, with_columns)
                 .map(Some);
         }
-        self.wrap(Told::Added.name(), &bytes).map(Some)
+        self.wrap(EventType::Added.name(), &bytes).map(Some)
     }
 
-    /// A bookmark at a version; `initial_end` says that the initial state was sent.
+    /// Encodes a bookmark at a revision; `initial_end` marks the end of the initial state.
     pub(super) fn bookmark(
         &self,
         version: u64,
@@ -211,7 +211,7 @@ impl Frames {
         );
         object.map_mut().insert("metadata", Value::Object(metadata));
         if let Transform::Table { beta } = self.transform {
-            // Clients find the annotation in the object of the row, so that one is never left out.
+            // Clients read the annotation from the row's object, so the object is always included.
             let include = match self.include {
                 Include::Nothing if initial_end => Include::Metadata,
                 include => include,
@@ -224,7 +224,7 @@ impl Frames {
         self.wrap("BOOKMARK", &bytes)
     }
 
-    /// The ERROR event that ends a watch.
+    /// Encodes the ERROR event that ends a watch.
     pub(super) fn error(&self, status: &Status) -> Bytes {
         let value = status.to_value();
         if self.media == Media::Protobuf
@@ -235,7 +235,7 @@ impl Frames {
         json_event("ERROR", &value.to_json())
     }
 
-    /// The form in which objects are fetched: metadata is cut out of JSON.
+    /// Returns the media type objects are fetched in: metadata is extracted from JSON.
     fn bytes_media(&self) -> Media {
         match self.transform {
             Transform::Whole => self.media,
@@ -243,7 +243,7 @@ impl Frames {
         }
     }
 
-    fn frame_key(&self, told: Told) -> VariantKey {
+    fn frame_key(&self, event_type: EventType) -> VariantKey {
         let transform = match self.transform {
             Transform::Whole => 0,
             Transform::Metadata { beta: false } => 1,
@@ -252,53 +252,53 @@ impl Frames {
         };
         let media = u32::from(self.media == Media::Protobuf);
         VariantKey {
-            form: (self.version as u32) << 5 | transform << 3 | media << 2 | told as u32,
+            form: (self.version as u32) << 5 | transform << 3 | media << 2 | event_type as u32,
             shape: self.served.facts(self.version).fingerprint
                 ^ u64::from(self.served.incarnation()) << 32,
         }
     }
 
-    /// An event around the bytes of an object, transformed if metadata is all that is wanted.
-    fn wrap(&self, told: &str, bytes: &[u8]) -> Result<Bytes, Status> {
+    /// Encodes an event around the bytes of an object; reduces the object to its metadata if the client asked for that.
+    fn wrap(&self, event_type: &str, bytes: &[u8]) -> Result<Bytes, Status> {
         if let Transform::Metadata { beta } = self.transform {
             let value = tables::partial(&reread_object(bytes)?, beta);
             if self.media != Media::Protobuf {
-                return self.json_frame(told, &value.to_json());
+                return self.json_frame(event_type, &value.to_json());
             }
             let version = tables::meta_version(beta);
             let bytes = self
                 .messages
                 .enveloped("PartialObjectMetadata", version, &value);
             let bytes = bytes.ok_or_else(|| Status::internal("no message for metadata"))?;
-            return Ok(crate::protobuf::watch_frame(told, &bytes));
+            return Ok(crate::protobuf::watch_frame(event_type, &bytes));
         }
         if self.media == Media::Protobuf {
             let api_version = self.served.api_version(self.version);
             let object =
                 crate::protobuf::envelope(api_version, &self.served.kind.names.kind, bytes);
-            return Ok(crate::protobuf::watch_frame(told, &object));
+            return Ok(crate::protobuf::watch_frame(event_type, &object));
         }
-        self.json_frame(told, bytes)
+        self.json_frame(event_type, bytes)
     }
 
-    fn json_frame(&self, told: &str, object: &[u8]) -> Result<Bytes, Status> {
-        Ok(json_event(told, object))
+    fn json_frame(&self, event_type: &str, object: &[u8]) -> Result<Bytes, Status> {
+        Ok(json_event(event_type, object))
     }
 
     fn table_frame(
         &self,
-        told: &str,
+        event_type: &str,
         bytes: &[u8],
         beta: bool,
         with_columns: bool,
     ) -> Result<Bytes, Status> {
         let object = reread_object(bytes)?;
-        Ok(self.table_event(told, object, self.include, beta, with_columns))
+        Ok(self.table_event(event_type, object, self.include, beta, with_columns))
     }
 
     fn table_event(
         &self,
-        told: &str,
+        event_type: &str,
         object: Object,
         include: Include,
         beta: bool,
@@ -310,22 +310,22 @@ impl Frames {
         let row = tables::row(kind, columns, object, include, beta, tables::now());
         let definitions = with_columns.then(|| tables::definitions(columns));
         let table = tables::table(definitions, vec![row], metadata, beta);
-        json_event(told, &table.to_json())
+        json_event(event_type, &table.to_json())
     }
 }
 
-/// The state an event shows: the old one when the object left the client's view.
-fn shown_entry(event: &Event, told: Told) -> &Arc<Entry> {
-    match (&event.prev, told) {
-        (Some(prev), Told::Deleted) => prev,
+/// Returns the state an event shows: the old one if the object no longer matches.
+fn shown_entry(event: &Event, event_type: EventType) -> &Arc<Entry> {
+    match (&event.prev, event_type) {
+        (Some(prev), EventType::Deleted) => prev,
         _ => &event.entry,
     }
 }
 
-fn json_event(told: &str, object: &[u8]) -> Bytes {
+fn json_event(event_type: &str, object: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(object.len() + 40);
     out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(told.as_bytes());
+    out.extend_from_slice(event_type.as_bytes());
     out.extend_from_slice(b"\",\"object\":");
     out.extend_from_slice(object);
     out.extend_from_slice(b"}\n");

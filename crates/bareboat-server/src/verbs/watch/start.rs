@@ -1,37 +1,40 @@
-//! Where a watch begins: with the whole state, after a version, or with an error in its own stream.
+//! How a watch starts: with the initial state, after a revision, or with an ERROR event.
 
-use super::super::call::Call;
 use super::super::freshness;
+use super::super::kind_request::KindRequest;
 use super::super::selection::Selection;
 use crate::request::options::ListOptions;
 use bareboat_api::Status;
 use bareboat_storage::{Snapshot, WatchError, WatchSpec, Watcher};
 
-/// Where a watch begins.
+/// How a watch starts.
 pub(super) enum Start {
-    /// Every object of a snapshot, then what follows.
+    /// With every object of a snapshot, then the changes after it.
     State {
         snapshot: Snapshot,
         prefix: String,
         announce_end: bool,
         watcher: Watcher,
     },
-    /// What follows a version.
+    /// With the changes after a revision.
     After(Watcher),
-    /// One ERROR event and the end.
+    /// With one ERROR event, which ends it.
     Failed(Status),
 }
 
 impl Start {
-    /// Chooses by version and options.
-    pub(super) async fn choose(call: &Call, options: &ListOptions, selection: &Selection) -> Start {
+    /// Selects the start from revision and options.
+    pub(super) async fn choose(
+        call: &KindRequest,
+        options: &ListOptions,
+        selection: &Selection,
+    ) -> Start {
         let version = options.resource_version.unwrap_or(0);
         if version > call.served.store().visible()
             && let Err(status) = freshness::at_least(call, version).await
         {
-            // A client that outlived a reset of the server holds a version it will not see for
-            // long. "Expired" is what makes every client list again; for a version that a list
-            // must not be older than, waiting was right and the time is over.
+            // A client that outlived a reset of the server holds a revision from before it. "Expired" makes every
+            // client list again. With `NotOlderThan` the server has waited for the revision, and the time is over.
             return Start::Failed(match options.send_initial_events {
                 Some(true) => status,
                 _ => from_the_future(version, call.served.store().visible()),
@@ -62,8 +65,8 @@ impl Start {
     }
 }
 
-/// A watcher of what the request selects, told to the index as exactly as it can be.
-fn follow(call: &Call, selection: &Selection, after: u64) -> Result<Watcher, Status> {
+/// Creates a watcher for the selected objects, registered in the index as narrowly as possible.
+fn follow(call: &KindRequest, selection: &Selection, after: u64) -> Result<Watcher, Status> {
     let namespaced = call.served.kind.namespaced();
     let namespace = if call.ask.info.namespace.is_empty() && namespaced {
         selection.pinned_namespace().unwrap_or("")
@@ -86,15 +89,15 @@ fn follow(call: &Call, selection: &Selection, after: u64) -> Result<Watcher, Sta
         .map_err(|error| watch_error(error, after))
 }
 
-/// What a failed watch tells its client.
+/// Returns the Status of a failed watch.
 pub(super) fn watch_error(error: WatchError, version: u64) -> Status {
     match error {
         WatchError::Expired { floor } => too_old(version, floor),
-        other => Status::internal(other),
+        other => Status::failed(other),
     }
 }
 
-/// 410 for a version this server has not reached, so that the client lists again.
+/// Returns a 410 for a revision this server has not reached, so that the client lists again.
 fn from_the_future(version: u64, known: u64) -> Status {
     Status::expired(format!(
         "resource version {version} is newer than the newest of this server ({known}); list again"

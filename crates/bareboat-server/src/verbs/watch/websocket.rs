@@ -1,7 +1,6 @@
 //! A watch over a WebSocket: the handshake, one message per event, and the close.
 //!
-//! What the events are and when they are due is `body`'s work. The client has nothing to say: its messages are read and
-//! dropped, its pings are answered.
+//! `body` produces the events. Messages from the client are read and dropped; its pings are answered.
 
 use super::body::WatchBody;
 use crate::authn::{subprotocols, wants_websocket};
@@ -19,20 +18,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// How long the connection may take to be handed over after the answer.
+/// How long the upgrade of the connection may take after the answer.
 const HANDOVER: Duration = Duration::from_secs(30);
-/// How long closing may take.
+/// Timeout of the closing handshake.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Clients of a watch send pings and a close, which are at most 125 bytes.
 const READ_BUFFER: usize = 4 * 1024;
-/// A longer message of a client ends the watch.
+/// A longer message from a client ends the watch.
 const LONGEST_MESSAGE: usize = 64 * 1024;
+/// Longer events bypass the buffer of the WebSocket, which grows to its longest message and never shrinks.
+const BUFFERED: usize = 16 * 1024;
 
-/// The connection and the handshake of a watch that goes on as a WebSocket.
+/// The connection and the handshake of a watch over a WebSocket.
 pub(super) struct Upgrade {
     connection: OnUpgrade,
     key: HeaderValue,
@@ -40,7 +42,7 @@ pub(super) struct Upgrade {
 }
 
 impl Upgrade {
-    /// What the request asks for: nothing if it wants a plain stream, an answer if its handshake is no good.
+    /// Parses the handshake: `None` for a plain stream, an error response for an invalid handshake.
     pub(super) fn of(ask: &Ask) -> Result<Option<Upgrade>, Box<Response>> {
         if !wants_websocket(&ask.headers) {
             return Ok(None);
@@ -77,7 +79,7 @@ impl Upgrade {
         }))
     }
 
-    /// Answers 101 and sends the events once the connection is ours.
+    /// Answers 101 and sends the events once the connection is upgraded.
     pub(super) fn respond(self, events: WatchBody, media: Media) -> Response {
         let mut response = http::Response::new(Body::empty());
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -106,7 +108,7 @@ async fn serve(connection: OnUpgrade, events: WatchBody, media: Media) {
     let connection = match tokio::time::timeout(HANDOVER, connection).await {
         Ok(Ok(connection)) => TokioIo::new(connection),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a connection did not become a WebSocket");
+            tracing::debug!(%error, "upgrade to a WebSocket failed");
             return;
         }
         Err(_) => return,
@@ -126,7 +128,7 @@ async fn serve(connection: OnUpgrade, events: WatchBody, media: Media) {
             code: CloseCode::Normal,
             reason: Utf8Bytes::default(),
         };
-        // It fails if the client has closed already, and is answered otherwise.
+        // Fails if the client has closed already; otherwise the client answers it.
         let _ = socket.close(Some(normal)).await;
         while let Some(Ok(_)) = socket.next().await {}
         let _ = socket.get_mut().shutdown().await;
@@ -134,7 +136,7 @@ async fn serve(connection: OnUpgrade, events: WatchBody, media: Media) {
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
-/// Sends events until there are no more, or the client closes.
+/// Sends events until the stream ends or the client closes.
 async fn send_all<S>(
     socket: &mut WebSocketStream<S>,
     events: WatchBody,
@@ -150,7 +152,7 @@ where
                 let Some(Ok(frame)) = frame else { return Ok(()) };
                 let Ok(mut bytes) = frame.into_data() else { continue };
                 while let Some(message) = next_message(&mut bytes, media) {
-                    socket.feed(message).await?;
+                    send(socket, message).await?;
                 }
                 socket.flush().await?;
             }
@@ -163,10 +165,36 @@ where
     }
 }
 
+/// Sends one event as one frame; a short one may stay in the buffer until the next flush.
+async fn send<S>(socket: &mut WebSocketStream<S>, message: Message) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if message.len() <= BUFFERED {
+        return socket.feed(message).await;
+    }
+    // Earlier frames and answers to pings come first.
+    socket.flush().await?;
+    let opcode = match message.is_text() {
+        true => OpCode::Data(Data::Text),
+        false => OpCode::Data(Data::Binary),
+    };
+    let header = FrameHeader {
+        opcode,
+        ..FrameHeader::default()
+    };
+    let payload = message.into_data();
+    let mut head = Vec::with_capacity(10);
+    header.format(payload.len() as u64, &mut head)?;
+    let connection = socket.get_mut();
+    connection.write_all(&head).await?;
+    connection.write_all(&payload).await?;
+    Ok(())
+}
+
 /// Takes the first event out of a frame of the stream, which may hold several.
 ///
-/// Events in JSON end with a newline and have none inside; events in protobuf have their length before them, which a
-/// message needs as little as any other.
+/// JSON events end with a newline and contain none; protobuf events have a length prefix, which is dropped.
 fn next_message(frame: &mut Bytes, media: Media) -> Option<Message> {
     if media == Media::Protobuf {
         let length = frame.try_get_u32().ok()? as usize;
@@ -199,5 +227,30 @@ mod tests {
             messages(b"\0\0\0\x02ab\0\0\0\x01c", Media::Protobuf),
             [Message::binary(&b"ab"[..]), Message::binary(&b"c"[..])]
         );
+    }
+
+    #[tokio::test]
+    async fn short_and_long_events_arrive_in_order() {
+        let (here, there) = tokio::io::duplex(4096);
+        let texts = [10, BUFFERED, BUFFERED + 1, 70_000, 3].map(|length| "x".repeat(length));
+        let sent = texts.clone();
+        let sending = tokio::spawn(async move {
+            let mut socket = WebSocketStream::from_raw_socket(here, Role::Server, None).await;
+            for text in sent {
+                send(&mut socket, Message::text(text.clone()))
+                    .await
+                    .unwrap();
+                send(&mut socket, Message::binary(text)).await.unwrap();
+            }
+            socket.flush().await.unwrap();
+        });
+        let mut client = WebSocketStream::from_raw_socket(there, Role::Client, None).await;
+        for text in texts {
+            let expected = [Message::text(text.clone()), Message::binary(text)];
+            for message in expected {
+                assert_eq!(client.next().await.unwrap().unwrap(), message);
+            }
+        }
+        sending.await.unwrap();
     }
 }

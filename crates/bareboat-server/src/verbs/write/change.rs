@@ -1,10 +1,12 @@
-//! Changing an object: given the live one, compute the new one, as often as races demand.
+//! Changing an object: computes the new object from the live one, again after each conflict with another write.
 
-use super::{Pipeline, Ready, commit, commit_error, shed_managed_fields};
+use super::{Pipeline, Ready, commit, retry_on_conflict, shed_managed_fields};
+use crate::admission::Scaled;
+use crate::flow;
 use crate::managed;
 use crate::request::options::WriteOptions;
-use crate::verbs::call::Call;
-use crate::verbs::present::Shown;
+use crate::verbs::kind_request::KindRequest;
+use crate::verbs::kind_request::Shown;
 use crate::work;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::MODIFIED;
@@ -13,34 +15,39 @@ use bareboat_merge::managed::keep_times;
 use bareboat_storage::{CommitError, Entry, Write};
 use std::sync::Arc;
 
-/// Computes the new object from the live one; may be called again after a lost race.
+/// Computes the new object from the live one. Called again after a conflict.
 pub(crate) trait Edit: Send + Sync {
-    /// The new object, in the version of the request, in form and defaulted.
+    /// Returns the new object in the version of the request, decoded and with defaults.
     fn edit<'a>(
         &'a self,
-        call: &'a Call,
+        call: &'a KindRequest,
         live: &'a Object,
     ) -> BoxFuture<'a, Result<Edited, Status>>;
 
-    /// Whether the client named the version it means to change, so that a lost race is its conflict.
+    /// Returns whether the client gave a resourceVersion. A conflict is then its answer.
     fn is_conditional(&self) -> bool;
 
-    /// Whether the client sent the whole object, so that a uid in it tells which incarnation it means.
+    /// Returns whether the client sent the whole object, so that a uid in it is a precondition.
     fn is_whole(&self) -> bool {
         false
     }
+
+    /// Returns how Scales are made of the object, for writes through a Scale.
+    fn scaled(&self) -> Option<&dyn Scaled> {
+        None
+    }
 }
 
-/// What an edit gives.
+/// The result of an edit.
 #[derive(Clone)]
 pub(crate) struct Edited {
     pub(crate) object: Object,
-    /// Managed fields are set already (server-side apply).
+    /// Whether managed fields are set already (server-side apply).
     pub(crate) managed: bool,
 }
 
 impl Edited {
-    /// An object whose managers are still to be recorded.
+    /// An object whose managers still have to be recorded.
     pub(crate) fn new(object: Object) -> Edited {
         Edited {
             object,
@@ -49,9 +56,9 @@ impl Edited {
     }
 }
 
-/// Changes the object the URL names; `None` when there is none.
+/// Changes the object the URL names; `None` if it does not exist.
 pub(crate) async fn change(
-    call: &Call,
+    call: &KindRequest,
     edit: &dyn Edit,
     options: &WriteOptions,
 ) -> Result<Option<Shown>, Status> {
@@ -62,21 +69,15 @@ pub(crate) async fn change(
         };
         match attempt(call, edit, options, &entry).await? {
             Ok(shown) => return Ok(Some(shown)),
-            // Somebody was faster. Unless the client insists on what it saw, look again.
-            Err(CommitError::Conflict { .. } | CommitError::NotFound) if !edit.is_conditional() => {
-                if call.time_left().is_zero() {
-                    return Err(Status::timeout(
-                        "request did not complete within the allotted timeout",
-                    ));
-                }
+            Err(error) => {
+                retry_on_conflict(call, &call.ask.info.name, edit.is_conditional(), error)?;
             }
-            Err(error) => return Err(commit_error(call, &call.ask.info.name, error)),
         }
     }
 }
 
 async fn attempt(
-    call: &Call,
+    call: &KindRequest,
     edit: &dyn Edit,
     options: &WriteOptions,
     entry: &Arc<Entry>,
@@ -89,8 +90,9 @@ async fn attempt(
         managed: has_managers,
     } = edit.edit(call, &live).await?;
     check_identity(call, edit, &object, &live)?;
-    let turn = served.turn(&object).await;
-    let pipeline = Pipeline::new(call, options.dry_run);
+    // The write before it may wait for a webhook.
+    let turn = flow::maybe_away(work::seat().as_ref(), served.turn(&object)).await;
+    let pipeline = Pipeline::new(call, options.dry_run).scaling(edit.scaled());
     if !has_managers {
         let manager = call.ask.manager(options.field_manager.as_deref());
         object = managed::on_update(call, object, &live, manager, &pipeline.now).await?;
@@ -100,7 +102,7 @@ async fn attempt(
         mut held,
     } = pipeline.update(object, &live).await?;
     held.append(turn);
-    // A write that changes nothing but the time of a manager changes nothing.
+    // A write that would only update the time of a manager changes nothing.
     keep_times(live.value(), ready.value_mut());
 
     if is_finished(call, &ready) {
@@ -113,17 +115,17 @@ async fn attempt(
         }
         let held = held.until_done();
         let committed = commit(call, write, Some(&live), None, held).await?;
-        // The client sees the object without its last finalizer, as it vanished.
+        // The write removed the last finalizer, so the object is gone; the client sees its last state.
         return Ok(committed.map(|_| Shown::Object(ready)));
     }
 
     let mut kept = options.dry_run.then(|| {
         let mut kept = ready.clone();
-        // Nothing was written, so the version is still that of the live object.
+        // Nothing was written, so the resourceVersion is still that of the live object.
         kept.set_meta("resourceVersion", Value::string(live.resource_version()));
         kept
     });
-    let mut stored = call.stored(entry, ready).await?;
+    let mut stored = call.encode_for_storage(entry, ready).await?;
     if !has_managers
         && shed_managed_fields(call, &mut stored.object, &mut stored.bytes)
         && let Some(kept) = &mut kept
@@ -137,7 +139,7 @@ async fn attempt(
             .rehearse(write)
             .map(|()| Shown::Object(object)));
     }
-    if entry.stored_eq(&stored.bytes) {
+    if entry.persisted_eq(&stored.bytes) {
         return Ok(Ok(Shown::Entry(entry.clone())));
     }
     let write = Write::replace(served.resource(), entry, stored.bytes).shaped(stored.shape);
@@ -145,8 +147,8 @@ async fn attempt(
     Ok(committed.map(|committed| Shown::Written(committed.entry, stored.object)))
 }
 
-/// Whether nothing holds an object under deletion any longer.
-pub(crate) fn is_finished(call: &Call, object: &Object) -> bool {
+/// Returns whether an object under deletion has no finalizer left.
+pub(crate) fn is_finished(call: &KindRequest, object: &Object) -> bool {
     object.deletion_timestamp().is_some()
         && object.finalizers().next().is_none()
         && object
@@ -157,16 +159,16 @@ pub(crate) fn is_finished(call: &Call, object: &Object) -> bool {
         && !call.served.kind.strategy.holds_back_deletion(object)
 }
 
-/// 400 for an object that does not say which one it is.
+/// Returns a 400 for an object without a name.
 pub(crate) fn nameless(name: &str) -> Status {
     Status::bad_request(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
     ))
 }
 
-/// The new object must be the one the URL names, in the incarnation and version the client means.
+/// Checks name, uid and resourceVersion of the new object against URL and live object.
 fn check_identity(
-    call: &Call,
+    call: &KindRequest,
     edit: &dyn Edit,
     object: &Object,
     live: &Object,
@@ -182,7 +184,8 @@ fn check_identity(
     }
     let kind = &call.served.kind;
     if !object.uid().is_empty() && object.uid() != live.uid() {
-        // Who replaces an object means another one; who patches it tries to make it another one.
+        // An update with another uid is a failed precondition; a patch with another uid tries to change an immutable
+        // field.
         if !edit.is_whole() {
             let path = FieldPath::new("metadata.uid");
             let error = FieldError::invalid(path, object.uid(), "field is immutable");

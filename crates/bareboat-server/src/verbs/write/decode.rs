@@ -1,55 +1,54 @@
-//! The body of a write as an object of the kind, with what strict clients want to know about it.
+//! Decodes the body of a write into an object of the kind, with the findings of strict field validation.
 
 use crate::request::negotiate::{Media, content_type};
 use crate::request::options::FieldValidation;
-use crate::verbs::call::Call;
-use bareboat_api::kind::{Form, Shape};
+use crate::verbs::kind_request::KindRequest;
+use bareboat_api::kind::{Conventions, Decoding, PostedType, Shape};
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Value};
 
-/// How much of a body that makes no sense is shown to its sender.
+/// How much of an undecodable body an error shows.
 const SHOWN: usize = 30;
 
-/// What a body is to be read as.
+/// The type that a body must have.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     api_version: &'a str,
     kind: &'a str,
     shape: &'a dyn Shape,
-    /// Type meta must be there, and there is no protobuf.
-    custom: bool,
+    conventions: &'a Conventions,
 }
 
 impl<'a> Wanted<'a> {
     /// An object of the kind a request is about.
-    pub(crate) fn of(call: &'a Call) -> Wanted<'a> {
+    pub(crate) fn of(call: &'a KindRequest) -> Wanted<'a> {
         Wanted {
             api_version: call.served.api_version(call.version),
             kind: &call.served.kind.names.kind,
             shape: call.version().shape.as_ref(),
-            custom: call.served.kind.custom,
+            conventions: &call.served.kind.conventions,
         }
     }
 
-    /// Something that is posted to be acted upon.
-    fn posted(form: &'a Form) -> Wanted<'a> {
+    /// The type of a posted action.
+    fn posted(posted_type: &'a PostedType) -> Wanted<'a> {
         Wanted {
-            api_version: &form.api_version,
-            kind: &form.kind,
-            shape: form.shape.as_ref(),
-            custom: false,
+            api_version: &posted_type.api_version,
+            kind: &posted_type.kind,
+            shape: posted_type.shape.as_ref(),
+            conventions: &Conventions::BUILT_IN,
         }
     }
 
     fn speaks_protobuf(&self) -> bool {
-        self.shape.message().is_some() && !self.custom
+        self.shape.message().is_some() && self.conventions.protobuf
     }
 
     fn version(&self) -> &'a str {
         self.api_version.rsplit('/').next().unwrap_or("")
     }
 
-    /// 400 for a body that does not fit the type.
+    /// Returns a 400 for a body that does not fit the type.
     fn cannot_handle(&self, why: &str) -> Status {
         let (kind, version) = (self.kind, self.version());
         Status::bad_request(format!(
@@ -58,9 +57,9 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Reads the body of a create or update: parsed, checked for its type, in form and defaulted.
+/// Decodes the body of a create or update: parses it, checks its type, prunes it and applies defaults.
 pub(crate) fn object(
-    call: &Call,
+    call: &KindRequest,
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<Object, Status> {
@@ -70,25 +69,29 @@ pub(crate) fn object(
     finish(call, wanted, media, value, findings, body, validation)
 }
 
-/// Reads what is posted to be acted upon, in whichever of its forms it comes.
+/// Decodes the body of a posted action, in any of its types.
 pub(crate) fn posted(
-    call: &Call,
-    forms: &[Form],
+    call: &KindRequest,
+    types: &[PostedType],
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<Object, Status> {
-    let usual = forms
+    let usual = types
         .first()
         .ok_or_else(|| Status::internal("nothing can be posted here"))?;
     let media = media(call, Wanted::posted(usual))?;
-    // The type must be known before a protobuf body can be read, and its envelope tells it.
+    // The type must be known before a protobuf body can be decoded; its envelope names it.
     let named = match media {
         Media::Protobuf => bareboat_wire::proto::decode_envelope(body)
             .map(|envelope| envelope.api_version.to_owned())
             .unwrap_or_default(),
         _ => String::new(),
     };
-    let form_of = |api_version: &str| forms.iter().find(|form| form.api_version == api_version);
+    let form_of = |api_version: &str| {
+        types
+            .iter()
+            .find(|posted_type| posted_type.api_version == api_version)
+    };
     let wanted = Wanted::posted(form_of(&named).unwrap_or(usual));
     let (value, findings) = parse(wanted, media, body)?;
     let named = value.get("apiVersion").and_then(Value::as_str);
@@ -96,8 +99,8 @@ pub(crate) fn posted(
     finish(call, wanted, media, value, findings, body, validation)
 }
 
-/// 400 for an object of a version that is known to have gone, with what to change in it.
-pub(crate) fn refuse_with_advice(call: &Call, value: &Value) -> Result<(), Status> {
+/// Returns a 400 for an object of a removed API version, with advice on how to change it.
+pub(crate) fn refuse_with_advice(call: &KindRequest, value: &Value) -> Result<(), Status> {
     let sent = value
         .get("apiVersion")
         .and_then(Value::as_str)
@@ -115,7 +118,7 @@ pub(crate) fn refuse_with_advice(call: &Call, value: &Value) -> Result<(), Statu
     }
 }
 
-fn media(call: &Call, wanted: Wanted<'_>) -> Result<Media, Status> {
+fn media(call: &KindRequest, wanted: Wanted<'_>) -> Result<Media, Status> {
     let protobuf = wanted.speaks_protobuf();
     content_type(&call.ask.headers, protobuf).ok_or_else(|| {
         let mut known = vec!["application/json", "application/yaml"];
@@ -127,7 +130,7 @@ fn media(call: &Call, wanted: Wanted<'_>) -> Result<Media, Status> {
 }
 
 fn finish(
-    call: &Call,
+    call: &KindRequest,
     wanted: Wanted<'_>,
     media: Media,
     value: Value,
@@ -139,9 +142,8 @@ fn finish(
     let value = with_core_version(value);
     let mut object = typed(wanted, value, body)?;
     conform(wanted, &mut object, &mut findings)?;
-    // Custom objects are read first and compared with their schema afterwards, so that what stands twice is told
-    // before what is unknown; types are met while reading.
-    if media == Media::Json && !wanted.custom {
+    // A typed decoder reports duplicate and unknown fields in the order of the body.
+    if media == Media::Json && wanted.conventions.decoding == Decoding::Typed {
         findings = bareboat_wire::json::in_order(body, findings);
     }
     judge(call, wanted, validation, findings)?;
@@ -149,7 +151,7 @@ fn finish(
     Ok(object)
 }
 
-/// Fills in the defaults of a version.
+/// Applies the defaults of a version.
 pub(crate) fn fill_in(shape: &dyn Shape, object: &mut Object) -> Result<(), Status> {
     let defaulted = shape.default(object.value_mut());
     defaulted.map_err(|why| {
@@ -158,7 +160,7 @@ pub(crate) fn fill_in(shape: &dyn Shape, object: &mut Object) -> Result<(), Stat
     })
 }
 
-/// An empty group is the core group: `/v1` is `v1`, and `/` alone says nothing.
+/// An empty group is the core group: `/v1` is `v1`, and `/` alone means no version.
 fn with_core_version(mut value: Value) -> Value {
     let core = value
         .get("apiVersion")
@@ -203,7 +205,7 @@ fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<St
                     true => Status::new(413, "RequestEntityTooLarge", error.to_string()),
                     false => wanted.cannot_handle(&error.to_string()),
                 })?;
-            // The type stands on the envelope; inside, most clients leave it out.
+            // The type is in the envelope; most clients omit it inside.
             let map = value.make_object();
             for (key, text) in [("apiVersion", unknown.api_version), ("kind", unknown.kind)] {
                 if !text.is_empty() {
@@ -215,13 +217,13 @@ fn parse(wanted: Wanted<'_>, media: Media, body: &[u8]) -> Result<(Value, Vec<St
     }
 }
 
-/// Checks that the body is of the endpoint's type, filling in what built-in kinds may leave out.
+/// Checks that the body has the endpoint's type; fills in what clients may omit for built-in kinds.
 fn typed(wanted: Wanted<'_>, value: Value, body: &[u8]) -> Result<Object, Status> {
     let Wanted {
         api_version, kind, ..
     } = wanted;
     let value = match value {
-        Value::Null if !wanted.custom => Value::object(),
+        Value::Null if !wanted.conventions.type_meta_required => Value::object(),
         other => other,
     };
     let mut object = Object::try_from(value).map_err(|value| {
@@ -241,7 +243,7 @@ fn typed(wanted: Wanted<'_>, value: Value, body: &[u8]) -> Result<Object, Status
             return Err(wanted.cannot_handle(&format!("{key} must be a string")));
         }
     }
-    if wanted.custom {
+    if wanted.conventions.type_meta_required {
         if own_kind.is_empty() {
             return Err(Status::bad_request(
                 "Object 'Kind' is missing: give apiVersion and kind in the body",
@@ -277,7 +279,7 @@ fn typed(wanted: Wanted<'_>, value: Value, body: &[u8]) -> Result<Object, Status
     Ok(object)
 }
 
-/// 422 for a custom object that says it is of another kind.
+/// Returns a 422 for a custom object of another kind.
 pub(crate) fn another_kind(api_version: &str, own: &str, name: &str, wanted: &str) -> Status {
     let error = FieldError::invalid(FieldPath::new("kind"), own, format!("must be {wanted}"));
     let what = GroupResource {
@@ -287,7 +289,7 @@ pub(crate) fn another_kind(api_version: &str, own: &str, name: &str, wanted: &st
     Status::invalid(what, name, &[error])
 }
 
-/// Brings an object into the form of its kind.
+/// Makes an object fit the shape of its kind.
 pub(crate) fn conform(
     wanted: Wanted<'_>,
     object: &mut Object,
@@ -299,9 +301,9 @@ pub(crate) fn conform(
     {
         return Err(wanted.cannot_handle("metadata must be an object"));
     }
-    // An empty list of managers has a meaning that its type does not know: it resets them. Of custom kinds only
-    // a list with one empty entry does, as metadata of theirs has gone through the type before anybody looks.
-    let resets = !wanted.custom
+    // An empty list of managed fields resets them. Structural decoding has removed an empty list by now, so that only a
+    // list with one empty entry resets them.
+    let resets = wanted.conventions.decoding == Decoding::Typed
         && object
             .meta("managedFields")
             .is_some_and(|list| list.as_array().is_some_and(<[Value]>::is_empty));
@@ -315,9 +317,9 @@ pub(crate) fn conform(
     Ok(())
 }
 
-/// Warns about findings, refuses them, or lets them pass, as the client wishes.
+/// Handles findings as the client asked: warns, rejects or ignores.
 fn judge(
-    call: &Call,
+    call: &KindRequest,
     wanted: Wanted<'_>,
     validation: FieldValidation,
     findings: Vec<String>,
@@ -335,8 +337,7 @@ fn judge(
     Err(wanted.cannot_handle(&format!("strict decoding error: {listed}")))
 }
 
-/// Findings in one text. Keys that stand twice in YAML come as the error of the YAML reader, a line each;
-/// they are the first findings.
+/// Joins findings into one text. Duplicate YAML keys come first, as one error of the YAML parser with a line for each.
 fn listed(findings: &[String]) -> String {
     let twice = findings
         .iter()
@@ -350,7 +351,7 @@ fn listed(findings: &[String]) -> String {
     parts.join(", ")
 }
 
-/// Keys that stand twice, in the sentence of the YAML reader.
+/// Formats duplicate keys as the YAML parser's error.
 pub(crate) fn yaml_error(twice: &[String]) -> String {
     format!("yaml: unmarshal errors:\n  {}", twice.join("\n  "))
 }

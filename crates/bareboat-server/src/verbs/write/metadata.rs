@@ -1,12 +1,12 @@
-//! What the server itself writes into metadata, and what it does not let clients write.
+//! Metadata that the server sets, and that clients may not set.
 
 use bareboat_api::value::Seen;
 use bareboat_api::{Object, Status, Str, Value};
 use std::collections::BTreeSet;
 
-/// Letters and digits that make neither words nor look alike.
+/// Letters and digits that form no words and do not look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-/// So much of a prefix is kept that a name made from it fits a label.
+/// Longer prefixes are cut, so that a generated name fits a label.
 const LONGEST_PREFIX: usize = 58;
 
 /// Metadata only the server may set.
@@ -19,7 +19,7 @@ const SERVERS_OWN: [&str; 6] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// A name made from a prefix.
+/// Generates a name from a prefix.
 pub(crate) fn generate_name(prefix: &str) -> String {
     let mut cut = prefix.len().min(LONGEST_PREFIX);
     while !prefix.is_char_boundary(cut) {
@@ -35,7 +35,7 @@ pub(crate) fn generate_name(prefix: &str) -> String {
     name
 }
 
-/// Whether a text is the version of an object.
+/// Returns whether a text is the resourceVersion of an object.
 fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u64>().is_ok_and(|it| it != 0)
 }
@@ -45,9 +45,8 @@ pub(super) fn for_create(
     object: &mut Object,
     namespace: Option<&str>,
     counts: bool,
-    now: &str,
 ) -> Result<(), Status> {
-    // A text that is no version at all says nothing, so it is dropped like any other.
+    // A text that is not a resourceVersion is dropped without an error.
     if is_version(object.resource_version()) {
         return Err(Status::new(
             500,
@@ -57,18 +56,22 @@ pub(super) fn for_create(
     }
     place(object, namespace)?;
     for key in SERVERS_OWN {
-        // Where nobody counts, what a client says stays.
+        // If the kind has no generation, the client's value stays.
         if key != "generation" || counts {
             object.remove_meta(key);
         }
     }
     object.remove_meta("resourceVersion");
-    object.set_meta("uid", Value::from(uuid::Uuid::new_v4().to_string()));
-    object.set_meta("creationTimestamp", Value::string(now));
     Ok(())
 }
 
-/// Puts an object into the namespace of its URL, or refuses one that claims another.
+/// Sets uid and time of creation of a new object.
+pub(super) fn fill(object: &mut Object, now: &str) {
+    object.set_meta("uid", Value::from(uuid::Uuid::new_v4().to_string()));
+    object.set_meta("creationTimestamp", Value::string(now));
+}
+
+/// Sets an object's namespace to that of the URL; rejects an object with another one.
 pub(crate) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), Status> {
     match namespace {
         Some(namespace) => {
@@ -87,7 +90,7 @@ pub(crate) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-/// Restores in a changed object what only the server may change.
+/// Restores the metadata that only the server may change.
 pub(super) fn for_update(object: &mut Object, live: &Object) {
     for key in SERVERS_OWN {
         match live.meta(key) {
@@ -99,14 +102,14 @@ pub(super) fn for_update(object: &mut Object, live: &Object) {
     }
 }
 
-/// When something was found.
+/// The stage at which duplicates were found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     BeforeAdmission,
     AfterAdmission,
 }
 
-/// Drops owner references that stand there twice; tells of which objects.
+/// Drops duplicate owner references; returns a warning that lists them.
 pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<String> {
     let owners = match object.meta("ownerReferences") {
         Some(Value::Array(owners)) if owners.len() > 1 => owners,
@@ -139,7 +142,7 @@ pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<
     ))
 }
 
-/// Removes everything that is empty and would not be there if nobody had mentioned it.
+/// Removes empty members that would be absent if no client had set them.
 pub(super) fn tidy(object: &mut Object) {
     let metadata = object.metadata_mut();
     for key in ["labels", "annotations"] {
@@ -163,7 +166,7 @@ pub(super) fn tidy(object: &mut Object) {
     }
 }
 
-/// The time as objects carry it.
+/// Returns the current time in the format of objects.
 pub(crate) fn now() -> Str {
     Str::new(
         jiff::Timestamp::now()

@@ -1,23 +1,31 @@
-//! From a decoded object to one that may be stored: admission, preparation, validation.
+//! Prepares a decoded object for storing: admission, preparation, validation.
 
 use super::metadata::{self, Found};
-use crate::admission;
+use crate::admission::{self, Ground, OptionsOf, Scaled};
+use crate::diagnostics::Stage;
 use crate::metrics::Step;
-use crate::verbs::call::Call;
+use crate::verbs::delete::options::DeleteOptions;
+use crate::verbs::kind_request::KindRequest;
 use bareboat_api::admission::{Operation, Review};
-use bareboat_api::kind::{Fields, Generation, Holds, SubresourceRole, WriteContext};
+use bareboat_api::kind::{Fields, Generation, Reservations, Shape, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
 use std::time::Instant;
 
-/// One write on its way.
+/// One write.
 pub(crate) struct Pipeline<'a> {
-    pub(crate) call: &'a Call,
+    pub(crate) call: &'a KindRequest,
     pub(crate) dry_run: bool,
     pub(crate) now: Str,
+    /// The options of a deletion.
+    deletion: Option<&'a DeleteOptions>,
+    /// The shape of a posted object that is not of the kind itself.
+    posted: Option<&'a dyn Shape>,
+    /// How Scales are made of the object, for the scale subresource.
+    scaled: Option<&'a dyn Scaled>,
 }
 
-/// Sets a field back to what it was.
+/// Restores a field from the live object.
 fn restore(object: &mut Object, live: &Object, path: &[&str]) {
     let Some((last, parents)) = path.split_last() else {
         return;
@@ -33,22 +41,45 @@ fn restore(object: &mut Object, live: &Object, path: &[&str]) {
     };
 }
 
-/// What may be stored, and what is held until it is.
+/// An object to store, and the reservations it holds until it is stored.
 pub(crate) struct Ready {
     pub(crate) object: Object,
-    pub(crate) held: Holds,
+    pub(crate) held: Reservations,
 }
 
 impl<'a> Pipeline<'a> {
-    pub(crate) fn new(call: &'a Call, dry_run: bool) -> Pipeline<'a> {
+    pub(crate) fn new(call: &'a KindRequest, dry_run: bool) -> Pipeline<'a> {
         Pipeline {
             call,
             dry_run,
             now: metadata::now(),
+            deletion: None,
+            posted: None,
+            scaled: None,
         }
     }
 
-    /// The circumstances, as strategies are told them.
+    /// A deletion.
+    pub(crate) fn deleting(call: &'a KindRequest, options: &'a DeleteOptions) -> Pipeline<'a> {
+        Pipeline {
+            deletion: Some(options),
+            ..Pipeline::new(call, options.dry_run)
+        }
+    }
+
+    /// The same for a posted object of another type.
+    pub(crate) fn posting(mut self, shape: &'a dyn Shape) -> Pipeline<'a> {
+        self.posted = Some(shape);
+        self
+    }
+
+    /// The same for a write through a Scale.
+    pub(crate) fn scaling(mut self, scaled: Option<&'a dyn Scaled>) -> Pipeline<'a> {
+        self.scaled = scaled;
+        self
+    }
+
+    /// Returns the context for strategies.
     pub(crate) fn context(&self) -> WriteContext<'_> {
         let subresource = &self.call.ask.info.subresource;
         WriteContext {
@@ -60,7 +91,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// What the subresource of the request is; nothing for the object itself.
+    /// Returns the role of the request's subresource; `None` for the object itself.
     fn role(&self) -> Option<&SubresourceRole> {
         let name = &self.call.ask.info.subresource;
         self.call
@@ -69,7 +100,7 @@ impl<'a> Pipeline<'a> {
             .map(|subresource| &subresource.role)
     }
 
-    /// The namespace new objects live in.
+    /// Returns the namespace of new objects.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.call
             .served
@@ -84,9 +115,17 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Takes a decoded object all the way to what may be created.
+    fn annotate(&self, annotations: Vec<(String, String)>) {
+        if let Some(audited) = self.call.ask.trace.audited() {
+            for (key, text) in annotations {
+                audited.annotate(&key, &text);
+            }
+        }
+    }
+
+    /// Prepares a decoded object for creation.
     pub(crate) async fn create(&self, mut object: Object) -> Result<Ready, Status> {
-        self.stamp(&mut object)?;
+        self.clear(&mut object)?;
         let kind = &self.call.served.kind;
         if kind.terminating {
             let why = "create not allowed while custom resource definition is terminating";
@@ -95,37 +134,68 @@ impl<'a> Pipeline<'a> {
         }
         self.admit(Operation::Create, Some(&mut object), None)
             .await?;
+        self.fill(&mut object);
+        if let Some(audited) = self.call.ask.trace.audited() {
+            audited.creates(object.name());
+        }
         let mut held = self.complete(&mut object)?;
         let checked = self.check(Operation::Create, Some(&mut object), None);
         held.append(checked.await?);
         Ok(Ready { object, held })
     }
 
-    /// Takes an object that the server itself makes all the way to what may be created: nobody else is asked.
+    /// Prepares an object that the server makes for creation, without admission.
     pub(crate) fn make(&self, mut object: Object) -> Result<Ready, Status> {
-        self.stamp(&mut object)?;
+        self.clear(&mut object)?;
+        self.fill(&mut object);
         let held = self.complete(&mut object)?;
         Ok(Ready { object, held })
     }
 
-    /// Drops owners that stand there twice, and says so. What a patch makes is looked at once admission has seen it.
+    /// Drops duplicate owners, with a warning. The result of a patch is checked after admission.
     fn drop_duplicate_owners(&self, object: &mut Object, when: Found) {
         if when == Found::AfterAdmission || self.call.ask.info.verb != "patch" {
             self.warn(metadata::drop_duplicate_owners(object, when));
         }
     }
 
-    /// Gives a new object its metadata.
-    fn stamp(&self, object: &mut Object) -> Result<(), Status> {
+    /// Removes metadata that only the server sets. Mutating admission sees the new object like this.
+    fn clear(&self, object: &mut Object) -> Result<(), Status> {
         let counts = self.call.served.kind.policy.generation != Generation::Untracked;
-        metadata::for_create(object, self.namespace(), counts, &self.now)?;
+        metadata::for_create(object, self.namespace(), counts)?;
         metadata::tidy(object);
         self.drop_duplicate_owners(object, Found::BeforeAdmission);
         Ok(())
     }
 
-    /// Completes a new object and judges it; gives what is held for it.
-    fn complete(&self, object: &mut Object) -> Result<Holds, Status> {
+    /// Sets the metadata of a new object: uid, time of creation, and a generated name.
+    fn fill(&self, object: &mut Object) {
+        metadata::fill(object, &self.now);
+        if object.name().is_empty() && !object.meta_str("generateName").is_empty() {
+            let name = metadata::generate_name(object.meta_str("generateName"));
+            object.set_meta("name", Value::from(name));
+        }
+    }
+
+    /// Checks and restores metadata after a policy or a webhook changed an object.
+    fn settle(&self, object: &mut Object, live: Option<&Object>) -> Result<(), Status> {
+        if self.posted.is_some() {
+            return Ok(());
+        }
+        metadata::place(object, self.namespace())?;
+        match live {
+            Some(live) => metadata::for_update(object, live),
+            None => {
+                let counts = self.call.served.kind.policy.generation != Generation::Untracked;
+                metadata::for_create(object, self.namespace(), counts)?;
+            }
+        }
+        metadata::tidy(object);
+        Ok(())
+    }
+
+    /// Completes and validates a new object; returns its reservations.
+    fn complete(&self, object: &mut Object) -> Result<Reservations, Status> {
         let kind = &self.call.served.kind;
         self.drop_duplicate_owners(object, Found::AfterAdmission);
         if self.call.version().has_status() && !kind.policy.status_on_create {
@@ -141,7 +211,7 @@ impl<'a> Pipeline<'a> {
         Ok(held)
     }
 
-    /// Takes a changed object all the way to what may replace `live`.
+    /// Prepares a changed object that replaces `live`.
     pub(crate) async fn update(&self, mut object: Object, live: &Object) -> Result<Ready, Status> {
         let kind = &self.call.served.kind;
         metadata::place(&mut object, self.namespace())?;
@@ -165,10 +235,10 @@ impl<'a> Pipeline<'a> {
         Ok(Ready { object, held })
     }
 
-    /// A write to the object keeps its status, a write to the status keeps the object, and a write to an object as it
-    /// is stored keeps everything but metadata.
+    /// Restores what the endpoint does not write: a write to the object keeps its status, a write to the status keeps
+    /// the object, and a raw write keeps everything but metadata.
     fn keep_what_is_not_addressed(&self, object: &mut Object, live: &Object) {
-        if self.call.ask.as_stored {
+        if self.call.ask.raw {
             let mut written = std::mem::replace(object, live.clone());
             if let Some(metadata) = written.map_mut().remove("metadata") {
                 object.map_mut().insert("metadata", metadata);
@@ -209,17 +279,17 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Built-in kinds always show a status, if an empty one; custom kinds only what they have.
+    /// Sets the status, or an empty one where the kind always shows one.
     fn set_status(&self, object: &mut Object, status: Option<&Value>) {
         match status {
             Some(status) => {
                 object.map_mut().insert("status", status.clone());
             }
-            None if self.call.served.kind.custom => {
-                object.map_mut().remove("status");
+            None if self.call.served.kind.conventions.empty_status => {
+                object.map_mut().insert("status", Value::object());
             }
             None => {
-                object.map_mut().insert("status", Value::object());
+                object.map_mut().remove("status");
             }
         }
     }
@@ -280,8 +350,8 @@ impl<'a> Pipeline<'a> {
             live.metadata().unwrap_or(&empty),
         );
         errors.extend(validate_metadata_update(new, old, &path));
-        // What is stored may have a form that nobody knows any more, and it did not change.
-        if !self.call.ask.as_stored {
+        // A stored object may not fit the current schema, and a raw write does not change that.
+        if !self.call.ask.raw {
             let shape = &self.call.version().shape;
             let (new, old) = (object.value(), live.value());
             let validated = match self.role() {
@@ -308,49 +378,101 @@ impl<'a> Pipeline<'a> {
         ))
     }
 
-    /// Lets mutating admission have its say.
+    /// Runs mutating admission.
     pub(crate) async fn admit(
         &self,
         operation: Operation,
-        object: Option<&mut Object>,
+        mut object: Option<&mut Object>,
         old: Option<&Object>,
     ) -> Result<(), Status> {
-        let state = &self.call.state;
-        let mut review = self.review(operation, object, old);
+        let (state, trace) = (&self.call.state, &self.call.ask.trace);
+        trace.skip(Stage::Decoded);
+        let name = self.name(object.as_deref(), old);
+        let options = self.options(operation);
+        let mut review = self.review(operation, &name, object.as_deref_mut(), old, &options);
         let started = Instant::now();
-        let result = admission::mutate(&state.admission, &mut review, state.as_ref()).await;
+        let result = admission::mutate(&state.admission, &mut review, &self.ground()).await;
         let measured = &state.metrics.admission;
         measured.observe(Step::Admit, operation, result.is_err(), started);
         let warnings = std::mem::take(&mut review.warnings);
+        self.annotate(std::mem::take(&mut review.audit_annotations));
+        drop(review);
         self.warn(warnings);
-        result
+        let has_changed = result?;
+        if let (true, Some(object)) = (has_changed, object) {
+            self.settle(object, old)?;
+        }
+        trace.pass(Stage::Mutated);
+        Ok(())
     }
 
-    /// Lets validating admission have its say; gives what it holds for the write.
+    /// Runs validating admission; returns its reservations.
     pub(crate) async fn check(
         &self,
         operation: Operation,
         object: Option<&mut Object>,
         old: Option<&Object>,
-    ) -> Result<Holds, Status> {
-        let state = &self.call.state;
-        let mut review = self.review(operation, object, old);
+    ) -> Result<Reservations, Status> {
+        let (state, trace) = (&self.call.state, &self.call.ask.trace);
+        trace.pass(Stage::Validated);
+        let name = self.name(object.as_deref(), old);
+        let options = self.options(operation);
+        let mut review = self.review(operation, &name, object, old, &options);
         let started = Instant::now();
-        let result = admission::validate(&state.admission, &mut review, state.as_ref()).await;
+        let result = admission::validate(&state.admission, &mut review, &self.ground()).await;
         let measured = &state.metrics.admission;
         measured.observe(Step::Validate, operation, result.is_err(), started);
         let warnings = std::mem::take(&mut review.warnings);
-        let holds = std::mem::take(&mut review.holds);
+        let reservations = std::mem::take(&mut review.reservations);
+        self.annotate(std::mem::take(&mut review.audit_annotations));
         drop(review);
         self.warn(warnings);
-        result.map(|()| holds)
+        result?;
+        trace.pass(Stage::Admitted);
+        Ok(reservations)
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let call = self.call;
+        Ground {
+            state: &call.state,
+            served: self
+                .posted
+                .is_none()
+                .then_some((&call.served, call.version)),
+            shape: self.posted,
+            scaled: self.scaled,
+            deadline: call.ask.deadline,
+            audited: call.ask.trace.audited(),
+        }
+    }
+
+    /// Returns the name of the object under review: that of the URL, otherwise its own.
+    fn name(&self, object: Option<&Object>, old: Option<&Object>) -> Str {
+        match (self.call.ask.info.name.is_empty(), object.or(old)) {
+            (true, Some(object)) => Str::new(object.name()),
+            _ => self.call.ask.info.name.clone(),
+        }
+    }
+
+    fn options(&self, operation: Operation) -> OptionsOf<'_> {
+        match self.deletion {
+            Some(options) => OptionsOf::Delete(options),
+            None => OptionsOf::Write {
+                operation,
+                verb: &self.call.ask.info.verb,
+                query: &self.call.ask.query,
+            },
+        }
     }
 
     fn review<'r>(
         &'r self,
         operation: Operation,
+        name: &'r str,
         object: Option<&'r mut Object>,
         old: Option<&'r Object>,
+        options: &'r OptionsOf<'r>,
     ) -> Review<'r> {
         let info = &self.call.ask.info;
         Review {
@@ -363,13 +485,15 @@ impl<'a> Pipeline<'a> {
             } else {
                 ""
             },
-            name: &info.name,
+            name,
             object,
             old,
+            options,
             user: &self.call.ask.user,
             dry_run: self.dry_run,
             warnings: Vec::new(),
-            holds: Holds::default(),
+            audit_annotations: Vec::new(),
+            reservations: Reservations::default(),
         }
     }
 }

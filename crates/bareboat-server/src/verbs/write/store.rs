@@ -1,29 +1,33 @@
-//! What the store says of a write, in the words of the API.
+//! Converts errors of the store into Statuses.
 
-use crate::verbs::call::Call;
+use crate::verbs::kind_request::KindRequest;
 use bareboat_api::status::MODIFIED;
 use bareboat_api::{Object, Status};
 use bareboat_storage::CommitError;
 use bytes::Bytes;
 
-/// Drops the managed fields of an object that is too large to store with them; whether it had any and was.
+/// Drops the managed fields of an object that is too large to store with them; returns whether it did.
 ///
-/// They can be large, and an object that is stored without them is better than none. An apply is not helped this way:
+/// They can be large, and storing an object without them is better than refusing it. An apply keeps them: without them
 /// it would lose what it applied.
 // Upstream: endpoints/handlers/create.go, update.go and patch.go, isTooLargeError.
-pub(crate) fn shed_managed_fields(call: &Call, object: &mut Object, bytes: &mut Bytes) -> bool {
+pub(crate) fn shed_managed_fields(
+    call: &KindRequest,
+    object: &mut Object,
+    bytes: &mut Bytes,
+) -> bool {
     let too_large = bytes.len() > call.served.store().max_value_bytes();
     if !too_large || object.remove_meta("managedFields").is_none() {
         return false;
     }
-    *bytes = bareboat_wire::encode::stored(object.value());
+    *bytes = bareboat_wire::encode::persisted(object.value());
     true
 }
 
-/// A failed commit as an answer.
-pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Status {
+/// Converts a failed commit into a Status.
+pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -> Status {
     let what = call.served.kind.group_resource();
-    match error {
+    let status = match &error {
         CommitError::AlreadyExists { found } => {
             let mut status = Status::already_exists(what, name);
             if found.facets().deletion_timestamp.is_some() {
@@ -33,7 +37,7 @@ pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Statu
         }
         CommitError::Conflict { .. } => Status::conflict(what, name, MODIFIED),
         CommitError::NotFound => Status::not_found(what, name),
-        CommitError::TooLarge { max, .. } => Status::too_large(max),
+        CommitError::TooLarge { max, .. } => Status::too_large(*max),
         CommitError::Full => {
             let why = "no space is left for the log of the store; reads go on, free some space to write again";
             Status::new(507, "InternalError", why)
@@ -41,7 +45,10 @@ pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Statu
         CommitError::Busy => Status::unavailable(
             "nothing was written: another program holds a lock on the store; try again later",
         ),
-        // 500 and no hint when to try again: clients that repeat a write by themselves must not repeat this one.
+        CommitError::Unreachable => {
+            Status::unavailable("nothing was written: the store can't be reached; try again later")
+        }
+        // 500 without a retry hint: clients that retry writes automatically must not repeat this one.
         CommitError::Unknown(_) => Status::new(
             500,
             "InternalError",
@@ -52,5 +59,10 @@ pub(crate) fn commit_error(call: &Call, name: &str, error: CommitError) -> Statu
             "nothing was written: the store takes no writes, and the server is about to stop",
         ),
         other => Status::internal(other),
+    };
+    // The store explains its own failures; the rest is what the client did.
+    match status.code {
+        500.. => status.caused_by(error),
+        _ => status,
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies that are no objects.
+//! Invalid bodies.
 
 use super::unharmed;
 use crate::support::*;
@@ -12,7 +12,7 @@ fn nested(open: &str, close: &str, depth: usize, inner: &str) -> String {
     format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// Media type, body, what it is.
+/// Returns media type, body and description of each case.
 fn malformed() -> Vec<(&'static str, Bytes, String)> {
     let mut all: Vec<(&'static str, Bytes, String)> = Vec::new();
     let mut add = |media, body: Bytes, what: &str| all.push((media, body, what.to_owned()));
@@ -204,7 +204,7 @@ fn malformed() -> Vec<(&'static str, Bytes, String)> {
 }
 
 #[tokio::test]
-async fn malformed_bodies_are_refused() {
+async fn malformed_bodies_are_rejected() {
     let server = TestServer::start().await;
     let cases = malformed();
     assert!(cases.len() > 150);
@@ -230,7 +230,7 @@ async fn malformed_bodies_are_refused() {
 }
 
 #[tokio::test]
-async fn bodies_of_ten_megabytes_are_refused_unread() {
+async fn bodies_of_ten_megabytes_are_rejected_unread() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let huge = Bytes::from(vec![b'['; 10 * 1024 * 1024]);
@@ -257,7 +257,7 @@ async fn bodies_of_ten_megabytes_are_refused_unread() {
 }
 
 #[tokio::test]
-async fn values_of_the_wrong_type_are_refused() {
+async fn values_of_the_wrong_type_are_rejected() {
     let server = TestServer::start().await;
     let wrong = [
         json!(null),
@@ -309,7 +309,7 @@ async fn values_of_the_wrong_type_are_refused() {
 }
 
 #[tokio::test]
-async fn illegal_names_are_refused() {
+async fn invalid_names_are_rejected() {
     let server = TestServer::start().await;
     let long = "a".repeat(254);
     let names = [
@@ -390,7 +390,7 @@ async fn broken_patches_change_nothing() {
     let everywhere = ["", "{", "null", "7", "\"x\"", "[", "\u{0}", deep.as_str()];
     let mut cases: Vec<(&str, String)> = Vec::new();
     for media in [MERGE, STRATEGIC, JSON_PATCH, APPLY] {
-        // To these two, nothing at all is a patch that changes nothing.
+        // For these two types, `null` is an empty patch.
         let nothing = |text: &str| text == "null" && [STRATEGIC, JSON_PATCH].contains(&media);
         let bad = everywhere.iter().filter(|text| !nothing(text));
         cases.extend(bad.map(|text| (media, (*text).to_owned())));
@@ -412,7 +412,7 @@ async fn broken_patches_change_nothing() {
     ] {
         cases.push((JSON_PATCH, text.to_owned()));
     }
-    // Each step doubles the object.
+    // Each operation doubles the object.
     let mut doubling = vec![json!({"op": "add", "path": "/data/x", "value": "x".repeat(1000)})];
     for number in 0..64 {
         doubling.push(json!({"op": "copy", "from": "/data", "path": format!("/data/d{number}")}));
@@ -454,7 +454,7 @@ async fn broken_patches_change_nothing() {
             .send("PATCH", &path, &[("content-type", media)], body)
             .await;
         let (code, reason, _) = answer.status();
-        // Directives that make no sense are answered as kube-apiserver does: 500 without a reason.
+        // kube-apiserver answers invalid directives with a 500 without a reason.
         let directive = media == STRATEGIC && code == 500 && reason.is_empty();
         assert!(
             matches!(code, 400 | 409 | 413 | 422) || directive,

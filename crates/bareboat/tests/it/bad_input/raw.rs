@@ -1,4 +1,4 @@
-//! Sockets abused: no TLS, half requests, slow heads, floods.
+//! Misused sockets: no TLS, incomplete requests, slow headers, floods.
 
 use super::unharmed;
 use crate::socket::{As, Connection, tls};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// What the server says to some bytes on a TLS connection for HTTP/1.1, up to its end.
+/// Sends bytes on a TLS connection for HTTP/1.1 and returns the whole response.
 async fn say(server: &TestServer, bytes: &[u8]) -> String {
     let mut stream = tls(server, As::Admin, "http/1.1").await;
     let _ = stream.write_all(bytes).await;
@@ -45,13 +45,13 @@ async fn garbage_before_and_instead_of_tls_is_dropped() {
             garbage.len()
         );
     }
-    // And one that says nothing at all and stays.
+    // One more connection sends nothing and stays open.
     let _silent = TcpStream::connect(server.address()).await.unwrap();
     unharmed(&server, "garbage").await;
 }
 
 #[tokio::test]
-async fn broken_requests_are_answered_with_400_or_hung_up_on() {
+async fn broken_requests_get_400_or_are_disconnected() {
     let server = TestServer::listening().await;
     let long_line = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
     let many_headers = format!(
@@ -97,7 +97,7 @@ async fn broken_requests_are_answered_with_400_or_hung_up_on() {
 }
 
 #[tokio::test]
-async fn half_a_request_is_no_request() {
+async fn an_incomplete_request_is_dropped() {
     let server = TestServer::listening().await;
     let body = config_map("half").to_string();
     let whole = format!(
@@ -108,7 +108,7 @@ async fn half_a_request_is_no_request() {
         let mut stream = tls(&server, As::Admin, "http/1.1").await;
         stream.write_all(&whole.as_bytes()[..cut]).await.unwrap();
         stream.flush().await.unwrap();
-        // Hang up without a word.
+        // Close without a shutdown.
         drop(stream);
     }
     unharmed(&server, "half requests").await;
@@ -118,7 +118,7 @@ async fn half_a_request_is_no_request() {
 }
 
 #[tokio::test]
-async fn slow_heads_and_stalled_bodies_hold_nobody_else_up() {
+async fn slow_headers_and_stalled_bodies_delay_no_other_client() {
     let server = TestServer::listening().await;
     let mut slow = Vec::new();
     for _ in 0..50 {
@@ -144,7 +144,7 @@ async fn slow_heads_and_stalled_bodies_hold_nobody_else_up() {
         let body = config_map(&format!("m{number}")).to_string();
         connection.send("POST", MAPS, &[], body).await.expect(201);
     }
-    // The slow connections were still open then: the first of them can finish its request.
+    // The slow connections are still open: the first can finish its request.
     let first = &mut slow[0];
     first.write_all(b"1\r\n\r\n").await.unwrap();
     first.flush().await.unwrap();
@@ -154,7 +154,7 @@ async fn slow_heads_and_stalled_bodies_hold_nobody_else_up() {
 }
 
 #[tokio::test]
-async fn readers_that_do_not_read_hold_nobody_up() {
+async fn stalled_readers_delay_no_other_client() {
     let server = TestServer::listening().await;
     let mut object = config_map("big");
     object["data"]["filler"] = json!("x".repeat(900_000));
@@ -163,7 +163,7 @@ async fn readers_that_do_not_read_hold_nobody_up() {
     let path = format!("{MAPS}?watch=1");
     for _ in 0..10 {
         let mut connection = Connection::http2(&server, As::Admin).await;
-        // Five answers are begun and their bodies never read; many more would have to wait for each other.
+        // Five responses per connection start and are never read; more would block each other.
         for _ in 0..5 {
             stalled.push(connection.start("GET", &path, &[], "").await);
         }
@@ -183,7 +183,7 @@ async fn readers_that_do_not_read_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn cancelled_requests_leave_nothing_half_done() {
+async fn cancelled_requests_leave_no_partial_writes() {
     let server = TestServer::listening().await;
     for number in 0..50 {
         let mut connection = Connection::http2(&server, As::Admin).await;

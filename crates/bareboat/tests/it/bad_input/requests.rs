@@ -1,11 +1,11 @@
-//! Queries, paths and headers nobody should send.
+//! Invalid queries, paths and headers.
 
 use super::unharmed;
 use crate::support::*;
 use bareboat_testing::TestServer;
 
 #[tokio::test]
-async fn absurd_queries_are_answered_with_a_status_or_ignored() {
+async fn invalid_queries_get_a_status_or_are_ignored() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let huge = "9".repeat(400);
@@ -54,7 +54,7 @@ async fn absurd_queries_are_answered_with_a_status_or_ignored() {
         for value in values {
             let query = format!("{key}={value}");
             let shown: String = query.chars().take(60).collect();
-            // A version from the future is waited for; not that long here.
+            // A future version is waited for; the timeout is short here.
             let patience = if key == "timeout" { "" } else { "&timeout=1ms" };
             let answers = [
                 server.get(&format!("{MAPS}?{query}{patience}")).await,
@@ -96,7 +96,7 @@ async fn absurd_queries_are_answered_with_a_status_or_ignored() {
 }
 
 #[tokio::test]
-async fn hostile_selectors_are_refused_quickly() {
+async fn hostile_selectors_are_rejected_quickly() {
     let server = TestServer::start().await;
     server.post(MAPS, &config_map("a")).await.expect(201);
     let many = (0..3_000)
@@ -342,7 +342,7 @@ async fn hostile_headers_do_no_harm() {
 }
 
 #[tokio::test]
-async fn forged_continue_tokens_are_refused() {
+async fn forged_continue_tokens_are_rejected() {
     use base64::Engine as _;
     let server = TestServer::start().await;
     for name in ["a", "b", "c"] {

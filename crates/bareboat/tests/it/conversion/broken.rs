@@ -1,5 +1,5 @@
-//! Objects that no converter can show: they are stored in a version that is no longer served, or is gone altogether, and
-//! the conversion to every other fails. They are collected, and deleted with their namespace and their definition.
+//! Objects that no converter can convert: their stored version is no longer served or no longer exists, and conversion
+//! fails. Garbage collection and deletion of their namespace or definition must still work.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -14,7 +14,7 @@ fn relics(version: &str, namespace: &str) -> String {
     format!("/apis/example.com/{version}/namespaces/{namespace}/relics")
 }
 
-/// v1 is stored and served at first; v2 is the other one.
+/// Returns a definition. v1 is stored and served at first; v2 is the other version.
 fn definition() -> Value {
     let version = |name: &str| {
         json!({
@@ -35,20 +35,20 @@ fn definition() -> Value {
     })
 }
 
-/// How the way to the objects is lost.
+/// How the objects become unreadable.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     /// v1 is stored but not served, and its conversion fails.
     Unserved,
-    /// The same, and v2 is the version to store in.
+    /// Like `Unserved`, and v2 is the storage version.
     Outdated,
-    /// Nobody knows v1 any more.
+    /// The definition no longer has v1.
     Forgotten,
 }
 
 const LOSSES: [Loss; 3] = [Loss::Unserved, Loss::Outdated, Loss::Forgotten];
 
-/// Breaks the conversion and takes the version away.
+/// Breaks the conversion and removes the version.
 async fn lose(server: &TestServer, loss: Loss) {
     let broken = "[{from: v1, to: v2, set: {spec.text: \"['a'][1]\"}}, {from: v2, to: v1, set: {spec.text: \"['a'][1]\"}}]";
     let stored_in_v2 = !matches!(loss, Loss::Unserved);
@@ -86,7 +86,7 @@ async fn start() -> TestServer {
     server
 }
 
-/// A relic in a namespace.
+/// Creates a relic in a namespace.
 async fn relic(server: &TestServer, namespace: &str, name: &str, metadata: Value) -> Value {
     let mut object = json!({
         "apiVersion": "example.com/v1", "kind": "Relic", "metadata": metadata, "spec": {"text": "x"},
@@ -96,7 +96,7 @@ async fn relic(server: &TestServer, namespace: &str, name: &str, metadata: Value
     made.expect(201).json()
 }
 
-/// The object as it is stored.
+/// Returns the stored object.
 fn stored(server: &TestServer, namespace: &str, name: &str) -> Option<Value> {
     let resource = server.server().store().resource(STORE);
     let entry = resource.get(&format!("{namespace}/{name}"))?;
@@ -106,7 +106,7 @@ fn stored(server: &TestServer, namespace: &str, name: &str) -> Option<Value> {
 async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let begun = std::time::Instant::now();
     while !holds().await {
-        assert!(begun.elapsed().as_secs() < 300, "still not so: {what}");
+        assert!(begun.elapsed().as_secs() < 300, "timeout: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
@@ -119,7 +119,7 @@ fn owned_by(owner: &Value, blocks: bool) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garbage_is_collected_whatever_became_of_its_version() {
+async fn garbage_is_collected_in_any_stored_version() {
     for loss in LOSSES {
         let server = start().await;
         let owner = async |name: &str| {
@@ -134,7 +134,7 @@ async fn garbage_is_collected_whatever_became_of_its_version() {
         relic(&server, "default", "b", owned_by(&background, false)).await;
         relic(&server, "default", "f", owned_by(&foreground, true)).await;
         let kept = relic(&server, "default", "o", owned_by(&orphaning, true)).await;
-        // Owners may be out of reach as well: this one is waiting for its own dependents already.
+        // Owners may be unreadable as well: this one already waits for its own dependents.
         let old = relic(&server, "default", "old", json!({})).await;
         let mut young = config_map("young");
         young["metadata"]["ownerReferences"] = owned_by(&old, true)["ownerReferences"].clone();
@@ -144,12 +144,12 @@ async fn garbage_is_collected_whatever_became_of_its_version() {
         let options = json!({"propagationPolicy": "Foreground"});
         server.delete_with(&path, &options).await.expect(200);
         lose(&server, loss).await;
-        // That the owner is there, and leaving, can be seen whatever became of the version it is named by.
+        // The collector must see that the owner exists and is terminating, in any version.
         let mut late = config_map("late");
         late["metadata"]["ownerReferences"] = young["metadata"]["ownerReferences"].clone();
         server.post(MAPS, &late).await.expect(201);
         until(
-            &format!("{loss:?}: who came late is collected"),
+            &format!("{loss:?}: the late dependent is collected"),
             async || server.get(&format!("{MAPS}/late")).await.code == 404,
         )
         .await;
@@ -165,7 +165,7 @@ async fn garbage_is_collected_whatever_became_of_its_version() {
             })
             .await;
         }
-        until("owners are gone", async || {
+        until("owners are deleted", async || {
             server
                 .get(MAPS)
                 .await
@@ -193,7 +193,7 @@ async fn garbage_is_collected_whatever_became_of_its_version() {
     }
 }
 
-/// Makes the conversion work again, and takes the finalizers of a relic off.
+/// Repairs the conversion and removes the finalizers of a relic.
 async fn repair_and_release(server: &TestServer, namespace: &str, name: &str) {
     let repaired = json!({"metadata": {"annotations": {ANNOTATION: null}}});
     server.patch(DEFINITION, MERGE, &repaired).await.expect(200);
@@ -203,7 +203,7 @@ async fn repair_and_release(server: &TestServer, namespace: &str, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_goes_with_what_nobody_can_read() {
+async fn a_namespace_with_unreadable_objects_is_deleted() {
     for loss in LOSSES {
         let server = start().await;
         let namespace =
@@ -219,7 +219,7 @@ async fn a_namespace_goes_with_what_nobody_can_read() {
         lose(&server, loss).await;
         server.delete("/api/v1/namespaces/tomb").await.expect(200);
         until(
-            &format!("{loss:?}: one goes, the other is told to"),
+            &format!("{loss:?}: one is deleted, the other is terminating"),
             async || {
                 stored(&server, "tomb", "free").is_none()
                     && stored(&server, "tomb", "held")
@@ -230,7 +230,7 @@ async fn a_namespace_goes_with_what_nobody_can_read() {
         let held = stored(&server, "tomb", "held").unwrap();
         assert_eq!(held["apiVersion"], "example.com/v1");
         repair_and_release(&server, "tomb", "held").await;
-        until(&format!("{loss:?}: the namespace goes"), async || {
+        until(&format!("{loss:?}: the namespace is deleted"), async || {
             server.get("/api/v1/namespaces/tomb").await.code == 404
         })
         .await;
@@ -239,7 +239,7 @@ async fn a_namespace_goes_with_what_nobody_can_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_goes_with_what_nobody_can_read() {
+async fn a_definition_with_unreadable_objects_is_deleted() {
     for loss in LOSSES {
         let server = start().await;
         relic(&server, "default", "free", json!({})).await;
@@ -248,7 +248,7 @@ async fn a_definition_goes_with_what_nobody_can_read() {
         lose(&server, loss).await;
         server.delete(DEFINITION).await.expect(200);
         until(
-            &format!("{loss:?}: one goes, the other is told to"),
+            &format!("{loss:?}: one is deleted, the other is terminating"),
             async || {
                 stored(&server, "default", "free").is_none()
                     && stored(&server, "default", "held")
@@ -258,9 +258,10 @@ async fn a_definition_goes_with_what_nobody_can_read() {
         .await;
         server.get(DEFINITION).await.expect(200);
         repair_and_release(&server, "default", "held").await;
-        until(&format!("{loss:?}: the definition goes"), async || {
-            server.get(DEFINITION).await.code == 404
-        })
+        until(
+            &format!("{loss:?}: the definition is deleted"),
+            async || server.get(DEFINITION).await.code == 404,
+        )
         .await;
         server.post(DEFINITIONS, &definition()).await.expect(201);
         assert!(
@@ -275,7 +276,7 @@ async fn a_definition_goes_with_what_nobody_can_read() {
 }
 
 #[tokio::test]
-async fn the_address_of_stored_objects_takes_metadata_and_deletion_and_nothing_else() {
+async fn the_raw_path_of_stored_objects_accepts_metadata_and_deletion_only() {
     use bareboat::server::request::body::RequestBody;
     let server = start().await;
     relic(&server, "default", "a", json!({})).await;
@@ -291,7 +292,7 @@ async fn the_address_of_stored_objects_takes_metadata_and_deletion_and_nothing_e
             ))
             .unwrap();
         let user = bareboat::server::authn::in_process();
-        read(server.server().call_stored(user, request).await).await
+        read(server.server().call_raw(user, request).await).await
     };
     let shown = ask("GET", &at, json!({})).await.expect(200).json();
     assert_eq!(shown["apiVersion"], "example.com/v1");

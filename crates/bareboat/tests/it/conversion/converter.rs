@@ -1,4 +1,4 @@
-//! A webhook that converts peers, with whatever manners a test needs.
+//! A conversion webhook with configurable behaviour.
 
 use crate::support::{Value, json, text};
 use base64::Engine as _;
@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// How a converter behaves.
+/// The behaviour of a converter.
 #[derive(Clone, Debug)]
 pub(super) enum Manners {
-    /// As it should, trying to change metadata that is not its own all the same.
+    /// Correct, but also changes metadata that it must not change.
     Honest,
     Hanging,
     Renaming,
@@ -41,7 +41,7 @@ pub(super) struct TestConverter {
 
 struct Shared {
     manners: Mutex<Manners>,
-    /// Paths and bodies of what was asked.
+    /// Paths and bodies of all requests.
     calls: Mutex<Vec<(String, Value)>>,
 }
 
@@ -66,13 +66,13 @@ impl TestConverter {
         self.port
     }
 
-    /// What a definition says to call it.
+    /// Returns a client configuration with a URL.
     pub(super) fn by_url(&self) -> Value {
         let url = format!("https://localhost:{}/convert", self.port);
         json!({"url": url, "caBundle": BASE64_STANDARD.encode(&self.ca)})
     }
 
-    /// The same by way of a service.
+    /// Returns a client configuration with a service.
     pub(super) fn by_service(&self, namespace: &str, name: &str, port: u16) -> Value {
         let service =
             json!({"namespace": namespace, "name": name, "path": "/convert", "port": port});
@@ -93,7 +93,7 @@ impl TestConverter {
         calls.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// How many objects each call had.
+    /// Returns the number of objects in each call.
     pub(super) fn sizes(&self) -> Vec<usize> {
         let count = |call: &Value| call["request"]["objects"].as_array().unwrap().len();
         self.calls().iter().map(count).collect()

@@ -1,4 +1,4 @@
-//! Conversion that a definition declares itself; the examples are those of the documentation.
+//! Conversion rules in definitions; the examples are those of the documentation.
 
 use crate::support::*;
 use bareboat_testing::TestServer;
@@ -8,7 +8,7 @@ const V1: &str = "/apis/example.com/v1/namespaces/default/foos";
 const V2: &str = "/apis/example.com/v2/namespaces/default/foos";
 const ANNOTATION: &str = "bareboat.dev/conversion";
 
-/// The examples in the documentation: the definition, an object in v1, and what it is in v2.
+/// Returns the examples of the documentation: the definition, an object in v1, and the same object in v2.
 fn examples() -> [Value; 3] {
     let text = include_str!("../../../../../docs/conversion.md");
     let mut blocks = text
@@ -47,7 +47,7 @@ fn v2(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_examples_of_the_documentation_hold() {
+async fn the_examples_of_the_documentation_work() {
     let server = start().await;
     let made = server.post(V1, &v1("web")).await.expect(201).json();
     assert_eq!(made["apiVersion"], "example.com/v1");
@@ -57,7 +57,7 @@ async fn the_examples_of_the_documentation_hold() {
     assert_eq!(shown["apiVersion"], "example.com/v2");
     assert_eq!(shown["spec"], v2("web")["spec"]);
     assert_eq!(shown["metadata"]["uid"], made["metadata"]["uid"]);
-    // Stored as v2, whatever it was written in.
+    // It is stored as v2, whatever version the request used.
     let store = server.server().store().resource("example.com/foos");
     let entry = store.get("default/web").unwrap();
     assert!(
@@ -68,7 +68,7 @@ async fn the_examples_of_the_documentation_hold() {
 }
 
 #[tokio::test]
-async fn every_verb_speaks_either_version() {
+async fn every_verb_works_in_both_versions() {
     let server = start().await;
     server.post(V2, &v2("web")).await.expect(201);
     let at = format!("{V1}/web");
@@ -101,13 +101,13 @@ async fn every_verb_speaks_either_version() {
     let patch = json!([{"op": "replace", "path": "/spec/replicas", "value": 6}]);
     server.patch(&at, JSON_PATCH, &patch).await.expect(200);
     let new = server.get(&format!("{V2}/web")).await.json();
-    // The version is written whole, so that the default of v2 does not come back as another value.
+    // The whole version is written, so the default of v2 does not return as another value.
     assert_eq!(
         new["spec"],
         json!({"workload": {"name": "web", "replicas": 6}, "tier": "standard"})
     );
 
-    // Schemas and selectable fields are those of the version that is spoken.
+    // Schema and selectable fields are those of the requested version.
     let bad = json!({"spec": {"endpoint": "a:b:c"}});
     let (_, _, message) = server.patch(&at, MERGE, &bad).await.expect(422).status();
     assert!(
@@ -157,7 +157,7 @@ async fn every_verb_speaks_either_version() {
 }
 
 #[tokio::test]
-async fn lists_and_selectors_are_those_of_the_version_asked_for() {
+async fn lists_and_selectors_use_the_requested_version() {
     let server = start().await;
     for (name, host) in [("a", "one"), ("b", "two"), ("c", "one")] {
         let mut object = v2(name);
@@ -202,7 +202,7 @@ async fn lists_and_selectors_are_those_of_the_version_asked_for() {
 }
 
 #[tokio::test]
-async fn watches_show_the_version_asked_for_and_end_when_it_cannot_be_shown() {
+async fn watches_show_the_requested_version_and_end_if_conversion_fails() {
     let server = start().await;
     server.post(V1, &v1("a")).await.expect(201);
     let mut old = server
@@ -220,7 +220,7 @@ async fn watches_show_the_version_asked_for_and_end_when_it_cannot_be_shown() {
         .patch(&format!("{V2}/a"), MERGE, &patch)
         .await
         .expect(200);
-    // It left what the selector of v1 sees.
+    // It no longer matches the selector of v1.
     assert_eq!(old.brief().await, "DELETED a");
     assert_eq!(new.brief().await, "MODIFIED a");
     server.delete(&format!("{V1}/a")).await.expect(200);
@@ -271,7 +271,7 @@ async fn appliers_of_different_versions_keep_their_fields() {
         [("one", "example.com/v1"), ("two", "example.com/v2")]
     );
 
-    // What the first no longer applies goes, in the version it spoke, and what is the other's stays.
+    // Fields that the first manager no longer applies are removed; those of the other stay.
     let mut less = v1("web");
     less["spec"] = json!({"deploymentName": "web"});
     let left = apply(V1, "one", &less).await.expect(200).json();
@@ -282,7 +282,7 @@ async fn appliers_of_different_versions_keep_their_fields() {
 }
 
 #[tokio::test]
-async fn a_failing_expression_harms_only_those_who_need_it() {
+async fn a_failing_expression_affects_only_requests_that_need_it() {
     let server = TestServer::start().await;
     let mut definition = definition();
     let annotation = json!(
@@ -324,7 +324,7 @@ async fn a_failing_expression_harms_only_those_who_need_it() {
         .expect(200);
     server.get(MAPS).await.expect(200);
 
-    // A watch that cannot show an object says so and ends.
+    // A watch that cannot convert an object reports an error and ends.
     let mut backwards = definition.clone();
     let ways = json!(
         "[{from: v1, to: v2}, {from: v2, to: v1, set: {spec.tier: \"self.spec.tier == 'bad' ? [0][1] : 'x'\"}}]"
@@ -362,7 +362,7 @@ async fn a_failing_expression_harms_only_those_who_need_it() {
 }
 
 #[tokio::test]
-async fn a_changed_declaration_counts_at_once_and_a_bad_one_changes_nothing() {
+async fn a_changed_rule_applies_at_once_and_an_invalid_one_changes_nothing() {
     let server = start().await;
     server.post(V1, &v1("web")).await.expect(201);
     let shown = async || {

@@ -1,4 +1,4 @@
-//! Storage migration: objects are rewritten in the storage version, and the definition says so afterwards.
+//! Storage migration: rewrites objects in the storage version and updates `storedVersions`.
 
 use crate::support::*;
 use bareboat::api::kind::BoxFuture;
@@ -40,9 +40,9 @@ fn definition(conversion: Option<&str>) -> Value {
     definition
 }
 
-/// A server with some coins in v1 and v2 as the version to store in.
+/// Returns a server with `count` coins stored in v1 and v2 as the storage version.
 async fn start(count: usize, conversion: Option<&str>) -> TestServer {
-    // The version of the whole store is compared, so nothing else may write.
+    // The version of the whole store is compared, so no controller may write.
     let server = TestServer::builder().without_controllers().start().await;
     server
         .post(DEFINITIONS, &definition(conversion))
@@ -73,7 +73,7 @@ async fn stored_versions(server: &TestServer) -> Value {
     definition.json()["status"]["storedVersions"].clone()
 }
 
-/// How many objects are stored in a version.
+/// Counts the objects stored in a version.
 fn in_version(server: &TestServer, version: &str) -> usize {
     let prefix = format!(r#"{{"apiVersion":"example.com/{version}""#);
     let snapshot = server.server().store().resource(STORE).snapshot();
@@ -93,7 +93,7 @@ async fn migrate(api: &dyn Api) -> (Result<Outcome, MigrateError>, Vec<String>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_object_is_rewritten_once_and_the_version_can_go() {
+async fn every_object_is_rewritten_once_and_the_old_version_can_be_removed() {
     let server = start(1201, None).await;
     assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
     let client = Client::new(server.server().clone());
@@ -107,7 +107,7 @@ async fn every_object_is_rewritten_once_and_the_version_can_go() {
     );
     assert_eq!(in_version(&server, "v1"), 1201);
 
-    // One was written by somebody else already.
+    // Another client has already rewritten one.
     let patch = json!({"face": "king"});
     server
         .patch(&format!("{}/coin-0007", coins("v3")), MERGE, &patch)
@@ -164,8 +164,8 @@ async fn every_object_is_rewritten_once_and_the_version_can_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_converted_keeps_the_definition_as_it_was() {
-    // v2 is written in terms of v1 and the other way round, and one object is beyond it.
+async fn objects_that_cannot_be_converted_leave_the_definition_unchanged() {
+    // The expressions fail for one object.
     let conversion = "[{from: v1, to: v2, set: {worth: \"self.worth == 3 ? [1][self.worth] : self.worth\"}}, {from: v2, to: v1}]";
     let server = start(8, Some(conversion)).await;
     let client = Client::new(server.server().clone());
@@ -176,7 +176,7 @@ async fn what_cannot_be_converted_keeps_the_definition_as_it_was() {
         "{error}"
     );
     assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
-    // Listed in a version that all have, the others are rewritten.
+    // With v2 not served, the others are listed in v1 and rewritten.
     let at = format!("{DEFINITIONS}/{NAME}");
     let mut definition = server.get(&at).await.json();
     definition["spec"]["versions"][1]["served"] = json!(false);
@@ -200,7 +200,7 @@ async fn what_cannot_be_converted_keeps_the_definition_as_it_was() {
     assert_eq!(stored_versions(&server).await, json!(["v1", "v2"]));
 }
 
-/// A way to the server on which something else happens at a certain request.
+/// A client that runs something else at a certain request.
 struct Meddled<F> {
     client: Client,
     path: &'static str,
@@ -237,8 +237,8 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_by_others_are_noticed() {
-    // Objects come, go and change while they are rewritten.
+async fn concurrent_changes_are_noticed() {
+    // Objects are created, deleted and changed during the migration.
     let server = start(20, None).await;
     let meddled = Meddled {
         client: Client::new(server.server().clone()),
@@ -267,7 +267,7 @@ async fn changes_by_others_are_noticed() {
     ));
     assert_eq!(in_version(&server, "v1"), 0);
 
-    // A change of the definition that does not matter is looked through.
+    // An irrelevant change of the definition is ignored.
     let server = start(3, None).await;
     let meddled = Meddled {
         client: Client::new(server.server().clone()),
@@ -289,7 +289,7 @@ async fn changes_by_others_are_noticed() {
     ));
     assert_eq!(stored_versions(&server).await, json!(["v2"]));
 
-    // One that does is not: objects may be stored in v3 by now.
+    // A relevant change is not: objects may be stored in v3 now.
     let server = start(3, None).await;
     let meddled = Meddled {
         client: Client::new(server.server().clone()),
@@ -309,7 +309,7 @@ async fn changes_by_others_are_noticed() {
     assert_eq!(in_version(&server, "v3"), 3);
 }
 
-/// Something different each time.
+/// Returns a different text each time.
 fn uuid_like() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -317,7 +317,7 @@ fn uuid_like() -> String {
 }
 
 #[tokio::test]
-async fn definitions_that_cannot_be_migrated_say_why() {
+async fn definitions_that_cannot_be_migrated_report_why() {
     let server = start(1, None).await;
     let client = Client::new(server.server().clone());
     assert_eq!(migration::definitions(&client).await.unwrap(), [NAME]);

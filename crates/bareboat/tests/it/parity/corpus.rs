@@ -1,38 +1,38 @@
-//! Reads the corpus: one YAML file for a family of kinds, a list of cases, one for each resource.
+//! Reads the corpus: a YAML file per family of kinds, with a list of cases, one per resource.
 
 use crate::support::Value;
 use bareboat_api::Kind;
 use bareboat_builtin::kinds;
 use std::path::Path;
 
-/// One file.
+/// One file of the corpus.
 pub(super) struct Corpus {
     pub(super) file: String,
     pub(super) cases: Vec<Case>,
 }
 
-/// What is done with one resource.
+/// The requests for one resource.
 pub(super) struct Case {
-    /// Such as `apps/v1/deployments`.
+    /// The resource, such as `apps/v1/deployments`.
     pub(super) resource: String,
     pub(super) kind: Kind,
     pub(super) api_version: String,
-    /// What must be there before, and is not looked at.
+    /// Objects that must exist before; their responses are not compared.
     pub(super) needs: Vec<Case>,
-    /// Names and contents of objects to be created, in order.
+    /// Names and contents of objects to create, in order.
     pub(super) objects: Vec<(String, Value)>,
-    /// Statuses to be put, by the name of an object.
+    /// Statuses to put, by object name.
     pub(super) status: Vec<(String, Value)>,
     /// Further steps, in order.
     pub(super) steps: Vec<Value>,
-    /// Edits of the first object that make it another one to be created, or no good.
+    /// Edits of the first object that make another object, valid or not.
     pub(super) variants: Vec<Value>,
-    /// Field selectors to list by.
+    /// Field selectors for lists.
     pub(super) selectors: Vec<String>,
 }
 
 impl Corpus {
-    /// All files of a folder.
+    /// Reads all files of a folder.
     pub(super) fn all(folder: &Path) -> Vec<Corpus> {
         let mut all: Vec<Corpus> = std::fs::read_dir(folder)
             .unwrap()
@@ -90,7 +90,7 @@ impl Case {
                 .collect()
         };
         let mut objects = named("objects");
-        // Maps are sorted; the plainest object comes first.
+        // Maps are sorted; the simplest object comes first.
         objects.sort_by_key(|(name, _)| !name.contains("min"));
         let list = |key: &str| case[key].as_array().cloned().unwrap_or_default();
         Case {
@@ -111,7 +111,7 @@ impl Case {
         }
     }
 
-    /// Where the objects are, in a namespace if they have one.
+    /// Returns the collection path, in a namespace if the kind is namespaced.
     pub(super) fn collection(&self, namespace: &str) -> String {
         let root = if self.api_version.contains('/') {
             "apis"
@@ -128,7 +128,7 @@ impl Case {
         }
     }
 
-    /// An object in full: with its type and its name.
+    /// Returns an object with its type and name.
     pub(super) fn object(&self, name: &str, content: &Value) -> Value {
         let mut object = content.clone();
         object["apiVersion"] = self.api_version.clone().into();

@@ -1,8 +1,8 @@
-//! Small changes of objects: `spec/containers/0/image: nginx` sets a member, `null` removes it.
+//! Small edits of objects: `spec/containers/0/image: nginx` sets a member, `null` removes it.
 
 use crate::support::Value;
 
-/// Makes all the changes.
+/// Applies all edits.
 pub(super) fn edit(object: &mut Value, edits: &Value) {
     for (path, value) in edits.as_object().expect("edits are a map") {
         let steps: Vec<String> = path
@@ -47,7 +47,7 @@ fn put(place: &mut Value, rest: &[String], value: &Value) {
     }
 }
 
-/// Edits in a few words, for the name of a step.
+/// Formats edits briefly, for the name of a step.
 pub(super) fn brief(edits: &Value) -> String {
     let text = |value: &Value| -> String {
         let text = value.to_string();

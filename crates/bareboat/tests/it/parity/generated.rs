@@ -1,8 +1,8 @@
-//! Writes nobody wrote by hand: sequences made up from a seed, sent to a kube-apiserver and to Bareboat.
+//! Random write sequences, generated from a seed and sent to a kube-apiserver and to Bareboat.
 //!
-//! `tests/parity/generated/*.yaml` says what writes are made of, `recorded.jsonl` beside it is what a
-//! kube-apiserver answered. With a peer to ask, the answers are recorded afresh, and
-//! `BAREBOAT_PARITY_MORE=300` has so many sequences more than are recorded compared with it.
+//! `tests/parity/generated/*.yaml` lists the parts of writes, and `recorded.jsonl` beside it holds the responses of a
+//! kube-apiserver. With a peer, the responses are recorded again, and `BAREBOAT_PARITY_MORE=300` compares as many
+//! additional sequences.
 
 mod author;
 mod broken;
@@ -26,12 +26,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NAMESPACE: &str = "parity-generated";
-/// How many sequences are recorded, which are those of the first seeds.
+/// Number of recorded sequences, those of the first seeds.
 const RECORDED: u64 = 5;
-/// How many sequences are under way at once.
+/// Number of concurrent sequences.
 const ABREAST: usize = 72;
 
-/// What a write was, and what became of it.
+/// A write and its result.
 struct Done {
     name: String,
     request: String,
@@ -47,7 +47,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_made_up_by_chance_do_as_kube_apiserver_does() {
+async fn random_writes_behave_as_on_kube_apiserver() {
     let golden = place().join("recorded.jsonl");
     let mut seeds: Vec<u64> = (0..RECORDED).collect();
     if let Some(theirs) = Target::theirs().await {
@@ -99,7 +99,7 @@ async fn writes_made_up_by_chance_do_as_kube_apiserver_does() {
     ledger.finish();
 }
 
-/// Tells where two servers begin to differ in each sequence.
+/// Reports the first difference of two servers in each sequence.
 fn explore(theirs: Vec<Vec<Done>>, ours: Vec<Vec<Done>>) {
     let (mut steps, mut problems) = (0, Vec::new());
     for (theirs, ours) in theirs.iter().zip(&ours) {
@@ -150,7 +150,7 @@ fn differ(wanted: &Value, given: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// Sends the sequences of some seeds for every subject; the answers come in this order.
+/// Sends the sequences of some seeds for every subject and returns the responses in this order.
 async fn run(target: Arc<Target>, seeds: &[u64]) -> Vec<Vec<Done>> {
     let body = json!({"metadata": {"name": NAMESPACE}}).to_string();
     target.send("POST", "/api/v1/namespaces", &[], body).await;
@@ -183,7 +183,7 @@ async fn run(target: Arc<Target>, seeds: &[u64]) -> Vec<Vec<Done>> {
     all
 }
 
-/// Makes a custom kind, and waits until it is served.
+/// Creates a custom kind and waits until it is served.
 async fn define(target: &Target, subject: &Subject) {
     let Some(definition) = &subject.definition else {
         return;
@@ -211,9 +211,9 @@ fn collection(subject: &Subject, version: usize) -> String {
     )
 }
 
-/// One sequence of writes to one object, which goes in the end.
+/// Runs one sequence of writes to one object, and deletes it at the end.
 async fn sequence(target: &Target, subject: &Subject, seed: u64) -> Vec<Done> {
-    // Events of the two groups are one kind.
+    // Events of both groups are the same objects.
     let name = match subject.resource.starts_with("events") {
         true => format!("newer-{seed}"),
         false => format!("made-up-{seed}"),
@@ -234,7 +234,7 @@ async fn sequence(target: &Target, subject: &Subject, seed: u64) -> Vec<Done> {
             _ => object,
         };
         let path = format!("{address}{}{}", write.under, write.query);
-        // Times are told to the second; a step that moves one shall be known by it.
+        // Times have a resolution of a second; each step must have a different one.
         next_second().await;
         let headers = [("content-type", write.media)];
         let answer = target
@@ -260,7 +260,7 @@ async fn sequence(target: &Target, subject: &Subject, seed: u64) -> Vec<Done> {
     done
 }
 
-/// Deletes an object, whatever holds it.
+/// Deletes an object, including its finalizers.
 async fn remove(target: &Target, subject: &Subject, name: &str) {
     let path = format!("{}/{name}", collection(subject, 0));
     let now = format!("{path}?gracePeriodSeconds=0&propagationPolicy=Background");
@@ -270,11 +270,11 @@ async fn remove(target: &Target, subject: &Subject, name: &str) {
     target.send("PATCH", &path, &headers, patch).await;
 }
 
-/// How many broken bodies there are for each kind.
+/// Number of broken bodies per kind.
 const BROKEN: usize = 45;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn broken_bodies_are_refused_as_kube_apiserver_refuses_them() {
+async fn broken_bodies_are_rejected_as_kube_apiserver_does() {
     let golden = place().join("broken.jsonl");
     let mut recorded: Vec<Value> = Vec::new();
     let seed = number("BAREBOAT_PARITY_FROM").unwrap_or(0);
@@ -298,7 +298,7 @@ async fn broken_bodies_are_refused_as_kube_apiserver_refuses_them() {
     for (wanted, given) in recorded.iter().zip(&ours) {
         assert_eq!(wanted["step"], *given.name, "`make parity` records afresh");
         let (theirs, ours) = (&wanted["answer"], &line(given)["answer"]);
-        // It panicked; whatever we do, we cannot be the same.
+        // kube-apiserver panicked, so there is nothing to compare.
         if theirs != ours && *theirs != "0 " {
             let what = format!("{theirs} became {ours}\n      {}", given.request);
             ledger.check(&given.name, vec![("code".to_owned(), what)]);
@@ -307,14 +307,14 @@ async fn broken_bodies_are_refused_as_kube_apiserver_refuses_them() {
     ledger.finish();
 }
 
-/// An answer in a few words: code and reason.
+/// Returns code and reason of a response.
 fn line(done: &Done) -> Value {
     let reason = done.answer["reason"].as_str().unwrap_or("");
     let code = &done.answer["code"];
     json!({"step": done.name, "answer": format!("{code} {reason}")})
 }
 
-/// What a server says to bodies that are no good.
+/// Returns the responses of a server to broken bodies.
 async fn refusals(target: &Target, seed: u64) -> Vec<Done> {
     let body = json!({"metadata": {"name": NAMESPACE}}).to_string();
     target.send("POST", "/api/v1/namespaces", &[], body).await;

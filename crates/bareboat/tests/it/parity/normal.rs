@@ -1,4 +1,4 @@
-//! Replaces values that are never the same twice by their form.
+//! Replaces volatile values by placeholders.
 
 use crate::support::{Answer, Value, json};
 use regex::Regex;
@@ -7,25 +7,25 @@ use std::sync::LazyLock;
 static UID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("a pattern")
 });
-/// Times of the corpus are of another century, or of years long gone.
+/// Matches present times. Times in the corpus are of another century or long past.
 static NOW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"20[2-9]\d-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z").expect("a pattern")
 });
-/// The range the recorded server gives service addresses from.
+/// The service range of the recorded server.
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^10\.0\.0\.\d{1,3}$").expect("a pattern"));
 
 static QUOTED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#""10\.0\.0\.\d{1,3}""#).expect("a pattern"));
-/// Ports of nodes, as tables show them.
+/// Node ports in tables.
 static PORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r":3[0-2]\d{3}/").expect("a pattern"));
 
-/// An answer as it is recorded: code, warnings, body.
+/// Returns a response as recorded: code, warnings, body.
 pub(super) fn recorded(answer: &Answer) -> Value {
     let mut body: Value =
         serde_json::from_slice(&answer.bytes).unwrap_or_else(|_| answer.text().into());
     normalise(&mut body);
-    // The message lists the causes, in an order of no meaning.
+    // The message lists the causes in arbitrary order.
     if body["details"]["causes"]
         .as_array()
         .is_some_and(|causes| causes.len() > 1)
@@ -40,7 +40,7 @@ pub(super) fn recorded(answer: &Answer) -> Value {
     recorded
 }
 
-/// Replaces what is volatile in a body.
+/// Replaces volatile values in a body.
 fn normalise(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -68,15 +68,15 @@ fn normalise(value: &mut Value) {
     }
 }
 
-/// Whether a text is an address the recorded server may give to a service.
+/// Returns whether a text is a service address of the recorded server.
 pub(super) fn is_address(text: &str) -> bool {
     text.starts_with("10.") && ADDRESS.is_match(text)
 }
 
-/// A text without uids, present times and addresses.
+/// Replaces uids, present times and addresses in a text.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = text.to_owned();
-    // Most texts have none of these, and patterns are slow without optimization.
+    // Most texts have none of these, and patterns are slow in debug builds.
     if text.len() >= 36 && text.contains('-') {
         plain = UID.replace_all(&plain, "<uid>").into_owned();
     }

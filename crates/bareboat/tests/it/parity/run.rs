@@ -1,4 +1,4 @@
-//! Sends a corpus to a server and writes down what it answers.
+//! Sends a corpus to a server and records the responses.
 
 use super::corpus::{Case, Corpus};
 use super::edit::{brief, edit};
@@ -8,7 +8,7 @@ use crate::support::{APPLY, Answer, JSON_PATCH, MERGE, PROTOBUF, STRATEGIC, TABL
 use bareboat_builtin::facts;
 use std::collections::HashMap;
 
-/// A step and the answer to it, in the form in which answers are recorded.
+/// A step and its response in recorded form.
 pub(super) struct Recorded {
     pub(super) name: String,
     pub(super) answer: Value,
@@ -108,7 +108,7 @@ impl Run<'_> {
         self.protobuf(case, name).await;
     }
 
-    /// The columns and the cells of one object.
+    /// Records columns and cells of one object.
     async fn table(&mut self, case: &Case, name: &str, what: &str) {
         let path = format!("{}?includeObject=None", self.path(case, name));
         let headers = [("accept", TABLE)];
@@ -118,7 +118,7 @@ impl Run<'_> {
             .await;
         let mut answer = recorded(&answer);
         if let Some(columns) = answer["body"]["columnDefinitions"].as_array() {
-            // In a few words: descriptions are long and follow from the type.
+            // Only the beginning: descriptions are long and derive from the type.
             let brief = columns.iter().map(|column| {
                 let text = |key: &str| column[key].as_str().unwrap_or("").to_owned();
                 let (name, ty, format) = (text("name"), text("type"), text("format"));
@@ -133,7 +133,7 @@ impl Run<'_> {
         self.note(format!("{what} {}", label(case, name)), answer);
     }
 
-    /// The object as protobuf must be the one that is told as JSON.
+    /// Checks that the protobuf form of an object equals its JSON form.
     async fn protobuf(&mut self, case: &Case, name: &str) {
         let path = self.path(case, name);
         let json = self.target.send("GET", &path, &[], String::new()).await;
@@ -157,7 +157,7 @@ impl Run<'_> {
         self.note(format!("protobuf {}", label(case, name)), answer);
     }
 
-    /// What is done with the first object of every kind.
+    /// Runs the steps that every kind has on the first object.
     async fn usual(&mut self, case: &Case, name: &str, content: &Value) {
         let path = self.path(case, name);
         let what = label(case, name);
@@ -236,7 +236,7 @@ impl Run<'_> {
         self.table(case, name, "table with status").await;
     }
 
-    /// A step of a case: what is done, with which object.
+    /// Runs one step of a case.
     async fn step(&mut self, case: &Case, step: &Value) {
         let first = || case.objects.first().map_or("", |(name, _)| name);
         let name = step["of"].as_str().unwrap_or_else(first);
@@ -247,7 +247,7 @@ impl Run<'_> {
             return self.apply(case, name, step, under).await;
         }
         if !step["put"].is_null() {
-            // Of most parts the whole object is written; a scale is something else.
+            // Most subresources take the whole object; a scale is a separate kind.
             let source = if under == "/scale" { &under } else { "" };
             let mut object = self.live(case, &format!("{name}{source}")).await;
             edit(&mut object, &step["put"]);
@@ -277,10 +277,10 @@ impl Run<'_> {
                 return self.note(what, recorded(&answer));
             }
         }
-        panic!("{}: what is to be done here? {step}", case.resource);
+        panic!("{}: unknown step {step}", case.resource);
     }
 
-    /// A list by a field selector: the names of what it found.
+    /// Records the names in a list by field selector.
     async fn select(&mut self, case: &Case, selector: &str) {
         let path = format!(
             "{}?fieldSelector={}",
@@ -298,7 +298,7 @@ impl Run<'_> {
         self.note(format!("list {plural} where {selector}"), answer);
     }
 
-    /// Another object, made from the first; what was created goes again.
+    /// Creates another object derived from the first, and deletes it again.
     async fn variant(&mut self, case: &Case, edits: &Value) {
         let content = case
             .objects
@@ -314,7 +314,7 @@ impl Run<'_> {
             .await;
         let mut kept = recorded(&answer);
         if answer.code == 201 {
-            // Who manages what is compared with whole objects.
+            // Managed fields are compared for whole objects only.
             if let Some(metadata) = kept["body"]["metadata"].as_object_mut() {
                 metadata.remove("managedFields");
             }

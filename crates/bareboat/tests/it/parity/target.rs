@@ -8,10 +8,10 @@ use kube::client::Body;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::time::Duration;
 
-/// Everybody asks under this name, so that what is derived from it is the same.
+/// All requests use this user name, so that derived values are equal.
 const USER: &str = "parity";
 
-/// A server to ask.
+/// A server that receives requests.
 pub(super) enum Target {
     /// Bareboat, in this process.
     Ours(Box<TestServer>),
@@ -20,13 +20,13 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// A Bareboat with nothing in it but what is there from the start.
+    /// Starts a Bareboat with its initial objects only.
     pub(super) async fn ours() -> Target {
         let server = TestServer::builder().without_controllers().start().await;
         Target::Ours(Box::new(server))
     }
 
-    /// The server whose kubeconfig `BAREBOAT_PARITY_PEER` names, if it names one.
+    /// Connects to the server whose kubeconfig `BAREBOAT_PARITY_PEER` names, if set.
     pub(super) async fn theirs() -> Option<Target> {
         let path = std::env::var("BAREBOAT_PARITY_PEER").ok()?;
         let kubeconfig = Kubeconfig::read_from(path).expect("the peer's kubeconfig can be read");
@@ -34,10 +34,10 @@ impl Target {
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
         let config = config.expect("the peer's kubeconfig can be used");
         let client = kube::Client::try_from(config);
-        Some(Target::Theirs(client.expect("the peer can be asked")))
+        Some(Target::Theirs(client.expect("the peer is reachable")))
     }
 
-    /// Waits until controllers inside a server have seen a new object of a group they look after.
+    /// Waits until the server's controllers have seen a new object of their group.
     pub(super) async fn settle(&self, group: &str) {
         let looked_after = [
             "apiextensions.k8s.io",
@@ -49,14 +49,14 @@ impl Target {
         }
     }
 
-    /// Waits until what is inside a server has seen what was written.
+    /// Waits until the server's caches have seen all writes.
     pub(super) async fn catch_up(&self) {
         if matches!(self, Target::Theirs(_)) {
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(super) async fn send(
         &self,
         method: &str,
@@ -89,7 +89,7 @@ impl Target {
                 let asked = asked.map(|body: Bytes| Body::from(body));
                 match client.send(asked).await {
                     Ok(answer) => read(answer).await,
-                    // It hangs up on what makes it panic.
+                    // kube-apiserver closes the connection of a request that makes it panic.
                     Err(error) => Answer {
                         code: 0,
                         headers: http::HeaderMap::new(),

@@ -1,15 +1,15 @@
-//! Writes that end before they are committed: nothing is stored, and what was taken for them is given back.
+//! Writes that end before their commit: nothing is stored, and reservations are released.
 
 use super::{DEFINITIONS, TestServer, costly, costly_object};
 use crate::socket::{As, Connection};
 use crate::support::*;
 use bareboat::api::Status;
-use bareboat::api::admission::{Review, Validator, World};
+use bareboat::api::admission::{Lookup, Review, Validator};
 use bareboat::api::kind::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Keeps writes of objects whose name begins with `slow` waiting for ever, after everybody else had their say.
+/// A last validator that blocks writes of objects whose name begins with `slow`.
 #[derive(Default)]
 struct Gate {
     reached: Notify,
@@ -23,7 +23,7 @@ impl Validator for Gate {
     fn validate<'a>(
         &'a self,
         review: &'a mut Review<'_>,
-        _: &'a dyn World,
+        _: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
         let slow = review
             .object
@@ -39,7 +39,7 @@ impl Validator for Gate {
     }
 }
 
-/// Hangs up while an object is held by the gate.
+/// Disconnects while the gate holds an object.
 async fn hang_up(server: &TestServer, gate: &Gate, path: &str, object: &Value) {
     let mut posting = std::pin::pin!(server.post(path, object));
     tokio::select! {
@@ -49,7 +49,7 @@ async fn hang_up(server: &TestServer, gate: &Gate, path: &str, object: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_write_took_is_given_back_when_its_client_hangs_up() {
+async fn reservations_are_released_when_the_client_disconnects() {
     let server = TestServer::start().await;
     let gate = Arc::new(Gate::default());
     let validator: Arc<dyn Validator> = gate.clone();
@@ -60,7 +60,7 @@ async fn what_a_write_took_is_given_back_when_its_client_hangs_up() {
         "spec": {"hard": {"count/secrets": "1", "services.nodeports": "1"}},
     });
     server.post(quotas, &quota).await.expect(201);
-    // The quota counts once its use has been told.
+    // The quota applies once its usage is in the status.
     loop {
         let quota = server.get(&format!("{quotas}/q")).await.json();
         if quota["status"]["hard"]["count/secrets"] == "1" {
@@ -90,12 +90,12 @@ async fn what_a_write_took_is_given_back_when_its_client_hangs_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_turn_of_a_write_is_over_when_its_client_hangs_up() {
+async fn the_turn_of_a_write_ends_when_its_client_disconnects() {
     let server = TestServer::start().await;
     let gate = Arc::new(Gate::default());
     let validator: Arc<dyn Validator> = gate.clone();
     server.server().validate_with(&validator);
-    // Definitions of a group are written one after the other.
+    // Definitions of a group are written one at a time.
     hang_up(&server, &gate, DEFINITIONS, &costly("slow")).await;
     server
         .post(DEFINITIONS, &costly("things"))
@@ -118,7 +118,7 @@ async fn the_deadline_ends_a_write_that_is_not_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_deadline_ends_a_write_whose_rules_take_long() {
+async fn the_deadline_ends_a_write_with_expensive_rules() {
     let server = TestServer::builder().without_controllers().start().await;
     let mut definition = costly("things");
     let numbers = "/spec/versions/0/schema/openAPIV3Schema/properties/numbers";
@@ -146,10 +146,10 @@ async fn the_deadline_ends_a_write_whose_rules_take_long() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_writes_that_wait_leave_seats_to_small_ones() {
+async fn large_waiting_writes_leave_seats_to_small_ones() {
     const SEATS: usize = 4;
     let server = TestServer::builder()
-        .with(|builder| builder.max_in_flight(SEATS, SEATS))
+        .with(|builder| builder.max_in_flight(SEATS, SEATS).without_flow_control())
         .without_controllers()
         .listening()
         .start()
@@ -176,7 +176,7 @@ async fn large_writes_that_wait_leave_seats_to_small_ones() {
     assert_eq!(refused.expect(429).header("retry-after"), "1");
     let body = config_map("small").to_string();
     connection.send("POST", MAPS, &[], body).await.expect(201);
-    // Once they are gone there is room again.
+    // After they end there is room again.
     for one in waiting {
         one.abort();
     }

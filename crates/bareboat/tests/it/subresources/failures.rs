@@ -1,11 +1,11 @@
-//! Backends that are dead, slow, lying or strangers: what clients are told, and that nobody else is hurt.
+//! Backends that are down, slow, faulty or untrusted: error responses, and no effect on other requests.
 
 use super::*;
 use bareboat::api::kind::User;
 use bareboat::server::request::body::{BodyError, RequestBody};
 use tokio::net::TcpSocket;
 
-/// A definition whose subresources lead to somebody bad each, and one that is good.
+/// Defines subresources with one faulty backend each, and one with a good backend.
 async fn surrounded(server: &TestServer, callers: &Ca) -> (TestBackend, TcpSocket) {
     let good = TestBackend::start(callers, Speaks::Http1).await;
     let babbling = Speaks::Bytes(b"SSH-2.0-hello\r\n\r\n".to_vec());
@@ -14,7 +14,7 @@ async fn surrounded(server: &TestServer, callers: &Ca) -> (TestBackend, TcpSocke
     let wordy = TestBackend::start(callers, Speaks::Bytes(wordy.into())).await;
     let mute = TestBackend::start(callers, Speaks::Bytes(Vec::new())).await;
     let proud = TestBackend::start(&Ca::new(), Speaks::Http1).await;
-    // Nobody else gets a port that is bound, and nobody is reached where nobody listens.
+    // A bound port without a listener refuses connections and cannot be reused.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ async fn surrounded(server: &TestServer, callers: &Ca) -> (TestBackend, TcpSocke
 }
 
 #[tokio::test]
-async fn a_failure_says_whose_fault_it_is() {
+async fn an_error_names_its_source() {
     let (callers, builder) = builder();
     let server = builder.start().await;
     let _others = surrounded(&server, &callers).await;
@@ -67,10 +67,10 @@ async fn a_failure_says_whose_fault_it_is() {
             "x509: certificate signed by unknown authority",
         ),
         ("misnamed", 503, "x509: "),
-        ("proud", 502, "gave no proper answer: "),
-        ("babbling", 502, "gave no proper answer: "),
-        ("wordy", 502, "gave no proper answer: "),
-        ("mute", 502, "gave no proper answer: "),
+        ("proud", 502, "returned an invalid answer: "),
+        ("babbling", 502, "returned an invalid answer: "),
+        ("wordy", 502, "returned an invalid answer: "),
+        ("mute", 502, "returned an invalid answer: "),
         ("nobody", 503, "service \"nobody\" not found"),
     ];
     for (path, code, expected) in cases {
@@ -81,7 +81,7 @@ async fn a_failure_says_whose_fault_it_is() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
+async fn a_truncated_response_is_an_error() {
     let (server, backend) = start(Speaks::Http2(100)).await;
     for http2 in [false, true] {
         let mut connection = if http2 {
@@ -99,7 +99,7 @@ async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
 }
 
 #[tokio::test]
-async fn bodies_have_the_limit_they_have_everywhere() {
+async fn bodies_have_the_usual_limit() {
     let (server, backend) = start(Speaks::Http1).await;
     let path = format!("{ONE}/start?do=mirror");
     let large = vec![b'x'; 3 << 20];
@@ -115,10 +115,10 @@ async fn bodies_have_the_limit_they_have_everywhere() {
     assert_eq!(
         backend.calls(),
         calls,
-        "it was known before anybody was called"
+        "it was rejected before the backend was called"
     );
 
-    // Of unknown length, and to somebody who does not answer before it is whole.
+    // Unknown length, and a backend that responds only after the whole body.
     let pieces = too_large.chunks(1 << 16).map(bytes::Bytes::copy_from_slice);
     let pieces: Vec<_> = pieces
         .map(|piece| Ok::<_, BodyError>(http_body::Frame::data(piece)))
@@ -131,11 +131,11 @@ async fn bodies_have_the_limit_they_have_everywhere() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_backend_takes_no_seat_from_others() {
+async fn requests_that_wait_for_a_backend_hold_no_seats() {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
     let server = builder
-        .with(|builder| builder.max_in_flight(1, 1))
+        .with(|builder| builder.max_in_flight(1, 1).without_flow_control())
         .listening()
         .start()
         .await;
@@ -162,7 +162,7 @@ async fn whoever_waits_for_a_backend_takes_no_seat_from_others() {
 }
 
 #[tokio::test]
-async fn a_backend_that_hangs_fills_its_own_places_and_no_others() {
+async fn a_hanging_backend_uses_up_only_its_own_limit() {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
     let server = builder.start().await;
@@ -188,7 +188,7 @@ async fn a_backend_that_hangs_fills_its_own_places_and_no_others() {
         .await
         .expect(200);
     server.get(ONE).await.expect(200);
-    // Whoever hangs up makes room.
+    // A disconnected client makes room.
     waiting.shutdown().await;
     let answer = read(ask(format!("{ONE}/console")).await).await;
     answer.expect(200);

@@ -1,4 +1,4 @@
-//! The same for kinds of a program's own, answered in the process or by somebody else.
+//! Subresources of kinds from Rust code, served in the process or by a backend.
 
 use super::*;
 use crate::socket::tls;
@@ -27,7 +27,8 @@ const SHIPS: &str = "/apis/sea.example.com/v1/namespaces/default/ships";
 fn ships() -> Kind {
     let mut kind = TypedKind::new("sea.example.com", "ships", "Ship")
         .version::<Ship>("v1")
-        .build();
+        .build()
+        .unwrap();
     kind.versions[0].subresources.extend([
         Subresource::connection("hail", &[Verb::Create]).with_paths(),
         Subresource::connection("radio", &[Verb::Get]),
@@ -53,7 +54,7 @@ async fn hail(visit: Visit) -> Result<bareboat::server::reply::Response, Status>
 }
 
 #[tokio::test]
-async fn a_kind_has_programs_and_backends_behind_its_subresources() {
+async fn a_kind_has_handlers_and_backends_for_its_subresources() {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, Speaks::Http1).await;
     let (port, ca) = (backend.port, backend.ca.pem());
@@ -93,7 +94,7 @@ async fn a_kind_has_programs_and_backends_behind_its_subresources() {
     server.get(&format!("{SHIPS}/one/silent")).await.expect(404);
 }
 
-/// Makes a channel of the connection, and repeats what it hears there.
+/// Upgrades the connection and echoes messages.
 async fn parrot(mut visit: Visit) -> Result<bareboat::server::reply::Response, Status> {
     let upgraded = hyper::upgrade::on(&mut visit.request);
     tokio::spawn(async move {
@@ -109,7 +110,7 @@ async fn parrot(mut visit: Visit) -> Result<bareboat::server::reply::Response, S
 }
 
 #[tokio::test]
-async fn a_kind_without_a_store_has_connections_as_well() {
+async fn a_computed_kind_has_connections_as_well() {
     let mut kind = ships();
     kind.group = "air.example.com".into();
     kind.versions[0].subresources[1].name = "parrot".into();
@@ -140,7 +141,7 @@ async fn a_kind_without_a_store_has_connections_as_well() {
 }
 
 #[test]
-fn whoever_answers_must_have_something_to_answer_for() {
+fn a_connector_needs_a_declared_subresource() {
     let answered = |subresource: &str, connector: Connector| {
         let builder = Server::builder().kind(ships());
         let built = builder
@@ -158,8 +159,8 @@ fn whoever_answers_must_have_something_to_answer_for() {
 }
 
 #[tokio::test]
-async fn a_secret_may_hold_the_certificate_to_show() {
-    // The server has no certificate of its own here.
+async fn a_secret_can_hold_the_client_certificate() {
+    // The server itself has no client certificate here.
     let callers = Ca::new();
     let backend = TestBackend::start(&callers, Speaks::Http1).await;
     let server = TestServer::start().await;
@@ -176,7 +177,7 @@ async fn a_secret_may_hold_the_certificate_to_show() {
     });
     let secrets = "/api/v1/namespaces/default/secrets";
     server.post(secrets, &secret).await.expect(201);
-    // The next connection is made with what the secret holds then.
+    // The next connection uses the certificate of the Secret.
     let said = server.post(&path, &json!({})).await.expect(200).json();
     assert_eq!(said["caller"], "machines");
 }

@@ -1,4 +1,4 @@
-//! What comes bit by bit: endless answers, bodies that are answered while they are sent, and tunnels.
+//! Streaming through subresources: endless responses, bodies forwarded while they arrive, and tunnels.
 
 use super::*;
 use crate::socket::tls;
@@ -12,7 +12,7 @@ async fn next(body: &mut Incoming) -> String {
     String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
 }
 
-/// Reads until a text ends so.
+/// Reads until the text ends with `end`.
 pub(super) async fn until(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
     let mut text = Vec::new();
     while !text.ends_with(end.as_bytes()) {
@@ -25,7 +25,7 @@ pub(super) async fn until(stream: &mut (impl AsyncRead + Unpin), end: &str) -> S
 }
 
 #[tokio::test]
-async fn an_endless_answer_arrives_as_it_is_said() {
+async fn an_endless_response_is_forwarded_as_it_arrives() {
     for http2 in [false, true] {
         let (server, backend) = start(Speaks::Http2(100)).await;
         let mut connection = if http2 {
@@ -42,7 +42,7 @@ async fn an_endless_answer_arrives_as_it_is_said() {
             backend.go_on();
             assert_eq!(next(&mut body).await, "more\n");
         }
-        // It breaks off when the server ends, and does not keep it from ending.
+        // It ends when the server shuts down, and does not delay the shutdown.
         let stopping = server.stop();
         let (end, ()) = soon(async { tokio::join!(body.frame(), stopping) }).await;
         assert!(end.is_none_or(|frame| frame.is_err()));
@@ -50,7 +50,7 @@ async fn an_endless_answer_arrives_as_it_is_said() {
 }
 
 #[tokio::test]
-async fn a_body_is_passed_on_while_it_is_sent() {
+async fn a_body_is_forwarded_while_it_is_sent() {
     let (server, _backend) = start(Speaks::Http1).await;
     let mut stream = tls(&server, As::Admin, "http/1.1").await;
     let head = format!(
@@ -72,7 +72,7 @@ async fn a_body_is_passed_on_while_it_is_sent() {
 }
 
 #[tokio::test]
-async fn answers_of_any_size_pass_through() {
+async fn responses_of_any_size_are_forwarded() {
     let (server, _backend) = start(Speaks::Http2(100)).await;
     let answer = server
         .get(&format!("{ONE}/console?do=huge"))
@@ -82,8 +82,8 @@ async fn answers_of_any_size_pass_through() {
 }
 
 #[tokio::test]
-async fn a_hundred_streams_do_not_keep_a_backend_from_answering_another() {
-    // As servers of HTTP/2 do, it takes so many requests on a connection and lets others wait.
+async fn a_hundred_streams_do_not_block_another_request_to_the_backend() {
+    // Like most HTTP/2 servers, the backend limits the streams of a connection.
     let (server, _backend) = start(Speaks::Http2(70)).await;
     let mut connection = Connection::http2(&server, As::Admin).await;
     let mut open = Vec::new();
@@ -125,7 +125,7 @@ async fn an_upgraded_connection_is_a_tunnel_that_ends_with_the_server() {
         tunnels.push(stream);
     }
     assert_eq!(backend.open(), 2);
-    // One side hangs up.
+    // One side disconnects.
     let mut first = tunnels.remove(0);
     first.shutdown().await.unwrap();
     assert_eq!(soon(first.read(&mut [0; 8])).await.unwrap_or(0), 0);
@@ -141,7 +141,7 @@ async fn an_upgraded_connection_is_a_tunnel_that_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn an_answer_that_refuses_to_upgrade_is_an_answer() {
+async fn a_rejected_upgrade_is_a_normal_response() {
     let (server, _backend) = start(Speaks::Http1).await;
     let mut stream = tls(&server, As::Admin, "http/1.1").await;
     let head = format!(
@@ -150,4 +150,58 @@ async fn an_answer_that_refuses_to_upgrade_is_an_answer() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let answer = until(&mut stream, "teapot").await;
     assert!(answer.starts_with("HTTP/1.1 418"), "{answer}");
+}
+
+/// Asks another authorizer until everything is forbidden.
+struct Switch(
+    std::sync::Arc<dyn Authorizer>,
+    std::sync::Arc<std::sync::atomic::AtomicBool>,
+);
+
+impl Authorizer for Switch {
+    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
+        match self.1.load(std::sync::atomic::Ordering::SeqCst) {
+            true => Box::pin(std::future::ready(Decision::Deny(String::new()))),
+            false => self.0.authorize(attributes),
+        }
+    }
+}
+
+#[tokio::test]
+async fn streams_and_tunnels_end_with_the_right_to_them() {
+    let (callers, builder) = builder();
+    let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
+    let forbidden = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let switch = forbidden.clone();
+    let builder = builder.with(move |builder| {
+        let switch = switch.clone();
+        builder.map_authorizer(|rules| Switch(rules, switch))
+    });
+    let server = builder.listening().start().await;
+    define(&server, &declared(&backend)).await;
+    let mut connection = Connection::http1(&server, As::Nobody).await;
+    let path = format!("{ONE}/console?do=stream");
+    let jane = [("authorization", "Bearer secret-of-jane")];
+    let response = connection.start("GET", &path, &jane, "").await;
+    let mut body = response.into_body();
+    assert_eq!(next(&mut body).await, "first\n");
+    let mut tunnel = tls(&server, As::Nobody, "http/1.1").await;
+    let head = format!(
+        "GET {ONE}/console/vnc?do=upgrade HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+         authorization: Bearer secret-of-jane\r\n\r\n"
+    );
+    tunnel.write_all(head.as_bytes()).await.unwrap();
+    until(&mut tunnel, "hello ").await;
+    // Nothing changed for them.
+    server.server().revocations().everything_changed();
+    backend.go_on();
+    assert_eq!(next(&mut body).await, "more\n");
+    forbidden.store(true, std::sync::atomic::Ordering::SeqCst);
+    server.server().revocations().everything_changed();
+    let end = soon(body.frame()).await;
+    assert!(end.is_none_or(|frame| frame.is_err()));
+    assert_eq!(soon(tunnel.read(&mut [0; 8])).await.unwrap_or(0), 0);
+    while backend.open() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -1,11 +1,11 @@
-//! What only version 2 of autoscalers can say, as annotations of version 1 have it: in the order of members that its
-//! clients know, metrics in a form of their own, behavior with capital letters.
+//! The `v1` annotations of `v2` fields. Members have the order that `v1` clients know, metrics have their own format,
+//! and behavior members are capitalized.
 
 use crate::reach::Reach;
 use bareboat_api::{Map, Value};
 
-/// How a metric is written: the member of version 1, where version 2 has it, and whether it is always
-/// there (amounts are then 0).
+/// How a metric member is written: its `v1` name, its path in `v2`, and whether it is always present (amounts are then
+/// 0).
 type Member = (&'static str, &'static [&'static str], Presence);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -18,7 +18,7 @@ enum Presence {
 
 use Presence::{Amount, Optional, Reference, Text};
 
-/// Where numbers come from, in the order version 1 writes them, and what it says about the target.
+/// Metric sources in the order that `v1` writes them, and their target members.
 const TARGETS: [(&str, &[Member]); 5] = [
     (
         "object",
@@ -74,7 +74,7 @@ const TARGETS: [(&str, &[Member]); 5] = [
     ),
 ];
 
-/// The same about what was measured.
+/// Metric sources in the same order, and their members for current values.
 const MEASURED: [(&str, &[Member]); 5] = [
     (
         "object",
@@ -134,7 +134,7 @@ const MEASURED: [(&str, &[Member]); 5] = [
     ),
 ];
 
-/// JSON with its members in a given order.
+/// Formats JSON with members in the given order.
 fn object_text(members: &[(&str, String)]) -> String {
     let members: Vec<String> = members
         .iter()
@@ -148,7 +148,7 @@ pub(super) fn list_text(items: &[Value], print: fn(&Value) -> String) -> String 
     format!("[{}]", items.join(","))
 }
 
-/// Members of an object in an order, those that are there.
+/// Formats the existing members of an object in the given order.
 fn ordered(value: &Value, order: &[&str]) -> String {
     let members: Vec<(&str, String)> = order
         .iter()
@@ -201,7 +201,7 @@ pub(super) fn condition_text(condition: &Value) -> String {
     let order = ["type", "status", "lastTransitionTime", "reason", "message"];
     let member = |name: &'static str| match condition.at(&[name]).filter(|value| !value.is_null()) {
         Some(value) => Some((name, value.to_string())),
-        // A time is told even if there is none.
+        // The time is written even if it is missing.
         None => (name == "lastTransitionTime").then(|| (name, "null".to_owned())),
     };
     object_text(&order.into_iter().filter_map(member).collect::<Vec<_>>())
@@ -241,7 +241,7 @@ pub(super) fn behavior_text(behavior: &Value) -> String {
     object_text(&members)
 }
 
-/// A member by its name, in whatever letters it is written.
+/// Returns a member by its name, ignoring case.
 fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let map = value.as_object()?;
     let found = map.get(name).or_else(|| {
@@ -272,7 +272,7 @@ pub(super) fn target_value(metric: &Value) -> Option<Value> {
             "external" if value => "Value",
             _ => "AverageValue",
         };
-        // Version 1 cannot leave the value of an object out; none is told as 0.
+        // `v1` cannot omit the value of an object metric and writes 0.
         let nothing = matches!(target.get_str("value"), Some("0" | ""));
         if source == "object" && average && nothing {
             target.remove("value");
@@ -286,7 +286,7 @@ pub(super) fn current_value(metric: &Value) -> Option<Value> {
     metric_value(metric, &MEASURED)
 }
 
-/// Reads a metric as version 1 writes it.
+/// Parses a metric as `v1` writes it.
 fn metric_value(metric: &Value, forms: &[(&'static str, &[Member])]) -> Option<Value> {
     metric.as_object()?;
     let mut read = Map::new();

@@ -1,3 +1,5 @@
+//! Tests of conversion between autoscaler versions.
+
 use super::{BEHAVIOR, CONDITIONS, CURRENT, METRICS, convert};
 use crate::reach::Reach;
 use bareboat_api::{Value, value};
@@ -18,7 +20,7 @@ fn newer() -> Value {
 }
 
 #[test]
-fn versions_become_each_other_without_loss() {
+fn versions_convert_without_loss() {
     let older = convert(newer(), "autoscaling/v1", None).expect("version 1");
     let number = |path: &[&str]| older.int(path);
     assert_eq!(
@@ -35,7 +37,7 @@ fn versions_become_each_other_without_loss() {
 }
 
 #[test]
-fn version_1_notes_the_rest_in_words_of_its_own() {
+fn version_1_keeps_other_fields_in_annotations() {
     let older = convert(newer(), "autoscaling/v1", None).expect("version 1");
     let note = |key: &str| older.text(&["metadata", "annotations", key]).to_owned();
     assert_eq!(
@@ -57,7 +59,7 @@ fn version_1_notes_the_rest_in_words_of_its_own() {
 }
 
 #[test]
-fn notes_that_cannot_be_read_are_dropped() {
+fn unreadable_annotations_are_dropped() {
     for note in ["{", "5", "[5]", "{\"scaleUp\":[]}", "null"] {
         let older = value!({"apiVersion": "autoscaling/v1", "metadata": {"annotations":
             {(METRICS): (note), (CURRENT): (note), (CONDITIONS): (note), (BEHAVIOR): (note)}}, "spec": {"maxReplicas": 1}});

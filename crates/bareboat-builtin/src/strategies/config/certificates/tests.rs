@@ -1,3 +1,5 @@
+//! Tests of warnings about certificates and keys in Secrets.
+
 #![allow(clippy::unwrap_used)]
 use super::judge;
 use rcgen::{
@@ -8,7 +10,7 @@ use rcgen::{
 const CRT: &str = "-----BEGIN CERTIFICATE-----\nAAEC\n-----END CERTIFICATE-----\n";
 const RSA: &str = "-----BEGIN RSA PRIVATE KEY-----\nAAEC\n-----END RSA PRIVATE KEY-----\n";
 
-/// A certificate and its key.
+/// Generates a certificate and its key.
 fn made(algorithm: &'static SignatureAlgorithm) -> (String, String) {
     let key = KeyPair::generate_for(algorithm).unwrap();
     let params = CertificateParams::new(vec!["a.example.com".to_owned()]).unwrap();
@@ -28,7 +30,7 @@ fn a_certificate_and_its_key_belong_together() {
             let told = judge(certificate, key);
             match (index, other) {
                 _ if index == other => assert_eq!(told, Ok(()), "{index}"),
-                // Keys on two curves are of one type.
+                // Keys on two curves have the same type.
                 (0, 1) | (1, 0) => assert_eq!(
                     told.unwrap_err(),
                     "tls: private key does not match public key"
@@ -53,7 +55,7 @@ fn a_certificate_and_its_key_belong_together() {
 }
 
 #[test]
-fn what_is_missing_or_unreadable_is_told() {
+fn missing_or_unreadable_parts_are_reported() {
     let (certificate, key) = made(&PKCS_ECDSA_P256_SHA256);
     let bare = "-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----";
     let other_end = "-----BEGIN PRIVATE KEY-----\nAAEC\n-----END X-----";
@@ -76,13 +78,13 @@ fn what_is_missing_or_unreadable_is_told() {
         let told = judge(certificate, key).unwrap_err();
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
-    // Other blocks before them do no harm.
+    // Other blocks before them are ignored.
     let (certificate, key) = (format!("{RSA}{certificate}"), format!("{CRT}{key}"));
     assert_eq!(judge(&certificate, &key), Ok(()));
 }
 
 #[test]
-fn bytes_cut_short_or_changed_do_no_harm() {
+fn truncated_or_changed_bytes_do_not_panic() {
     let (certificate, key) = made(&PKCS_ED25519);
     let certificate = super::find_certificate(&certificate).unwrap();
     let key = super::find_key(&key).unwrap();
@@ -97,7 +99,7 @@ fn bytes_cut_short_or_changed_do_no_harm() {
     for place in 0..certificate.len() {
         let mut changed = certificate.clone();
         changed[place] ^= 0xff;
-        // Whatever it says: it comes back.
+        // The result does not matter; it must return.
         let _ = super::pair::check(&changed, &key);
     }
 }

@@ -7,7 +7,7 @@ use crate::library::go_regex::tree::Look;
 use std::sync::Arc;
 
 impl<'p> Parser<'p> {
-    /// What a backslash outside of a class begins.
+    /// Parses an escape outside of a class.
     pub(super) fn escape(&mut self, begin: &'p str) -> Result<&'p str, String> {
         let after = begin.get(2..).unwrap_or_default();
         match begin.as_bytes().get(1) {
@@ -38,7 +38,7 @@ impl<'p> Parser<'p> {
         Ok(rest)
     }
 
-    /// `\p{Greek}`, `\pL` and their negations.
+    /// Parses `\p{Greek}`, `\pL` and their negations.
     fn unicode(&mut self, begin: &'p str) -> Result<Option<(Arc<Ranges>, &'p str)>, String> {
         let mut negated = match begin.as_bytes() {
             [b'\\', b'p', ..] => false,
@@ -67,7 +67,7 @@ impl<'p> Parser<'p> {
         Ok(Some((Arc::new(table.negated()), rest)))
     }
 
-    /// `\d`, `\s`, `\w` and their negations.
+    /// Parses `\d`, `\s`, `\w` and their negations.
     fn perl(&mut self, begin: &'p str) -> Result<Option<(Ranges, &'p str)>, String> {
         let &[b'\\', letter, ..] = begin.as_bytes() else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl<'p> Parser<'p> {
         Ok(if negated { ranges.negated() } else { ranges })
     }
 
-    /// `[:alpha:]` or `[:^alpha:]` inside a class.
+    /// Parses `[:alpha:]` or `[:^alpha:]` inside a class.
     fn posix(&mut self, begin: &'p str) -> Result<Option<(Ranges, &'p str)>, String> {
         let Some(inner) = begin.strip_prefix("[:") else {
             return Ok(None);
@@ -105,14 +105,14 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A class in brackets.
+    /// Parses a class in brackets.
     pub(super) fn bracket(&mut self, begin: &'p str) -> Result<&'p str, String> {
         let mut rest = &begin[1..];
         let negated = rest.starts_with('^');
         if negated {
             rest = &rest[1..];
         }
-        // Characters whose other cases are still to be found, and those that are complete.
+        // Characters that still need case folding, and those that are complete.
         let (mut plain, mut complete) = (Vec::new(), Vec::new());
         let mut first = true;
         loop {
@@ -151,7 +151,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// A character of a class, or a range of them. A hyphen at the end stands for itself.
+/// Parses a character of a class, or a range. A hyphen at the end is literal.
 fn range<'p>(begin: &'p str, class: &str) -> Result<((u32, u32), &'p str), String> {
     let (low, rest) = member(begin, class)?;
     let to = rest
@@ -175,7 +175,7 @@ fn member<'p>(text: &'p str, class: &str) -> Result<(u32, &'p str), String> {
     }
 }
 
-/// The one character an escape stands for.
+/// Parses an escape for a single character.
 fn character(begin: &str) -> Result<(u32, &str), String> {
     let mut letters = begin[1..].chars();
     let Some(letter) = letters.next() else {
@@ -193,7 +193,7 @@ fn character(begin: &str) -> Result<(u32, &str), String> {
         '0'..='7' => {
             let octal = |digit: &u8| (b'0'..=b'7').contains(digit);
             let digits = begin[1..].bytes().take(3).take_while(octal).count();
-            // A lone digit would refer to a group, which Go does not have.
+            // A single digit would be a backreference, which Go does not have.
             if letter != '0' && digits < 2 {
                 return refuse("invalid escape sequence", between(begin, rest));
             }

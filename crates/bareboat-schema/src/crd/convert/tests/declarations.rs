@@ -1,9 +1,9 @@
-//! Declarations: what is refused in which words, and what is compiled when.
+//! Tests of declarations: errors, and when expressions are compiled.
 
 use super::*;
 
 #[test]
-fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
+fn errors_in_a_declaration_name_their_field() {
     const AT: &str = "metadata.annotations[bareboat.dev/conversion]";
     let check = |annotation: &str, expected: &[(&str, &str)]| {
         let found = problems(annotation);
@@ -31,7 +31,7 @@ fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
         "[{from: v1}]",
         &[
             ("[0].to", "name a version of spec.versions"),
-            ("[0]", "the way back is missing"),
+            ("[0]", "the reverse pair is missing"),
         ],
     );
     check(
@@ -66,11 +66,8 @@ fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
     check(
         "[{from: v1, to: v3}, {from: v3, to: v1}]",
         &[
-            (
-                "",
-                "nothing leads from v1 to v2, in which objects are stored",
-            ),
-            ("", "nothing leads from v3 to v2"),
+            ("", "no pair leads from v1 to the storage version v2"),
+            ("", "no pair leads from v3 to the storage version v2"),
         ],
     );
     let set = |place: &str, expression: &str| {
@@ -126,19 +123,19 @@ fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
         (
             "metadata.name",
             "'a'",
-            "of the metadata only labels and annotations can be converted",
+            "only labels and annotations of the metadata can be converted",
         ),
         (
             "apiVersion",
             "'a'",
-            "apiVersion and kind are seen to by the conversion itself",
+            "the conversion sets apiVersion and kind itself",
         ),
         (
             "metadata.labels.a",
             "1",
-            "the expression gives int, but metadata.labels.a is a text in v2; convert it, as in string(self.a)",
+            "the expression gives int, but metadata.labels.a is a string in v2; convert it, as in string(self.a)",
         ),
-        ("metadata.labels", "{'a': 1}", "is a map of texts"),
+        ("metadata.labels", "{'a': 1}", "is a map of strings"),
         (
             "spec.host",
             "oldSelf.spec.x",
@@ -206,14 +203,14 @@ fn what_is_wrong_with_a_declaration_is_said_at_its_place() {
         &format!("[{{from: v1, to: v2, to: v3}}{back}"),
         &[
             ("", "already set"),
-            ("[0]", "the way back is missing"),
-            ("[1]", "the way back is missing"),
+            ("[0]", "the reverse pair is missing"),
+            ("[1]", "the reverse pair is missing"),
         ],
     );
 }
 
 #[test]
-fn hostile_declarations_are_refused_in_good_time() {
+fn hostile_declarations_are_refused_quickly() {
     let long = format!("'{}'", "x".repeat(150_000));
     let deep = "(".repeat(5_000) + "1" + &")".repeat(5_000);
     for expression in [long, deep] {
@@ -270,7 +267,7 @@ fn a_webhook_and_expressions_exclude_each_other() {
 }
 
 #[test]
-fn what_was_accepted_once_is_not_judged_again_until_it_changes() {
+fn an_accepted_declaration_is_not_checked_again_until_it_changes() {
     let stale =
         definition("[{from: v1, to: v2, set: {spec.host: self.nonsense}}, {from: v2, to: v1}]");
     assert_eq!(
@@ -286,7 +283,7 @@ fn what_was_accepted_once_is_not_judged_again_until_it_changes() {
         lines(&super::super::super::validate_update(&changed, &stale)).len(),
         1
     );
-    // Nothing but the conversion fails.
+    // Only the conversion fails.
     let error = converted(&stale, "{apiVersion: example.com/v1}", "v2").unwrap_err();
     assert!(error.contains("undefined field 'nonsense'"), "{error}");
     let error =
@@ -294,7 +291,7 @@ fn what_was_accepted_once_is_not_judged_again_until_it_changes() {
     assert!(error.contains("must be a list of pairs"), "{error}");
     let error =
         converted(&definition(BOTH_WAYS), "{apiVersion: example.com/v0}", "v2").unwrap_err();
-    assert!(error.contains("declares no way"), "{error}");
+    assert!(error.contains("declares no conversion"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Objects on their way between versions: nothing is lost, failures are told, results are bounded.
+//! Tests of converted objects: nothing is lost, failures are reported, results are bounded.
 
 use super::*;
 
 #[test]
-fn objects_go_there_and_back_without_loss() {
+fn objects_convert_both_ways_without_loss() {
     let crd = definition(BOTH_WAYS);
     assert_eq!(lines(&super::super::super::validate_create(&crd)), [""; 0]);
     let v1 = "{apiVersion: example.com/v1, metadata: {name: a, creationTimestamp: '2026-01-02T03:04:05Z'}, spec: {deploymentName: web, replicas: 3, hostPort: 'localhost:8080', size: L, tags: [a, b], same: x, blob: {any: [1]}}}";
@@ -19,7 +19,7 @@ fn objects_go_there_and_back_without_loss() {
 }
 
 #[test]
-fn what_is_absent_stays_absent_and_what_is_defaulted_is_left_to_the_version() {
+fn absent_fields_stay_absent_and_defaults_are_left_to_the_version() {
     let crd = definition(BOTH_WAYS);
     let bare = "{apiVersion: example.com/v1, metadata: {creationTimestamp: '2026-01-02T03:04:05Z'}, spec: {}}";
     assert_eq!(
@@ -34,18 +34,18 @@ fn what_is_absent_stays_absent_and_what_is_defaulted_is_left_to_the_version() {
 }
 
 #[test]
-fn a_way_over_the_storage_version_is_found_and_its_defaults_hold_there() {
+fn a_route_through_the_storage_version_applies_its_defaults() {
     let crd = definition(&format!("{BOTH_WAYS}{AND_V3}"));
     assert_eq!(lines(&super::super::super::validate_create(&crd)), [""; 0]);
     let v1 = "{apiVersion: example.com/v1, metadata: {creationTimestamp: '2026-01-02T03:04:05Z'}, spec: {deploymentName: web}}";
-    // The replicas are a default of v2, which lies between.
+    // The replicas are a default of v2, the version between.
     assert_eq!(
         spec(&crd, v1, "v3"),
         r#"{"title":"web","workload":"one of 1"}"#
     );
     let v3 = "{apiVersion: example.com/v3, spec: {title: web, workload: text}}";
     assert_eq!(spec(&crd, v3, "v2"), r#"{"workload":{"name":"web"}}"#);
-    // Whatever is stored, the ways that were declared stay.
+    // The declared conversions do not depend on the storage version.
     let crd = with_storage(&format!("{BOTH_WAYS}{AND_V3}"), "v3");
     assert_eq!(lines(&super::super::super::validate_create(&crd)), [""; 0]);
     assert_eq!(
@@ -89,16 +89,16 @@ fn routes_are_short_and_prefer_the_storage_version() {
         3,
         Some(&[Pair(0), Pair(2)]),
     );
-    // A circle does no harm.
+    // A cycle is harmless.
     check(&["ab", "bc", "ca"], 0, 1, 2, Some(&[Pair(2)]));
-    // Nobody speaks of d and e: they are as what is stored.
+    // No pair mentions d and e: they have the schema of the stored version.
     check(&["ab", "bc"], 2, 0, 3, Some(&[Pair(0), Pair(2), Same(3)]));
     check(&["ab", "bc"], 2, 3, 4, Some(&[Same(2), Same(4)]));
     check(&["ab"], 2, 0, 2, None);
 }
 
 #[test]
-fn labels_and_annotations_are_converted_and_nothing_else_of_the_metadata() {
+fn labels_and_annotations_are_the_only_metadata_that_is_converted() {
     let crd = definition(
         r#"
 - from: v1
@@ -127,7 +127,7 @@ fn labels_and_annotations_are_converted_and_nothing_else_of_the_metadata() {
 }
 
 #[test]
-fn failures_name_the_expression_and_say_what_to_do() {
+fn failures_name_the_expression_and_the_remedy() {
     let annotation = |expression: &str, place: &str| {
         format!(
             "[{{from: v1, to: v2, set: {{{place}: {}}}}}, {{from: v2, to: v1}}]",
@@ -162,29 +162,25 @@ fn failures_name_the_expression_and_say_what_to_do() {
     check(
         "self.spec.blob.x",
         "spec.port",
-        "integer was wanted, not string",
+        "expected integer, got string",
     );
-    check(
-        "self.spec.blob.big",
-        "spec.port",
-        "integer was wanted, not ",
-    );
+    check("self.spec.blob.big", "spec.port", "expected integer, got ");
     check(
         "{'name': self.spec.blob.big}",
         "spec.workload",
-        "name: string was wanted",
+        "name: expected string",
     );
     check(
         "self.spec.tags.map(a, self.spec.tags.map(b, self.spec.tags.map(c, self.spec.tags.map(d, self.spec.tags.map(e, self.spec.tags.map(f, a)))))).size() > 0 ? 'a' : 'b'",
         "spec.host",
-        "it costs more than a conversion may",
+        "it exceeds the cost limit of a conversion",
     );
     let long = format!("self.spec.hostPort.split('{}')[1]", "x".repeat(500));
     check(&long, "spec.host", "…): index out of bounds");
 }
 
 #[test]
-fn results_cannot_grow_without_end() {
+fn the_growth_of_results_is_limited() {
     let mut lists = String::from("[self, self, self, self, self, self, self, self]");
     for _ in 0..3 {
         lists = format!("[{}]", vec![lists; 8].join(","));
@@ -205,7 +201,7 @@ fn results_cannot_grow_without_end() {
         "{error}"
     );
 
-    // Each way makes it deeper, until it is too deep.
+    // Each conversion nests the value deeper, until it is too deep.
     let crd = definition(
         "[{from: v1, to: v2, set: {spec.blob.a.b.c.d.e.f.g.h.i.j: self.spec.blob}}, {from: v2, to: v1}]",
     );

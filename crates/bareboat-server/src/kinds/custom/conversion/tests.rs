@@ -1,4 +1,4 @@
-//! What is asked of converters, and what is believed.
+//! Conversion reviews: the requests sent, and the checks on the answers.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -18,7 +18,7 @@ fn original() -> Object {
 }
 
 #[test]
-fn the_first_review_version_that_is_known_is_spoken() {
+fn the_first_supported_review_version_is_used() {
     let first = |versions: &[&str]| {
         let versions: Vec<Str> = versions.iter().map(Str::new).collect();
         ReviewVersion::first_known(&versions)
@@ -32,7 +32,7 @@ fn the_first_review_version_that_is_known_is_spoken() {
 }
 
 #[test]
-fn a_question_names_the_version_wanted_and_has_the_objects_in_order() {
+fn a_review_names_the_desired_version_and_has_the_objects_in_order() {
     let objects = [
         original(),
         object(value!({"apiVersion": "g/v1", "kind": "Foo"})),
@@ -47,7 +47,7 @@ fn a_question_names_the_version_wanted_and_has_the_objects_in_order() {
 }
 
 #[test]
-fn answers_are_believed_only_as_answers_to_the_question() {
+fn an_answer_must_match_its_review() {
     let v1 = r#""kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1""#;
     let cases = [
         (
@@ -91,17 +91,17 @@ fn answers_are_believed_only_as_answers_to_the_question() {
     for (answer, expected) in cases {
         let found = match believe(ReviewVersion::V1, "u", answer.as_bytes()) {
             Ok(objects) => format!("{objects:?}"),
-            Err(why) => why,
+            Err(Unusable::Refused(why) | Unusable::Invalid(why)) => why,
         };
         assert_eq!(found, expected, "{answer}");
     }
-    // The older review is not asked for its type or its uid.
+    // The v1beta1 review is not checked for its type or its uid.
     let answer = br#"{"response":{"result":{"status":"Success"},"convertedObjects":[]}}"#;
     assert_eq!(believe(ReviewVersion::V1Beta1, "u", answer), Ok(Vec::new()));
 }
 
 #[test]
-fn a_converter_may_change_anything_but_who_an_object_is() {
+fn a_converter_must_not_change_the_identity_of_an_object() {
     let converted = value!({
         "apiVersion": "g/v2", "kind": "Foo",
         "metadata": {"name": "a", "namespace": "ns", "uid": "u", "labels": {"new": "x"}, "finalizers": []},
@@ -114,8 +114,8 @@ fn a_converter_may_change_anything_but_who_an_object_is() {
         "spec": {"b": 1},
     });
     assert_eq!(done.value(), &expected);
-    type Change = fn(&mut Map);
-    let cases: [(Change, &str); 7] = [
+    type Mutation = fn(&mut Map);
+    let cases: [(Mutation, &str); 7] = [
         (
             |o| drop(o.insert("kind", "Bar".into())),
             "invalid converted object at index 3: invalid kind (expected Foo, received Bar)",
@@ -160,7 +160,7 @@ fn a_converter_may_change_anything_but_who_an_object_is() {
 }
 
 #[test]
-fn labels_that_were_odd_before_may_stay_odd() {
+fn invalid_labels_of_the_original_are_accepted() {
     let mut converted = original();
     converted.set_type("g/v2", "Foo");
     let done = checked(&original(), converted.into(), "g/v2").unwrap();
@@ -168,14 +168,16 @@ fn labels_that_were_odd_before_may_stay_odd() {
 }
 
 #[tokio::test]
-async fn only_objects_of_other_versions_that_say_something_are_sent() {
+async fn only_nonempty_objects_of_other_versions_are_sent() {
     let store = Store::open(Arc::new(MemoryBackend::new()), StoreOptions::default()).unwrap();
     let webhook = Webhook {
         target: bareboat_schema::crd::Target::Url("http://not.https".to_owned()),
         ca_bundle: String::new(),
         review_versions: vec![Str::const_new("v1")],
     };
-    let converter = Converter::new(&webhook, &Arc::new(Outbound::new(&store, None)));
+    let resolver = Arc::new(bareboat_api::resolver::NoServices);
+    let outbound = Arc::new(Outbound::new(&store, resolver, None, Arc::default()));
+    let converter = Converter::new(&webhook, &outbound);
     let empty = value!({"apiVersion": "g/v2", "kind": "Foo"});
     let given = vec![original().into(), empty];
     let done = converter.convert(given, "g/v1").await.unwrap();

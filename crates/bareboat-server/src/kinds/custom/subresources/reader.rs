@@ -1,8 +1,8 @@
-//! Reading a member of an object by name, and saying where it is when it is not what it should be.
+//! Reads members of an object by name, and reports wrong ones with their path.
 
 use bareboat_api::{FieldError, FieldPath, Value};
 
-/// An object being read.
+/// An object that is being read.
 pub(super) struct Reader<'a> {
     value: &'a Value,
     path: FieldPath,
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The object itself.
+    /// Returns the object itself.
     pub(super) fn value(&self) -> &'a Value {
         self.value
     }
@@ -39,20 +39,20 @@ impl<'a> Reader<'a> {
         self.errors.push(error);
     }
 
-    /// A member has a value it may not have.
+    /// Reports a member with an invalid value.
     pub(super) fn wrong(&mut self, key: &str, value: impl Into<Value>, why: impl Into<String>) {
         self.report(FieldError::invalid(self.path.child(key), value, why));
     }
 
-    /// A member is missing.
+    /// Reports a missing member.
     pub(super) fn requires(&mut self, key: &str, why: &str) {
-        // One that is there and of the wrong type was reported as such.
+        // A member of the wrong type was reported already.
         if self.member(key).is_none() {
             self.report(FieldError::required(self.path.child(key), why));
         }
     }
 
-    /// Refuses members of other names, and anything that is no object.
+    /// Reports unknown members, and a value that is not an object.
     pub(super) fn only(&mut self, known: &[&str]) -> Option<()> {
         let Value::Object(members) = self.value else {
             let why = format!("must be an object with {}", known.join(", "));
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         found.unwrap_or_default()
     }
 
-    /// An object inside this one.
+    /// Returns a reader of a nested object.
     pub(super) fn object(&mut self, key: &str) -> Option<Reader<'_>> {
         let value = self.member(key)?;
         Some(Reader {

@@ -1,4 +1,4 @@
-//! Declarations, good and bad.
+//! Valid and invalid declarations.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -95,7 +95,7 @@ fn a_declaration_becomes_a_connection_of_each_version_it_names() {
 }
 
 #[test]
-fn what_is_wrong_is_said_where_it_is() {
+fn errors_name_the_field_they_are_about() {
     check_errors(
         "{",
         expect![
@@ -160,7 +160,7 @@ fn what_is_wrong_is_said_where_it_is() {
 }
 
 #[test]
-fn what_was_there_before_is_left_alone() {
+fn an_unchanged_invalid_declaration_is_accepted() {
     let bad = definition("{");
     assert_eq!(check(&bad, Some(&bad)), []);
     assert_eq!(check(&bad, Some(&definition("[]"))).len(), 1);

@@ -1,7 +1,6 @@
-//! Makes up one write after another to one object.
+//! Generates a sequence of writes to one object.
 //!
-//! What is written depends on a seed and on the object as it is, so that two servers which agree are
-//! sent the same.
+//! Each write depends on a seed and on the current object, so that two servers that agree get the same writes.
 
 use super::chance::Chance;
 use super::directives::decorate;
@@ -20,30 +19,30 @@ const MANAGERS: [&str; 5] = [
 ];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A request that was made up.
+/// A generated request.
 pub(super) struct Write {
     pub(super) what: String,
     pub(super) method: &'static str,
-    /// What follows the path of the object, or of its collection: a part, and a query.
+    /// The suffix of the path of the object or collection: a subresource and a query.
     pub(super) under: &'static str,
     pub(super) query: String,
     pub(super) media: &'static str,
     pub(super) body: String,
 }
 
-/// Somebody who writes to one object under several names.
+/// Generates writes to one object by several managers.
 pub(super) struct Author<'a> {
     subject: &'a Subject,
     chance: Chance,
     name: String,
-    /// What was applied last, by manager and version.
+    /// The last applied configuration by manager and version.
     applied: HashMap<(&'static str, usize), Value>,
     migrates: bool,
 }
 
 impl<'a> Author<'a> {
     pub(super) fn new(subject: &'a Subject, seed: u64, name: String) -> Author<'a> {
-        // Subjects with the same seed need not be alike.
+        // Subjects with the same seed should differ.
         let salt = subject.resource.bytes().fold(7u64, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
@@ -58,17 +57,17 @@ impl<'a> Author<'a> {
         }
     }
 
-    /// How many writes there are to be.
+    /// Returns the number of writes.
     pub(super) fn length(&mut self) -> usize {
         8 + self.chance.below(6)
     }
 
-    /// The version the next write is made in.
+    /// Returns the version of the next write.
     pub(super) fn version(&mut self) -> usize {
         self.chance.below(self.subject.versions.len())
     }
 
-    /// The next write to an object, or the one that makes it.
+    /// Returns the next write to an object, or its creation.
     pub(super) fn write(&mut self, version: usize, live: Option<&Value>) -> Write {
         let Some(live) = live else {
             return match self.migrates || self.chance.percent(50) {
@@ -99,7 +98,7 @@ impl<'a> Author<'a> {
         with_name(self.menu(version), object, &self.name)
     }
 
-    /// Puts some pieces of a menu into a value.
+    /// Adds some pieces of a menu to a value.
     fn add_pieces(&mut self, version: usize, into: &mut Value, status: bool) {
         let pieces: Vec<_> = self
             .menu(version)
@@ -124,7 +123,7 @@ impl<'a> Author<'a> {
         }
     }
 
-    /// A query that names a manager, and wishes something now and then.
+    /// Returns a query that names a manager and sometimes has other options.
     fn query(&mut self, manager: &str) -> String {
         let mut query = format!("?fieldManager={manager}");
         if self.chance.percent(8) {
@@ -208,7 +207,7 @@ impl<'a> Author<'a> {
         if self.chance.percent(3) {
             config["metadata"]["managedFields"] = json!([]);
         }
-        // The last configuration of kubectl is told in an annotation, where no version can be compared.
+        // kubectl would repeat the version in its last-applied annotation, where it cannot be compared.
         if self.chance.percent(5)
             && manager != "kubectl"
             && let Some(live) = live
@@ -223,7 +222,7 @@ impl<'a> Author<'a> {
         self.finish("apply", "PATCH", "", query, APPLY, &config)
     }
 
-    /// Other managed fields than were read, as clients send them.
+    /// Changes the managed fields, as some clients do.
     fn meddle(&mut self, object: &mut Value) {
         let metadata = &mut object["metadata"];
         let count = metadata["managedFields"].as_array().map_or(0, Vec::len);
@@ -272,7 +271,7 @@ impl<'a> Author<'a> {
         self.finish("put", "PUT", "", query, "application/json", &object)
     }
 
-    /// The version of an object that was read, forgotten or out of date now and then.
+    /// Sometimes removes or ages the resource version.
     fn version_of(&mut self, object: &mut Value) {
         match self.chance.below(20) {
             0..=7 => {
@@ -306,7 +305,7 @@ impl<'a> Author<'a> {
             tree::set(&mut patch, &tree::path("metadata/managedFields"), list);
         }
         if self.chance.percent(30) {
-            // Something that is there goes.
+            // Remove an existing member.
             let places = tree::places(live);
             let mut place = self.chance.one(&places).clone();
             while place.iter().any(|step| !matches!(step, Step::Member(_))) {
@@ -425,7 +424,7 @@ impl<'a> Author<'a> {
     }
 }
 
-/// An object with its type and its name.
+/// Adds type and name to an object.
 pub(super) fn with_name(version: &Version, mut object: Value, name: &str) -> Value {
     object["apiVersion"] = version.api_version.as_str().into();
     object["kind"] = version.kind.as_str().into();
@@ -436,7 +435,7 @@ pub(super) fn with_name(version: &Version, mut object: Value, name: &str) -> Val
     object
 }
 
-/// Some field less, or one more.
+/// Adds or removes a field.
 fn spoil_fields(chance: &mut Chance, fields: &mut Value) {
     match chance.below(3) {
         0 => fields["f:metadata"]["f:labels"]["f:imagined"] = json!({}),

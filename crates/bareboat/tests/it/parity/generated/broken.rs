@@ -1,6 +1,6 @@
-//! Bodies that are no good, made up from a seed: what is sent, in which form, and where it goes wrong.
+//! Broken bodies, generated from a seed: content, format and kind of damage.
 //!
-//! Everything is a dry run, so that nothing is left behind and each request stands for itself.
+//! All requests are dry runs, so each is independent of the others.
 
 use super::author::with_name;
 use super::chance::Chance;
@@ -13,7 +13,7 @@ use bareboat_builtin::facts;
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 
-/// A request that is mostly no good.
+/// A request that is usually invalid.
 pub(super) struct Broken {
     pub(super) what: String,
     pub(super) method: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Broken {
     pub(super) body: Vec<u8>,
 }
 
-/// Makes one up, about an object of that name.
+/// Generates a request about an object with that name.
 pub(super) fn broken(chance: &mut Chance, subject: &Subject, name: &str) -> Broken {
     let version = &subject.versions[0];
     let mut object = with_name(version, version.base.clone(), name);
@@ -72,7 +72,7 @@ fn made(
     }
 }
 
-/// Puts something of another type, or nothing, somewhere; tells what.
+/// Replaces a value by one of another type, or removes it; returns a description.
 fn misplace(chance: &mut Chance, object: &mut Value) -> String {
     let mut places = tree::places(object);
     for text in [
@@ -95,7 +95,7 @@ fn misplace(chance: &mut Chance, object: &mut Value) -> String {
     told
 }
 
-/// Text that ends early, or has something in it that does not belong there.
+/// Truncates the text or inserts something invalid.
 fn cut(chance: &mut Chance, method: &'static str, object: &Value) -> Broken {
     let media = chance.word(&[JSON, YAML]);
     let mut text = object.to_string().into_bytes();
@@ -118,7 +118,7 @@ fn cut(chance: &mut Chance, method: &'static str, object: &Value) -> Broken {
     made(what, method, media, text)
 }
 
-/// What is no object at all.
+/// Returns a body that is not an object.
 fn whole(chance: &mut Chance, method: &'static str) -> Broken {
     let text = chance.word(&[
         "", "null", "7", "[]", "\"text\"", "true", "{}", "[{}]", "---", " ",
@@ -127,7 +127,7 @@ fn whole(chance: &mut Chance, method: &'static str) -> Broken {
     made(format!("{text:?}"), method, media, text)
 }
 
-/// A media type nobody speaks, or nobody speaks here.
+/// Returns a body with an unsupported media type.
 fn foreign(chance: &mut Chance, method: &'static str, object: &Value) -> Broken {
     let media = chance.word(&[
         "text/plain",
@@ -143,7 +143,7 @@ fn foreign(chance: &mut Chance, method: &'static str, object: &Value) -> Broken 
     made("another form".to_owned(), method, media, object.to_string())
 }
 
-/// The object as protobuf, with something wrong.
+/// Returns a damaged protobuf body.
 fn protobuf(
     chance: &mut Chance,
     method: &'static str,
@@ -158,7 +158,7 @@ fn protobuf(
     let message = facts::kind(group, number, &version.kind).expect("a built-in kind");
     let parsed = bareboat_wire::json::parse(object.to_string().as_bytes()).expect("JSON");
     let mut value = parsed.value;
-    // What is no good as it is cannot be written; the plain object can.
+    // An invalid object cannot be encoded, so the plain one is used.
     let shape = bareboat_builtin::kinds::find(group, &subject.plural).expect("a built-in kind");
     let shape = &shape.version(number).expect("its version").shape;
     let formed = shape.conform(&mut value, &mut Vec::new());
@@ -176,12 +176,12 @@ fn protobuf(
             format!("cut at {at}")
         }
         2 | 3 => {
-            // The low bits of a tag say how its value is written.
+            // The low bits of a tag are the wire type.
             bytes[at] ^= 1 + chance.below(7) as u8;
             format!("other bits at {at}")
         }
         4 => {
-            // Texts remain texts: the other server takes any bytes for one.
+            // Keep texts valid UTF-8: kube-apiserver accepts any bytes.
             bytes[at] = 0x7f;
             format!("0x7f at {at}")
         }
@@ -190,7 +190,7 @@ fn protobuf(
     made(what, method, PROTOBUF, bytes)
 }
 
-/// A patch that is no good.
+/// Returns an invalid patch.
 fn patch(chance: &mut Chance, mut object: Value) -> Broken {
     let media = chance.word(&[MERGE, STRATEGIC, JSON_PATCH, APPLY]);
     let what = match chance.below(4) {

@@ -1,13 +1,13 @@
-//! Chance that is the same every time: numbers from a seed.
+//! A deterministic random number generator.
 
-/// A source of numbers.
+/// Pseudo-random numbers from a seed.
 pub(super) struct Chance(u64);
 
 impl Chance {
-    /// Begins where a seed says.
+    /// Starts with a seed.
     pub(super) fn new(seed: u64) -> Chance {
         let mut chance = Chance(seed ^ 0x9e37_79b9_7f4a_7c15);
-        // Small seeds are much alike at first.
+        // The first numbers of small seeds are similar.
         chance.next();
         chance.next();
         chance
@@ -22,22 +22,22 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a limit, which is not 0.
+    /// Returns a number below a limit, which is not 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
-    /// Whether something happens that does so many times in a hundred.
+    /// Returns true in `odds` of a hundred cases.
     pub(super) fn percent(&mut self, odds: usize) -> bool {
         self.below(100) < odds
     }
 
-    /// One of some things, of which there is at least one.
+    /// Returns an element of a list that is not empty.
     pub(super) fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
-    /// One of some words.
+    /// Returns one of some words.
     pub(super) fn word(&mut self, of: &[&'static str]) -> &'static str {
         of[self.below(of.len())]
     }

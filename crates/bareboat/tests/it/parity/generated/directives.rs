@@ -1,9 +1,9 @@
-//! Strategic merge patches with directives, in their right places and in wrong ones.
+//! Strategic merge patches with directives in valid and invalid places.
 
 use super::chance::Chance;
 use crate::support::{Value, json};
 
-/// The merge key of a list, by its name.
+/// Returns the merge key of a list, by the list's name.
 fn merge_key(list: &str) -> &'static str {
     match list {
         "ports" => "port",
@@ -49,7 +49,7 @@ pub(super) fn decorate(chance: &mut Chance, patch: &mut Value, live: &Value, odd
     }
 }
 
-/// Directives among the elements of a list.
+/// Adds directives to the elements of a list.
 fn elements(chance: &mut Chance, name: &str, list: &mut Vec<Value>, live: &Value, odds: usize) {
     let key = key_of(name, list, live);
     for element in list.iter_mut() {
@@ -70,7 +70,7 @@ fn elements(chance: &mut Chance, name: &str, list: &mut Vec<Value>, live: &Value
     }
 }
 
-/// The key the elements of a list are known by here.
+/// Returns the key that identifies the elements of a list.
 fn key_of(name: &str, list: &[Value], live: &Value) -> &'static str {
     let has = |key: &str| {
         let live = live.as_array().into_iter().flatten();
@@ -82,7 +82,7 @@ fn key_of(name: &str, list: &[Value], live: &Value) -> &'static str {
     }
 }
 
-/// Directives about lists, which stand beside them.
+/// Adds directives about lists, which are members beside them.
 fn lists(chance: &mut Chance, patch: &mut Value, live: &Value, odds: usize) {
     let mut known: Vec<String> = Vec::new();
     for side in [&*patch, live] {

@@ -1,14 +1,14 @@
-//! Differences that are known, by what both servers answer: a sequence ends where there is one.
+//! Known differences, recognized by both responses: a sequence ends at the first one.
 //!
-//! Each rule wants to see the whole shape of its difference on both sides. Anything else that differs is told.
+//! Each rule checks its whole difference on both sides. Any other difference is reported.
 
 use super::Done;
 use crate::support::{Value, json};
 
-/// Whether a difference is one: the request, their answer and ours.
+/// Recognizes a difference from the request, their response and ours.
 type Rule = fn(&str, &Value, &Value) -> bool;
 
-/// Why two answers may differ, if they may.
+/// Returns why two responses may differ, if they may.
 pub(super) fn excuse(theirs: &Done, ours: &Done) -> Option<&'static str> {
     if theirs.name != ours.name {
         return None;
@@ -22,20 +22,20 @@ pub(super) fn excuse(theirs: &Done, ours: &Done) -> Option<&'static str> {
         ),
         (
             loses_last,
-            "what lost its last element to an apply is null to it, and no good",
+            "a list that lost its last element to an apply becomes null and is rejected",
         ),
         (
             looks_early,
-            "it looks for an address before it judges the service",
+            "it allocates an address before it validates the service",
         ),
         (
             doubles_manager,
             "a write to the scale makes two entries of one manager",
         ),
-        (stores_unseen, "it stores what nobody sees"),
+        (stores_unseen, "it stores a change that is not visible"),
         (
             counts_empty,
-            "a list that is empty and one that is not there differ to it",
+            "it distinguishes an empty list from a missing one",
         ),
     ];
     let found = rules.iter().find(|(rule, _)| rule(request, theirs, ours));
@@ -51,7 +51,7 @@ fn causes(answer: &Value) -> &[Value] {
     causes.map_or(&[], Vec::as_slice)
 }
 
-/// The order of elements without a key makes it panic; here such a patch is judged like any other.
+/// Ordering elements without a key makes kube-apiserver panic; here such a patch is handled like any other.
 fn panics(request: &str, theirs: &Value, ours: &Value) -> bool {
     let no_reason = ours["body"]["reason"].is_null();
     let judged = match ours["code"].as_u64() {
@@ -66,7 +66,7 @@ fn panics(request: &str, theirs: &Value, ours: &Value) -> bool {
         && judged
 }
 
-/// Applying to the scale of a custom kind fails there; here it does what it does to the scale of any kind.
+/// kube-apiserver cannot apply to the scale of a custom kind; here it works as for any kind.
 fn applies_scale(request: &str, theirs: &Value, ours: &Value) -> bool {
     const WORDS: &str = "request to convert CR to an invalid group/version: autoscaling/v1";
     let refused = theirs["code"] == 500 && message(theirs).ends_with(WORDS);
@@ -82,7 +82,7 @@ fn applies_scale(request: &str, theirs: &Value, ours: &Value) -> bool {
     refused && theirs["live"].is_null() && request.contains("/scale?") && fits
 }
 
-/// Whether nothing of an object changed but its replicas and what follows from that.
+/// Returns whether only the replicas of an object changed, and fields that depend on them.
 fn only_replicas(live: &Value) -> bool {
     let within = |part: &Value, known: &[&str]| match part.as_object() {
         Some(members) => members.keys().all(|key| known.contains(&key.as_str())),
@@ -94,7 +94,7 @@ fn only_replicas(live: &Value) -> bool {
         && within(&live["spec"], &["replicas"])
 }
 
-/// It refuses the null it made itself; here the member is gone, or nothing is left to be refused.
+/// kube-apiserver rejects a null that it created itself; here the member is removed.
 fn loses_last(_: &str, theirs: &Value, ours: &Value) -> bool {
     let made = |cause: &Value| {
         let text = cause["message"].as_str().unwrap_or("");
@@ -105,7 +105,7 @@ fn loses_last(_: &str, theirs: &Value, ours: &Value) -> bool {
     theirs["code"] == 422 && theirs_made && matches!(ours["code"].as_u64(), Some(200 | 201))
 }
 
-/// Both refuse, for different reasons.
+/// Both reject, for different reasons.
 fn looks_early(request: &str, theirs: &Value, ours: &Value) -> bool {
     request.contains("/services")
         && message(theirs).contains("failed to allocate IP: ")
@@ -115,7 +115,7 @@ fn looks_early(request: &str, theirs: &Value, ours: &Value) -> bool {
         && ours["live"].is_null()
 }
 
-/// Only the entries of managers differ, of which one is there twice.
+/// Only the entries of managers differ, one of which exists twice.
 fn doubles_manager(request: &str, theirs: &Value, ours: &Value) -> bool {
     let twice = |answer: &Value| {
         let order = answer["live"]["metadata"]["managedFields"]["order"].as_array();
@@ -128,7 +128,7 @@ fn doubles_manager(request: &str, theirs: &Value, ours: &Value) -> bool {
         && without(theirs, &ignored) == without(ours, &ignored)
 }
 
-/// Only the version moved.
+/// Only the version changed.
 fn stores_unseen(_: &str, theirs: &Value, ours: &Value) -> bool {
     let moved = &theirs["live"];
     let version = &moved["metadata"]["resourceVersion"];
@@ -137,7 +137,7 @@ fn stores_unseen(_: &str, theirs: &Value, ours: &Value) -> bool {
         && without(theirs, &["resourceVersion"]) == without(ours, &["resourceVersion"])
 }
 
-/// Only the generation moved, and with it the version.
+/// Only the generation and the version changed.
 fn counts_empty(request: &str, theirs: &Value, ours: &Value) -> bool {
     let counted = |answer: &Value| {
         let places = [&answer["live"], &answer["body"]];
@@ -150,7 +150,7 @@ fn counts_empty(request: &str, theirs: &Value, ours: &Value) -> bool {
         && without(theirs, &ignored) == without(ours, &ignored)
 }
 
-/// An answer without some metadata, and without what is empty because of that.
+/// Returns a response without some metadata, and without members that become empty.
 fn without(answer: &Value, ignored: &[&str]) -> Value {
     let mut rest = answer.clone();
     for part in ["live", "body"] {

@@ -1,14 +1,14 @@
-//! Answers in a form that can be compared: what is never the same twice is told by when it was first seen.
+//! Comparable responses: volatile values are replaced by the step in which they were first seen.
 //!
-//! So a record shows whether a version, a time or an address moved or stayed. Entries of managed fields
-//! become members of a map, so that what changed in one of them is little.
+//! So a record shows whether a version, a time or an address changed. Entries of managed fields become members of a
+//! map, so that a change of one entry is small.
 
 use super::super::normal::{is_address, plain};
 use super::tree::difference;
 use crate::support::{Answer, Value, json};
 use std::collections::HashMap;
 
-/// What was seen of one object so far.
+/// The values seen for one object so far.
 #[derive(Default)]
 pub(super) struct History {
     step: usize,
@@ -17,7 +17,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// What a step did: the answer, and what became of the object.
+    /// Records a step: the response, and the object afterwards.
     pub(super) fn record(&mut self, answer: &Answer, live: Value) -> Value {
         self.step += 1;
         let live = self.form(live);
@@ -44,7 +44,7 @@ impl History {
         if changed != json!({}) {
             recorded["live"] = changed;
         }
-        // Mostly the answer is the object as it is now.
+        // Usually the response is the current object.
         let beyond = match body["kind"] == live["kind"] {
             true => difference(&live, &body),
             false => body,
@@ -53,7 +53,7 @@ impl History {
             recorded["body"] = beyond;
         }
         let mut warnings = answer.headers("warning");
-        // Of members nobody knows the other server tells in the order of the text, which is not kept here.
+        // kube-apiserver reports unknown members in the order of the text, which is not kept here.
         warnings.sort();
         if !warnings.is_empty() {
             recorded["warning"] = warnings.into();
@@ -72,7 +72,7 @@ impl History {
         value
     }
 
-    /// When a value was seen first.
+    /// Returns the step in which a value was first seen.
     fn since(&mut self, what: &'static str, value: &str) -> Value {
         let step = self.step;
         let first = self.first.entry((what, value.to_owned())).or_insert(step);
@@ -86,7 +86,7 @@ impl History {
                     let what = match (key.as_str(), &*member) {
                         ("resourceVersion", Value::String(text)) if is_number(text) => "version",
                         ("uid", Value::String(text)) if plain(text) == "<uid>" => "uid",
-                        // Which port is taken when another was given up is nobody's business.
+                        // Which port replaces a released one does not matter.
                         ("nodePort" | "healthCheckNodePort", Value::Number(_)) => {
                             *member = "<port>".into();
                             continue;
@@ -114,7 +114,7 @@ impl History {
     }
 }
 
-/// What is wrong with a patch, without the patch and without the words of a decoder.
+/// Returns the error of a patch without the patch itself and the decoder's text.
 fn plain_patch(body: &mut Value) {
     if body["details"]["causes"][0]["field"] != "patch" {
         return;
@@ -133,7 +133,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Managed fields by who manages them; their order is told beside.
+/// Returns managed fields by manager, and their order.
 fn entries(list: &Value) -> Value {
     let mut told = json!({"order": []});
     for entry in list.as_array().into_iter().flatten() {

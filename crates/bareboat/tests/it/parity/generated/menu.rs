@@ -1,22 +1,22 @@
-//! What writes are made of: for each kind a plain object and pieces that may be added to it.
+//! The parts of writes: for each kind a plain object and pieces that may be added to it.
 
 use super::tree::{self, Step};
 use crate::support::Value;
 use std::path::Path;
 
-/// A kind that is written to.
+/// A kind that is written.
 pub(super) struct Subject {
-    /// A name for it, with the version it is read in: `v1/configmaps`.
+    /// Its name with the version used for reads: `v1/configmaps`.
     pub(super) resource: String,
     pub(super) plural: String,
-    /// The versions it is written in, the one it is read in first.
+    /// The versions used for writes, first the one for reads.
     pub(super) versions: Vec<Version>,
-    /// There is a door to the status.
+    /// Whether there is a status subresource.
     pub(super) status: bool,
-    /// There is a door to the scale.
+    /// Whether there is a scale subresource.
     pub(super) scale: bool,
     pub(super) custom: bool,
-    /// A definition to be made first.
+    /// A definition to create first.
     pub(super) definition: Option<Value>,
 }
 
@@ -24,19 +24,19 @@ pub(super) struct Subject {
 pub(super) struct Version {
     pub(super) api_version: String,
     pub(super) kind: String,
-    /// What makes an object complete.
+    /// A minimal valid object.
     pub(super) base: Value,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A place and values for it.
+/// A path and values for it.
 pub(super) struct Piece {
     pub(super) path: Vec<Step>,
     pub(super) values: Vec<Value>,
 }
 
 impl Piece {
-    /// Whether it belongs to the status.
+    /// Returns whether the path is in the status.
     pub(super) fn of_status(&self) -> bool {
         self.path.first() == Some(&Step::Member("status".to_owned()))
     }

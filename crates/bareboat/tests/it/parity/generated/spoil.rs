@@ -1,10 +1,10 @@
-//! Changes of a value that nobody thought of: places and what is done to them are left to chance.
+//! Random changes of values.
 
 use super::chance::Chance;
 use super::tree::{self, Step};
 use crate::support::{Value, json};
 
-/// Does something to some place of a value; tells where.
+/// Changes a random place of a value.
 pub(super) fn spoil(chance: &mut Chance, value: &mut Value, may_be_wrong: bool) {
     let places = tree::places(value);
     if places.is_empty() {
@@ -43,7 +43,7 @@ fn empty(of: &Value) -> Value {
     }
 }
 
-/// A list in another order.
+/// Shuffles a list.
 fn shuffled(chance: &mut Chance, value: Value) -> Value {
     match value {
         Value::Array(mut list) if list.len() > 1 => {
@@ -55,7 +55,7 @@ fn shuffled(chance: &mut Chance, value: Value) -> Value {
     }
 }
 
-/// A list with an element twice.
+/// Repeats an element of a list.
 fn doubled(chance: &mut Chance, value: Value) -> Value {
     match value {
         Value::Array(mut list) if !list.is_empty() => {
@@ -67,7 +67,7 @@ fn doubled(chance: &mut Chance, value: Value) -> Value {
     }
 }
 
-/// A value of any other type.
+/// Returns a value of any other type.
 pub(super) fn other_type(chance: &mut Chance, value: &Value) -> Value {
     let mut others = vec![
         json!("text"),
@@ -82,7 +82,7 @@ pub(super) fn other_type(chance: &mut Chance, value: &Value) -> Value {
     chance.one(&others).clone()
 }
 
-/// A body with a member that stands there twice.
+/// Returns a body with a duplicate member.
 pub(super) fn with_duplicate(chance: &mut Chance, body: &Value) -> String {
     const MARK: &str = "twice:";
     let mut body = body.clone();

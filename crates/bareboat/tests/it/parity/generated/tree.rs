@@ -1,11 +1,11 @@
-//! Places in JSON: finding, setting, removing, and the difference of two values.
+//! Paths in JSON: get, set, remove, and the difference of two values.
 //!
-//! A path of the menus is written `spec/containers/name=web/image`: a step with `=` is the element of
-//! a list that has these members, `~1` a slash within a name.
+//! A path is written `spec/containers/name=web/image`: a step with `=` selects the list element with these members,
+//! `~1` is a slash within a name.
 
 use crate::support::{Value, json};
 
-/// One step on the way to a place.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     Member(String),
@@ -14,7 +14,7 @@ pub(super) enum Step {
     Element(Vec<(String, Value)>),
 }
 
-/// Reads a path.
+/// Parses a path.
 pub(super) fn path(text: &str) -> Vec<Step> {
     let step = |part: &str| {
         if !part.contains('=') {
@@ -35,7 +35,7 @@ fn is(element: &Value, members: &[(String, Value)]) -> bool {
     members.iter().all(|(key, value)| element[key] == *value)
 }
 
-/// The place a step leads to.
+/// Returns the value that a step leads to.
 fn child<'a>(at: &'a Value, step: &Step) -> Option<&'a Value> {
     match step {
         Step::Member(name) => at.as_object()?.get(name),
@@ -44,12 +44,12 @@ fn child<'a>(at: &'a Value, step: &Step) -> Option<&'a Value> {
     }
 }
 
-/// What is at a path.
+/// Returns the value at a path.
 pub(super) fn get<'a>(root: &'a Value, path: &[Step]) -> Option<&'a Value> {
     path.iter().try_fold(root, child)
 }
 
-/// Puts a value somewhere, with everything on the way there.
+/// Sets a value at a path and creates its parents.
 pub(super) fn set(at: &mut Value, path: &[Step], value: Value) {
     let Some((first, rest)) = path.split_first() else {
         *at = value;
@@ -83,7 +83,7 @@ pub(super) fn set(at: &mut Value, path: &[Step], value: Value) {
     set(place, rest, value);
 }
 
-/// Takes away what is at a path.
+/// Removes the value at a path.
 pub(super) fn remove(at: &mut Value, path: &[Step]) {
     let [first, rest @ ..] = path else { return };
     if rest.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn remove(at: &mut Value, path: &[Step]) {
     }
 }
 
-/// All places below the root that are the business of clients.
+/// Returns all paths that clients may change.
 pub(super) fn places(root: &Value) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     walk(root, &mut Vec::new(), &mut found);
@@ -133,7 +133,7 @@ fn walk(at: &Value, here: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
     }
 }
 
-/// Type, identity and what the server writes into metadata.
+/// Returns whether the server owns a member: type, identity and some metadata.
 fn is_the_servers(here: &[Step], step: &Step) -> bool {
     let Step::Member(name) = step else {
         return false;
@@ -147,7 +147,7 @@ fn is_the_servers(here: &[Step], step: &Step) -> bool {
     }
 }
 
-/// A path as JSON patches write it; elements are found in the value they are about.
+/// Returns a path as a JSON pointer; list elements are looked up in `root`.
 pub(super) fn pointer(root: &Value, path: &[Step]) -> String {
     let mut text = String::new();
     let mut at = Some(root);
@@ -168,7 +168,7 @@ pub(super) fn pointer(root: &Value, path: &[Step]) -> String {
     text
 }
 
-/// What changed, as a merge patch would say it. Lists are told whole; a null that is meant is told as text.
+/// Returns the difference as a merge patch. Lists are replaced as a whole; an intended null is written as text.
 pub(super) fn difference(old: &Value, new: &Value) -> Value {
     let (Value::Object(old), Value::Object(members)) = (old, new) else {
         return spelled(new);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.function.Executable;
 
-/** What the tests of fabric8 share: a client that reads KUBECONFIG, and a namespace for each test. */
+/** Base of the fabric8 tests: a client that reads KUBECONFIG, and a namespace for each test. */
 abstract class Fabric8 {
   protected KubernetesClient client;
   protected String namespace;
@@ -58,7 +58,7 @@ abstract class Fabric8 {
     return configMap(name, Map.of("value", value), Map.of("test", "yes"));
   }
 
-  /** The refusal that a call ends with. */
+  /** Returns the exception of a rejected call. */
   protected static KubernetesClientException refused(int code, Executable call) {
     KubernetesClientException refused = Assertions.assertThrows(KubernetesClientException.class, call);
     Assertions.assertEquals(code, refused.getCode(), refused.getMessage());

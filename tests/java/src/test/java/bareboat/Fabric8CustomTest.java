@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** fabric8 on a custom kind, typed and generic, and its watches. */
+/** fabric8 with a custom kind, typed and generic, and watches. */
 class Fabric8CustomTest extends Fabric8 {
   private NonNamespaceOperation<Boat, KubernetesResourceList<Boat>, Resource<Boat>> boats;
 
@@ -33,7 +33,7 @@ class Fabric8CustomTest extends Fabric8 {
   }
 
   @Test
-  void aCustomObjectLivesAndDies() {
+  void aCustomObjectIsCreatedChangedAndDeleted() {
     Boat made = boats.resource(Boat.of("ketch", 12)).create();
     assertEquals(2, made.getSpec().sails);
     assertEquals(1L, made.getMetadata().getGeneration());
@@ -68,7 +68,7 @@ class Fabric8CustomTest extends Fabric8 {
   }
 
   @Test
-  void statusAndScaleAreApart() {
+  void statusAndScaleAreSubresources() {
     Boat boat = Boat.of("afloat", 5);
     boat.setStatus(new Boat.Status());
     boat.getStatus().phase = "Invented";
@@ -112,7 +112,7 @@ class Fabric8CustomTest extends Fabric8 {
   }
 
   @Test
-  void aWatchTellsWhatHappens() {
+  void aWatchDeliversEvents() {
     List<String> seen = new CopyOnWriteArrayList<>();
     Watcher<Boat> watcher =
         new Watcher<>() {
@@ -137,7 +137,7 @@ class Fabric8CustomTest extends Fabric8 {
   }
 
   @Test
-  void aConditionIsWaitedFor() {
+  void waitingForAConditionWorks() {
     boats.resource(Boat.of("slow", 3)).create();
     var waiting = new Thread(() -> boats.withName("slow").patch(PatchContext.of(PatchType.JSON_MERGE), "{\"spec\":{\"sails\":9}}"));
     waiting.start();

@@ -18,9 +18,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** Informers of fabric8: they watch over websockets, and go on after a restart of the server. */
+/** Informers of fabric8: they watch over WebSockets, and continue after a restart of the server. */
 class Fabric8InformersTest extends Fabric8 {
-  /** Keeps what it was told, in order, for each object. */
+  /** Records the events of each object, in order. */
   private static final class Log<T extends HasMetadata> implements ResourceEventHandler<T> {
     final Map<String, List<String>> events = new ConcurrentHashMap<>();
     final AtomicInteger resyncs = new AtomicInteger();
@@ -58,7 +58,7 @@ class Fabric8InformersTest extends Fabric8 {
   }
 
   @Test
-  void anInformerFollowsEachChange() {
+  void anInformerDeliversEveryChange() {
     Log<ConfigMap> log = new Log<>();
     client.resource(configMap("before", "1")).create();
     try (var informer = client.configMaps().inNamespace(namespace).withLabel("test", "yes").inform(log)) {
@@ -76,7 +76,7 @@ class Fabric8InformersTest extends Fabric8 {
   }
 
   @Test
-  void anInformerTellsItsStoreAgainAtEachResync() {
+  void anInformerDeliversItsStoreAtEachResync() {
     Log<ConfigMap> log = new Log<>();
     client.resource(configMap("steady", "1")).create();
     try (var informer = client.configMaps().inNamespace(namespace).withLabel("test", "yes").inform(log, 200)) {
@@ -98,7 +98,7 @@ class Fabric8InformersTest extends Fabric8 {
   }
 
   @Test
-  void generousObjectsArriveWhole() {
+  void largeObjectsArriveCompletely() {
     Log<ConfigMap> log = new Log<>();
     String large = "x".repeat(600_000);
     try (var informer = client.configMaps().inNamespace(namespace).withLabel("test", "yes").inform(log)) {
@@ -121,7 +121,7 @@ class Fabric8InformersTest extends Fabric8 {
   }
 
   @Test
-  void anInformerGoesOnAfterARestartOfTheServer() {
+  void anInformerContinuesAfterARestartOfTheServer() {
     Log<ConfigMap> log = new Log<>();
     client.resource(configMap("stays", "1")).create();
     client.resource(configMap("goes", "1")).create();

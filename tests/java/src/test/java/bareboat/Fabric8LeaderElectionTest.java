@@ -16,7 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
-/** Leader election of fabric8, over a lease and over a config map. */
+/** Leader election of fabric8, with a Lease and with a ConfigMap. */
 class Fabric8LeaderElectionTest extends Fabric8 {
   private final Set<String> leaders = ConcurrentHashMap.newKeySet();
 
@@ -63,7 +63,7 @@ class Fabric8LeaderElectionTest extends Fabric8 {
   }
 
   @Test
-  void aLeaderStaysOneOverARestartOfTheServer() {
+  void aLeaderKeepsItsLeaseAcrossARestartOfTheServer() {
     CompletableFuture<?> leader = candidate(new LeaseLock(namespace, "lock", "one"), Duration.ofSeconds(120));
     eventually("it leads", () -> leaders.contains("one"));
     var before = client.leases().inNamespace(namespace).withName("lock").get().getSpec().getRenewTime();

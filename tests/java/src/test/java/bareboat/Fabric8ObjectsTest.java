@@ -32,7 +32,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** fabric8 on built-in kinds, typed and generic. */
+/** fabric8 with built-in kinds, typed and generic. */
 class Fabric8ObjectsTest extends Fabric8 {
   private Resource<ConfigMap> at(String name) {
     return client.configMaps().inNamespace(namespace).withName(name);
@@ -45,7 +45,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void aConfigMapLivesAndDies() {
+  void aConfigMapIsCreatedChangedAndDeleted() {
     ConfigMap made = client.resource(configMap("one", "1")).create();
     assertNotNull(made.getMetadata().getUid());
     assertEquals("1", at("one").get().getData().get("value"));
@@ -62,7 +62,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void allPatchTypesAreUnderstood() {
+  void allPatchTypesAreAccepted() {
     client.resource(configMap("patched", "1")).create();
     eachPatch("patched");
     assertEquals(Map.of("json", "1", "merge", "1", "strategic", "1"), at("patched").get().getData());
@@ -88,7 +88,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void errorsCarryAStatus() {
+  void errorsHaveAStatus() {
     client.resource(configMap("taken", "1")).create();
     var exists = refused(409, () -> client.resource(configMap("taken", "1")).create());
     assertEquals("AlreadyExists", exists.getStatus().getReason());
@@ -100,13 +100,13 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void aDryRunLeavesNothingBehind() {
+  void aDryRunStoresNothing() {
     assertNotNull(client.resource(configMap("dry", "1")).dryRun().create().getMetadata().getUid());
     assertNull(at("dry").get());
   }
 
   @Test
-  void pagesHoldEveryObjectOnce() {
+  void pagesContainEveryObjectOnce() {
     Set<String> expected = new TreeSet<>();
     for (int at = 0; at < 25; at++) {
       expected.add(String.format("page-%02d", at));
@@ -131,7 +131,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void selectorsChooseWhatIsListedAndDeleted() {
+  void listsAndDeletionsAreFilteredBySelectors() {
     client.resource(configMap("a", Map.of(), Map.of("tier", "front"))).create();
     client.resource(configMap("b", Map.of(), Map.of("tier", "back"))).create();
     client.resource(configMap("c", Map.of(), Map.of("tier", "back"))).create();
@@ -216,7 +216,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void finalizersHoldAnObjectBack() {
+  void finalizersDelayADeletion() {
     ConfigMap held = configMap("held", "1");
     held.getMetadata().setFinalizers(List.of("java.bareboat.example/hold"));
     client.resource(held).create();
@@ -257,7 +257,7 @@ class Fabric8ObjectsTest extends Fabric8 {
   }
 
   @Test
-  void theServerIsDiscovered() {
+  void discoveryWorks() {
     assertEquals("1", client.getKubernetesVersion().getMajor());
     assertTrue(client.supports(Deployment.class));
     assertTrue(client.getApiGroups().getGroups().stream().anyMatch(group -> group.getName().equals("apps")));

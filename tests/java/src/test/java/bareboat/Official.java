@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.function.Executable;
 
-/** What the tests of the official client share: a client that reads KUBECONFIG, and a namespace for each test. */
+/** Base of the official client's tests: a client that reads KUBECONFIG, and a namespace for each test. */
 abstract class Official {
   protected ApiClient client;
   protected CoreV1Api core;
@@ -46,7 +46,7 @@ abstract class Official {
         .data(Map.of("value", value));
   }
 
-  /** The Status that a call is refused with. */
+  /** Returns the Status of a rejected call. */
   protected static JsonObject refused(int code, String reason, Executable call) {
     ApiException refused = assertThrows(ApiException.class, call);
     assertEquals(code, refused.getCode(), refused.getResponseBody());

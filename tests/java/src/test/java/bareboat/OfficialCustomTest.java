@@ -24,7 +24,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The official Java client on a custom kind: the dynamic client, the untyped API, and a watch. */
+/** The official Java client with a custom kind: dynamic client, untyped API and a watch. */
 class OfficialCustomTest extends Official {
   private DynamicKubernetesApi boats;
 
@@ -55,7 +55,7 @@ class OfficialCustomTest extends Official {
   }
 
   @Test
-  void aCustomObjectLivesAndDies() throws Exception {
+  void aCustomObjectIsCreatedChangedAndDeleted() throws Exception {
     DynamicKubernetesObject made = boats.create(boat("ketch", 12)).throwsApiException().getObject();
     assertEquals(2, spec(made).get("sails").getAsInt());
     spec(made).addProperty("length", 13);
@@ -95,7 +95,7 @@ class OfficialCustomTest extends Official {
   }
 
   @Test
-  void theStatusIsApart() throws Exception {
+  void theStatusIsASubresource() throws Exception {
     DynamicKubernetesObject made = boats.create(boat("afloat", 5)).throwsApiException().getObject();
     JsonObject status = JsonParser.parseString("{\"phase\":\"Floating\"}").getAsJsonObject();
     made.getRaw().add("status", status);
@@ -117,7 +117,7 @@ class OfficialCustomTest extends Official {
   }
 
   @Test
-  void aWatchTellsWhatHappens() throws Exception {
+  void aWatchDeliversEvents() throws Exception {
     ListOptions since = new ListOptions();
     since.setResourceVersion(boats.list(namespace).getObject().getMetadata().getResourceVersion());
     boats.create(boat("watched", 3)).throwsApiException();

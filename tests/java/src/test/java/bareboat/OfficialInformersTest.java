@@ -70,13 +70,13 @@ class OfficialInformersTest extends Official {
   }
 
   @Test
-  void anInformerFollowsEachChangeAndResyncs() throws Exception {
+  void anInformerDeliversEveryChangeAndResyncs() throws Exception {
     core.createNamespacedConfigMap(namespace, configMap("one", "1")).execute();
     core.createNamespacedConfigMap(namespace, configMap("two", "1")).execute();
     core.replaceNamespacedConfigMap("one", namespace, configMap("one", "2")).execute();
     core.deleteNamespacedConfigMap("two", namespace).execute();
     eventually("all events arrive", () -> events.size() >= 4);
-    // The order holds for each object, not between two of them.
+    // The order is defined for each object, not between objects.
     assertEquals(List.of("add one", "update one"), about("one"));
     assertEquals(List.of("add two", "delete two"), about("two"));
     Lister<V1ConfigMap> lister = new Lister<>(informer.getIndexer(), namespace);
@@ -90,7 +90,7 @@ class OfficialInformersTest extends Official {
   }
 
   @Test
-  void anInformerGoesOnAfterARestartOfTheServer() throws Exception {
+  void anInformerContinuesAfterARestartOfTheServer() throws Exception {
     core.createNamespacedConfigMap(namespace, configMap("before", "1")).execute();
     eventually("it arrives", () -> events.contains("add before"));
     Server.restart();

@@ -40,7 +40,7 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** The official Java client on built-in kinds, as JSON and as protobuf. */
+/** The official Java client with built-in kinds, in JSON and protobuf. */
 class OfficialObjectsTest extends Official {
   private V1ConfigMap patch(String name, String format, String body, String manager, Boolean force) throws ApiException {
     return PatchUtils.patch(
@@ -60,7 +60,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void aConfigMapLivesAndDies() throws Exception {
+  void aConfigMapIsCreatedChangedAndDeleted() throws Exception {
     V1ConfigMap made = core.createNamespacedConfigMap(namespace, configMap("one", "1")).execute();
     assertNotNull(made.getMetadata().getUid());
     V1ConfigMap changed = core.readNamespacedConfigMap("one", namespace).execute().data(Map.of("value", "2"));
@@ -71,7 +71,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void allPatchTypesAreUnderstood() throws Exception {
+  void allPatchTypesAreAccepted() throws Exception {
     core.createNamespacedConfigMap(namespace, configMap("patched", "1")).execute();
     patch("patched", V1Patch.PATCH_FORMAT_JSON_PATCH, "[{\"op\":\"add\",\"path\":\"/data/json\",\"value\":\"1\"}]");
     patch("patched", V1Patch.PATCH_FORMAT_JSON_MERGE_PATCH, "{\"data\":{\"value\":null,\"merge\":\"1\"}}");
@@ -83,7 +83,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void errorsCarryAStatus() throws Exception {
+  void errorsHaveAStatus() throws Exception {
     core.createNamespacedConfigMap(namespace, configMap("taken", "1")).execute();
     refused(409, "AlreadyExists", () -> core.createNamespacedConfigMap(namespace, configMap("taken", "1")).execute());
     var invalid = refused(422, "Invalid", () -> core.createNamespacedConfigMap(namespace, configMap("Not_A_Name", "1")).execute());
@@ -92,7 +92,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void pagesHoldEveryObjectOnce() throws Exception {
+  void pagesContainEveryObjectOnce() throws Exception {
     List<String> expected = new ArrayList<>();
     for (int at = 0; at < 25; at++) {
       expected.add(String.format("page-%02d", at));
@@ -143,7 +143,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void protobufSaysTheSame() throws Exception {
+  void protobufEqualsJson() throws Exception {
     ProtoClient proto = new ProtoClient(client);
     String path = "/api/v1/namespaces/" + namespace + "/configmaps";
     V1.ConfigMap desired =
@@ -189,7 +189,7 @@ class OfficialObjectsTest extends Official {
   }
 
   @Test
-  void theServerIsDiscovered() throws Exception {
+  void discoveryWorks() throws Exception {
     assertEquals("1", new VersionApi(client).getCode().execute().getMajor());
     var found = new Discovery(client).findAll();
     assertTrue(found.stream().anyMatch(it -> it.getGroup().equals("apps") && it.getKind().equals("Deployment")));

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 class OperatorSdkTest extends Fabric8 {
   private Operator operator;
 
-  /** The cargo of a boat, kept by server-side apply. */
+  /** The cargo of a boat, written with server-side apply. */
   @KubernetesDependent
   public static class Cargo extends CRUDKubernetesDependentResource<ConfigMap, Boat> {
     @Override
@@ -48,7 +48,7 @@ class OperatorSdkTest extends Fabric8 {
     }
   }
 
-  /** Launches boats, and leaves a wreck behind. */
+  /** Reconciles boats, and creates a wreck on deletion. */
   @Workflow(dependents = @Dependent(type = Cargo.class))
   @ControllerConfiguration
   public static class Boatyard implements Reconciler<Boat>, Cleaner<Boat> {
@@ -141,7 +141,7 @@ class OperatorSdkTest extends Fabric8 {
   }
 
   @Test
-  void anOperatorKeepsAnObjectFromItsCreationToItsEnd() {
+  void anOperatorHandlesAnObjectFromCreationToDeletion() {
     client.resource(Boat.of("ada", 9)).inNamespace(namespace).create();
     reaches("Floating with 2");
     Boat made = boat();
@@ -165,7 +165,7 @@ class OperatorSdkTest extends Fabric8 {
   }
 
   @Test
-  void anOperatorGoesOnAfterARestartOfTheServer() {
+  void anOperatorContinuesAfterARestartOfTheServer() {
     client.resource(Boat.of("ada", 9)).inNamespace(namespace).create();
     reaches("Floating with 2");
     Server.restart();

@@ -11,25 +11,25 @@ import java.time.Instant;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 
-/** The server under test: names nobody else uses, a restart on request, and waiting for a condition. */
+/** Helpers for the server under test: unique names, a restart on request, and polling. */
 final class Server {
-  /** Only a test that fails waits so long. */
+  /** Only a failing test waits this long. */
   static final Duration PATIENCE = Duration.ofSeconds(120);
 
   private Server() {}
 
-  /** A name that no other test uses. */
+  /** Returns a name that no other test uses. */
   static String unique(String prefix) {
     return prefix + "-" + UUID.randomUUID().toString().substring(0, 8);
   }
 
   /**
-   * Has the server killed and started again on its data. The program that runs these tests does it: it waits for the
-   * file that BAREBOAT_RESTART names, and deletes it when the server is up again.
+   * Restarts the server with its data. The program that runs these tests does it: it waits for the
+   * file that BAREBOAT_RESTART names, restarts the server, and deletes the file when the server is up again.
    */
   static void restart() {
     String request = System.getenv("BAREBOAT_RESTART");
-    assumeTrue(request != null, "nobody can restart this server");
+    assumeTrue(request != null, "this server cannot be restarted");
     try {
       Files.createFile(Path.of(request));
     } catch (IOException error) {
@@ -38,7 +38,7 @@ final class Server {
     eventually("the server is up again", () -> !Files.exists(Path.of(request)));
   }
 
-  /** Asks until the answer is yes. */
+  /** Polls until the condition is true. */
   static void eventually(String what, Callable<Boolean> condition) {
     Instant deadline = Instant.now().plus(PATIENCE);
     Exception last = null;

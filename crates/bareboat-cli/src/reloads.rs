@@ -1,0 +1,253 @@
+//! Files that the running server reads again when they change: certificates, CAs, keys and tokens. The server's own
+//! certificates are also renewed here before they expire.
+
+use crate::account_keys::KeyFiles;
+use crate::certificates::{self, Authority, folder};
+use crate::encryption;
+use crate::settings::Settings;
+use arc_swap::ArcSwap;
+use bareboat::encryption::EncryptedBackend;
+use bareboat::prelude::*;
+use bareboat::server::reload::{Following, ReloadMetrics, WatchedFiles};
+use bareboat::service_accounts::ServiceAccounts;
+use bareboat_certificates::{CertificateAuthority, IssueError, Issuer, Template};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often certificates are checked for their expiry.
+const RENEW_EVERY: Duration = Duration::from_secs(3600);
+
+/// Watches files until it is dropped.
+pub(crate) struct Reloads {
+    metrics: ReloadMetrics,
+    following: Vec<Following>,
+    renewing: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for Reloads {
+    fn drop(&mut self) {
+        if let Some(task) = &self.renewing {
+            task.abort();
+        }
+    }
+}
+
+impl Reloads {
+    /// Starts without files.
+    pub(crate) fn new(metrics: &ReloadMetrics) -> Reloads {
+        Reloads {
+            metrics: metrics.clone(),
+            following: Vec::new(),
+            renewing: None,
+        }
+    }
+
+    /// Calls `take` when one of the files has new contents. The files were read already, so that the first check only
+    /// records their contents.
+    fn follow(
+        &mut self,
+        what: &str,
+        paths: Vec<PathBuf>,
+        mut take: impl FnMut() -> Result<(), String> + Send + 'static,
+    ) {
+        let mut files = WatchedFiles::new(what, paths).metrics(&self.metrics);
+        // A file that cannot be read now is read later.
+        let _ = files.read();
+        self.following.push(files.start(move |_| {
+            let taken = take();
+            async move { taken }
+        }));
+    }
+
+    /// Reloads the serving certificate.
+    pub(crate) fn serving(&mut self, tls: &Tls, settings: &Settings) {
+        let [chain, key] = serving_files(settings);
+        let tls = tls.clone();
+        let paths = vec![chain.clone(), key.clone()];
+        self.follow("serving certificate", paths, move || {
+            let (chain, key) = (read(&chain)?, read(&key)?);
+            tls.replace_certificate(&chain, &key).map_err(describe)
+        });
+    }
+
+    /// Reloads the CAs of client certificates.
+    pub(crate) fn client_ca(&mut self, tls: &Tls, settings: &Settings) {
+        let paths = client_ca_files(settings);
+        let tls = tls.clone();
+        self.follow("client CA", paths.clone(), move || {
+            let texts: Result<Vec<String>, String> = paths.iter().map(|path| read(path)).collect();
+            tls.replace_client_ca(&texts?.join("\n")).map_err(describe)
+        });
+    }
+
+    /// Reloads the client certificate presented to upstream servers.
+    pub(crate) fn front_proxy(&mut self, identity: &ClientIdentity, settings: &Settings) {
+        let [chain, key] = front_proxy_files(settings);
+        let identity = identity.clone();
+        let paths = vec![chain.clone(), key.clone()];
+        self.follow("front-proxy certificate", paths, move || {
+            identity
+                .replace(&read(&chain)?, &read(&key)?)
+                .map_err(describe)
+        });
+    }
+
+    /// Reloads the client certificate presented to kubelets.
+    pub(crate) fn kubelet_client(
+        &mut self,
+        identity: Option<&ClientIdentity>,
+        settings: &Settings,
+    ) {
+        if let (Some(identity), Some((chain, key))) = (identity, settings.kubelets.pair()) {
+            let (identity, chain, key) = (identity.clone(), chain.to_owned(), key.to_owned());
+            let paths = vec![chain.clone(), key.clone()];
+            self.follow("kubelet client certificate", paths, move || {
+                identity
+                    .replace(&read(&chain)?, &read(&key)?)
+                    .map_err(describe)
+            });
+        }
+    }
+
+    /// Reloads the keys of service account tokens.
+    pub(crate) fn account_keys(&mut self, accounts: &ServiceAccounts, files: KeyFiles) {
+        let accounts = accounts.clone();
+        self.follow("service account keys", files.all(), move || {
+            let keys = files.read().map_err(|error| format!("{error:#}"))?;
+            accounts
+                .replace_keys(&keys.signing, &keys.others)
+                .map_err(describe)
+        });
+    }
+
+    /// Reloads the CA that signs approved CertificateSigningRequests.
+    pub(crate) fn authority(&mut self, authority: &Arc<DirectoryAuthority>, settings: &Settings) {
+        let dir = folder(&settings.data_dir);
+        let paths = vec![dir.join("ca.crt"), dir.join("ca.key")];
+        let authority = authority.clone();
+        self.follow("certificate authority", paths, move || {
+            let read = Authority::read(&dir, "ca").map_err(|error| format!("{error:#}"))?;
+            authority.0.store(Arc::new(read.issuer));
+            Ok(())
+        });
+    }
+
+    /// Reloads the configuration of encryption at rest, if it can decrypt the stored data.
+    pub(crate) fn encryption(
+        &mut self,
+        backend: &Arc<EncryptedBackend>,
+        path: &Path,
+        metrics: &ReloadMetrics,
+    ) {
+        let mut files =
+            WatchedFiles::new("encryption configuration", [path.to_owned()]).metrics(metrics);
+        let _ = files.read();
+        let (backend, path) = (backend.clone(), path.to_owned());
+        self.following.push(files.start(move |_| {
+            let (backend, path) = (backend.clone(), path.clone());
+            async move {
+                // It waits for plug-ins and decrypts values.
+                let taken = tokio::task::spawn_blocking(move || {
+                    let rules =
+                        encryption::rules(Some(&path)).map_err(|error| format!("{error:#}"))?;
+                    backend.replace_rules(rules).map_err(|error| {
+                        format!("it cannot read what is stored: {}", describe(error))
+                    })
+                });
+                taken.await.unwrap_or_else(|error| Err(error.to_string()))
+            }
+        }));
+    }
+
+    /// Renews certificates before they expire, for as long as the server runs. `renewed` is called with all of them.
+    pub(crate) fn renew(
+        &mut self,
+        settings: &Settings,
+        renewed: impl Fn(&certificates::Certificates) + Send + 'static,
+    ) {
+        let (data, names) = (settings.data_dir.clone(), settings.connections.san.clone());
+        let bind = settings.bind.ip();
+        self.renewing = Some(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEW_EVERY).await;
+                let (data, names) = (data.clone(), names.clone());
+                let ensured =
+                    tokio::task::spawn_blocking(move || certificates::ensure(&data, &names, bind));
+                match ensured.await {
+                    Ok(Ok(certificates)) => renewed(&certificates),
+                    Ok(Err(error)) => tracing::error!(
+                        error = %format!("{error:#}"),
+                        "the certificates of the server cannot be renewed"
+                    ),
+                    Err(_) => return,
+                }
+            }
+        }));
+    }
+}
+
+/// Returns the files of the serving certificate.
+pub(crate) fn serving_files(settings: &Settings) -> [PathBuf; 2] {
+    let connections = &settings.connections;
+    match (&connections.tls_cert, &connections.tls_key) {
+        (Some(chain), Some(key)) => [chain.clone(), key.clone()],
+        _ => ["server.crt", "server.key"].map(|name| folder(&settings.data_dir).join(name)),
+    }
+}
+
+/// Returns the files with the client certificate presented to upstream servers and its key.
+pub(crate) fn front_proxy_files(settings: &Settings) -> [PathBuf; 2] {
+    let wanted = &settings.aggregation;
+    match (
+        &wanted.proxy_client_cert_file,
+        &wanted.proxy_client_key_file,
+    ) {
+        (Some(chain), Some(key)) => [chain.clone(), key.clone()],
+        _ => ["crt", "key"].map(|end| {
+            folder(&settings.data_dir).join(format!("{}.{end}", certificates::FRONT_PROXY))
+        }),
+    }
+}
+
+/// Returns the files with client CAs. The data directory's own CA is always one of them: it signed the admin
+/// kubeconfig.
+pub(crate) fn client_ca_files(settings: &Settings) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = settings.connections.client_ca.iter().cloned().collect();
+    files.push(folder(&settings.data_dir).join("ca.crt"));
+    files
+}
+
+/// The CA of a data directory, read again when it changes.
+pub(crate) struct DirectoryAuthority(ArcSwap<Issuer>);
+
+impl DirectoryAuthority {
+    /// Reads the CA of a data directory.
+    pub(crate) fn read(data: &Path) -> anyhow::Result<DirectoryAuthority> {
+        let authority = Authority::read(&folder(data), "ca")?;
+        Ok(DirectoryAuthority(ArcSwap::from_pointee(authority.issuer)))
+    }
+}
+
+impl CertificateAuthority for DirectoryAuthority {
+    fn issue(&self, template: &Template) -> Result<String, IssueError> {
+        self.0.load().issue(template)
+    }
+
+    fn ends(&self) -> i64 {
+        self.0.load().ends()
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))
+}
+
+fn describe(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(cause) = error.source() {
+        text.push_str(&format!(": {cause}"));
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Starting controllers: a queue, a listener and a task for each.
+
+use crate::client::Client;
+use crate::controller::Controller;
+use crate::feed::{self, Listener};
+use crate::queue::{Queue, QueueMetrics, work};
+use crate::{Controllers, Options};
+use bareboat_api::kind::BoxFuture;
+use bareboat_server::Server;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
+
+/// Called with the address that the server listens on.
+pub(crate) type AddressHook = Box<dyn Fn(SocketAddr) + Send + Sync>;
+
+/// Controllers that are being started.
+pub(crate) struct Startup {
+    pub(crate) server: Server,
+    pub(crate) options: Options,
+    tasks: JoinSet<()>,
+    turns: TaskTracker,
+    listeners: Vec<Box<dyn Listener>>,
+    metrics: Option<QueueMetrics>,
+    address_hooks: Vec<AddressHook>,
+}
+
+/// What a controller is made from.
+pub(crate) struct Context<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) options: &'a Options,
+    /// Writes as the user of the controller.
+    pub(crate) client: Client,
+    address_hooks: &'a mut Vec<AddressHook>,
+}
+
+impl Context<'_> {
+    /// Calls a function when the server begins to listen.
+    pub(crate) fn on_listening(&mut self, hook: impl Fn(SocketAddr) + Send + Sync + 'static) {
+        self.address_hooks.push(Box::new(hook));
+    }
+}
+
+impl Startup {
+    pub(crate) fn new(server: Server, options: Options) -> Startup {
+        Startup {
+            metrics: QueueMetrics::of(&server),
+            server,
+            options,
+            tasks: JoinSet::new(),
+            turns: TaskTracker::new(),
+            listeners: Vec::new(),
+            address_hooks: Vec::new(),
+        }
+    }
+
+    /// Starts one controller.
+    pub(crate) fn add<C: Controller>(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let queue = Queue::new();
+            let identity = C::identity(&self.server.catalog().table());
+            let mut context = Context {
+                server: &self.server,
+                options: &self.options,
+                client: Client::of_controller(&self.server, &identity).named(C::MANAGER),
+                address_hooks: &mut self.address_hooks,
+            };
+            let (controller, listener) = C::new(&mut context, queue.clone());
+            controller.before_start().await;
+            self.listeners.push(Box::new(listener));
+            if let Some(metrics) = &self.metrics {
+                queue.measure(metrics.meter(C::NAME));
+            }
+            let controller = Arc::new(controller);
+            let reconcile = move |key| {
+                let controller = controller.clone();
+                async move { controller.reconcile(key).await }
+            };
+            let turns = self.turns.clone();
+            self.tasks.spawn(work(queue, C::PARALLEL, turns, reconcile));
+        })
+    }
+
+    /// Starts the reader of the feed, which wakes all of them.
+    pub(crate) fn finish(mut self) -> Controllers {
+        if !self.listeners.is_empty() {
+            let store = self.server.store().clone();
+            self.tasks.spawn(feed::run(store, self.listeners));
+        }
+        Controllers {
+            tasks: self.tasks,
+            turns: self.turns,
+            address_hooks: self.address_hooks,
+        }
+    }
+}

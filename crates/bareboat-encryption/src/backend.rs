@@ -1,0 +1,363 @@
+//! A storage engine that encrypts: values of chosen resources are ciphertext below it and plain above it.
+//!
+//! When the log is read at the start, every value must decrypt: a missing or wrong key ends the start before anything is
+//! written. New rules are taken only if they can read what is stored.
+
+use crate::rules::{OpenError, Rules, prefix};
+use arc_swap::ArcSwap;
+use bareboat_storage::{
+    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Mark,
+    PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
+};
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A stored value, to try new rules on.
+struct Sample {
+    key: Arc<str>,
+    stored: Bytes,
+}
+
+/// Samples by resource and prefix.
+type Samples = HashMap<(Arc<str>, Vec<u8>), Sample>;
+
+/// A value that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("revision {revision} ({resource} {key}) cannot be read")]
+struct Unreadable {
+    revision: u64,
+    resource: Arc<str>,
+    key: Arc<str>,
+    #[source]
+    source: OpenError,
+}
+
+/// A backend that encrypts values of chosen resources.
+pub struct EncryptedBackend {
+    inner: Arc<dyn Backend>,
+    rules: ArcSwap<Rules>,
+    /// One stored value for each resource and key that was met, while there are rules.
+    samples: Mutex<Samples>,
+    /// Held for reading from the encryption of a batch to the end of its commit, for writing while rules are replaced and
+    /// while everything is rewritten.
+    gate: RwLock<()>,
+}
+
+impl std::fmt::Debug for EncryptedBackend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EncryptedBackend")
+            .field("rules", &self.rules.load())
+            .finish_non_exhaustive()
+    }
+}
+
+impl EncryptedBackend {
+    /// Encrypts in front of an engine.
+    pub fn new(inner: Arc<dyn Backend>, rules: Rules) -> EncryptedBackend {
+        EncryptedBackend {
+            inner,
+            rules: ArcSwap::from_pointee(rules),
+            samples: Mutex::default(),
+            gate: RwLock::new(()),
+        }
+    }
+
+    /// The rules in use.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    /// Uses other rules from now on, unless they cannot read what is stored. Values that are stored stay as they are.
+    pub fn replace_rules(&self, rules: Rules) -> Result<(), OpenError> {
+        // Nothing is written meanwhile with a key that the new rules lack.
+        let _alone = self.gate.write();
+        let samples = self.samples.lock();
+        for ((resource, _), sample) in &*samples {
+            rules.open(resource, &sample.key, &sample.stored)?;
+        }
+        self.rules.store(Arc::new(rules));
+        Ok(())
+    }
+
+    /// Writes every stored value again that is not as the first provider writes it, and leaves nothing of the old ones.
+    /// Commits of encrypted resources wait meanwhile.
+    pub fn encrypt_again(&self) -> Result<Rewritten, BackendError> {
+        let _alone = self.gate.write();
+        let rules = self.rules.load_full();
+        let done = self.inner.rewrite(&mut |record| {
+            let new = rules.rewritten(record)?;
+            if let Some(value) = &new {
+                self.note(&rules, record, &value.to_bytes());
+            }
+            Ok(new)
+        })?;
+        // Keys that nothing is stored with any more may go.
+        let mut samples = self.samples.lock();
+        samples.retain(|(resource, _), sample| rules.is_current(resource, &sample.stored));
+        Ok(done)
+    }
+
+    fn note(&self, rules: &Rules, record: &Record, stored: &[u8]) {
+        if rules.is_empty() {
+            return;
+        }
+        let own = prefix(stored);
+        if own.is_empty() && !rules.encrypts(&record.resource) {
+            return;
+        }
+        let place = (record.resource.clone(), own.to_vec());
+        self.samples.lock().entry(place).or_insert_with(|| Sample {
+            key: record.key.clone(),
+            stored: Bytes::copy_from_slice(stored),
+        });
+    }
+
+    /// The record with its value in the clear.
+    fn opened(&self, rules: &Rules, mut record: Record) -> Result<Record, Unreadable> {
+        let Some(value) = record.value.as_ref().filter(|value| !value.is_damaged()) else {
+            return Ok(record);
+        };
+        let (head, tail) = value.parts();
+        let joined;
+        let stored = match tail.is_empty() {
+            true => head,
+            // A share of an entry, which is never encrypted.
+            false => {
+                joined = value.to_bytes();
+                &joined
+            }
+        };
+        let opened = rules.open(&record.resource, &record.key, stored);
+        let opened = opened.map_err(|source| Unreadable {
+            revision: record.revision,
+            resource: record.resource.clone(),
+            key: record.key.clone(),
+            source,
+        })?;
+        self.note(rules, &record, stored);
+        if let Some(plain) = opened {
+            record.value = Some(Value::new(plain.into()));
+        }
+        Ok(record)
+    }
+
+    /// History that cannot be read is as good as compacted: clients list again.
+    fn forgotten(&self, error: &Unreadable) -> BackendError {
+        tracing::error!(%error, why = %error.source, "a part of the history cannot be decrypted");
+        match self.inner.mark() {
+            Ok(end) => BackendError::Compacted { floor: end.last },
+            Err(error) => error,
+        }
+    }
+}
+
+impl EncryptedBackend {
+    fn encrypts(&self, batch: &Batch) -> bool {
+        let rules = self.rules.load();
+        let mut records = batch.records.iter();
+        records.any(|record| rules.encrypts(&record.resource))
+    }
+
+    /// The batch with the values of chosen resources encrypted. The caller holds the gate.
+    fn sealed(&self, batch: &Batch) -> Result<Batch, BackendError> {
+        let rules = self.rules.load();
+        let mut samples = self.samples.lock();
+        let mut sealed = batch.clone();
+        for record in &mut sealed.records {
+            let Some(value) = record
+                .value
+                .as_ref()
+                .filter(|_| rules.encrypts(&record.resource))
+            else {
+                continue;
+            };
+            let stored = rules
+                .seal(&record.resource, &record.key, &value.to_bytes())
+                .map_err(|error| BackendError::Busy(error.into()))?;
+            if let Some(stored) = stored {
+                let stored = Bytes::from(stored);
+                let place = (record.resource.clone(), prefix(&stored).to_vec());
+                samples.entry(place).or_insert_with(|| Sample {
+                    key: record.key.clone(),
+                    stored: stored.clone(),
+                });
+                record.value = Some(Value::new(stored));
+            }
+        }
+        Ok(sealed)
+    }
+
+    fn opened_answer(&self, appended: Appended) -> Result<Appended, BackendError> {
+        match appended {
+            Appended::Moved(tail) => self.opened_tail(tail).map(Appended::Moved),
+            done => Ok(done),
+        }
+    }
+
+    fn opened_tail(&self, tail: Tail) -> Result<Tail, BackendError> {
+        let Tail::Batches { batches, end, more } = tail else {
+            return Ok(tail);
+        };
+        let rules = self.rules.load_full();
+        let open = |records: Vec<Record>| -> Result<Vec<Record>, Unreadable> {
+            let records = records.into_iter();
+            records.map(|record| self.opened(&rules, record)).collect()
+        };
+        let opened: Result<_, Unreadable> = batches.into_iter().map(open).collect();
+        let batches = opened.map_err(|error| BackendError::Failed(Box::new(error)))?;
+        Ok(Tail::Batches { batches, end, more })
+    }
+}
+
+impl Backend for EncryptedBackend {
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        let appended = match self.encrypts(batch) {
+            false => self.inner.append(base, batch)?,
+            true => {
+                let _passing = self.gate.read();
+                self.inner.append(base, &self.sealed(batch)?)?
+            }
+        };
+        self.opened_answer(appended)
+    }
+
+    fn append_held(
+        &self,
+        base: &Mark,
+        decide: &mut Decide<'_>,
+    ) -> Result<Option<Appended>, BackendError> {
+        let _passing = self.gate.read();
+        let mut failed = None;
+        let appended = self.inner.append_held(base, &mut |tail| {
+            let sealed = self.opened_tail(tail).and_then(|tail| {
+                let decided = decide(tail);
+                decided
+                    .map(|(base, batch)| Ok((base, self.sealed(&batch)?)))
+                    .transpose()
+            });
+            sealed.unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
+        })?;
+        match (failed, appended) {
+            (Some(error), _) => Err(error),
+            (None, Some(appended)) => self.opened_answer(appended).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        self.opened_tail(self.inner.tail(after)?)
+    }
+
+    fn wait(&self, after: u64, until: Instant) {
+        self.inner.wait(after, until);
+    }
+
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
+        let rules = self.rules.load_full();
+        let mut failed = None;
+        let end = self.inner.load(after, &mut |record| {
+            if failed.is_some() {
+                return;
+            }
+            match self.opened(&rules, record) {
+                Ok(record) => visit(record),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        match failed {
+            Some(error) => Err(BackendError::Failed(Box::new(error))),
+            None => Ok(end),
+        }
+    }
+
+    fn read_since(
+        &self,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        let mut page = self.inner.read_since(resource, after, upto, limit, stop)?;
+        let rules = self.rules.load_full();
+        for change in &mut page.changes {
+            let opened = self.opened(&rules, change.record.clone());
+            change.record = opened.map_err(|error| self.forgotten(&error))?;
+            if let Some(previous) = change.previous.take() {
+                let opened = self.opened(&rules, previous);
+                change.previous = Some(opened.map_err(|error| self.forgotten(&error))?);
+            }
+        }
+        Ok(page)
+    }
+
+    fn read_at(
+        &self,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<(), BackendError> {
+        let rules = self.rules.load_full();
+        let mut failed = None;
+        self.inner.read_at(
+            resource,
+            revision,
+            &mut |record| {
+                if failed.is_some() {
+                    return;
+                }
+                match self.opened(&rules, record) {
+                    Ok(record) => visit(record),
+                    Err(error) => failed = Some(error),
+                }
+            },
+            stop,
+        )?;
+        match failed {
+            Some(error) => Err(self.forgotten(&error)),
+            None => Ok(()),
+        }
+    }
+
+    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+        self.inner.compact(upto, rows)
+    }
+
+    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        self.inner.history(visit)
+    }
+
+    fn compacted(&self) -> u64 {
+        self.inner.compacted()
+    }
+
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.inner.mark()
+    }
+
+    fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
+        self.inner.rewrite(change)
+    }
+
+    fn stats(&self) -> BackendStats {
+        self.inner.stats()
+    }
+
+    fn close(&self) -> Result<(), BackendError> {
+        self.inner.close()
+    }
+}
+
+#[cfg(test)]
+mod tests;

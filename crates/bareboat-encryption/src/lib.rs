@@ -1,0 +1,31 @@
+//! Encryption at rest.
+//!
+//! [`Config`] reads an EncryptionConfiguration (`apiserver.config.k8s.io/v1`), [`Rules`] says which resources are
+//! encrypted with what, and [`EncryptedBackend`] wraps a storage engine: values of chosen resources are encrypted before
+//! they are committed and decrypted when they are read. Above it everything is plain, below it ciphertext: the log, its
+//! history and backups. Resources without a rule pass through untouched and share their memory as before.
+//!
+//! Every ciphertext is bound to the place of its object: moved to another key it does not decrypt.
+//!
+//! ```no_run
+//! use bareboat_encryption::{Config, EncryptedBackend, Rules};
+//! use bareboat_storage::{MemoryBackend, Store, StoreOptions};
+//! use std::sync::Arc;
+//!
+//! # fn open(text: &str) -> Result<(), Box<dyn std::error::Error>> {
+//! let rules = Rules::new(&Config::parse(text)?)?;
+//! let backend = EncryptedBackend::new(Arc::new(MemoryBackend::new()), rules);
+//! let store = Store::open(Arc::new(backend), StoreOptions::default())?;
+//! # Ok(()) }
+//! ```
+
+mod backend;
+mod ciphers;
+mod config;
+mod kms;
+mod rules;
+
+pub use backend::EncryptedBackend;
+pub use config::{Config, ConfigError, KeyConfig, Pattern, ProviderConfig, RuleConfig};
+pub use kms::{KmsError, KmsHealth};
+pub use rules::{OpenError, Rules, SealError, SetupError};

@@ -1,0 +1,22 @@
+//! API priority and fairness as Kubernetes defines it, as pure algorithms.
+//!
+//! [`Classifier`] finds the flow schema of a request. [`LevelSpec`] says what a priority level is, and [`limits`] how
+//! many seats each level has and may borrow. [`QueueSet`] is the queues of one level: who runs, who waits, who is
+//! refused. [`defaults`] holds the objects of a fresh server.
+//!
+//! This crate does no I/O and reads no clock. Times are passed in as nanoseconds since any fixed moment.
+
+mod classify;
+pub mod cost;
+pub mod defaults;
+mod level;
+pub mod limits;
+mod queues;
+mod schema;
+mod shuffle;
+
+pub use classify::Classifier;
+pub use level::{LevelSpec, Queuing};
+pub use queues::{Arrival, Lane, QueueSet, QueueView, Refusal, Running, WaitingView};
+pub use schema::{Distinguisher, Request, Schema};
+pub use shuffle::deal;

@@ -1,0 +1,162 @@
+//! Forwards a request to the server of its group and version.
+//!
+//! The request is authorized already. Answers without an upstream answer are plain text, as in Kubernetes.
+
+use super::Route;
+use crate::flow::Unread;
+use crate::proxy::{Passing, ProxyFailure, REDIRECT, UNREACHABLE};
+use crate::reply::{Response, plain_text};
+use crate::request::ask::Ask;
+use crate::request::body::LIMIT;
+use crate::request::query::{Query, percent_decode};
+use crate::server::state::State;
+use crate::verbs::escape;
+use bareboat_api::Status;
+use http::{StatusCode, header};
+
+/// Answers a request for a group and version of another server. `until` is when the answer must be complete; streams
+/// have no such time.
+pub(crate) async fn answer(
+    state: &State,
+    ask: &Ask,
+    body: Unread,
+    route: &Route,
+    until: Option<std::time::Instant>,
+) -> Result<Response, Status> {
+    if !route.available {
+        return Ok(unavailable());
+    }
+    let host = ask.headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    let passing = Passing {
+        method: ask.method.clone(),
+        target: target(ask.uri.path(), &ask.query)?,
+        headers: &ask.headers,
+        user: &ask.user,
+        came: ask.came,
+        host: host.or_else(|| ask.uri.authority().map(|host| host.as_str())),
+        audit_id: ask.audit_id(),
+        standing: ask.standing.clone(),
+        remarks: &[],
+        audited: ask.trace.audited().cloned(),
+        upgrade: ask.upgrade.clone(),
+        body: body.into_stream(),
+        limit: LIMIT,
+        until,
+    };
+    let failure = match state.proxy.forward(&route.backend.remote, passing).await {
+        Ok(response) => return Ok(response),
+        Err(failure) => failure,
+    };
+    let (code, text) = match failure {
+        ProxyFailure::Other(status) => return Err(status),
+        ProxyFailure::Redirect(_) => (StatusCode::BAD_GATEWAY, REDIRECT.to_owned()),
+        ProxyFailure::Unreachable(status) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{}\n", status.message),
+        ),
+        ProxyFailure::Broken(_, why) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{UNREACHABLE}{why}\n"),
+        ),
+        ProxyFailure::Unusable(status) => {
+            tracing::debug!(route = %route.root(), %status, "a server cannot be called");
+            return Ok(unavailable());
+        }
+    };
+    Ok(plain_text(code, text))
+}
+
+fn unavailable() -> Response {
+    plain_text(StatusCode::SERVICE_UNAVAILABLE, "service unavailable\n")
+}
+
+/// Builds path and query anew from their decoded parts, so that the other server reads them as this one did.
+fn target(path: &str, query: &Query) -> Result<String, Status> {
+    let odd = || {
+        Status::bad_request(
+            "the path of a request to another server may not have empty segments, dots, or escaped slashes",
+        )
+    };
+    let mut out = String::with_capacity(path.len() + 32);
+    for segment in path.trim_matches('/').split('/') {
+        let decoded = percent_decode(segment).ok_or_else(odd)?;
+        let is_odd = matches!(&*decoded, "" | "." | "..")
+            || decoded.contains(['/', '\\'])
+            || decoded.contains(|c: char| c.is_control());
+        if is_odd {
+            return Err(odd());
+        }
+        out.push('/');
+        escape(&decoded, &mut out);
+    }
+    if path.ends_with('/') {
+        out.push('/');
+    }
+    for (index, (name, value)) in query.iter().enumerate() {
+        out.push(if index == 0 { '?' } else { '&' });
+        escape_query(name, &mut out);
+        out.push('=');
+        escape_query(value, &mut out);
+    }
+    Ok(out)
+}
+
+fn escape_query(text: &str, out: &mut String) {
+    use std::fmt::Write as _;
+    for byte in text.bytes() {
+        match byte {
+            b' ' => out.push('+'),
+            byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
+                out.push(byte as char);
+            }
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str) -> Result<String, u16> {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let query = Query::parse(query).expect("a well-formed query");
+        target(path, &query).map_err(|status| status.code)
+    }
+
+    #[test]
+    fn a_target_is_built_anew_from_its_decoded_parts() {
+        for (url, sent) in [
+            ("/apis/g/v1/things", "/apis/g/v1/things"),
+            ("/apis/g/v1/", "/apis/g/v1/"),
+            ("/apis/g/v1/things/a%3Ab", "/apis/g/v1/things/a:b"),
+            (
+                "/apis/g/v1/things?watch=1&labelSelector=a%3Db,c+d",
+                "/apis/g/v1/things?watch=1&labelSelector=a%3Db%2Cc+d",
+            ),
+            (
+                "/apis/g/v1/things?watch&a=1;b",
+                "/apis/g/v1/things?watch=&a=1%3Bb",
+            ),
+        ] {
+            assert_eq!(check(url).as_deref(), Ok(sent), "{url}");
+        }
+    }
+
+    #[test]
+    fn paths_that_servers_read_differently_are_refused() {
+        for path in [
+            "/apis/g/v1/../v2/things",
+            "/apis/g/v1/%2e%2e/things",
+            "/apis/g/v1/things/a%2Fb",
+            "/apis/g/v1//things",
+            "/apis/g/v1/things/a%5Cb",
+            "/apis/g/v1/things/a%00",
+        ] {
+            assert_eq!(check(path), Err(400), "{path}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The stages of one request, with their times.
+
+use crate::aggregation::Route;
+use crate::audit::Audited;
+use crate::request::info::RequestInfo;
+use bareboat_api::kind::User;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tracing::field::Empty;
+
+/// A stage that a request has passed, in order. Reads skip those of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// The URL is parsed.
+    Parsed = 1,
+    /// The user is authenticated.
+    Authenticated,
+    /// The user may impersonate, if the request asked for it.
+    Impersonated,
+    /// The request has a seat.
+    Flow,
+    /// The request is authorized.
+    Authorized,
+    /// The body has arrived.
+    Read,
+    /// The body is decoded and the new object computed.
+    Decoded,
+    /// Mutating admission has changed the object.
+    Mutated,
+    /// The object is valid.
+    Validated,
+    /// Validating admission has accepted the object.
+    Admitted,
+    /// The write is durable.
+    Committed,
+    /// The head of the answer is made.
+    Answered,
+}
+
+const STAGES: [Stage; 12] = [
+    Stage::Parsed,
+    Stage::Authenticated,
+    Stage::Impersonated,
+    Stage::Flow,
+    Stage::Authorized,
+    Stage::Read,
+    Stage::Decoded,
+    Stage::Mutated,
+    Stage::Validated,
+    Stage::Admitted,
+    Stage::Committed,
+    Stage::Answered,
+];
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Parsed => "parsed",
+            Stage::Authenticated => "authenticated",
+            Stage::Impersonated => "impersonated",
+            Stage::Flow => "flow",
+            Stage::Authorized => "authorized",
+            Stage::Read => "read",
+            Stage::Decoded => "decoded",
+            Stage::Mutated => "mutated",
+            Stage::Validated => "validated",
+            Stage::Admitted => "admitted",
+            Stage::Committed => "committed",
+            Stage::Answered => "answered",
+        }
+    }
+}
+
+/// Returns what a request does after a stage, for log lines.
+fn after(last: Option<Stage>) -> &'static str {
+    match last {
+        None => "parsing",
+        Some(Stage::Parsed) => "authentication",
+        Some(Stage::Authenticated) => "impersonation",
+        Some(Stage::Impersonated) => "flow control",
+        Some(Stage::Flow) => "authorization",
+        Some(Stage::Authorized) => "handling",
+        Some(Stage::Read) => "decoding",
+        Some(Stage::Decoded) => "mutating admission",
+        Some(Stage::Mutated) => "validation",
+        Some(Stage::Validated) => "validating admission",
+        Some(Stage::Admitted) => "commit",
+        Some(Stage::Committed | Stage::Answered) => "answering",
+    }
+}
+
+/// The trace of one request.
+pub(crate) struct Trace {
+    audit_id: Arc<str>,
+    started: Instant,
+    /// The span of this request's debug lines; disabled unless they are logged.
+    span: tracing::Span,
+    info: OnceLock<Arc<RequestInfo>>,
+    user: OnceLock<Arc<User>>,
+    /// Set if another server answers the request.
+    route: OnceLock<Arc<Route>>,
+    /// Set if the request is audited.
+    audited: OnceLock<Arc<Audited>>,
+    /// The last stage that was passed; 0 for none.
+    last: AtomicU8,
+    /// Microseconds from the start to each stage; 0 for stages that were not timed.
+    times: [AtomicU32; STAGES.len()],
+    /// Whether a log line about the end of the request exists.
+    reported: AtomicBool,
+}
+
+impl Trace {
+    /// Starts a trace.
+    pub(crate) fn new(audit_id: String, method: &http::Method, path: &str) -> Trace {
+        let span = tracing::debug_span!(
+            target: "bareboat_server::request",
+            "request",
+            audit_id = audit_id.as_str(),
+            method = method.as_str(),
+            path,
+            verb = Empty,
+            resource = Empty,
+            namespace = Empty,
+            name = Empty,
+            user = Empty,
+        );
+        Trace {
+            audit_id: audit_id.into(),
+            started: Instant::now(),
+            span,
+            info: OnceLock::new(),
+            user: OnceLock::new(),
+            route: OnceLock::new(),
+            audited: OnceLock::new(),
+            last: AtomicU8::new(0),
+            times: Default::default(),
+            reported: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the ID of the request in logs and in audit events.
+    pub(crate) fn audit_id(&self) -> &str {
+        &self.audit_id
+    }
+
+    /// Returns that ID, for work that outlives the trace.
+    pub(crate) fn shared_audit_id(&self) -> Arc<str> {
+        self.audit_id.clone()
+    }
+
+    /// Returns the span of this request's log lines.
+    pub(crate) fn span(&self) -> &tracing::Span {
+        &self.span
+    }
+
+    /// Returns when the request started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Returns the parsed URL, once it is known.
+    pub(crate) fn info(&self) -> Option<&RequestInfo> {
+        self.info.get().map(|info| &**info)
+    }
+
+    /// Returns the user, once it is known.
+    pub(crate) fn user(&self) -> Option<&Arc<User>> {
+        self.user.get()
+    }
+
+    /// Records that another server answers the request.
+    pub(crate) fn goes_to(&self, route: Arc<Route>) {
+        let _ = self.route.set(route);
+    }
+
+    /// Returns the server that answers the request, if it is another one.
+    pub(crate) fn route(&self) -> Option<&Arc<Route>> {
+        self.route.get()
+    }
+
+    /// Sets the audit record.
+    pub(crate) fn audit(&self, audited: Arc<Audited>) {
+        let _ = self.audited.set(audited);
+    }
+
+    /// Returns the audit record, if the request is audited.
+    pub(crate) fn audited(&self) -> Option<&Arc<Audited>> {
+        self.audited.get()
+    }
+
+    /// Records that the URL is parsed.
+    pub(crate) fn parsed(&self, info: &Arc<RequestInfo>) {
+        let _ = self.info.set(info.clone());
+        if !self.span.is_disabled() {
+            self.span.record("verb", info.verb.as_str());
+            if info.is_resource {
+                self.span.record("resource", resource(info).as_str());
+            }
+            for (field, text) in [("namespace", &info.namespace), ("name", &info.name)] {
+                if !text.is_empty() {
+                    self.span.record(field, text.as_str());
+                }
+            }
+        }
+        self.skip(Stage::Parsed);
+    }
+
+    /// Records the user, after impersonation.
+    pub(crate) fn acts_as(&self, user: &Arc<User>) {
+        self.span.record("user", user.name.as_str());
+        let _ = self.user.set(user.clone());
+        if let Some(audited) = self.audited() {
+            audited.acts_as(user);
+        }
+        self.skip(Stage::Impersonated);
+    }
+
+    /// Records a stage that can take long. Returns the time since the start.
+    pub(crate) fn pass(&self, stage: Stage) -> Duration {
+        self.last.store(stage as u8, Ordering::Relaxed);
+        let elapsed = self.started.elapsed();
+        let time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
+        self.times[stage as usize - 1].store(time.max(1), Ordering::Relaxed);
+        tracing::debug!(
+            target: "bareboat_server::request",
+            parent: &self.span,
+            stage = stage.name(),
+            microseconds = time,
+            "stage passed"
+        );
+        elapsed
+    }
+
+    /// Records a stage that takes no time: it is timed only if debug lines are logged.
+    pub(crate) fn skip(&self, stage: Stage) {
+        match self.span.is_disabled() {
+            true => self.last.store(stage as u8, Ordering::Relaxed),
+            false => {
+                self.pass(stage);
+            }
+        }
+    }
+
+    /// Returns whether a stage that is always timed is passed.
+    pub(crate) fn has_passed(&self, stage: Stage) -> bool {
+        self.times[stage as usize - 1].load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns what the request does now, or did when it ended.
+    pub(crate) fn doing(&self) -> &'static str {
+        let last = usize::from(self.last.load(Ordering::Relaxed));
+        after(last.checked_sub(1).and_then(|at| STAGES.get(at).copied()))
+    }
+
+    /// Returns whether this is the first log line about the end of the request.
+    pub(crate) fn report(&self) -> bool {
+        !self.reported.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns whether a log line about the end of the request exists.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported.load(Ordering::Relaxed)
+    }
+
+    /// Returns the times of the timed stages, such as `authenticated=0.1ms authorized=0.2ms`.
+    pub(crate) fn times(&self) -> String {
+        let mut text = String::new();
+        for (stage, time) in STAGES.iter().zip(&self.times) {
+            let micros = time.load(Ordering::Relaxed);
+            if micros > 0 {
+                let gap = if text.is_empty() { "" } else { " " };
+                let time = Duration::from_micros(micros.into()).as_secs_f64() * 1000.0;
+                let _ = write!(text, "{gap}{}={time:.1}ms", stage.name());
+            }
+        }
+        text
+    }
+}
+
+/// `resource` or `resource/subresource`, with the group.
+pub(super) fn resource(info: &RequestInfo) -> String {
+    let mut text = info.resource.to_string();
+    if !info.group.is_empty() {
+        text.push('.');
+        text.push_str(&info.group);
+    }
+    if !info.subresource.is_empty() {
+        text.push('/');
+        text.push_str(&info.subresource);
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! The task that checks streams: it waits for a change or an expiry, then authorizes each stream again.
+
+use super::{Changes, Registry, Stream};
+use crate::connections::Close;
+use crate::server::serve::{accepts_anonymous, identify};
+use crate::server::state::State;
+use crate::{authn, authz};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long changes are collected, so that several share one round. It is longer if rounds take long, so that they
+/// never take more than a tenth of the time.
+const COLLECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1500));
+/// The clock is read again after this long, because it may have been set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(600);
+/// How long an upgraded connection may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// After so many streams, the task yields.
+const TURN: usize = 64;
+
+/// Checks streams until the server is gone.
+pub(super) async fn judge(state: Weak<State>, registry: Arc<Registry>) {
+    let mut took = Duration::ZERO;
+    loop {
+        let earliest = earliest(&registry);
+        registry.earliest.store(earliest, Ordering::Release);
+        match earliest {
+            0 => registry.changed.notified().await,
+            due => {
+                let wait = Duration::from_secs(u64::try_from(due - now()).unwrap_or(0));
+                tokio::select! {
+                    () = registry.changed.notified() => {}
+                    () = tokio::time::sleep(wait.min(LONGEST_SLEEP)) => {}
+                }
+            }
+        }
+        tokio::time::sleep((took * 10).clamp(COLLECT.0, COLLECT.1)).await;
+        let Some(state) = state.upgrade() else {
+            return;
+        };
+        let changes = std::mem::take(&mut *registry.changes.lock());
+        let begun = Instant::now();
+        round(&state, &registry, &changes).await;
+        took = begun.elapsed();
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Returns when the first credential expires; 0 if none does.
+fn earliest(registry: &Registry) -> i64 {
+    let streams = registry.streams.lock();
+    let dues = streams.values().map(|it| it.due.load(Ordering::Relaxed));
+    dues.filter(|due| *due > 0).min().unwrap_or(0)
+}
+
+async fn round(state: &State, registry: &Registry, changes: &Changes) {
+    let now = now();
+    let expired = |stream: &Stream| {
+        let due = stream.due.load(Ordering::Relaxed);
+        due > 0 && due <= now
+    };
+    let concerned: Vec<Arc<Stream>> = registry
+        .streams
+        .lock()
+        .values()
+        .filter(|stream| expired(stream) || changes.concern(&stream.authenticated))
+        .cloned()
+        .collect();
+    for (index, stream) in concerned.iter().enumerate() {
+        if index % TURN == TURN - 1 {
+            tokio::task::yield_now().await;
+        }
+        if !may_stay(state, stream).await {
+            tracing::info!(user = %stream.user.name, "a stream ends: its client may no longer have it");
+            stream.end();
+            stream.due.store(0, Ordering::Relaxed);
+            if stream.client.line.is_upgraded() {
+                tokio::spawn(cut_off(stream.clone()));
+            }
+        } else if expired(stream) {
+            stream.postpone(now);
+        }
+    }
+}
+
+/// Closes an upgraded connection unless it ends within a moment, because a program may hold it.
+async fn cut_off(stream: Arc<Stream>) {
+    tokio::time::sleep(FAREWELL).await;
+    stream.client.line.close(Close::Now);
+}
+
+/// Returns whether the same request would be answered now.
+async fn may_stay(state: &State, stream: &Stream) -> bool {
+    let none = http::HeaderMap::new();
+    let headers = stream.credentials.as_deref().unwrap_or(&none);
+    let user = match identify(state, &stream.client, headers).await {
+        Ok(Some((user, _))) => user,
+        Ok(None) if accepts_anonymous(state, &stream.info) => Arc::new(authn::anonymous()),
+        _ => return false,
+    };
+    let authorizer = state.authorizer.as_ref();
+    let Ok(user) = authn::impersonate(authorizer, user, headers).await else {
+        return false;
+    };
+    user.name == stream.user.name && authz::also(authorizer, &user, &stream.info).await.is_ok()
+}

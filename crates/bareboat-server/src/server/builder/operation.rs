@@ -1,0 +1,76 @@
+//! Builder methods for operators: audit, diagnostics, flow control and webhooks.
+
+use super::ServerBuilder;
+use crate::admission::WebhookCredentials;
+use crate::audit::Audit;
+use crate::flow::FlowControl;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl ServerBuilder {
+    /// Applies MutatingAdmissionPolicies.
+    #[must_use]
+    pub fn mutating_policies(mut self) -> Self {
+        self.policies.0 = true;
+        self
+    }
+
+    /// Applies ValidatingAdmissionPolicies.
+    #[must_use]
+    pub fn validating_policies(mut self) -> Self {
+        self.policies.1 = true;
+        self
+    }
+
+    /// Forwards requests for groups and versions to the servers that stored APIServices name. The kind APIService must be
+    /// served, and a controller must set the condition `Available`.
+    #[must_use]
+    pub fn aggregation(mut self) -> Self {
+        self.aggregates = true;
+        self
+    }
+
+    /// Calls the webhooks of MutatingWebhookConfigurations, with these credentials.
+    #[must_use]
+    pub fn mutating_webhooks(mut self, credentials: WebhookCredentials) -> Self {
+        self.mutating_webhooks = Some(credentials);
+        self
+    }
+
+    /// Calls the webhooks of ValidatingWebhookConfigurations, with these credentials.
+    #[must_use]
+    pub fn validating_webhooks(mut self, credentials: WebhookCredentials) -> Self {
+        self.validating_webhooks = Some(credentials);
+        self
+    }
+
+    /// Adds audit.
+    #[must_use]
+    pub fn audit(mut self, audit: Arc<Audit>) -> Self {
+        self.collectors.extend(audit.metrics().collectors());
+        self.audit = Some(audit);
+        self
+    }
+
+    /// Logs requests that take longer than this; the default is one second. Watches and connections to other servers
+    /// are exempt. `None` logs none.
+    #[must_use]
+    pub fn slow_request_threshold(mut self, threshold: Option<Duration>) -> Self {
+        self.limits.slow = threshold;
+        self
+    }
+
+    /// Sets priority and fairness; the default has the flow schemas and levels of Kubernetes.
+    #[must_use]
+    pub fn flow_control(mut self, control: FlowControl) -> Self {
+        self.flow_control = Some(control);
+        self
+    }
+
+    /// Turns priority and fairness off: one limit for reads, one for writes, no queues.
+    #[must_use]
+    pub fn without_flow_control(mut self) -> Self {
+        self.flow_control = None;
+        self
+    }
+}

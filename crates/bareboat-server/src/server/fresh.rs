@@ -1,0 +1,69 @@
+//! The freshness barrier of requests: on a log that other servers write to, a request sees everything that was
+//! acknowledged anywhere before it arrived.
+//!
+//! It comes first, so that answers such as 401, 403 and 404 are as fresh as objects. A request for any version
+//! (`resourceVersion=0`) does without. On a log with one writer it costs a look at a flag.
+
+use super::health::Health;
+use super::paths;
+use super::state::State;
+use crate::request::info::RequestInfo;
+use crate::request::query::Query;
+use bareboat_api::Status;
+use bareboat_storage::Store;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request waits.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The server is not ready when it has not seen the log for this long.
+const STALE: Duration = Duration::from_secs(10);
+
+/// Waits until this server has seen what others have written, if the request needs that.
+pub(super) async fn barrier(
+    state: &State,
+    query: &Query,
+    info: &RequestInfo,
+) -> Result<(), Status> {
+    let public = !info.is_resource && paths::is_public(&info.path);
+    if !state.store.is_shared() || public || is_about_any_version(query, info) {
+        return Ok(());
+    }
+    match state.store.freshen(PATIENCE).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused()),
+        Err(error) => Err(refused().caused_by(error)),
+    }
+}
+
+fn refused() -> Status {
+    Status::unavailable(
+        "the store can't be reached, so the answer could be out of date; reads with resourceVersion=0 still work",
+    )
+    .retry_after(1)
+}
+
+fn is_about_any_version(query: &Query, info: &RequestInfo) -> bool {
+    matches!(info.verb.as_str(), "get" | "list" | "watch")
+        && query.get("resourceVersion") == Some("0")
+}
+
+/// Adds the check that this server is not too far behind to serve, if others write to its log.
+pub(super) fn add_check(health: &mut Health, store: &Store) {
+    if store.is_shared() {
+        let store = store.clone();
+        health.add_ready("store-fresh", Arc::new(move || stale(&store)));
+    }
+}
+
+fn stale(store: &Store) -> Result<(), String> {
+    let unproven = store.stats().unproven_for;
+    match unproven > STALE {
+        true => Err(format!(
+            "the log was last seen {} s ago",
+            unproven.as_secs()
+        )),
+        false => Ok(()),
+    }
+}

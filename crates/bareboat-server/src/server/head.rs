@@ -1,0 +1,60 @@
+//! What the steps of a request read from its head: its deadline and its ID. Credentials are removed here.
+
+use super::refusal::Refusal;
+use super::state::State;
+use crate::authn::{self, CredentialHeaders};
+use crate::request::duration;
+use crate::request::info::RequestInfo;
+use crate::request::query::Query;
+use http::{HeaderMap, header};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Returns when the answer must be complete.
+pub(super) fn deadline(
+    state: &State,
+    query: &Query,
+    info: &RequestInfo,
+    patient: bool,
+) -> Result<Instant, Refusal> {
+    let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
+    let limit = if writes {
+        state.limits.write
+    } else {
+        state.limits.request
+    };
+    let wished = if patient {
+        None
+    } else {
+        duration::wished(query)?
+    };
+    Ok(Instant::now() + wished.map_or(limit, |wished| wished.min(limit)))
+}
+
+/// Removes credentials, because no later step needs them.
+pub(super) fn without_credentials(
+    known: &CredentialHeaders,
+    mut headers: Arc<HeaderMap>,
+) -> Arc<HeaderMap> {
+    let secret = |name: &str| known.hold(name);
+    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
+        authn::hide_bearer_protocol(Arc::make_mut(&mut headers));
+    }
+    if !headers.keys().any(|name| secret(name.as_str())) {
+        return headers;
+    }
+    let kept = headers.iter().filter(|(name, _)| !secret(name.as_str()));
+    Arc::new(
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
+}
+
+/// Returns the client's ID of the request, or a new one.
+pub(super) fn audit_id(headers: &HeaderMap) -> String {
+    let given = headers.get("audit-id").and_then(|id| id.to_str().ok());
+    match given {
+        Some(id) if !id.is_empty() && id.len() <= 64 => id.to_owned(),
+        _ => uuid::Uuid::new_v4().to_string(),
+    }
+}

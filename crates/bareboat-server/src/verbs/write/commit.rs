@@ -1,0 +1,140 @@
+//! Commits a write, and decides when a conflicting write is tried again.
+
+use super::commit_error;
+use super::companions::{coming, going, same};
+use crate::diagnostics::Stage;
+use crate::verbs::kind_request::KindRequest;
+use crate::verbs::unstoppable::Unstoppable;
+use crate::work;
+use bareboat_api::kind::{Companion, Reservations};
+use bareboat_api::{Object, Status};
+use bareboat_storage::{CommitError, Committed, Store, TransactionError, Write};
+
+/// Decides what follows a failed commit. `Ok` means that the caller reads the object again and repeats the write:
+/// another write came first, the client gave no resourceVersion, and there is time left.
+pub(crate) fn retry_on_conflict(
+    call: &KindRequest,
+    name: &str,
+    conditional: bool,
+    error: CommitError,
+) -> Result<(), Status> {
+    let conflict = matches!(error, CommitError::Conflict { .. } | CommitError::NotFound);
+    if conditional || !conflict {
+        return Err(commit_error(call, name, error));
+    }
+    check_deadline(call)
+}
+
+/// Returns a 504 if the deadline of the request has passed. Loops that repeat a write call this before each repetition.
+pub(crate) fn check_deadline(call: &KindRequest) -> Result<(), Status> {
+    if call.time_left().is_zero() {
+        return Err(Status::timeout(
+            "request did not complete within the allotted timeout",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes a write durable, together with its companions. `before` is the current object, `after` the new one. The
+/// reservations of the write are kept if it is stored.
+pub(crate) async fn commit(
+    call: &KindRequest,
+    write: Write,
+    before: Option<&Object>,
+    after: Option<&Object>,
+    mut held: Reservations,
+) -> Result<Result<Committed, CommitError>, Status> {
+    let strategy = &call.served.kind.strategy;
+    if let Some(after) = after {
+        held.append(strategy.storing(after));
+    }
+    let store = call.served.store();
+    let of = |object: &Object| strategy.companions(object);
+    let had = before.map(of).unwrap_or_default();
+    let has = after.map(of).unwrap_or_default();
+    let is_new = |one: &&Companion| one.says.is_some() && !had.iter().any(|old| same(old, one));
+    let come: Vec<&Companion> = has.iter().filter(is_new).collect();
+    let is_over = |one: &&Companion| !has.iter().any(|new| same(new, one));
+    let go: Vec<&Companion> = had.iter().filter(is_over).collect();
+    if come.is_empty() && go.is_empty() {
+        return Ok(durable(call, write, held).await);
+    }
+    loop {
+        let mut writes = vec![write.clone()];
+        for companion in &come {
+            match coming(call, companion).await? {
+                Ok(more) => writes.extend(more),
+                Err(lost) => return Ok(Err(lost)),
+            }
+        }
+        for companion in &go {
+            writes.extend(going(call, companion).await?);
+        }
+        let committed;
+        (committed, held) = durable_together(store, writes, held).await;
+        let lost = match committed {
+            Ok(committed) => {
+                call.ask.trace.pass(Stage::Committed);
+                let own = committed.into_iter().next();
+                return Ok(own.ok_or(CommitError::Closed));
+            }
+            Err(TransactionError { index: 0, error }) => return Ok(Err(error)),
+            Err(TransactionError { error, .. }) => error,
+        };
+        // Another write changed a companion, so it is read again.
+        let raced = matches!(
+            lost,
+            CommitError::AlreadyExists { .. }
+                | CommitError::Conflict { .. }
+                | CommitError::NotFound
+        );
+        if !raced {
+            return Ok(Err(lost));
+        }
+        check_deadline(call)?;
+    }
+}
+
+/// Makes a write durable, even if the client disconnects. Its reservations and its concurrency seat are held until
+/// then.
+pub(crate) async fn durable(
+    call: &KindRequest,
+    write: Write,
+    held: Reservations,
+) -> Result<Committed, CommitError> {
+    work::wanted().await;
+    work::small();
+    let (store, seat) = (call.served.store().clone(), work::seat());
+    let committed = Unstoppable::new(async move {
+        let _seat = seat;
+        let committed = store.commit(write).await?;
+        held.keep(committed.revision);
+        Ok(committed)
+    })
+    .await?;
+    call.ask.trace.pass(Stage::Committed);
+    Ok(committed)
+}
+
+/// The same for several writes in one transaction. The reservations come back if nothing was stored.
+async fn durable_together(
+    store: &Store,
+    writes: Vec<Write>,
+    held: Reservations,
+) -> (Result<Vec<Committed>, TransactionError>, Reservations) {
+    work::wanted().await;
+    work::small();
+    let (store, seat) = (store.clone(), work::seat());
+    Unstoppable::new(async move {
+        let _seat = seat;
+        let committed = store.commit_many(writes).await;
+        match committed.as_ref().map(|all| all.first()) {
+            Ok(Some(own)) => {
+                held.keep(own.revision);
+                (committed, Reservations::default())
+            }
+            _ => (committed, held),
+        }
+    })
+    .await
+}

@@ -1,0 +1,146 @@
+//! Notifications: a session that listens for the commits of other servers. They are hints; without
+//! them the log is only read more often.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{AsyncMessage, Client, Connection};
+use uuid::Uuid;
+
+use super::Inner;
+use crate::address::TlsMode;
+use crate::error::SqlError;
+use crate::tls::Tls;
+
+/// What was heard.
+#[derive(Default)]
+pub(super) struct Heard {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The highest revision that another server announced.
+    last: u64,
+    listening: bool,
+    closed: bool,
+}
+
+/// How often the log is read while nothing can be heard.
+const DEAF: Duration = Duration::from_millis(20);
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+/// How long our own first notification may take.
+const PROOF: Duration = Duration::from_secs(2);
+
+impl Heard {
+    pub(super) fn wait(&self, after: u64, until: Instant) {
+        let mut state = self.state.lock();
+        let until = match state.listening {
+            true => until,
+            false => until.min(Instant::now() + DEAF),
+        };
+        while state.last <= after
+            && !state.closed
+            && !self.changed.wait_until(&mut state, until).timed_out()
+        {}
+    }
+
+    fn hear(&self, last: u64) {
+        let mut state = self.state.lock();
+        state.last = state.last.max(last);
+        self.changed.notify_all();
+    }
+
+    fn listening(&self, now: bool) {
+        self.state.lock().listening = now;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Listens until the store is closed.
+pub(super) async fn run(inner: Arc<Inner>) {
+    let mut deaf = false;
+    while !inner.is_closed() {
+        let ended = session(&inner, &mut deaf).await;
+        inner.heard.listening(false);
+        if let Err(error) = ended {
+            tracing::debug!(%error, "the session for notifications ended");
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+}
+
+async fn session(inner: &Arc<Inner>, deaf: &mut bool) -> Result<(), SqlError> {
+    let config = &inner.address.config;
+    match inner.address.tls {
+        TlsMode::Off => {
+            let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
+            listen(inner, client, connection, deaf).await
+        }
+        _ => {
+            let (client, connection) = config.connect(Tls::of(&inner.address)?).await?;
+            listen(inner, client, connection, deaf).await
+        }
+    }
+}
+
+async fn listen<S, T>(
+    inner: &Arc<Inner>,
+    client: Client,
+    mut connection: Connection<S, T>,
+    deaf: &mut bool,
+) -> Result<(), SqlError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let channel = inner.channel();
+    // A notification to ourselves proves that this session gets them.
+    let proof = Uuid::new_v4();
+    let begin = format!("LISTEN {channel}; SELECT pg_notify('{channel}', '0 {proof}')");
+    let mut begun = std::pin::pin!(client.batch_execute(&begin));
+    let mut started = false;
+    let mut proven = false;
+    let deadline = tokio::time::sleep(PROOF);
+    let mut deadline = std::pin::pin!(deadline);
+    loop {
+        tokio::select! {
+            biased;
+            message = poll_fn(|cx| connection.poll_message(cx)) => match message {
+                Some(Ok(AsyncMessage::Notification(heard))) => {
+                    let Some((last, writer)) = heard.payload().split_once(' ') else { continue };
+                    let Ok(writer) = writer.parse::<Uuid>() else { continue };
+                    if writer == proof {
+                        proven = true;
+                        *deaf = false;
+                        inner.heard.listening(true);
+                    } else if writer.as_u128() != *inner.writer_id.lock() {
+                        inner.heard.hear(last.parse().unwrap_or(0));
+                    }
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.into()),
+                None => return Ok(()),
+            },
+            begun = &mut begun, if !started => {
+                begun?;
+                started = true;
+            }
+            () = &mut deadline, if !proven && !*deaf => {
+                *deaf = true;
+                tracing::warn!(
+                    "notifications of the database do not arrive, such as behind a pooler in transaction mode: the log is read every 20 ms"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Reads of history and state, and compaction.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use bareboat_storage::{
+    BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Sweep, Written,
+};
+use futures_util::TryStreamExt as _;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row};
+
+use super::Inner;
+use super::append::{record, value};
+use super::session::mark_of;
+use crate::error::read_failed;
+
+/// Changes read by one statement.
+const PAGE: usize = 512;
+
+/// The state at a revision.
+const LIVE: &str = "SELECT l.rev, l.prev, l.resource, l.key, l.value FROM log l
+    WHERE l.rev <= $1 AND ($2::text IS NULL OR l.resource = $2) AND l.value IS NOT NULL AND l.resource <> ''
+        AND NOT EXISTS (SELECT 1 FROM log n WHERE n.prev = l.rev AND n.rev <= $1)
+    ORDER BY l.rev";
+const LATER: &str = "SELECT rev, prev, resource, key, value FROM log
+    WHERE rev > $1 AND resource <> '' ORDER BY rev";
+const CHANGES: &str = "SELECT l.rev, l.prev, l.resource, l.key, l.value, p.rev, p.prev, p.value
+    FROM log l LEFT JOIN log p ON p.rev = l.prev AND l.prev <> 0
+    WHERE l.rev > $1 AND l.rev <= $2 AND ($3::text IS NULL OR l.resource = $3) AND l.resource <> ''
+    ORDER BY l.rev LIMIT $4";
+
+impl Inner {
+    /// Runs a read on the session for long reads.
+    fn cold<T>(
+        self: &Arc<Self>,
+        read: impl AsyncFnOnce(&Client) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        let mut held = self.cold.get(self)?;
+        let Some(connection) = held.as_ref() else {
+            return Err(super::closed());
+        };
+        let done = self.block(read(&connection.client));
+        if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
+            // A transaction or a statement may not have ended.
+            *held = None;
+        }
+        done
+    }
+
+    pub(super) fn load(
+        self: &Arc<Self>,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+    ) -> Result<Mark, BackendError> {
+        self.cold(async |client| {
+            client
+                .batch_execute(
+                    "SET statement_timeout TO 0;
+                     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+                     SET LOCAL idle_in_transaction_session_timeout TO '60s'",
+                )
+                .await
+                .map_err(read_failed)?;
+            let state = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor,
+                pg_total_relation_size('log') + pg_total_relation_size('batch') FROM meta m,
+                (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
+            let state = client.query_one(state, &[]).await.map_err(read_failed)?;
+            let mark = mark_of(&state);
+            self.learn(&mark, state.get::<_, i64>(4) as u64)?;
+            self.size
+                .store(state.get::<_, i64>(5) as u64, Ordering::Relaxed);
+            let after = i64::try_from(after).unwrap_or(i64::MAX);
+            let no: Option<&str> = None;
+            let mut see = |row: Row| {
+                visit(record(&row, 0));
+                true
+            };
+            each(client, LIVE, &[&after, &no], &mut see).await?;
+            each(client, LATER, &[&after], &mut see).await?;
+            client
+                .batch_execute("COMMIT; SET statement_timeout TO '30s'")
+                .await
+                .map_err(read_failed)?;
+            *self.known.lock() = mark;
+            Ok(mark)
+        })
+    }
+
+    pub(super) fn read_since(
+        self: &Arc<Self>,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        let upto_known = i64::try_from(upto).unwrap_or(i64::MAX);
+        self.cold(async |client| {
+            let mut page = ChangePage {
+                complete_to: after,
+                ..ChangePage::default()
+            };
+            loop {
+                stop.check()?;
+                let wanted = PAGE
+                    .min(limit.changes.saturating_sub(page.changes.len()))
+                    .max(1);
+                let (from, most) = (page.complete_to as i64, wanted as i64);
+                let (mut seen, mut full) = (0, false);
+                each(
+                    client,
+                    CHANGES,
+                    &[&from, &upto_known, &resource, &most],
+                    &mut |row| {
+                        seen += 1;
+                        full = page.push(change(&row), limit);
+                        !full
+                    },
+                )
+                .await?;
+                if full {
+                    break;
+                }
+                if seen < wanted {
+                    page.complete_to = upto.max(after);
+                    break;
+                }
+            }
+            self.check_floor(client, after).await?;
+            Ok(page)
+        })
+    }
+
+    pub(super) fn read_at(
+        self: &Arc<Self>,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<(), BackendError> {
+        let at = i64::try_from(revision).unwrap_or(i64::MAX);
+        self.cold(async |client| {
+            each(client, LIVE, &[&at, &Some(resource)], &mut |row| {
+                visit(record(&row, 0));
+                !stop.requested()
+            })
+            .await?;
+            stop.check()?;
+            self.check_floor(client, revision).await
+        })
+    }
+
+    /// Fails if rows after `revision` may have been compacted.
+    async fn check_floor(&self, client: &Client, revision: u64) -> Result<(), BackendError> {
+        let floor = "SELECT floor FROM meta";
+        let row = client.query_one(floor, &[]).await.map_err(read_failed)?;
+        let floor = row.get::<_, i64>(0) as u64;
+        self.floor.fetch_max(floor, Ordering::AcqRel);
+        match revision < floor {
+            true => Err(BackendError::Compacted { floor }),
+            false => Ok(()),
+        }
+    }
+
+    /// The ages of the history by the clock of the database, a second at a time.
+    pub(super) fn history(
+        self: &Arc<Self>,
+        visit: &mut dyn FnMut(Written),
+    ) -> Result<(), BackendError> {
+        let history = "SELECT max(last), sum(bytes)::bigint,
+                extract(epoch FROM clock_timestamp() - min(at))::float8
+            FROM batch WHERE last > (SELECT floor FROM meta) AND first >= coalesce(
+                (SELECT max(first) FROM batch WHERE first <= (SELECT floor FROM meta)), 0)
+            GROUP BY date_trunc('second', at) ORDER BY 1";
+        let rows =
+            self.cold(async |client| client.query(history, &[]).await.map_err(read_failed))?;
+        let now = SystemTime::now();
+        for row in rows {
+            let age = Duration::try_from_secs_f64(row.get(2)).unwrap_or_default();
+            visit(Written {
+                last: row.get::<_, i64>(0) as u64,
+                at: now.checked_sub(age).unwrap_or(now),
+                bytes: row.get::<_, i64>(1) as u64,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+        let mut held = self.writer.get(self)?;
+        let Some(connection) = held.as_ref() else {
+            return Err(super::closed());
+        };
+        let upto = i64::try_from(upto).unwrap_or(i64::MAX);
+        let most = i32::try_from(rows).unwrap_or(i32::MAX);
+        let sweep = "SELECT floor_is, more FROM sweep_v1($1, $2)";
+        let swept = self.block(connection.client.query_one(sweep, &[&upto, &most]));
+        match swept {
+            Ok(row) => {
+                let floor = row.get::<_, i64>(0) as u64;
+                self.floor.fetch_max(floor, Ordering::AcqRel);
+                Ok(match row.get(1) {
+                    true => Sweep::More,
+                    false => Sweep::Done,
+                })
+            }
+            Err(error) => {
+                if connection.client.is_closed() {
+                    *held = None;
+                }
+                Err(match crate::error::meaning(&error) {
+                    crate::error::Meaning::Full => BackendError::Full(Box::new(error)),
+                    crate::error::Meaning::Failed => BackendError::Failed(Box::new(error)),
+                    _ => BackendError::Busy(Box::new(error)),
+                })
+            }
+        }
+    }
+}
+
+/// Gives rows to `see` as they arrive, until it returns false.
+async fn each(
+    client: &Client,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+    see: &mut dyn FnMut(Row) -> bool,
+) -> Result<(), BackendError> {
+    let parameters = parameters.iter().copied().map(|value| value as &dyn ToSql);
+    let parameters: Vec<&dyn ToSql> = parameters.collect();
+    let rows = client.query_raw(statement, parameters).await;
+    let mut rows = pin!(rows.map_err(read_failed)?);
+    while let Some(row) = rows.try_next().await.map_err(read_failed)? {
+        if !see(row) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn change(row: &Row) -> LogChange {
+    let record = record(row, 0);
+    let previous = row.get::<_, Option<i64>>(5).map(|revision| Record {
+        revision: revision as u64,
+        prev: row.get::<_, i64>(6) as u64,
+        resource: record.resource.clone(),
+        key: record.key.clone(),
+        value: value(row, 7),
+    });
+    LogChange { record, previous }
+}

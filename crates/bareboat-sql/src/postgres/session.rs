@@ -1,0 +1,280 @@
+//! Sessions: how they begin, what is checked, and how a lost one is replaced.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use bareboat_storage::{BackendError, Digest, Mark};
+use parking_lot::{Mutex, MutexGuard};
+use tokio_postgres::{Client, Row, Statement};
+
+use super::{Inner, schema};
+use crate::address::{Failover, TlsMode};
+use crate::error::{SqlError, unreachable};
+use crate::tls::Tls;
+
+/// The end of the log, the epoch and the floor, in one snapshot.
+const MARK: &str = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor FROM meta m,
+    (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
+/// Whole batches after a place, up to some MiB. All of a batch, or its row without records.
+const TAIL: &str =
+    "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.resource, l.key, l.value
+    FROM (SELECT *, sum(bytes) OVER (ORDER BY first) AS total FROM
+        (SELECT * FROM batch WHERE first > $1 ORDER BY first LIMIT 256) next) b
+    LEFT JOIN log l ON l.rev BETWEEN b.first AND b.last
+    WHERE b.total - b.bytes < 8388608 ORDER BY b.first, l.rev";
+const APPEND: &str = "SELECT append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+
+/// An open connection with its statements.
+pub(super) struct Connection {
+    /// The epoch of the log when it was made.
+    epoch: u64,
+    pub(super) client: Client,
+    pub(super) mark: Statement,
+    pub(super) tail: Statement,
+    pub(super) append: Statement,
+}
+
+/// A connection with one job, made again when it was lost.
+#[derive(Default)]
+pub(super) struct Session(Mutex<Option<Connection>>);
+
+impl Session {
+    /// Returns the connection, or makes one. A connection from before the last epoch may lead to a server that
+    /// was replaced.
+    pub(super) fn get(
+        &self,
+        inner: &Arc<Inner>,
+    ) -> Result<MutexGuard<'_, Option<Connection>>, BackendError> {
+        let mut held = self.0.lock();
+        let gone = |held: &Connection| held.client.is_closed() || held.epoch < inner.seen_epoch();
+        if held.as_ref().is_none_or(gone) {
+            *held = None;
+            inner.check_open()?;
+            let connection = inner.block(inner.connect());
+            *held = Some(connection.map_err(unreachable)?);
+        }
+        Ok(held)
+    }
+
+    /// Drops the connection unless it is in use.
+    pub(super) fn close(&self) {
+        if let Some(mut held) = self.0.try_lock() {
+            *held = None;
+        }
+    }
+}
+
+/// The end of the log as read by the statement of that name.
+pub(super) fn mark_of(row: &Row) -> Mark {
+    let digest: &[u8] = row.get(1);
+    Mark {
+        last: row.get::<_, i64>(0) as u64,
+        epoch: row.get::<_, i64>(3) as u64,
+        digest: digest_of(digest),
+    }
+}
+
+pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest(<[u8; 16]>::try_from(bytes).unwrap_or_default())
+}
+
+impl Inner {
+    /// Opens a connection without its settings; its messages are read by a task.
+    pub(super) async fn dial(&self) -> Result<Client, SqlError> {
+        match self.address.tls {
+            TlsMode::Off => {
+                let plain = self.address.config.connect(tokio_postgres::NoTls).await?;
+                let (client, connection) = plain;
+                tokio::spawn(async move {
+                    // The client sees the same error.
+                    let _ = connection.await;
+                });
+                Ok(client)
+            }
+            _ => {
+                let tls = Tls::of(&self.address)?;
+                let (client, connection) = self.address.config.connect(tls).await?;
+                tokio::spawn(async move {
+                    let _ = connection.await;
+                });
+                Ok(client)
+            }
+        }
+    }
+
+    /// The settings of every session, whatever the role or the database says.
+    pub(super) fn settings(&self) -> String {
+        format!(
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+             SET synchronous_commit TO '{}';
+             SET statement_timeout TO '30s'; SET lock_timeout TO '20s';
+             SET idle_in_transaction_session_timeout TO '2s';
+             SET client_encoding TO 'UTF8'; SET search_path TO \"{}\"; SET jit TO off",
+            self.address.synchronous_commit, self.address.schema
+        )
+    }
+
+    /// Opens a session: sets it up, and looks whether the server is still the one that it was.
+    async fn connect(&self) -> Result<Connection, SqlError> {
+        let dialled = tokio::time::timeout(DIAL, self.dial()).await;
+        let client =
+            dialled.map_err(|_| SqlError::Unsafe("the database does not answer".into()))??;
+        client.batch_execute(&self.settings()).await?;
+        let state = "SELECT pg_is_in_recovery(),
+            CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
+            (SELECT timeline FROM meta), (SELECT epoch FROM meta)";
+        let row = client.query_one(state, &[]).await?;
+        let (standby, timeline): (bool, String) = (row.get(0), row.get(1));
+        let (known, epoch): (String, i64) = (row.get(2), row.get(3));
+        if standby {
+            return Err(SqlError::Unsafe(
+                "the server is a standby, which takes no writes".into(),
+            ));
+        }
+        if (epoch as u64) < self.seen_epoch() {
+            return Err(SqlError::Unsafe(
+                "the server has an older epoch: it was replaced by another one".into(),
+            ));
+        }
+        let epoch = match timeline == known {
+            true => epoch as u64,
+            false => self.promoted(&client, epoch, &timeline).await?,
+        };
+        self.epoch.fetch_max(epoch, Ordering::AcqRel);
+        Ok(Connection {
+            epoch,
+            mark: client.prepare(MARK).await?,
+            tail: client.prepare(TAIL).await?,
+            append: client.prepare(APPEND).await?,
+            client,
+        })
+    }
+
+    /// Handles a server that was a standby before. Returns the epoch from now on.
+    async fn promoted(&self, client: &Client, epoch: i64, timeline: &str) -> Result<u64, SqlError> {
+        let known = *self.known.lock();
+        if self.address.failover == Failover::Trust {
+            let same = "SELECT count(*) FROM batch WHERE last = $1 AND digest = $2";
+            let (last, digest) = (known.last as i64, &known.digest.0[..]);
+            let same: i64 = client.query_one(same, &[&last, &digest]).await?.get(0);
+            if same == 1 || known == Mark::default() {
+                let update = "UPDATE meta SET timeline = $1";
+                client.execute(update, &[&timeline]).await?;
+                tracing::warn!("a standby was promoted, and has the last known writes");
+                return Ok(epoch as u64);
+            }
+        }
+        tracing::warn!("a standby was promoted: clients are made to list again");
+        let begun = self.begin_epoch(client, epoch, known.last, "promotion", timeline);
+        Ok(begun.await?)
+    }
+
+    /// Begins another epoch after `epoch`, above `beyond`, unless another server began it. Returns the current epoch.
+    pub(super) async fn begin_epoch(
+        &self,
+        client: &Client,
+        epoch: i64,
+        beyond: u64,
+        reason: &str,
+        timeline: &str,
+    ) -> Result<u64, tokio_postgres::Error> {
+        let begin = "SELECT epoch_v1($1, $2, $3, $4, $5, $6)";
+        let (key, channel) = (self.key(), self.channel());
+        let beyond = beyond as i64;
+        let row = client
+            .query_one(
+                begin,
+                &[&key, &channel, &epoch, &beyond, &reason, &timeline],
+            )
+            .await?;
+        Ok(row.get::<_, i64>(0) as u64)
+    }
+
+    /// Checks a server before it is used for the first time, and creates the tables.
+    pub(super) async fn start(&self) -> Result<(), SqlError> {
+        let mut client = self.dial().await?;
+        client
+            .batch_execute("SET client_encoding TO 'UTF8'; SET lock_timeout TO '20s'")
+            .await?;
+        let setting = async |name: &str| -> Result<String, SqlError> {
+            let setting = "SELECT coalesce(current_setting($1, true), '')";
+            Ok(client.query_one(setting, &[&name]).await?.get(0))
+        };
+        let version: i32 = setting("server_version_num").await?.parse().unwrap_or(0);
+        if version < OLDEST {
+            return Err(SqlError::Unsafe(
+                "PostgreSQL 14 is the oldest version that can be used".into(),
+            ));
+        }
+        for name in ["fsync", "full_page_writes"] {
+            if setting(name).await? != "on" {
+                let why = format!(
+                    "the server has {name}=off: a crash loses acknowledged writes or the whole database; turn it on, or add unsafe=yes to the address"
+                );
+                match self.address.unsafe_accepted {
+                    true => tracing::warn!("{why}"),
+                    false => return Err(SqlError::Unsafe(why)),
+                }
+            }
+        }
+        if setting("server_encoding").await? != "UTF8" {
+            return Err(SqlError::Unsafe(
+                "the database has another server_encoding than UTF8".into(),
+            ));
+        }
+        if setting("data_checksums").await? != "on" {
+            tracing::info!("the server has data_checksums=off: damage on disk is not noticed");
+        }
+        if setting("synchronous_commit").await? == "off" {
+            tracing::warn!(
+                "synchronous_commit is off for this role or database; it is on for this store"
+            );
+        }
+        if setting("synchronous_standby_names").await?.is_empty() {
+            tracing::info!(
+                "synchronous_standby_names is empty: a promotion may lose acknowledged writes, and makes clients list again"
+            );
+        }
+        let clock = "SELECT extract(epoch FROM clock_timestamp())::float8,
+            pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN ''
+                ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END";
+        let row = client.query_one(clock, &[]).await?;
+        if row.get(1) {
+            return Err(SqlError::Unsafe(
+                "the server is a standby, which takes no writes".into(),
+            ));
+        }
+        check_clock(row.get(0))?;
+        let timeline: String = row.get(2);
+        schema::prepare(&mut client, &self.address.schema, &timeline).await?;
+        let oid = "SELECT oid FROM pg_namespace WHERE nspname = $1";
+        let oid: u32 = client.query_one(oid, &[&self.address.schema]).await?.get(0);
+        self.oid.store(oid, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// How long a connection may take to be made.
+const DIAL: Duration = Duration::from_secs(8);
+const OLDEST: i32 = 140_000;
+
+/// Compares the clock of the database with ours.
+fn check_clock(theirs: f64) -> Result<(), SqlError> {
+    let ours = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64());
+    let apart = (ours - theirs).abs();
+    if apart > 30.0 {
+        return Err(SqlError::Unsafe(format!(
+            "the clocks of this machine and of the database differ by {apart:.0} s"
+        )));
+    }
+    if apart > 2.0 {
+        tracing::warn!(
+            seconds = apart,
+            "the clocks of this machine and of the database differ"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! A private PostgreSQL for the tests of this program: made in a temporary folder, ended with it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A running server.
+pub(crate) struct Cluster {
+    folder: tempfile::TempDir,
+    pub(crate) port: u16,
+    process: std::sync::Mutex<Option<Child>>,
+    /// Ends the server when this program is gone, however that happens: a static is never dropped.
+    guards: std::sync::Mutex<Vec<Child>>,
+}
+
+/// Returns where the programs of PostgreSQL are.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut found: Vec<PathBuf> = versions
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    found.sort();
+    found.pop()
+}
+
+/// A command that does not run as root, which PostgreSQL refuses.
+fn command(program: &Path) -> Command {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt as _;
+        own.uid() == 0
+    });
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--reuid=postgres",
+            "--regid=postgres",
+            "--clear-groups",
+            "--",
+        ])
+        .arg(program);
+    command.env("HOME", "/tmp");
+    command
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl Cluster {
+    /// Makes a server with these settings; `None` if PostgreSQL is not installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        let bin = programs()?;
+        let folder = tempfile::tempdir().unwrap();
+        run(Command::new("chmod").arg("777").arg(folder.path()));
+        let data = folder.path().join("data");
+        run(command(&bin.join("initdb"))
+            .args([
+                "-A",
+                "trust",
+                "-U",
+                "postgres",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "-N",
+                "-D",
+            ])
+            .arg(&data));
+        let cluster = Self {
+            folder,
+            port: free_port(),
+            process: std::sync::Mutex::new(None),
+            guards: std::sync::Mutex::default(),
+        };
+        cluster.run(settings);
+        Some(cluster)
+    }
+
+    /// Makes an asynchronous standby of this server.
+    pub(crate) fn standby(&self) -> Self {
+        let bin = programs().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        run(Command::new("chmod").arg("777").arg(folder.path()));
+        run(command(&bin.join("pg_basebackup"))
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-R", "-X", "stream"])
+            .args(["-c", "fast", "-p", &self.port.to_string(), "-D"])
+            .arg(folder.path().join("data")));
+        let cluster = Self {
+            folder,
+            port: free_port(),
+            process: std::sync::Mutex::new(None),
+            guards: std::sync::Mutex::default(),
+        };
+        cluster.run(&[]);
+        cluster
+    }
+
+    /// Starts the process, again after it ended.
+    pub(crate) fn run(&self, settings: &[&str]) {
+        let bin = programs().unwrap();
+        let mut server = command(&bin.join("postgres"));
+        server
+            .arg("-D")
+            .arg(self.folder.path().join("data"))
+            .args(["-p", &self.port.to_string()])
+            .args([
+                "-c",
+                "listen_addresses=127.0.0.1",
+                "-c",
+                "unix_socket_directories=",
+            ])
+            .args(["-c", "shared_buffers=32MB", "-c", "max_connections=200"]);
+        for setting in settings {
+            server.args(["-c", setting]);
+        }
+        let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
+        server.stdout(Stdio::null()).stderr(log);
+        let process = server.spawn().unwrap();
+        // Its standard input ends with this program.
+        let guard = format!(
+            "read _; kill -QUIT {} 2>/dev/null; sleep 1; rm -rf '{}'",
+            process.id(),
+            self.folder.path().display()
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &guard]).stdin(Stdio::piped());
+        self.guards.lock().unwrap().push(shell.spawn().unwrap());
+        *self.process.lock().unwrap() = Some(process);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.ask("SELECT 1").is_none() {
+            assert!(Instant::now() < deadline, "the server does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends the process at once, as a power cut does to its memory.
+    pub(crate) fn kill(&self) {
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            // The children of a killed server end by themselves.
+            let _ = process.kill();
+            let _ = process.wait();
+            // A server that starts while they still run refuses.
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Runs statements as the administrator; returns the first column of the first row.
+    pub(crate) fn ask(&self, statement: &str) -> Option<String> {
+        let psql = programs().unwrap().join("psql");
+        let output = Command::new(psql)
+            .args([
+                "-h",
+                "127.0.0.1",
+                "-U",
+                "postgres",
+                "-AtqX",
+                "-d",
+                "postgres",
+            ])
+            .args(["-p", &self.port.to_string(), "-c", statement])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    }
+
+    /// Returns the address of a schema that no other test uses.
+    pub(crate) fn fresh(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let schema = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.url(self.port, &schema)
+    }
+
+    /// Returns the address of a schema by some port.
+    pub(crate) fn url(&self, port: u16, schema: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{port}/postgres?schema={schema}")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for guard in self.guards.lock().unwrap().iter_mut() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            let _ = process.wait();
+        }
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The server that most tests share.
+pub(crate) fn shared() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let cluster = Cluster::start(&[]);
+        cluster.expect("PostgreSQL is not installed: apt-get install postgresql-15")
+    })
+}

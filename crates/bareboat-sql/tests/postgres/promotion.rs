@@ -1,0 +1,146 @@
+//! A log that loses its last writes: a promoted standby, a restored copy.
+
+use bareboat_storage::{WatchError, WatchSpec, Write};
+
+use super::cluster::{Cluster, shared};
+use super::{object, open, wait_for};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_writes_begin_another_epoch() {
+    let cluster = shared();
+    let stores = [0, 1].map(|_| open(&cluster.url(cluster.port, "lost_tail")));
+    let resource = stores[0].resource("core/configmaps");
+    let mut revisions = Vec::new();
+    for key in ["kept", "lost"] {
+        let create = Write::create(&resource, key, object(1));
+        revisions.push(stores[0].commit(create).await.unwrap().revision);
+    }
+    let last = revisions[1];
+    wait_for("both have it", || stores[1].visible() == last).await;
+    let there = stores[1].resource("core/configmaps");
+    let mut watcher = there.watch(WatchSpec::all(last)).unwrap();
+    // As a standby that lagged by one batch.
+    let lose = format!("BEGIN; SELECT pg_advisory_xact_lock(1113682533, 'lost_tail'::regnamespace::oid::int);
+        DELETE FROM lost_tail.log WHERE rev = {last}; DELETE FROM lost_tail.batch WHERE last = {last}; COMMIT");
+    cluster.ask(&lose).unwrap();
+    for store in &stores {
+        wait_for("another epoch", || store.visible() > last + (1 << 19)).await;
+        let resource = store.resource("core/configmaps");
+        assert!(resource.get("lost").is_none() && resource.get("kept").is_some());
+        assert!(resource.watch(WatchSpec::all(last)).is_err());
+        assert!(store.poison().is_none());
+    }
+    let ended = watcher.next_batch(9).await.unwrap_err();
+    assert!(matches!(ended, WatchError::Expired { floor } if floor > last + (1 << 19)));
+    let again = stores[1]
+        .commit(Write::create(&there, "lost", object(2)))
+        .await;
+    let again = again.unwrap();
+    assert!(again.revision > last + (1 << 20));
+    wait_for("both go on", || stores[0].visible() == again.revision).await;
+    let epochs = "SELECT epoch, (SELECT count(*) FROM lost_tail.log WHERE resource = '') FROM lost_tail.meta";
+    assert_eq!(cluster.ask(epochs).as_deref(), Some("2|1"));
+    for store in &stores {
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_timeline_begins_another_epoch() {
+    let cluster = shared();
+    let url = cluster.url(cluster.port, "timeline");
+    let store = open(&url);
+    let resource = store.resource("core/configmaps");
+    let first = store
+        .commit(Write::create(&resource, "a", object(1)))
+        .await
+        .unwrap();
+    store.close().await;
+    // What a promotion changes, as a server sees it when it connects.
+    cluster
+        .ask("UPDATE timeline.meta SET timeline = '000000FF'")
+        .unwrap();
+    let store = open(&url);
+    wait_for("another epoch", || {
+        store.visible() >= first.revision + (1 << 20)
+    })
+    .await;
+    let resource = store.resource("core/configmaps");
+    assert!(resource.get("a").is_some());
+    assert!(resource.watch(WatchSpec::all(first.revision)).is_err());
+    store.close().await;
+    // With `failover=trust`, and the last known batch in place, history goes on.
+    cluster
+        .ask("UPDATE timeline.meta SET timeline = '000000FE'")
+        .unwrap();
+    let store = open(&format!("{url}&failover=trust"));
+    assert!(store.visible() < first.revision + (2 << 20));
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_promoted_standby_that_lags_begins_another_epoch() {
+    let primary = Cluster::start(&[]).unwrap();
+    let standby = primary.standby();
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres?target_session_attrs=read-write",
+        primary.port, standby.port
+    );
+    let stores = [open(&url), open(&url)];
+    let resource = stores[0].resource("core/configmaps");
+    let kept = stores[0].commit(Write::create(&resource, "kept", object(1)));
+    let kept = kept.await.unwrap().revision;
+    let there = "SELECT max(rev) FROM bareboat.log";
+    wait_for("the standby follows", || {
+        standby.ask(there) == Some(kept.to_string())
+    })
+    .await;
+    // It stops to receive, and writes go on.
+    standby
+        .ask("ALTER SYSTEM SET primary_conninfo TO ''")
+        .unwrap();
+    standby.ask("SELECT pg_reload_conf()").unwrap();
+    let receiving = "SELECT count(*) FROM pg_stat_wal_receiver";
+    wait_for("the standby is cut off", || {
+        standby.ask(receiving).as_deref() == Some("0")
+    })
+    .await;
+    let lost = stores[0].commit(Write::create(&resource, "lost", object(1)));
+    let lost = lost.await.unwrap().revision;
+    wait_for("both have it", || stores[1].visible() == lost).await;
+    let mut watcher = resource.watch(WatchSpec::all(lost)).unwrap();
+    primary.kill();
+    standby.ask("SELECT pg_promote()").unwrap();
+    for store in &stores {
+        wait_for("another epoch", || store.visible() >= lost + (1 << 20)).await;
+        let resource = store.resource("core/configmaps");
+        assert!(resource.get("kept").is_some() && resource.get("lost").is_none());
+        for version in [kept, lost] {
+            assert!(resource.watch(WatchSpec::all(version)).is_err());
+        }
+        assert!(store.poison().is_none());
+    }
+    let ended = watcher.next_batch(9).await.unwrap_err();
+    assert!(matches!(ended, WatchError::Expired { .. }), "{ended}");
+    let again = stores[1].resource("core/configmaps");
+    let again = stores[1].commit(Write::create(&again, "lost", object(2)));
+    let again = again.await.unwrap();
+    wait_for("both go on", || stores[0].visible() == again.revision).await;
+    // The old primary comes back, and is the first host of the address: it gets no write and gives no read.
+    primary.run(&[]);
+    let patience = std::time::Duration::from_secs(20);
+    for store in &stores {
+        if let Err(refused) = store.freshen(patience).await {
+            let why = std::error::Error::source(&refused).unwrap().to_string();
+            assert!(why.contains("older epoch"), "{why}");
+        }
+        assert_eq!(store.visible(), again.revision);
+    }
+    assert_eq!(primary.ask(there), Some(lost.to_string()));
+    primary.kill();
+    for store in &stores {
+        assert!(store.freshen(patience).await.unwrap());
+        assert_eq!(store.visible(), again.revision);
+        store.close().await;
+    }
+}

@@ -1,0 +1,128 @@
+//! The tables as people see them, and settings of the server that are refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bareboat_sql::{Postgres, SqlError};
+use bareboat_storage::{Backend as _, Store, StoreOptions, Write};
+
+use super::cluster::{Cluster, shared};
+use super::{object, open};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_can_be_queried() {
+    let cluster = shared();
+    let store = open(&cluster.url(cluster.port, "tables_live"));
+    let pods = store.resource("core/pods");
+    for (key, n) in [("shop/web", 1), ("shop/db", 2)] {
+        let write = Write::create(&pods, key, object(n));
+        store.commit(write).await.unwrap();
+    }
+    let found = pods.get("shop/db").unwrap();
+    store
+        .commit(Write::replace(&pods, &found, object(3)))
+        .await
+        .unwrap();
+    let zero = r#"{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":"\u0000"}"#;
+    let write = Write::create(&pods, "shop/odd", zero.into());
+    store.commit(write).await.unwrap();
+    // As an encrypted value is stored.
+    cluster
+        .ask("INSERT INTO tables_live.log VALUES (1, 0, '', 'core/secrets', 'a/b', NULL, '\\x6261ff')")
+        .unwrap();
+    let query = "SELECT string_agg(resource || ' ' || namespace || ' ' || name || ' ' || coalesce(object->>'n', '-'), ',' ORDER BY rev)
+        FROM tables_live.live";
+    let expected =
+        "core/secrets a b -,core/pods shop web 1,core/pods shop db 3,core/pods shop odd -";
+    assert_eq!(cluster.ask(query).as_deref(), Some(expected));
+    let times = "SELECT count(*) FROM tables_live.batch WHERE at > now() - interval '1 minute' AND length(digest) = 16";
+    assert_eq!(cluster.ask(times).as_deref(), Some("5"));
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_old_batches_are_deleted() {
+    let cluster = shared();
+    let backend = Postgres::open(&cluster.url(cluster.port, "tables_old")).unwrap();
+    let options = StoreOptions {
+        compact_rows: 3,
+        ..StoreOptions::default()
+    };
+    let store = Store::open(Arc::new(backend), options).unwrap();
+    let pods = store.resource("core/pods");
+    for n in 0..10 {
+        let write = Write::create(&pods, format!("{n}"), object(n));
+        store.commit(write).await.unwrap();
+    }
+    let count = "SELECT count(*) FROM tables_old.batch";
+    store.compact(store.visible()).await.unwrap();
+    assert_eq!(cluster.ask(count).as_deref(), Some("11"));
+    cluster
+        .ask("UPDATE tables_old.batch SET at = at - interval '8 days'")
+        .unwrap();
+    // The floor stays where it is; the last row has the end of the log.
+    store.compact(store.visible()).await.unwrap();
+    assert_eq!(cluster.ask(count).as_deref(), Some("1"));
+    assert_eq!(pods.len(), 10);
+    store.close().await;
+}
+
+#[test]
+fn a_server_that_loses_writes_is_refused() {
+    let cluster = Cluster::start(&["fsync=off"]).unwrap();
+    let url = cluster.fresh();
+    let refused = Postgres::open(&url).unwrap_err();
+    assert!(matches!(refused, SqlError::Unsafe(_)), "{refused}");
+    assert!(refused.to_string().contains("fsync=off"), "{refused}");
+    Postgres::open(&format!("{url}&unsafe=yes")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_of_the_role_change_nothing() {
+    let cluster = shared();
+    cluster
+        .ask("CREATE ROLE odd SUPERUSER LOGIN; ALTER ROLE odd SET default_transaction_isolation TO serializable;
+              ALTER ROLE odd SET synchronous_commit TO off; ALTER ROLE odd SET default_transaction_read_only TO on")
+        .unwrap();
+    let url = cluster.url(cluster.port, "tables_role");
+    // The first one makes the tables, which a read-only role cannot.
+    open(&url).close().await;
+    let odd = url.replace("postgres@", "odd@");
+    let stores = [open(&odd), open(&odd)];
+    let tasks: Vec<_> = (0..4)
+        .map(|task| {
+            let store = stores[task % 2].clone();
+            tokio::spawn(async move {
+                let resource = store.resource("core/configmaps");
+                for n in 0..25 {
+                    let write = Write::create(&resource, format!("{task}-{n}"), object(n));
+                    store.commit(write).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for store in &stores {
+        assert!(store.freshen(Duration::from_secs(30)).await.unwrap());
+        assert_eq!(store.resource("core/configmaps").len(), 100);
+        store.close().await;
+    }
+}
+
+#[test]
+fn an_unreachable_server_is_an_error_without_a_password() {
+    let error = Postgres::open("postgres://u:hunter2@127.0.0.1:1/x").unwrap_err();
+    let text = format!("{error:?} {error}");
+    assert!(!text.contains("hunter2"), "{text}");
+    let newer = shared().fresh();
+    let schema = newer.rsplit('=').next().unwrap().to_owned();
+    let first = Postgres::open(&newer).unwrap();
+    assert_eq!(first.mark().unwrap().last, 1);
+    drop(first);
+    let raise = format!("UPDATE {schema}.meta SET min_writer = 99");
+    shared().ask(&raise).unwrap();
+    let refused = Postgres::open(&newer).unwrap_err();
+    assert!(matches!(refused, SqlError::Newer { found: 99, .. }));
+}

@@ -1,0 +1,112 @@
+//! The freshness barrier of a shared log: one read of its end proves everything older, for all
+//! callers that wait when it begins.
+//!
+//! A separate thread reads, so that neither long reads nor a slow write delay it. At most one read
+//! is on its way, whatever the number of callers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use crate::backend::{Backend, BackendError};
+use crate::batch::Mark;
+use crate::sequencer::describe;
+
+/// The end of the log, and when it began to be read.
+pub(crate) type Proof = Result<(Mark, Instant), Arc<str>>;
+
+/// The callers that wait for the end of the log.
+#[derive(Default)]
+pub(crate) struct Barrier {
+    state: Mutex<State>,
+    asked: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<oneshot::Sender<Proof>>,
+    closed: bool,
+}
+
+/// From this number of callers on, those that no longer wait are dropped now and then.
+const MANY: usize = 1024;
+
+impl State {
+    fn join(&mut self, to: oneshot::Sender<Proof>) {
+        // A read of a database that does not answer takes long, and callers give up meanwhile.
+        let callers = self.waiting.len();
+        if callers >= MANY && callers.is_power_of_two() {
+            self.waiting.retain(|to| !to.is_closed());
+        }
+        self.waiting.push(to);
+    }
+}
+
+impl Barrier {
+    /// Returns the end of the log as read after this call; `None` if the store was closed.
+    pub(crate) async fn end(&self) -> Option<Proof> {
+        let (to, proof) = oneshot::channel();
+        {
+            let mut state = self.state.lock();
+            if state.closed {
+                return None;
+            }
+            state.join(to);
+        }
+        self.asked.notify_one();
+        proof.await.ok()
+    }
+
+    /// Ends the thread and all waits.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.waiting.clear();
+        drop(state);
+        self.asked.notify_one();
+    }
+
+    /// Reads until the barrier is closed.
+    pub(crate) fn serve(&self, backend: &dyn Backend) {
+        loop {
+            let waiting = {
+                let mut state = self.state.lock();
+                while state.waiting.is_empty() && !state.closed {
+                    self.asked.wait(&mut state);
+                }
+                if state.closed {
+                    return;
+                }
+                std::mem::take(&mut state.waiting)
+            };
+            let begun = Instant::now();
+            let read: Result<Mark, BackendError> = backend.mark();
+            let proof = read
+                .map(|end| (end, begun))
+                .map_err(|error| describe(&error));
+            for to in waiting {
+                // The caller may no longer wait.
+                let _ = to.send(proof.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_that_gave_up_are_dropped() {
+        let mut state = State::default();
+        let (to, _waits) = oneshot::channel();
+        state.join(to);
+        for _ in 0..10 * MANY {
+            state.join(oneshot::channel().0);
+            assert!(state.waiting.len() <= MANY);
+        }
+        assert!(!state.waiting[0].is_closed());
+    }
+}

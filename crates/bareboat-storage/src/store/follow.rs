@@ -1,0 +1,75 @@
+//! A store among others: the thread that follows the log, and the freshness barrier of reads.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::{Shared, Store};
+use crate::backend::BackendError;
+use crate::sequencer::Command;
+
+/// The log is read this often even if nothing is heard of other writers.
+const POLL: Duration = Duration::from_secs(1);
+/// The pause after the log could not be read.
+const PAUSE: Duration = Duration::from_millis(200);
+
+impl Store {
+    /// Returns whether other stores may write to the same log.
+    pub fn is_shared(&self) -> bool {
+        self.shared.core.shared
+    }
+
+    /// Ensures that reads from memory see every commit acknowledged anywhere before this call; returns
+    /// false on timeout.
+    ///
+    /// Returns at once if no other store writes to the log. Otherwise the end of the log is read, once
+    /// for all callers that wait at that time.
+    pub async fn freshen(&self, timeout: Duration) -> Result<bool, BackendError> {
+        if !self.shared.core.shared {
+            return Ok(true);
+        }
+        match tokio::time::timeout(timeout, self.catch_up(timeout)).await {
+            Ok(fresh) => fresh,
+            Err(_) => Ok(false),
+        }
+    }
+
+    async fn catch_up(&self, timeout: Duration) -> Result<bool, BackendError> {
+        let core = &self.shared.core;
+        let Some(proof) = self.shared.barrier.end().await else {
+            return Ok(false);
+        };
+        let (end, begun) = proof.map_err(|why| BackendError::Unreachable(why.as_ref().into()))?;
+        if core.visible() < end.last {
+            // One command is enough for all reads that wait before it begins.
+            let asked = self.shared.asked.swap(true, Ordering::SeqCst);
+            if !asked && self.shared.queue.push_now(Command::CatchUp(None)).is_err() {
+                return Ok(false);
+            }
+            if !core.wait_for(end.last, timeout).await {
+                return Ok(false);
+            }
+        }
+        core.proven_fresh(begun);
+        Ok(true)
+    }
+}
+
+/// Follows the log until the store is closed.
+pub(super) fn follow(shared: Arc<Shared>) {
+    let core = &shared.core;
+    while !core.is_closed() {
+        core.backend.wait(core.visible(), Instant::now() + POLL);
+        let (to, done) = mpsc::sync_channel(1);
+        if shared.queue.push_now(Command::CatchUp(Some(to))).is_err() {
+            return;
+        }
+        // Without an answer the sequencer has ended.
+        match done.recv() {
+            Ok(true) => {}
+            Ok(false) => std::thread::sleep(PAUSE),
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A session over SPDY: each stream says in a header what it is.
+
+use super::{CREATION, CommandStreams, EndForm, FAREWELL, Outcome, PING, Sizes};
+use crate::options::CommandOptions;
+use bareboat_spdy::{Connection, Incoming, Role, Settings, Stream};
+use std::collections::HashMap;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+
+/// Versions of the protocol; the first one that a client offers is used.
+pub(super) const PROTOCOLS: [&str; 5] = [
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v3.channel.k8s.io",
+    "v2.channel.k8s.io",
+    "channel.k8s.io",
+];
+
+/// The header with the role of a stream.
+pub(crate) const STREAM_TYPE: &str = "streamtype";
+
+/// Runs a function on the streams that the client opens.
+pub(super) async fn session<S, F, R>(
+    io: S,
+    protocol: Option<&'static str>,
+    options: CommandOptions,
+    run: F,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    F: FnOnce(CommandStreams) -> R,
+    R: Future<Output = Outcome>,
+{
+    let settings = Settings::default().ping(PING);
+    let (connection, incoming, driver) = Connection::new(io, Role::Server, settings);
+    let driving = driver.run();
+    tokio::pin!(driving);
+    let has_status = matches!(protocol, Some("v4.channel.k8s.io" | "v5.channel.k8s.io"));
+    let has_resize = has_status || protocol == Some("v3.channel.k8s.io");
+    let form = match has_status {
+        true => EndForm::Status,
+        false => EndForm::Text,
+    };
+    let working = work(&connection, incoming, options, has_resize, form, run);
+    tokio::select! {
+        ended = &mut driving => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a SPDY connection ended early");
+            }
+        }
+        () = working => {
+            connection.close();
+            let _ = driving.await;
+        }
+    }
+}
+
+async fn work<F, R>(
+    connection: &Connection,
+    mut incoming: Incoming,
+    options: CommandOptions,
+    has_resize: bool,
+    form: EndForm,
+    run: F,
+) where
+    F: FnOnce(CommandStreams) -> R,
+    R: Future<Output = Outcome>,
+{
+    let mut wanted = vec!["error"];
+    let others = [
+        ("stdin", options.stdin),
+        ("stdout", options.stdout),
+        ("stderr", options.stderr),
+        ("resize", options.tty && has_resize),
+    ];
+    wanted.extend(others.iter().filter(|(_, is)| *is).map(|(name, _)| *name));
+    let collecting = collect(&mut incoming, &wanted);
+    let Ok(Some(mut streams)) = tokio::time::timeout(CREATION, collecting).await else {
+        tracing::debug!("a client did not open the streams it asked for");
+        return;
+    };
+    let Some((_, mut error)) = streams.remove("error").map(Stream::split) else {
+        return;
+    };
+    let (resized, resize) = mpsc::channel(4);
+    let mut output = |name: &str| {
+        let (_, writer) = streams.remove(name)?.split();
+        Some(Box::new(writer) as _)
+    };
+    let (stdout, stderr) = (output("stdout"), output("stderr"));
+    let sizes = streams.remove("resize");
+    // The other way of the input stays open: its end tells clients that the command reads no more.
+    let (stdin, _input_end) = match streams.remove("stdin").map(Stream::split) {
+        Some((reader, writer)) => (Some(Box::new(reader) as _), Some(writer)),
+        None => (None, None),
+    };
+    let given = CommandStreams {
+        stdin,
+        stdout,
+        stderr,
+        resize,
+    };
+    let reading_sizes = async {
+        if let Some((mut reader, _writer)) = sizes.map(Stream::split) {
+            let mut sizes = Sizes::default();
+            while let Some(bytes) = reader.next().await {
+                for size in sizes.take(&bytes) {
+                    let _ = resized.send(size).await;
+                }
+            }
+        }
+        std::future::pending::<()>().await;
+    };
+    // Streams beyond those expected are dropped, which ends them.
+    let refusing = async {
+        while incoming.next().await.is_some() {}
+        std::future::pending::<()>().await;
+    };
+    let outcome = tokio::select! {
+        outcome = run(given) => outcome,
+        () = reading_sizes => return,
+        () = refusing => return,
+    };
+    let last = outcome.message(form);
+    let _ = error.send(last).await;
+    let _ = error.finish().await;
+    let _ = tokio::time::timeout(FAREWELL, connection.closed()).await;
+}
+
+/// Waits for the streams of a session.
+async fn collect(incoming: &mut Incoming, wanted: &[&str]) -> Option<HashMap<String, Stream>> {
+    let mut streams = HashMap::new();
+    while streams.len() < wanted.len() {
+        let stream = incoming.next().await?;
+        let kind = stream.headers().get(STREAM_TYPE).unwrap_or("").to_owned();
+        if wanted.contains(&kind.as_str()) && !streams.contains_key(&kind) {
+            streams.insert(kind, stream);
+        }
+    }
+    Some(streams)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_spdy::Headers;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    #[tokio::test]
+    async fn a_command_sees_its_streams_and_the_client_its_code() {
+        let (client, server) = tokio::io::duplex(4096);
+        let query = bareboat_server::request::query::Query::parse("stdin=1&stdout=1&tty=1");
+        let options = CommandOptions::parse(&query.expect("a query"), "exec");
+        let command = |mut streams: CommandStreams| async move {
+            let size = streams.resize.recv().await.expect("a size");
+            let (mut stdin, mut stdout) = (streams.stdin.expect("it"), streams.stdout.expect("it"));
+            let mut all = Vec::new();
+            stdin.read_to_end(&mut all).await.expect("input");
+            let text = format!("{}x{} {}", size.width, size.height, all.len());
+            stdout.write_all(text.as_bytes()).await.expect("output");
+            Outcome::Exit(1)
+        };
+        let session = tokio::spawn(session(server, Some("v4.channel.k8s.io"), options, command));
+        let (connection, _, driver) = Connection::new(client, Role::Client, Settings::default());
+        tokio::spawn(driver.run());
+        let open = async |kind: &str| {
+            let headers = Headers::of(&[("streamType", kind)]);
+            connection.open(headers).await.expect("a stream").split()
+        };
+        let (mut error, _e) = open("error").await;
+        let (mut input_end, mut stdin) = open("stdin").await;
+        let (mut stdout, _o) = open("stdout").await;
+        let (_r, mut resize) = open("resize").await;
+        resize
+            .send("{\"Width\":80,\"Height\":24}\n".into())
+            .await
+            .expect("sent");
+        stdin.send(vec![1; 100_000].into()).await.expect("sent");
+        let early = tokio::time::timeout(std::time::Duration::from_millis(50), input_end.next());
+        assert!(
+            early.await.is_err(),
+            "the input is closed while the command reads"
+        );
+        stdin.finish().await.expect("sent");
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).await.expect("output");
+        assert_eq!(text, "80x24 100000");
+        let status = error.next().await.expect("a status");
+        assert!(String::from_utf8_lossy(&status).contains("NonZeroExitCode"));
+        connection.close();
+        session.await.expect("it ends with the client");
+    }
+}

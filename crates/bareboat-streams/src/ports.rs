@@ -1,0 +1,181 @@
+//! Port-forward: pairs of streams over SPDY, directly or inside a WebSocket. One carries the data, one the error.
+
+use crate::command::{PING, until};
+use crate::upgrade::{self, Asked};
+use crate::websocket::Tunnel;
+use bareboat_api::Status;
+use bareboat_server::Life;
+use bareboat_server::reply::Response;
+use bareboat_server::request::body::RequestBody;
+use bareboat_spdy::{Connection, Incoming, Role, Settings, Stream, StreamReader, StreamWriter};
+use http::HeaderMap;
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::JoinSet;
+
+/// The protocol above SPDY.
+pub(crate) const PROTOCOL: &str = "portforward.k8s.io";
+/// The subprotocol of a WebSocket that carries it.
+pub(crate) const TUNNELLED: &str = "SPDY/3.1+portforward.k8s.io";
+/// How many streams may wait for the other one of their pair.
+const UNPAIRED: usize = 64;
+
+/// Returns whether a client offers the tunnel.
+pub(crate) fn offers_tunnel(headers: &HeaderMap) -> bool {
+    upgrade::subprotocols(headers).any(|name| name == TUNNELLED)
+}
+
+/// The bytes of one connection to a port.
+#[derive(Debug)]
+pub struct PortStream {
+    reader: StreamReader,
+    writer: StreamWriter,
+}
+
+impl AsyncRead for PortStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for PortStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(cx)
+    }
+}
+
+/// Accepts the client's upgrade, and calls a function for each connection to a port.
+pub(crate) fn serve<F, R>(
+    request: &http::Request<RequestBody>,
+    life: Life,
+    connect: F,
+) -> Result<Response, Status>
+where
+    F: Fn(u16, PortStream) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let (asked, connection) = upgrade::asked(request)?;
+    let headers = request.headers();
+    let response = match asked {
+        Asked::Spdy => upgrade::accept_spdy(upgrade::stream_protocol(headers, &[PROTOCOL])?),
+        Asked::WebSocket if offers_tunnel(headers) => {
+            upgrade::accept_websocket(headers, Some(TUNNELLED))?
+        }
+        Asked::WebSocket => {
+            return Err(Status::bad_request(
+                "unable to upgrade: no tunneling spdy protocols provided",
+            ));
+        }
+    };
+    tokio::spawn(async move {
+        let forwarding = async {
+            match (upgrade::take(connection).await, asked) {
+                (None, _) => {}
+                (Some(io), Asked::Spdy) => forward(io, connect).await,
+                (Some(io), Asked::WebSocket) => forward(Tunnel::new(io).await, connect).await,
+            }
+        };
+        until(life, forwarding).await;
+    });
+    Ok(response)
+}
+
+async fn forward<S, F, R>(io: S, connect: F)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    F: Fn(u16, PortStream) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let settings = Settings::default().ping(PING);
+    let (_connection, incoming, driver) = Connection::new(io, Role::Server, settings);
+    tokio::select! {
+        ended = driver.run() => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a port-forward ended early");
+            }
+        }
+        () = accept(incoming, Arc::new(connect)) => {}
+    }
+}
+
+/// A stream whose pair has not arrived.
+struct Half {
+    stream: Stream,
+    is_error: bool,
+}
+
+async fn accept<F, R>(mut incoming: Incoming, connect: Arc<F>)
+where
+    F: Fn(u16, PortStream) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let mut halves: HashMap<String, Half> = HashMap::new();
+    // Ends with this function, and with it all connections.
+    let mut running = JoinSet::new();
+    while let Some(stream) = incoming.next().await {
+        while running.try_join_next().is_some() {}
+        let header = |name| stream.headers().get(name).unwrap_or("").to_owned();
+        let is_error = match header("streamtype").as_str() {
+            "error" => true,
+            "data" => false,
+            _ => continue,
+        };
+        let id = header("requestid");
+        match halves.remove(&id) {
+            Some(other) if other.is_error != is_error => {
+                let (error, data) = match is_error {
+                    true => (stream, other.stream),
+                    false => (other.stream, stream),
+                };
+                running.spawn(connection(error, data, connect.clone()));
+            }
+            _ if halves.len() < UNPAIRED => {
+                halves.insert(id, Half { stream, is_error });
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn connection<F, R>(error: Stream, data: Stream, connect: Arc<F>)
+where
+    F: Fn(u16, PortStream) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let port = data
+        .headers()
+        .get("port")
+        .and_then(|port| port.parse().ok());
+    let (_, mut error) = error.split();
+    let (reader, writer) = data.split();
+    let outcome = match port {
+        Some(port) if port > 0 => connect(port, PortStream { reader, writer })
+            .await
+            .map_err(|why| format!("error forwarding port {port}: {why}")),
+        _ => Err("the stream has no port".to_owned()),
+    };
+    if let Err(why) = outcome {
+        let _ = error.send(why.into()).await;
+    }
+    let _ = error.finish().await;
+}

@@ -1,0 +1,3 @@
+//! The built-in kinds of Kubernetes: table, strategies, and service addresses.
+
+pub use bareboat_builtin::{admission, kinds, services};

@@ -1,0 +1,6 @@
+//! Controllers that run in the server process as clients of the server.
+
+pub use bareboat_controllers::{
+    CertificateSigning, Client, Controllers, DefaultRoles, FrontProxy, KubernetesService, Options,
+    UnknownController, migration, read_answer,
+};

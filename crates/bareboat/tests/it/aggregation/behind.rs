@@ -1,0 +1,114 @@
+//! A server of the library behind another one: it delegates authentication and authorization, and an APIService leads to
+//! it.
+
+use super::*;
+use bareboat::prelude::*;
+use bareboat::{RemoteApi, Server};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Ship {
+    spec: ShipSpec,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct ShipSpec {
+    /// How many masts the ship has.
+    masts: i32,
+}
+
+const SHIPS: &str = "/apis/sea.example.com/v1/namespaces/default/ships";
+
+#[tokio::test]
+async fn a_server_of_the_library_runs_behind_another_one() {
+    let (callers, builder) = builder();
+    let hub = builder.default_roles().listening().start().await;
+    let config = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "extension-apiserver-authentication"},
+        "data": {
+            "client-ca-file": hub.ca(),
+            "requestheader-client-ca-file": callers.pem(),
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+            "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+        },
+    });
+    let maps = "/api/v1/namespaces/kube-system/configmaps";
+    hub.post(maps, &config).await.expect(201);
+
+    let serving = Ca::new();
+    let (chain, key) = serving.server(&["localhost"]);
+    let remote = RemoteApi::from_kubeconfig(hub.kubeconfig_path()).unwrap();
+    let ships = TypedKind::new("sea.example.com", "ships", "Ship").version::<Ship>("v1");
+    let spoke = Server::builder().kind(ships.build().unwrap());
+    let (spoke, tls, _delegation) = spoke.behind(remote, &chain, &key).await.unwrap();
+    let spoke = spoke.build().unwrap();
+    let address = spoke
+        .listen("127.0.0.1:0".parse().unwrap(), Some(tls))
+        .await
+        .unwrap();
+
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1.sea.example.com",
+            "annotations": {"bareboat.dev/url": format!("https://localhost:{}", address.port())}},
+        "spec": {
+            "group": "sea.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 1,
+            "service": {"namespace": "default", "name": "sea"},
+            "caBundle": BASE64_STANDARD.encode(serving.pem()),
+        },
+    });
+    hub.post(SERVICES, &service).await.expect(201);
+    until(&hub, "v1.sea.example.com", "True", "Passed").await;
+
+    let ship = json!({"apiVersion": "sea.example.com/v1", "kind": "Ship", "metadata": {"name": "one"}, "spec": {"masts": 3}});
+    hub.post(SHIPS, &ship).await.expect(201);
+    let jane = [
+        ("impersonate-user", "jane"),
+        ("impersonate-group", "people"),
+    ];
+    let one = format!("{SHIPS}/one");
+    assert_eq!(hub.send("GET", &one, &jane, "").await.status().0, 403);
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "ships"},
+        "rules": [{"apiGroups": ["sea.example.com"], "resources": ["ships"], "verbs": ["get"]}]});
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    hub.post(&format!("{roles}/roles"), &role).await.expect(201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "ships"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "ships"},
+        "subjects": [{"kind": "Group", "name": "people", "apiGroup": "rbac.authorization.k8s.io"}]});
+    hub.post(&format!("{roles}/rolebindings"), &binding)
+        .await
+        .expect(201);
+    // Both servers ask the hub's roles: this one directly, the other one by a SubjectAccessReview.
+    let found = hub.send("GET", &one, &jane, "").await.expect(200).json();
+    assert_eq!(found["spec"]["masts"], 3);
+
+    // Its discovery is aggregated and its OpenAPI has version 3, so both are taken as they are.
+    let accept = [("accept", AGGREGATED)];
+    let all = hub
+        .send("GET", "/apis", &accept, "")
+        .await
+        .expect(200)
+        .json();
+    let items = all["items"].as_array().unwrap();
+    let sea = items
+        .iter()
+        .find(|item| item["metadata"]["name"] == "sea.example.com");
+    assert_eq!(
+        sea.unwrap()["versions"][0]["resources"][0]["resource"],
+        "ships"
+    );
+    let index = hub.get("/openapi/v3").await.expect(200).json();
+    let url = text(&index["paths"]["apis/sea.example.com/v1"]["serverRelativeURL"]).to_owned();
+    let document = hub.get(&url).await.expect(200).text();
+    assert!(
+        document.contains("How many masts the ship has."),
+        "{document}"
+    );
+
+    spoke.shut_down().await;
+    hub.get(&one).await.expect(503);
+}
