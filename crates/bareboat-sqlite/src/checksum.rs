@@ -7,11 +7,14 @@
 use crc32fast::Hasher;
 
 /// The checked parts of a record besides its value.
+#[derive(Clone, Copy)]
 pub(crate) struct Header<'a> {
     pub(crate) revision: i64,
     pub(crate) prev: i64,
+    pub(crate) cluster: &'a str,
     pub(crate) resource: &'a str,
     pub(crate) key: &'a str,
+    pub(crate) actor: Option<&'a str>,
 }
 
 /// The result of checking a record.
@@ -51,6 +54,15 @@ fn of_header(header: &Header<'_>, tombstone: bool) -> u32 {
     hasher.update(header.resource.as_bytes());
     hasher.update(header.key.as_bytes());
     hasher.update(&[u8::from(tombstone)]);
+    // Records without these have the checksum they had before there were any.
+    if let Some(actor) = header.actor {
+        hasher.update(&[2]);
+        hasher.update(actor.as_bytes());
+    }
+    if !header.cluster.is_empty() {
+        hasher.update(&[3]);
+        hasher.update(header.cluster.as_bytes());
+    }
     hasher.finalize()
 }
 
@@ -88,8 +100,10 @@ mod tests {
         let header = Header {
             revision: 7,
             prev: 3,
+            cluster: "",
             resource: "core/pods",
             key: "a/b",
+            actor: None,
         };
         let sum = record(&header, Some(b"value"));
         assert_eq!(judge(&header, Some(b"value"), sum), Verdict::Good);
@@ -112,5 +126,17 @@ mod tests {
             ..other
         };
         assert_eq!(judge(&shifted, Some(b"value"), sum), Verdict::HeaderDamaged);
+        for other in [
+            Header {
+                actor: Some("{}"),
+                ..header
+            },
+            Header {
+                cluster: "c",
+                ..header
+            },
+        ] {
+            assert_eq!(judge(&other, Some(b"value"), sum), Verdict::HeaderDamaged);
+        }
     }
 }

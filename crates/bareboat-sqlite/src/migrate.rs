@@ -95,8 +95,10 @@ fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let header = Header {
             revision: row.get(0)?,
             prev: row.get(1)?,
+            cluster: "",
             resource: row.get_ref(5)?.as_str()?,
             key: row.get_ref(3)?.as_str()?,
+            actor: None,
         };
         let value = row.get_ref(4)?.as_blob_or_null()?;
         let sum = checksum::record(&header, value);

@@ -14,26 +14,29 @@ use crate::checksum::{self, Header, Verdict};
 use crate::error::failed;
 use crate::schema::open_reader;
 
-const ONE: &str = "SELECT rev, prev, resource, key, value, sum, form FROM log WHERE rev = ?1";
+const ONE: &str =
+    "SELECT rev, prev, resource, key, value, sum, form, actor FROM log WHERE rev = ?1";
 /// The rows read between two checks for a stop.
 const ROWS_BETWEEN_STOPS: usize = 4096;
 
-/// Resource names by number, shared by their records.
-pub(crate) struct Names(HashMap<i64, Arc<str>>);
+/// Logical clusters and names of resources by number, shared by their records.
+pub(crate) struct Names(HashMap<i64, (Arc<str>, Arc<str>)>);
 
 impl Names {
     pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut names = connection.prepare("SELECT id, name FROM resource")?;
-        let names = names.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut names = connection.prepare("SELECT id, cluster, name FROM resource")?;
+        let names = names.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
         Ok(Self(names.collect::<Result<_, _>>()?))
     }
 
+    /// The number of a resource of the default cluster.
     fn number(&self, name: &str) -> Option<i64> {
         let mut all = self.0.iter();
-        all.find(|(_, known)| ***known == *name).map(|(id, _)| *id)
+        all.find(|(_, (cluster, known))| cluster.is_empty() && **known == *name)
+            .map(|(id, _)| *id)
     }
 
-    /// Reads the record in a row of `rev, prev, resource, key, value, sum, form`. A damaged value
+    /// Reads the record in a row of `rev, prev, resource, key, value, sum, form, actor`. A damaged value
     /// becomes a placeholder; a record with a damaged key is an error.
     pub(crate) fn record(&self, row: &Row<'_>) -> rusqlite::Result<Record> {
         let (revision, prev, number): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -41,7 +44,7 @@ impl Names {
             let why = format!("revision {revision} {why}; restore the file from a backup");
             rusqlite::Error::FromSqlConversionFailure(0, Type::Null, why.into())
         };
-        let Some(resource) = self.0.get(&number) else {
+        let Some((cluster, resource)) = self.0.get(&number) else {
             return Err(unreadable("is damaged"));
         };
         if row.get::<_, i64>(6)? != 0 {
@@ -52,8 +55,10 @@ impl Names {
         let header = Header {
             revision,
             prev,
+            cluster,
             resource,
             key: (row.get_ref(3)?.as_str()).map_err(|_| unreadable("is damaged"))?,
+            actor: (row.get_ref(7)?.as_str_or_null()).map_err(|_| unreadable("is damaged"))?,
         };
         let bytes = row.get_ref(4)?.as_blob_or_null()?;
         let value = match checksum::judge(&header, bytes, row.get(5)?) {
@@ -68,8 +73,10 @@ impl Names {
         Ok(Record {
             revision: revision as u64,
             prev: prev as u64,
+            cluster: cluster.clone(),
             resource: resource.clone(),
             key: header.key.into(),
+            actor: header.actor.map(Into::into),
             value,
         })
     }
@@ -130,7 +137,7 @@ pub(crate) fn load(
             visit(one.query_row([rev], |row| names.record(row))?);
         }
         let mut rest = connection.prepare(
-            "SELECT rev, prev, resource, key, value, sum, form FROM log WHERE rev > ?1 ORDER BY rev",
+            "SELECT rev, prev, resource, key, value, sum, form, actor FROM log WHERE rev > ?1 ORDER BY rev",
         )?;
         let mut rows = rest.query([after as i64])?;
         while let Some(row) = rows.next()? {
@@ -164,7 +171,7 @@ pub(crate) fn since(
     let number = number.flatten();
     let mut rows = transaction
         .prepare(
-            "SELECT rev, prev, resource, key, value, sum, form FROM log
+            "SELECT rev, prev, resource, key, value, sum, form, actor FROM log
              WHERE rev > ?1 AND rev <= ?2 ORDER BY rev",
         )
         .map_err(failed)?;

@@ -208,17 +208,17 @@ fn slice(
     after: i64,
 ) -> rusqlite::Result<Vec<(Record, i64, Option<BatchEnd>)>> {
     let mut rows = connection.prepare_cached(
-        "SELECT rev, prev, resource, key, value, sum, form, size, at, bytes, digest FROM log
+        "SELECT rev, prev, resource, key, value, sum, form, actor, size, at, bytes, digest FROM log
          WHERE rev > ?1 ORDER BY rev LIMIT ?2",
     )?;
     let rows = rows.query_map((after, ROWS as i64), |row| {
-        let size: i64 = row.get(7)?;
+        let size: i64 = row.get(8)?;
         let end = match size > 0 {
             true => Some(BatchEnd {
                 size,
-                time: row.get(8)?,
-                bytes: row.get(9)?,
-                digest: row.get::<_, Option<[u8; 16]>>(10)?.map(Digest),
+                time: row.get(9)?,
+                bytes: row.get(10)?,
+                digest: row.get::<_, Option<[u8; 16]>>(11)?.map(Digest),
             }),
             false => None,
         };
@@ -232,8 +232,10 @@ fn put(connection: &Connection, record: &Record, value: &Value) -> rusqlite::Res
     let header = Header {
         revision: record.revision as i64,
         prev: record.prev as i64,
+        cluster: &record.cluster,
         resource: &record.resource,
         key: &record.key,
+        actor: record.actor.as_deref(),
     };
     let sum = checksum::record(&header, Some(&bytes));
     connection
@@ -283,8 +285,10 @@ mod tests {
         let record = |(revision, &(key, prev, value)): (u64, &Row)| Record {
             revision,
             prev,
+            cluster: "".into(),
             resource: "core/configmaps".into(),
             key: key.into(),
+            actor: None,
             value: value.map(|value| Value::new(value.into())),
         };
         let batch = Batch {

@@ -21,9 +21,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The last record of a batch has the columns of the batch: a separate table would cost every
 /// commit another page. `size` is the number of its records, 0 on all but the last.
 ///
-/// Some columns are not written yet, but are part of the format so that it need not change for
-/// them: `resource.cluster` (a logical cluster), `actor` (the user of the record), `form` (the
-/// encoding of the value, 0 is plain).
+/// `resource.cluster` is the logical cluster, empty for the default one. `actor` says who wrote the
+/// record, as JSON. `form` is the encoding of the value: 0 is plain, and no other is written yet.
 pub(crate) const TABLES: &str = "
     CREATE TABLE resource (
         id INTEGER PRIMARY KEY,

@@ -23,7 +23,8 @@ pub(crate) struct Writer {
     /// The end of the log.
     pub(crate) mark: Mark,
     checkpoints: Arc<Checkpoints>,
-    resources: HashMap<Arc<str>, i64>,
+    /// Numbers by logical cluster and name.
+    resources: HashMap<(Arc<str>, Arc<str>), i64>,
     /// A buffer that joins the two slices of a value.
     scratch: Vec<u8>,
     /// The time of the last batch: times never decrease.
@@ -84,9 +85,9 @@ impl Writer {
     }
 
     fn learn_resources(&mut self) -> rusqlite::Result<()> {
-        let names = "SELECT name, id FROM resource WHERE cluster = ''";
+        let names = "SELECT cluster, name, id FROM resource";
         let mut names = self.connection.prepare(names)?;
-        let names = names.query_map([], |row| Ok((row.get::<_, Arc<str>>(0)?, row.get(1)?)))?;
+        let names = names.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
         self.resources = names.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -217,8 +218,8 @@ impl Writer {
     /// the log after them.
     fn insert(&mut self, batch: &Batch) -> rusqlite::Result<(u64, Mark)> {
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, value)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, NULL, NULL, NULL, ?6)",
+            "INSERT INTO log (rev, prev, resource, key, sum, actor, value)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         let mut sums = checksum::Batch::default();
         let mut chain = Chain::after(&self.mark.digest);
@@ -226,13 +227,14 @@ impl Writer {
         let mut bytes = 0;
         let records = &batch.records;
         for (index, record) in records.iter().enumerate() {
-            let resource = match self.resources.get(&record.resource) {
+            let name = (record.cluster.clone(), record.resource.clone());
+            let resource = match self.resources.get(&name) {
                 Some(id) => *id,
                 None => {
-                    let add = "INSERT INTO resource (name) VALUES (?1)";
-                    self.connection.execute(add, [&record.resource])?;
+                    let add = "INSERT INTO resource (cluster, name) VALUES (?1, ?2)";
+                    self.connection.execute(add, [&name.0, &name.1])?;
                     let id = self.connection.last_insert_rowid();
-                    self.resources.insert(record.resource.clone(), id);
+                    self.resources.insert(name, id);
                     id
                 }
             };
@@ -244,8 +246,10 @@ impl Writer {
             let header = Header {
                 revision: record.revision as i64,
                 prev: record.prev as i64,
+                cluster: &record.cluster,
                 resource: &record.resource,
                 key: &record.key,
+                actor: record.actor.as_deref(),
             };
             let sum = checksum::record(&header, value);
             sums.add(sum);
@@ -258,6 +262,7 @@ impl Writer {
                     resource,
                     record.key,
                     sum,
+                    header.actor,
                     value
                 ])?;
                 continue;
@@ -270,8 +275,8 @@ impl Writer {
             end.digest = chain.digest();
             // The last row of a batch has the columns of the batch.
             let mut insert = self.connection.prepare_cached(
-                "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, epoch, id, writer, digest, value)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                "INSERT INTO log (rev, prev, resource, key, sum, size, at, bytes, batch_sum, epoch, id, writer, digest, actor, value)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             )?;
             insert.execute(params![
                 header.revision,
@@ -287,6 +292,7 @@ impl Writer {
                 batch.id.to_be_bytes(),
                 batch.writer.to_be_bytes(),
                 end.digest.0,
+                header.actor,
                 value
             ])?;
         }

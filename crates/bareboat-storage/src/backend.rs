@@ -26,10 +26,14 @@ pub struct Record {
     /// The revision that this one replaces, 0 if the key did not exist. A tombstone ends the chain:
     /// the next creation starts again with 0.
     pub prev: u64,
+    /// The logical cluster; empty for the default one.
+    pub cluster: Arc<str>,
     /// The resource, such as `apps/deployments`.
     pub resource: Arc<str>,
     /// The key within the resource, `namespace/name` or `name`.
     pub key: Arc<str>,
+    /// Who wrote the record, as JSON; `None` if unknown. Engines store it and do not look into it.
+    pub actor: Option<Arc<str>>,
     /// The object without resourceVersion; `None` is a tombstone.
     pub value: Option<Value>,
 }

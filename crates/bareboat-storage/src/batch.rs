@@ -79,19 +79,21 @@ impl Chain {
         let mut head = [0; 28];
         head[..8].copy_from_slice(&record.revision.to_be_bytes());
         head[8..16].copy_from_slice(&record.prev.to_be_bytes());
-        // The name of the logical cluster, which is empty.
-        head[16..20].copy_from_slice(&0_u32.to_be_bytes());
+        head[16..20].copy_from_slice(&(record.cluster.len() as u32).to_be_bytes());
         head[20..24].copy_from_slice(&(record.resource.len() as u32).to_be_bytes());
         head[24..].copy_from_slice(&(record.key.len() as u32).to_be_bytes());
         hash.update(head);
+        hash.update(record.cluster.as_bytes());
         hash.update(record.resource.as_bytes());
         hash.update(record.key.as_bytes());
         let len = value.map_or(ABSENT, |value| (value.len() + rest.len()) as u32);
+        let actor = record.actor.as_deref();
         let mut lens = [0; 8];
-        // The actor, which no record has yet.
-        lens[..4].copy_from_slice(&ABSENT.to_be_bytes());
+        let of_actor = actor.map_or(ABSENT, |actor| actor.len() as u32);
+        lens[..4].copy_from_slice(&of_actor.to_be_bytes());
         lens[4..].copy_from_slice(&len.to_be_bytes());
         hash.update(lens);
+        hash.update(actor.unwrap_or_default().as_bytes());
         hash.update(value.unwrap_or_default());
         hash.update(rest);
     }
@@ -150,8 +152,10 @@ mod tests {
         Record {
             revision,
             prev: 0,
+            cluster: "".into(),
             resource: resource.into(),
             key: key.into(),
+            actor: None,
             value: value.map(|value| Value::new(value.to_owned().into())),
         }
     }
@@ -175,6 +179,18 @@ mod tests {
             record(1, "core/pods", "a/b", Some("w")),
             record(1, "core/pods", "a/b", Some("")),
             record(1, "core/pods", "a/b", None),
+            Record {
+                cluster: "c".into(),
+                ..record(1, "core/pods", "a/b", Some("v"))
+            },
+            Record {
+                actor: Some("{}".into()),
+                ..record(1, "core/pods", "a/b", Some("v"))
+            },
+            Record {
+                actor: Some("".into()),
+                ..record(1, "core/pods", "a/b", Some("v"))
+            },
         ];
         let mut seen = std::collections::HashSet::new();
         for record in all {

@@ -54,6 +54,7 @@ macro_rules! conformance {
             past_states_are_exact_from_memory
             past_states_are_exact_from_the_log
             a_restart_keeps_everything
+            records_keep_their_actor_and_cluster
             opening_skips_replaced_records
             a_restart_keeps_counting_after_a_compacted_deletion
             compaction_deletes_only_below_the_floor

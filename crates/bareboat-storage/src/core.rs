@@ -19,6 +19,8 @@ use crate::variants::Variants;
 pub(crate) struct Core {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) options: StoreOptions,
+    /// The logical cluster of all records: the default one, whose name is empty.
+    pub(crate) cluster: Arc<str>,
     pub(crate) variants: Arc<Variants>,
     pub(crate) cold: ColdReads,
     /// Entries read from the log for old revisions.
@@ -69,6 +71,7 @@ impl Core {
             poison: watch::Sender::new(None),
             backend,
             options,
+            cluster: "".into(),
         }
     }
 

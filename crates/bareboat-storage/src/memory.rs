@@ -161,6 +161,11 @@ impl State {
     }
 }
 
+/// Whether a record belongs to a resource of the default cluster.
+fn is_of(record: &Record, resource: &str) -> bool {
+    *record.resource == *resource && record.cluster.is_empty()
+}
+
 fn weight(record: &Record) -> u64 {
     let value = record.value.as_ref().map_or(0, |value| value.len());
     (record.key.len() + value) as u64
@@ -217,7 +222,7 @@ impl Backend for MemoryBackend {
         stop: &Stop,
     ) -> Result<ChangePage, BackendError> {
         let mut page = ChangePage::default();
-        let wanted = |record: &Record| resource.is_none_or(|name| *record.resource == *name);
+        let wanted = |record: &Record| resource.is_none_or(|name| is_of(record, name));
         self.scan(after, after, upto, stop, |state, record| {
             if !wanted(record) {
                 return false;
@@ -245,7 +250,7 @@ impl Backend for MemoryBackend {
     ) -> Result<(), BackendError> {
         let mut live = BTreeMap::new();
         self.scan(revision, 0, revision, stop, |_, record| {
-            if *record.resource == *resource {
+            if is_of(record, resource) {
                 live.remove(&record.prev);
                 if record.value.is_some() {
                     live.insert(record.revision, record.clone());

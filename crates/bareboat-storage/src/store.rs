@@ -331,6 +331,7 @@ impl Store {
             key: write.key,
             expect: write.expect,
             change,
+            actor: write.actor,
         })
     }
 

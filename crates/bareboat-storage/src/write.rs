@@ -19,6 +19,8 @@ pub struct Write {
     pub expect: Expect,
     /// The change: store a value, or delete the object.
     pub change: WriteOp,
+    /// Who writes, as JSON; the log keeps it with the record.
+    pub actor: Option<Arc<str>>,
 }
 
 opaque_debug!(Write);
@@ -58,6 +60,7 @@ impl Write {
             key: key.into(),
             expect: Expect::Absent,
             change: WriteOp::Put { value, shape: 0 },
+            actor: None,
         }
     }
 
@@ -68,6 +71,7 @@ impl Write {
             key: found.shared_key().clone(),
             expect: Expect::Revision(found.revision()),
             change: WriteOp::Put { value, shape: 0 },
+            actor: None,
         }
     }
 
@@ -78,12 +82,19 @@ impl Write {
             key: found.shared_key().clone(),
             expect: Expect::Revision(found.revision()),
             change: WriteOp::Delete,
+            actor: None,
         }
     }
 
     /// Changes the expected state.
     pub fn expecting(self, expect: Expect) -> Self {
         Self { expect, ..self }
+    }
+
+    /// Sets who writes.
+    pub fn by(mut self, actor: Arc<str>) -> Self {
+        self.actor = Some(actor);
+        self
     }
 
     /// Sets the schema hash of the value.

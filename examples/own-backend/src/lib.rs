@@ -75,8 +75,10 @@ fn to_json(record: &Record) -> Value {
     json!({
         "revision": record.revision,
         "prev": record.prev,
+        "cluster": &*record.cluster,
         "resource": &*record.resource,
         "key": &*record.key,
+        "actor": record.actor.as_deref(),
         "value": value.map(|value| BASE64_STANDARD.encode(value.to_bytes())),
     })
 }
@@ -89,8 +91,10 @@ fn to_record(line: &Value) -> Option<Record> {
     Some(Record {
         revision: line["revision"].as_u64()?,
         prev: line["prev"].as_u64()?,
+        cluster: line["cluster"].as_str()?.into(),
         resource: line["resource"].as_str()?.into(),
         key: line["key"].as_str()?.into(),
+        actor: line["actor"].as_str().map(Into::into),
         value,
     })
 }

@@ -139,6 +139,7 @@ mod tests {
             key: name.into(),
             expect: Expect::Any,
             change: WriteOp::Put { value, shape: 0 },
+            actor: None,
         };
         store.commit(write).await.expect("the write succeeds");
         resource.get(name).expect("the object exists")

@@ -12,8 +12,10 @@ fn record(revision: u64, resource: &str, key: &str) -> Record {
     Record {
         revision,
         prev: 0,
+        cluster: "".into(),
         resource: resource.into(),
         key: key.into(),
+        actor: None,
         value: Some(Value::new(PLANTED.into())),
     }
 }

@@ -5,6 +5,7 @@ use super::query::Query;
 use crate::diagnostics::Trace;
 use crate::revocation::Standing;
 use bareboat_api::kind::User;
+use bareboat_api::value::write_string;
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -59,6 +60,24 @@ impl Ask {
     /// The name of the request in logs and in audit events.
     pub fn audit_id(&self) -> &str {
         self.trace.audit_id()
+    }
+
+    /// Returns who makes the request, as the log of the store keeps it: user, field manager and audit id.
+    pub(crate) fn actor(&self) -> Arc<str> {
+        let parts = [
+            ("user", self.user.name.as_str()),
+            ("manager", self.manager(self.query.given("fieldManager"))),
+            ("audit", self.audit_id()),
+        ];
+        let mut actor = Vec::with_capacity(128);
+        for (name, text) in parts {
+            actor.push(if actor.is_empty() { b'{' } else { b',' });
+            write_string(name, &mut actor);
+            actor.push(b':');
+            write_string(text, &mut actor);
+        }
+        actor.push(b'}');
+        String::from_utf8(actor).unwrap_or_default().into()
     }
 
     /// Returns the field manager of the request: the one the client chose, or the first part of its User-Agent.

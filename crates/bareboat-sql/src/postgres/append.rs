@@ -135,8 +135,13 @@ impl Inner {
     ) -> Result<Answer, Error> {
         let records = &batch.records;
         let prevs: Vec<i64> = records.iter().map(|record| record.prev as i64).collect();
+        let clusters: Vec<&str> = records.iter().map(|record| &*record.cluster).collect();
         let resources: Vec<&str> = records.iter().map(|record| &*record.resource).collect();
         let keys: Vec<&str> = records.iter().map(|record| &*record.key).collect();
+        let actors: Vec<Option<&str>> = records
+            .iter()
+            .map(|record| record.actor.as_deref())
+            .collect();
         let values: Vec<Option<bytes::Bytes>> = records
             .iter()
             .map(|record| record.value.as_ref().map(Value::to_bytes))
@@ -162,8 +167,10 @@ impl Inner {
                     &&end.digest.0[..],
                     &size,
                     &prevs,
+                    &clusters,
                     &resources,
                     &keys,
+                    &actors,
                     &values,
                 ],
             )
@@ -388,14 +395,16 @@ fn batches(rows: &[Row], after: &Mark) -> Option<Batches> {
     Some((found, end))
 }
 
-/// The record in the columns `rev, prev, resource, key, value` from column `at` on.
+/// The record in the columns `rev, prev, cluster, resource, key, actor, value` from column `at` on.
 pub(super) fn record(row: &Row, at: usize) -> Record {
     Record {
         revision: row.get::<_, i64>(at) as u64,
         prev: row.get::<_, i64>(at + 1) as u64,
-        resource: row.get::<_, &str>(at + 2).into(),
-        key: row.get::<_, &str>(at + 3).into(),
-        value: value(row, at + 4),
+        cluster: row.get::<_, &str>(at + 2).into(),
+        resource: row.get::<_, &str>(at + 3).into(),
+        key: row.get::<_, &str>(at + 4).into(),
+        actor: row.get::<_, Option<&str>>(at + 5).map(Into::into),
+        value: value(row, at + 6),
     }
 }
 

@@ -21,15 +21,16 @@ use crate::error::read_failed;
 const PAGE: usize = 512;
 
 /// The state at a revision.
-const LIVE: &str = "SELECT l.rev, l.prev, l.resource, l.key, l.value FROM log l
-    WHERE l.rev <= $1 AND ($2::text IS NULL OR l.resource = $2) AND l.value IS NOT NULL AND l.resource <> ''
+const LIVE: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.key, l.actor, l.value FROM log l
+    WHERE l.rev <= $1 AND ($2::text IS NULL OR l.resource = $2 AND l.cluster = '') AND l.value IS NOT NULL AND l.resource <> ''
         AND NOT EXISTS (SELECT 1 FROM log n WHERE n.prev = l.rev AND n.rev <= $1)
     ORDER BY l.rev";
-const LATER: &str = "SELECT rev, prev, resource, key, value FROM log
+const LATER: &str = "SELECT rev, prev, cluster, resource, key, actor, value FROM log
     WHERE rev > $1 AND resource <> '' ORDER BY rev";
-const CHANGES: &str = "SELECT l.rev, l.prev, l.resource, l.key, l.value, p.rev, p.prev, p.value
+const CHANGES: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.key, l.actor, l.value,
+    p.rev, p.prev, p.actor, p.value
     FROM log l LEFT JOIN log p ON p.rev = l.prev AND l.prev <> 0
-    WHERE l.rev > $1 AND l.rev <= $2 AND ($3::text IS NULL OR l.resource = $3) AND l.resource <> ''
+    WHERE l.rev > $1 AND l.rev <= $2 AND ($3::text IS NULL OR l.resource = $3 AND l.cluster = '') AND l.resource <> ''
     ORDER BY l.rev LIMIT $4";
 
 impl Inner {
@@ -242,12 +243,14 @@ async fn each(
 
 fn change(row: &Row) -> LogChange {
     let record = record(row, 0);
-    let previous = row.get::<_, Option<i64>>(5).map(|revision| Record {
+    let previous = row.get::<_, Option<i64>>(7).map(|revision| Record {
         revision: revision as u64,
-        prev: row.get::<_, i64>(6) as u64,
+        prev: row.get::<_, i64>(8) as u64,
+        cluster: record.cluster.clone(),
         resource: record.resource.clone(),
         key: record.key.clone(),
-        value: value(row, 7),
+        actor: row.get::<_, Option<&str>>(9).map(Into::into),
+        value: value(row, 10),
     });
     LogChange { record, previous }
 }

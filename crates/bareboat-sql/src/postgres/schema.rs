@@ -10,9 +10,9 @@ const FORMAT: i32 = 1;
 /// The first half of the key of all our locks: "Bare".
 pub(super) const LOCK: i32 = 1_113_682_533;
 
-/// `resource`, `key` and `cluster` are text, so that people can query the log. `actor` (the user of a record) and
-/// `cluster` (a logical cluster) are not written yet. There is no index beside the primary keys: lookups happen in
-/// memory.
+/// `cluster`, `resource` and `key` are text, so that people can query the log. `cluster` is the logical cluster, empty
+/// for the default one. `actor` says who wrote a record, as JSON. There is no index beside the primary keys: lookups
+/// happen in memory.
 ///
 /// Functions have their version in their names, so that two releases can run side by side.
 const TABLES: &str = r#"
@@ -51,7 +51,7 @@ CREATE TABLE replica (id uuid PRIMARY KEY, name text, address text, version text
 -- Appends a batch. 0: it was added. Positive: the log ends there. -1: another epoch. -2: another history.
 -- -3: it was in the log before.
 CREATE FUNCTION append_v1(k int, channel text, base bigint, was bytea, ep bigint, bid uuid, w uuid, dig bytea,
-    size bigint, prevs bigint[], res text[], keys text[], vals bytea[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+    size bigint, prevs bigint[], clusters text[], res text[], keys text[], actors text[], vals bytea[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint; d bytea; n int := cardinality(keys);
 BEGIN
     -- Released when the commit is visible. The next statement has a newer snapshot.
@@ -64,8 +64,9 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM meta WHERE epoch = ep) THEN RETURN -1; END IF;
     IF d <> was THEN RETURN -2; END IF;
     INSERT INTO batch (first, last, id, writer, epoch, digest, bytes) VALUES (base + 1, base + n, bid, w, ep, dig, size);
-    INSERT INTO log (rev, prev, resource, key, value)
-        SELECT base + o, p, r, x, v FROM unnest(prevs, res, keys, vals) WITH ORDINALITY u(p, r, x, v, o);
+    INSERT INTO log (rev, prev, cluster, resource, key, actor, value)
+        SELECT base + o, p, c, r, x, a, v
+        FROM unnest(prevs, clusters, res, keys, actors, vals) WITH ORDINALITY u(p, c, r, x, a, v, o);
     PERFORM pg_notify(channel, (base + n) || ' ' || w);
     RETURN 0;
 END $$;

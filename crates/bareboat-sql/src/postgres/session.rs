@@ -18,12 +18,14 @@ const MARK: &str = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor FROM meta
     (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
 /// Whole batches after a place, up to some MiB. All of a batch, or its row without records.
 const TAIL: &str =
-    "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.resource, l.key, l.value
+    "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.cluster, l.resource, l.key,
+        l.actor, l.value
     FROM (SELECT *, sum(bytes) OVER (ORDER BY first) AS total FROM
         (SELECT * FROM batch WHERE first > $1 ORDER BY first LIMIT 256) next) b
     LEFT JOIN log l ON l.rev BETWEEN b.first AND b.last
     WHERE b.total - b.bytes < 8388608 ORDER BY b.first, l.rev";
-const APPEND: &str = "SELECT append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+const APPEND: &str =
+    "SELECT append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
 /// An open connection with its statements.
 pub(super) struct Connection {

@@ -55,8 +55,10 @@ fn a_repeated_batch_has_the_digest_of_what_is_stored() {
         records: vec![Record {
             revision: base.last + 1,
             prev: 0,
+            cluster: "".into(),
             resource: "core/secrets".into(),
             key: "a/b".into(),
+            actor: None,
             value: Some(Value::new(object(n))),
         }],
     };

@@ -1,7 +1,7 @@
 //! Tests of snapshots, exact lists of past states, restarts, compaction.
 
 use super::*;
-use crate::SnapshotError;
+use crate::{Appended, Batch, PageLimit, Record, SnapshotError, Stop};
 
 /// Checks that a snapshot does not change during writes.
 pub fn snapshots_never_change(site: &dyn Site) {
@@ -58,6 +58,60 @@ pub fn past_states_are_exact_from_the_log(site: &dyn Site) {
         history_is_exact(&store, &model).await;
         store.close().await;
     });
+}
+
+/// Checks that the log keeps who wrote a record, and its logical cluster.
+pub fn records_keep_their_actor_and_cluster(site: &dyn Site) {
+    let backend = site.open();
+    let record = |revision, prev, cluster: &str, actor: Option<&str>, value| Record {
+        revision,
+        prev,
+        cluster: cluster.into(),
+        resource: "core/configmaps".into(),
+        key: "a/b".into(),
+        actor: actor.map(Into::into),
+        value,
+    };
+    let base = backend.mark().expect("the log can be read");
+    let (first, alice) = (base.last + 1, Some(r#"{"user":"alice \u00e9 'x'"}"#));
+    let value = || Some(crate::Value::new(object("a/b", 1)));
+    let records = vec![
+        record(first, 0, "", alice, value()),
+        record(first + 1, 0, "team-a", None, value()),
+        record(first + 2, first, "", Some(""), None),
+    ];
+    let batch = Batch {
+        id: 1,
+        writer: 2,
+        records: records.clone(),
+    };
+    let end = match backend.append(&base, &batch) {
+        Ok(Appended::Done(end)) => end,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(end.last, first + 2);
+    let whole = PageLimit {
+        changes: 10,
+        bytes: 1 << 20,
+    };
+    let read = |backend: &dyn Backend, resource| {
+        let stop = Stop::default();
+        let page = backend.read_since(resource, base.last, end.last, whole, &stop);
+        let changes = page.expect("the history can be read").changes;
+        changes.into_iter().map(|change| change.record).collect()
+    };
+    let all: Vec<Record> = read(&*backend, None);
+    assert_eq!(all, records);
+    let own: Vec<Record> = read(&*backend, Some("core/configmaps"));
+    assert_eq!(own, [records[0].clone(), records[2].clone()]);
+    backend.close().expect("the log can be closed");
+    drop(backend);
+    let backend = site.open();
+    let mut loaded = Vec::new();
+    backend
+        .load(base.last, &mut |record| loaded.push(record))
+        .expect("the log can be read");
+    assert_eq!(loaded, records);
 }
 
 /// Checks that committed objects, their revisions and their history survive a restart.

@@ -24,6 +24,7 @@ pub(crate) struct Prepared {
     pub(crate) key: Arc<str>,
     pub(crate) expect: Expect,
     pub(crate) change: PreparedChange,
+    pub(crate) actor: Option<Arc<str>>,
 }
 
 pub(crate) enum PreparedChange {
@@ -170,8 +171,10 @@ impl Decisions {
         self.records.push(Record {
             revision,
             prev: found.as_ref().map_or(0, |entry| entry.revision()),
+            cluster: write.resource.core.cluster.clone(),
             resource: write.resource.name.clone(),
             key,
+            actor: write.actor.clone(),
             value: now.clone().map(Value::of),
         });
         let gauge = &write.resource.core.frames;

@@ -40,6 +40,16 @@ pub enum OpenError {
         #[source]
         source: LayoutError,
     },
+    /// A record belongs to a logical cluster other than the default one.
+    #[error(
+        "revision {revision} belongs to the logical cluster {cluster:?}, which this version does not serve; use the version that wrote it"
+    )]
+    Cluster {
+        /// The revision of the record.
+        revision: u64,
+        /// The logical cluster.
+        cluster: Arc<str>,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread for the log")]
     Thread(#[source] std::io::Error),
@@ -134,6 +144,12 @@ fn take_in(shared: &Shared, record: Record, preload_after: u64) -> Result<(), Op
     // The record of an epoch, which is no object.
     if record.resource.is_empty() {
         return Ok(());
+    }
+    if record.cluster != shared.core.cluster {
+        return Err(OpenError::Cluster {
+            revision: record.revision,
+            cluster: record.cluster,
+        });
     }
     let resource = shared.resource(&record.resource);
     let revision = record.revision;

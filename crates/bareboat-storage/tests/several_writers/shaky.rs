@@ -58,8 +58,10 @@ impl Shaky {
         let record = Record {
             revision,
             prev,
+            cluster: "".into(),
             resource: resource.into(),
             key: key.into(),
+            actor: None,
             value: (prev == 0).then(|| Value::new(super::object(revision))),
         };
         let batch = Batch {

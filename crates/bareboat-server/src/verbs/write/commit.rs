@@ -70,6 +70,10 @@ pub(crate) async fn commit(
         for companion in &go {
             writes.extend(going(call, companion).await?);
         }
+        let actor = call.ask.actor();
+        for write in &mut writes {
+            write.actor = Some(actor.clone());
+        }
         let committed;
         (committed, held) = durable_together(store, writes, held).await;
         let lost = match committed {
@@ -105,6 +109,7 @@ pub(crate) async fn durable(
     work::wanted().await;
     work::small();
     let (store, seat) = (call.served.store().clone(), work::seat());
+    let write = write.by(call.ask.actor());
     let committed = Unstoppable::new(async move {
         let _seat = seat;
         let committed = store.commit(write).await?;
