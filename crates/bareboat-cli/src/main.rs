@@ -13,6 +13,7 @@ mod encryption;
 mod identity;
 mod kubeconfig;
 mod log;
+mod memory;
 mod migrate;
 mod output;
 mod reloads;
@@ -28,7 +29,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: bareboat_allocator::MiMalloc = bareboat_allocator::MiMalloc;
 
 fn main() -> ExitCode {
     let started = std::time::Instant::now();

@@ -8,6 +8,7 @@ use crate::encryption;
 use crate::identity::Identity;
 use crate::kubeconfig;
 use crate::log;
+use crate::memory;
 use crate::reloads::{self, DirectoryAuthority, Reloads};
 use crate::settings::Settings;
 use anyhow::{Context, Result, bail};
@@ -34,8 +35,10 @@ pub(crate) fn run(settings: &Settings, started: Instant) -> Result<()> {
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .on_thread_park(memory::before_sleep)
         .build()
         .context("the runtime cannot be started")?;
+    runtime.spawn(memory::release_after_peaks());
     let outcome = runtime.block_on(serve(settings, started));
     // Tasks that still run are dropped.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
