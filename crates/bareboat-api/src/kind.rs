@@ -21,7 +21,7 @@ pub use conventions::{
 };
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
 pub use policy::{Fields, Generation, NameRule, Policy, UnknownField};
-pub use reservation::{Reservation, Reservations};
+pub use reservation::{Dependency, Reservation, Reservations};
 pub use shape::{Findings, PublishedSchema, Shape, Typing, Validated};
 pub use strategy::{Companion, NoStrategy, Strategy, User, WriteContext};
 pub use verbs::{Verb, Verbs};

@@ -45,6 +45,7 @@ impl Controller for AvailabilityController {
     const MANAGER: &'static str = "kube-apiserver";
     // Servers that hang must not delay the others.
     const PARALLEL: usize = 64;
+    const EVERYWHERE: bool = true;
     type Key = Arc<str>;
     type Listener = AvailabilityListener;
 

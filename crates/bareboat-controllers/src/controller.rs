@@ -11,7 +11,8 @@ use crate::startup::{Context, Startup};
 use crate::{
     accounts, addresses, api_services, availability, bootstrap, certificates, default_roles,
     definitions, expiry, extension_authentication, flow_control, garbage, identity_lease,
-    kubernetes, namespaces, pods, policy_status, quotas, roles, root_ca, service_cidrs,
+    kubernetes, leader_election, namespaces, pods, policy_status, quotas, roles, root_ca,
+    service_cidrs,
 };
 use bareboat_api::kind::BoxFuture;
 use bareboat_server::Server;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 pub(crate) static ALL: &[Entry] = &[
     Entry::step("bootstrap", bootstrap::run),
     Entry::step("default-roles", default_roles::run),
+    Entry::of::<leader_election::Elector>(),
     Entry::of::<extension_authentication::Publisher>(),
     Entry::of::<kubernetes::ServiceKeeper>(),
     Entry::of::<flow_control::FlowConfigKeeper>(),
@@ -53,6 +55,8 @@ pub(crate) trait Controller: Send + Sync + Sized + 'static {
     const MANAGER: &'static str;
     /// How many keys are reconciled at the same time.
     const PARALLEL: usize;
+    /// Whether it works on every server that shares a store. The others work only on the server that leads.
+    const EVERYWHERE: bool = false;
 
     /// The type of the queue's keys: names of objects, or jobs.
     type Key: Clone + Eq + Hash + Send + Sync + 'static;

@@ -4,6 +4,7 @@
 
 use bareboat_storage::{Event, FeedError, Resource, Store};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// How many events are read at once.
 const BATCH: usize = 256;
@@ -19,8 +20,13 @@ pub(crate) trait Listener: Send {
     fn on_event(&mut self, resource: &Arc<Resource>, event: &Event);
 }
 
-/// Passes events to listeners until the store is closed.
-pub(crate) async fn run(store: Store, mut listeners: Vec<Box<dyn Listener>>) {
+/// Passes events to listeners until the store is closed. When this server begins to lead, they look at all objects:
+/// queues of controllers that wait take no keys.
+pub(crate) async fn run(
+    store: Store,
+    mut leads: watch::Receiver<bool>,
+    mut listeners: Vec<Box<dyn Listener>>,
+) {
     // The feed begins before the look at all objects, so that no change is lost in between.
     let mut feed = match store.feed(None) {
         Ok(feed) => feed,
@@ -29,11 +35,23 @@ pub(crate) async fn run(store: Store, mut listeners: Vec<Box<dyn Listener>>) {
             return;
         }
     };
+    leads.mark_unchanged();
     for listener in &mut listeners {
         listener.reset(&store);
     }
     loop {
-        match feed.next_batch(BATCH).await {
+        let batch = tokio::select! {
+            batch = feed.next_batch(BATCH) => batch,
+            Ok(()) = leads.changed() => {
+                if *leads.borrow_and_update() {
+                    for listener in &mut listeners {
+                        listener.reset(&store);
+                    }
+                }
+                continue;
+            }
+        };
+        match batch {
             Ok(batch) => {
                 for (resource, event) in &batch {
                     for listener in &mut listeners {

@@ -44,6 +44,7 @@ impl Controller for LeaseKeeper {
     const NAME: &'static str = "identity-lease";
     const MANAGER: &'static str = "kube-apiserver";
     const PARALLEL: usize = 1;
+    const EVERYWHERE: bool = true;
     type Key = ();
     type Listener = LeaseListener;
 

@@ -62,6 +62,7 @@ impl Controller for ServiceKeeper {
     const NAME: &'static str = "kubernetes-service";
     const MANAGER: &'static str = "kube-apiserver";
     const PARALLEL: usize = 1;
+    const EVERYWHERE: bool = true;
     type Key = ();
     type Listener = ServiceListener;
 

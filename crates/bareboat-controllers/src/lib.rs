@@ -24,6 +24,7 @@ mod identity;
 mod identity_lease;
 mod kinds;
 mod kubernetes;
+mod leader_election;
 pub mod migration;
 mod namespaces;
 mod options;
@@ -45,7 +46,7 @@ pub use options::{DefaultRoles, FrontProxy, Options, UnknownController};
 
 use bareboat_api::kind::BoxFuture;
 use bareboat_server::Server;
-use startup::{AddressHook, Startup};
+use startup::{AddressHook, Startup, StopHook};
 use std::net::SocketAddr;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
@@ -56,6 +57,7 @@ pub struct Controllers {
     /// The keys that are being reconciled.
     turns: TaskTracker,
     address_hooks: Vec<AddressHook>,
+    stop_hooks: Vec<StopHook>,
 }
 
 bareboat_api::opaque_debug!(Controllers);
@@ -101,5 +103,8 @@ impl Controllers {
         self.tasks.shutdown().await;
         self.turns.close();
         self.turns.wait().await;
+        for hook in self.stop_hooks.drain(..) {
+            hook().await;
+        }
     }
 }

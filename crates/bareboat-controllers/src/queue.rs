@@ -14,7 +14,7 @@ use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
@@ -44,6 +44,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Queue<K> {
     inner: Mutex<Inner<K>>,
     ready: Notify,
+    /// Whether this server leads: a queue of another server takes no keys. Absent if that does not matter.
+    leads: Option<watch::Receiver<bool>>,
 }
 
 struct Inner<K> {
@@ -88,7 +90,17 @@ impl<K> Ord for Later<K> {
 
 impl<K: Clone + Eq + Hash> Queue<K> {
     pub(crate) fn new() -> Arc<Queue<K>> {
+        Queue::with(None)
+    }
+
+    /// A queue that takes keys only while this server leads.
+    pub(crate) fn of_leader(leads: watch::Receiver<bool>) -> Arc<Queue<K>> {
+        Queue::with(Some(leads))
+    }
+
+    fn with(leads: Option<watch::Receiver<bool>>) -> Arc<Queue<K>> {
         Arc::new(Queue {
+            leads,
             inner: Mutex::new(Inner {
                 waiting: VecDeque::new(),
                 dirty: HashSet::new(),
@@ -110,15 +122,22 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         inner.meter = Some(meter);
     }
 
+    fn is_open(&self) -> bool {
+        self.leads.as_ref().is_none_or(|leads| *leads.borrow())
+    }
+
     /// Adds a key, to be worked on soon.
     pub(crate) fn add(&self, key: K) {
-        if self.inner.lock().add(key) {
+        if self.is_open() && self.inner.lock().add(key) {
             self.ready.notify_one();
         }
     }
 
     /// Adds a key, to be worked on at some time.
     pub(crate) fn add_at(&self, key: K, due: Instant) {
+        if !self.is_open() {
+            return;
+        }
         self.inner.lock().add_at(key, due);
         self.ready.notify_one();
     }
@@ -128,6 +147,9 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         loop {
             let earliest = {
                 let mut inner = self.inner.lock();
+                if !self.is_open() {
+                    inner.clear();
+                }
                 inner.take_due(Instant::now());
                 if let Some((key, since)) = inner.waiting.pop_front() {
                     if let Some(meter) = &inner.meter {
@@ -152,6 +174,9 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     fn done(&self, key: K, verdict: Verdict) {
         let mut inner = self.inner.lock();
         inner.running.remove(&key);
+        if !self.is_open() {
+            return inner.clear();
+        }
         match verdict {
             Verdict::Done => {
                 inner.failures.remove(&key);
@@ -186,6 +211,18 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         }
         self.wait(key);
         true
+    }
+
+    /// Forgets all keys. Another server works on them.
+    fn clear(&mut self) {
+        if let Some(meter) = &self.meter {
+            meter.forgotten(self.waiting.len());
+        }
+        self.waiting.clear();
+        self.dirty.clear();
+        self.failures.clear();
+        self.later.clear();
+        self.scheduled.clear();
     }
 
     fn wait(&mut self, key: K) {

@@ -20,7 +20,7 @@ use gate::QuotaGate;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use usage::NamespaceUsage;
 
 /// The store resource of ResourceQuotas.
@@ -31,6 +31,8 @@ const QUOTAS: &str = "core/resourcequotas";
 pub(crate) struct QuotaNamespaces {
     /// Whether any quota exists. Every write reads this.
     any: AtomicBool,
+    /// The revision up to which usage has all changes.
+    followed: AtomicU64,
     by_namespace: RwLock<HashMap<Arc<str>, Arc<NamespaceUsage>>>,
 }
 
@@ -127,14 +129,24 @@ pub(crate) struct QuotaListener {
 }
 
 impl Listener for QuotaListener {
-    fn reset(&mut self, _: &Store) {
+    fn reset(&mut self, store: &Store) {
+        // Read before anything is counted.
+        let seen = store.visible();
         for (namespace, usage) in self.namespaces.all() {
             usage.require_recount();
             self.queue.add(namespace);
         }
+        self.namespaces.followed.fetch_max(seen, Ordering::AcqRel);
     }
 
     fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
+        self.count(resource, event);
+        (self.namespaces.followed).fetch_max(event.rev, Ordering::AcqRel);
+    }
+}
+
+impl QuotaListener {
+    fn count(&self, resource: &Arc<Resource>, event: &Event) {
         let Some(namespace) = event.entry.namespace() else {
             return;
         };

@@ -1,8 +1,9 @@
 //! Starting controllers: a queue, a listener and a task for each.
 
 use crate::client::Client;
-use crate::controller::Controller;
+use crate::controller::{ALL, Controller};
 use crate::feed::{self, Listener};
+use crate::leader_election::{Elector, Leadership};
 use crate::queue::{Queue, QueueMetrics, work};
 use crate::{Controllers, Options};
 use bareboat_api::kind::BoxFuture;
@@ -15,6 +16,9 @@ use tokio_util::task::TaskTracker;
 /// Called with the address that the server listens on.
 pub(crate) type AddressHook = Box<dyn Fn(SocketAddr) + Send + Sync>;
 
+/// Called when all work of the controllers has ended.
+pub(crate) type StopHook = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// Controllers that are being started.
 pub(crate) struct Startup {
     pub(crate) server: Server,
@@ -24,6 +28,8 @@ pub(crate) struct Startup {
     listeners: Vec<Box<dyn Listener>>,
     metrics: Option<QueueMetrics>,
     address_hooks: Vec<AddressHook>,
+    stop_hooks: Vec<StopHook>,
+    leadership: Leadership,
 }
 
 /// What a controller is made from.
@@ -32,7 +38,10 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     /// Writes as the user of the controller.
     pub(crate) client: Client,
+    /// Whether the controllers of this server work.
+    pub(crate) leadership: &'a Leadership,
     address_hooks: &'a mut Vec<AddressHook>,
+    stop_hooks: &'a mut Vec<StopHook>,
 }
 
 impl Context<'_> {
@@ -40,31 +49,49 @@ impl Context<'_> {
     pub(crate) fn on_listening(&mut self, hook: impl Fn(SocketAddr) + Send + Sync + 'static) {
         self.address_hooks.push(Box::new(hook));
     }
+
+    /// Calls a function when all work of the controllers has ended.
+    pub(crate) fn on_stop(
+        &mut self,
+        hook: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) {
+        self.stop_hooks.push(Box::new(hook));
+    }
 }
 
 impl Startup {
     pub(crate) fn new(server: Server, options: Options) -> Startup {
+        let elects = ALL
+            .iter()
+            .any(|entry| entry.name == Elector::NAME && entry.is_on(&server, &options));
         Startup {
             metrics: QueueMetrics::of(&server),
+            leadership: Leadership::new(!elects),
             server,
             options,
             tasks: JoinSet::new(),
             turns: TaskTracker::new(),
             listeners: Vec::new(),
             address_hooks: Vec::new(),
+            stop_hooks: Vec::new(),
         }
     }
 
     /// Starts one controller.
     pub(crate) fn add<C: Controller>(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let queue = Queue::new();
+            let queue = match C::EVERYWHERE {
+                true => Queue::new(),
+                false => Queue::of_leader(self.leadership.subscribe()),
+            };
             let identity = C::identity(&self.server.catalog().table());
             let mut context = Context {
                 server: &self.server,
                 options: &self.options,
                 client: Client::of_controller(&self.server, &identity).named(C::MANAGER),
+                leadership: &self.leadership,
                 address_hooks: &mut self.address_hooks,
+                stop_hooks: &mut self.stop_hooks,
             };
             let (controller, listener) = C::new(&mut context, queue.clone());
             controller.before_start().await;
@@ -86,12 +113,14 @@ impl Startup {
     pub(crate) fn finish(mut self) -> Controllers {
         if !self.listeners.is_empty() {
             let store = self.server.store().clone();
-            self.tasks.spawn(feed::run(store, self.listeners));
+            let leads = self.leadership.subscribe();
+            self.tasks.spawn(feed::run(store, leads, self.listeners));
         }
         Controllers {
             tasks: self.tasks,
             turns: self.turns,
             address_hooks: self.address_hooks,
+            stop_hooks: self.stop_hooks,
         }
     }
 }

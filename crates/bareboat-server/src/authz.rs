@@ -16,7 +16,7 @@ pub use webhook::WebhookAuthorizer;
 use crate::request::info::RequestInfo;
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::status::GroupResource;
-use bareboat_api::{Status, Value};
+use bareboat_api::{Status, Str, Value};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -103,6 +103,12 @@ pub trait Authorizer: Send + Sync {
     fn uses_roles(&self) -> bool {
         false
     }
+
+    /// Returns where the objects are stored that decide about a user ([`Kind::store`](bareboat_api::Kind)). If several
+    /// servers share the store and another one changed such an object, a write is authorized again before it is stored.
+    fn depends_on(&self, _user: &User) -> Vec<Str> {
+        Vec::new()
+    }
 }
 
 /// Calls several authorizers in order. The first that allows or denies decides.
@@ -173,6 +179,12 @@ impl Authorizer for AuthorizerChain {
 
     fn uses_roles(&self) -> bool {
         self.0.iter().any(|authorizer| authorizer.uses_roles())
+    }
+
+    fn depends_on(&self, user: &User) -> Vec<Str> {
+        let all = self.0.iter();
+        all.flat_map(|authorizer| authorizer.depends_on(user))
+            .collect()
     }
 }
 

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::core::Core;
 use crate::entry::Entry;
 use crate::event::{Event, EventKind};
+use crate::others::OtherStores;
 use crate::past::PastState;
 use crate::ring::Ring;
 use crate::slot::Slot;
@@ -30,6 +31,8 @@ pub struct Resource {
     live: RwLock<Live>,
     /// Past states that snapshots share, by revision.
     pub(crate) past: Mutex<AHashMap<u64, Weak<PastState>>>,
+    /// When other stores changed it.
+    pub(crate) others: Mutex<OtherStores>,
     /// The highest revision that may be pinned, 0 if none.
     pub(crate) pinned_to: AtomicU64,
 }
@@ -91,6 +94,7 @@ impl Resource {
             }),
             live: RwLock::new(Live::new(core.loaded_after())),
             past: Mutex::default(),
+            others: Mutex::default(),
             pinned_to: AtomicU64::new(0),
             core,
         }

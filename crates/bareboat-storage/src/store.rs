@@ -332,6 +332,7 @@ impl Store {
             expect: write.expect,
             change,
             actor: write.actor,
+            depends_on: write.depends_on,
         })
     }
 

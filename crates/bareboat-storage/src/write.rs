@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::entry::Entry;
 use crate::layout::LayoutError;
+use crate::others::Dependency;
 use crate::resource::Resource;
 
 /// A write to one key of a resource.
@@ -21,6 +22,8 @@ pub struct Write {
     pub change: WriteOp,
     /// Who writes, as JSON; the log keeps it with the record.
     pub actor: Option<Arc<str>>,
+    /// Other objects that the write was decided on. If another store changed one of them, the write fails.
+    pub depends_on: Vec<Dependency>,
 }
 
 opaque_debug!(Write);
@@ -61,6 +64,7 @@ impl Write {
             expect: Expect::Absent,
             change: WriteOp::Put { value, shape: 0 },
             actor: None,
+            depends_on: Vec::new(),
         }
     }
 
@@ -72,6 +76,7 @@ impl Write {
             expect: Expect::Revision(found.revision()),
             change: WriteOp::Put { value, shape: 0 },
             actor: None,
+            depends_on: Vec::new(),
         }
     }
 
@@ -83,6 +88,7 @@ impl Write {
             expect: Expect::Revision(found.revision()),
             change: WriteOp::Delete,
             actor: None,
+            depends_on: Vec::new(),
         }
     }
 
@@ -94,6 +100,12 @@ impl Write {
     /// Sets who writes.
     pub fn by(mut self, actor: Arc<str>) -> Self {
         self.actor = Some(actor);
+        self
+    }
+
+    /// Adds other objects that the write was decided on.
+    pub fn depending_on(mut self, objects: impl IntoIterator<Item = Dependency>) -> Self {
+        self.depends_on.extend(objects);
         self
     }
 
@@ -136,6 +148,9 @@ pub enum CommitError {
     /// There is no object under the key.
     #[error("nothing is stored under the key")]
     NotFound,
+    /// Another store changed an object that the write depends on; nothing was written.
+    #[error("another server changed what the write depends on")]
+    Outdated,
     /// The value is longer than allowed.
     #[error("value of {len} bytes is longer than {max}")]
     TooLarge {

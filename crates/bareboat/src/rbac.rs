@@ -11,8 +11,8 @@
 
 mod escalation;
 
-use bareboat_api::Value;
 use bareboat_api::kind::{BoxFuture, User};
+use bareboat_api::{Str, Value};
 use bareboat_rbac::{Outcome, Policy, Request, Rule, Scope};
 use bareboat_server::authz::{Attributes, Authorizer, Decision, UserRules};
 use bareboat_server::request::info::RequestInfo;
@@ -28,6 +28,21 @@ pub struct Rbac {
     policy: Arc<Policy>,
 }
 
+/// Where roles and bindings are stored.
+const STORES: [&str; 4] = [
+    "rbac.authorization.k8s.io/clusterroles",
+    "rbac.authorization.k8s.io/roles",
+    "rbac.authorization.k8s.io/clusterrolebindings",
+    "rbac.authorization.k8s.io/rolebindings",
+];
+/// What is stored there, in the same order.
+const CONTENTS: [Content; 4] = [
+    Content::ClusterRoles,
+    Content::Roles,
+    Content::ClusterRoleBindings,
+    Content::RoleBindings,
+];
+
 impl Rbac {
     /// Creates a policy that allows nothing until it is installed.
     pub fn new() -> Rbac {
@@ -42,21 +57,7 @@ impl Rbac {
     /// Makes this the authorizer of a server, keeps it up to date, and adds the check against privilege escalation.
     #[must_use]
     pub fn install(&self, mut builder: ServerBuilder) -> ServerBuilder {
-        for (resource, content) in [
-            (
-                "rbac.authorization.k8s.io/clusterroles",
-                Content::ClusterRoles,
-            ),
-            ("rbac.authorization.k8s.io/roles", Content::Roles),
-            (
-                "rbac.authorization.k8s.io/clusterrolebindings",
-                Content::ClusterRoleBindings,
-            ),
-            (
-                "rbac.authorization.k8s.io/rolebindings",
-                Content::RoleBindings,
-            ),
-        ] {
+        for (resource, content) in STORES.into_iter().zip(CONTENTS) {
             let view = View {
                 policy: self.policy.clone(),
                 content,
@@ -138,6 +139,14 @@ impl Authorizer for Rbac {
 
     fn uses_roles(&self) -> bool {
         true
+    }
+
+    fn depends_on(&self, user: &User) -> Vec<Str> {
+        match user.is_in("system:masters") {
+            // Members may do everything, whatever roles say.
+            true => Vec::new(),
+            false => STORES.map(Str::const_new).to_vec(),
+        }
     }
 }
 

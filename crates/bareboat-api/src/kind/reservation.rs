@@ -1,11 +1,30 @@
 //! Reservations: things that only one object can have, taken for a write before it is stored. Examples are addresses,
 //! ports and a share of a quota.
 
+use crate::Str;
+
 /// Something that is reserved for one write. Dropping it releases it.
 pub trait Reservation: Send + Sync {
     /// Called when the write is stored, at this revision. By default the reservation is released now, because views that
     /// are updated inside each commit already count what is stored as taken.
     fn keep(self: Box<Self>, _revision: u64) {}
+
+    /// Returns the objects that the reservation was decided on, if other servers that share the store can change them. The
+    /// reservation is in the memory of this server only, so the write is decided again if another server did.
+    fn depends_on(&self) -> Vec<Dependency> {
+        Vec::new()
+    }
+}
+
+/// Objects that a reservation was decided on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// Where objects of their kind are stored ([`Kind::store`](crate::Kind)).
+    pub store: Str,
+    /// The namespace of the objects; `None` for all of the kind.
+    pub namespace: Option<Str>,
+    /// The revision up to which changes were seen; `None` for the one at which the write began.
+    pub revision: Option<u64>,
 }
 
 /// All reservations of one write.
@@ -39,6 +58,13 @@ impl Reservations {
         self.0.is_empty()
     }
 
+    /// Returns the objects that the reservations were decided on.
+    pub fn depends_on(&self) -> impl Iterator<Item = Dependency> + '_ {
+        self.0
+            .iter()
+            .flat_map(|reservation| reservation.depends_on())
+    }
+
     /// Tells every reservation that the write is stored, at this revision.
     pub fn keep(self, revision: u64) {
         for reservation in self.0 {
@@ -54,6 +80,10 @@ impl<H: Reservation + 'static> From<H> for Reservations {
 }
 
 /// Releases its reservations also when the write was stored.
-struct UntilDone(#[allow(dead_code, reason = "held, not read")] Reservations);
+struct UntilDone(Reservations);
 
-impl Reservation for UntilDone {}
+impl Reservation for UntilDone {
+    fn depends_on(&self) -> Vec<Dependency> {
+        self.0.depends_on().collect()
+    }
+}

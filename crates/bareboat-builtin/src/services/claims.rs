@@ -6,7 +6,8 @@
 use super::ranges::{Family, Network, ServiceRanges};
 use super::told::{addresses, parent};
 use crate::reach::Reach;
-use bareboat_api::Value;
+use bareboat_api::kind::{Dependency, Reservation};
+use bareboat_api::{Str, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -215,7 +216,17 @@ pub(super) struct ServiceReservation {
     looked: HashMap<(u128, u128), u128>,
 }
 
-impl bareboat_api::kind::Reservation for ServiceReservation {}
+impl Reservation for ServiceReservation {
+    /// Addresses are stored as objects of their own. Ports are only in services.
+    fn depends_on(&self) -> Vec<Dependency> {
+        let dependency = Dependency {
+            store: Str::const_new("core/services"),
+            namespace: None,
+            revision: None,
+        };
+        vec![dependency]
+    }
+}
 
 impl ServiceReservation {
     pub(super) fn ranges(&self) -> &ServiceRanges {

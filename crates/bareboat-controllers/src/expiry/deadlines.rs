@@ -140,6 +140,7 @@ mod tests {
             expect: Expect::Any,
             change: WriteOp::Put { value, shape: 0 },
             actor: None,
+            depends_on: Vec::new(),
         };
         store.commit(write).await.expect("the write succeeds");
         resource.get(name).expect("the object exists")

@@ -107,6 +107,11 @@ impl Meter {
         self.adds.inc_by(waiting as u64);
     }
 
+    /// Counts keys that wait no longer, because nobody works on them.
+    pub(super) fn forgotten(&self, waiting: usize) {
+        self.depth.sub(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+
     /// Counts a key that begins to wait.
     pub(super) fn added(&self) {
         self.depth.inc();

@@ -1,12 +1,14 @@
 //! Admission: refuses writes that would exceed a quota. Other writes reserve what they need until they are stored.
 
-use super::QuotaNamespaces;
 use super::usage::{NamespaceUsage, PendingWrite, meter};
-use bareboat_api::Status;
+use super::{QUOTAS, QuotaNamespaces};
+
 use bareboat_api::admission::{Lookup, Operation, Review, Validator};
-use bareboat_api::kind::{BoxFuture, Reservation};
+use bareboat_api::kind::{BoxFuture, Dependency, Reservation};
+use bareboat_api::{Status, Str};
 use bareboat_storage::Store;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Refuses writes that would exceed a quota.
 pub(super) struct QuotaGate {
@@ -37,6 +39,8 @@ impl QuotaGate {
         }) else {
             return Ok(());
         };
+        // Read before the usage is.
+        let followed = self.namespaces.followed.load(Ordering::Acquire);
         let mut current = usage.current(&self.store, review.namespace);
         let amounts = current
             .check(&meter, object.value(), old)
@@ -55,6 +59,9 @@ impl QuotaGate {
         review.reservations.add(Reserved {
             usage,
             number: Some(number),
+            store: review.kind.store.clone(),
+            namespace: Str::new(review.namespace),
+            followed,
         });
         Ok(())
     }
@@ -78,9 +85,23 @@ impl Validator for QuotaGate {
 struct Reserved {
     usage: Arc<NamespaceUsage>,
     number: Option<u64>,
+    store: Str,
+    namespace: Str,
+    /// The revision up to which the usage had all changes.
+    followed: u64,
 }
 
 impl Reservation for Reserved {
+    /// The quotas of the namespace, and the objects of the kind that they count.
+    fn depends_on(&self) -> Vec<Dependency> {
+        let on = |store: Str| Dependency {
+            store,
+            namespace: Some(self.namespace.clone()),
+            revision: Some(self.followed),
+        };
+        vec![on(self.store.clone()), on(Str::const_new(QUOTAS))]
+    }
+
     fn keep(mut self: Box<Self>, revision: u64) {
         if let Some(number) = self.number.take() {
             self.usage.lock().confirm(number, revision);

@@ -52,6 +52,11 @@ impl Fixture {
         Fixture::over(self.client.server().clone(), options).await
     }
 
+    /// Stops the controllers.
+    pub(crate) async fn stop(mut self) {
+        self.controllers.stop().await;
+    }
+
     pub(crate) async fn namespace(&self, name: &str) {
         let namespace =
             value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

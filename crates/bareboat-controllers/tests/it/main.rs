@@ -11,6 +11,7 @@ mod fixture;
 mod garbage;
 mod identities;
 mod identity_lease;
+mod leader_election;
 mod namespaces;
 mod pods;
 mod quotas;

@@ -3,7 +3,7 @@
 mod view;
 
 use super::connector::{Connection, Connections};
-use bareboat_api::kind::{Conversion, Kind, Reservation, Reservations, Verbs, Version};
+use bareboat_api::kind::{Conversion, Dependency, Kind, Reservation, Reservations, Verbs, Version};
 use bareboat_api::{Object, Status, Str};
 use bareboat_storage::{Entry, Resource, Store};
 use parking_lot::Mutex;
@@ -33,9 +33,22 @@ pub struct StoredKind {
 bareboat_api::opaque_debug!(StoredKind);
 
 /// A lock held by a write.
-struct Turn(#[allow(dead_code, reason = "held, not read")] OwnedMutexGuard<()>);
+struct Turn {
+    _lock: OwnedMutexGuard<()>,
+    store: Str,
+}
 
-impl Reservation for Turn {}
+impl Reservation for Turn {
+    /// The lock keeps writes of this server apart; those of others are noticed at the commit.
+    fn depends_on(&self) -> Vec<Dependency> {
+        let dependency = Dependency {
+            store: self.store.clone(),
+            namespace: None,
+            revision: None,
+        };
+        vec![dependency]
+    }
+}
 
 /// Values computed once per version.
 pub(crate) struct VersionFacts {
@@ -110,7 +123,10 @@ impl StoredKind {
                 }
             }
         };
-        Reservations::from(Turn(turn.lock_owned().await))
+        Reservations::from(Turn {
+            _lock: turn.lock_owned().await,
+            store: self.kind.store.clone(),
+        })
     }
 
     /// The same kind with handlers for its connect subresources.

@@ -10,6 +10,7 @@ use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Longer manager names are rejected if the client chose them, and cut if they come from User-Agent.
@@ -43,9 +44,47 @@ pub struct Ask {
     pub raw: bool,
     /// For streams: whether the client may still have it.
     pub(crate) standing: Option<Arc<Standing>>,
+    /// The state of the store that the request was decided on.
+    pub(crate) basis: Basis,
 }
 
 bareboat_api::opaque_debug!(Ask);
+
+/// The revisions of the store at which a request was authorized, and at which its write began. They matter if several
+/// servers share the store.
+#[derive(Debug, Default)]
+pub(crate) struct Basis {
+    authorized: AtomicU64,
+    begun: AtomicU64,
+}
+
+impl Basis {
+    /// A request that is authorized next.
+    pub(crate) fn at(revision: u64) -> Basis {
+        Basis {
+            authorized: AtomicU64::new(revision),
+            begun: AtomicU64::new(revision),
+        }
+    }
+
+    /// Notes that the request is authorized again next.
+    pub(crate) fn authorize_at(&self, revision: u64) {
+        self.authorized.store(revision, Ordering::Relaxed);
+    }
+
+    /// Notes that the write begins, or begins again.
+    pub(crate) fn begin_at(&self, revision: u64) {
+        self.begun.store(revision, Ordering::Relaxed);
+    }
+
+    pub(crate) fn authorized(&self) -> u64 {
+        self.authorized.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
 
 /// The origin of a request.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,7 +14,7 @@ use crate::diagnostics::{self, Stage, Trace};
 use crate::flow::{self, Class, Unread, Visitor};
 use crate::metrics::{Answered, Attempt, RemoteLabels, Sight};
 use crate::reply::{self, Response, compress_if_wanted, status_response};
-use crate::request::ask::{Ask, Came, Warnings};
+use crate::request::ask::{Ask, Basis, Came, Warnings};
 use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
@@ -273,6 +273,7 @@ async fn rooms(
         warnings: Warnings::default(),
         raw: matches!(door, Door::Raw(_)),
         standing: None,
+        basis: Basis::at(state.store.visible()),
     };
     if let (true, Door::Socket(client)) = (streams, door) {
         // Before the check, so that a change during it is not missed.

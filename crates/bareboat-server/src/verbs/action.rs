@@ -177,7 +177,9 @@ impl ActionAccess<'_> {
             }
             match durable(&call, write, Reservations::default()).await {
                 Ok(committed) => return served.object(&committed.entry, call.version).await,
-                Err(error) => retry_on_conflict(&call, edit.target.name, false, error)?,
+                Err(error) => {
+                    retry_on_conflict(&call, edit.target.name, false, error).await?;
+                }
             }
         }
     }

@@ -3,7 +3,9 @@
 use super::kind_request::KindRequest;
 use super::kind_request::Shown;
 use super::write::change::Edited;
-use super::write::{Pipeline, Ready, commit, commit_error, decode, shed_managed_fields};
+use super::write::{
+    Pipeline, Ready, authorize_again, commit, commit_error, decode, shed_managed_fields,
+};
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
 use crate::request::options::WriteOptions;
@@ -43,10 +45,12 @@ pub(super) async fn create_object(
     let object = &edited.object;
     let generates = object.name().is_empty() && !object.meta_str("generateName").is_empty();
     let has_companions = !call.served.kind.strategy.companions(object).is_empty();
+    // Another server may change what the new object depends on.
+    let is_shared = call.served.store().is_shared();
     let (mut next, mut tries) = (edited, 0);
     loop {
         tries += 1;
-        let spare = (generates || has_companions).then(|| next.clone());
+        let spare = (generates || has_companions || is_shared).then(|| next.clone());
         let (name, error) = match attempt(call, next, options).await? {
             Ok(shown) => return Ok(shown),
             Err(failed) => failed,
@@ -55,6 +59,10 @@ pub(super) async fn create_object(
             // The generated name is taken.
             (CommitError::AlreadyExists { .. }, Some(again)) if generates && tries < TRIES => {
                 next = again;
+            }
+            (CommitError::Outdated, Some(again)) => {
+                authorize_again(call).await?;
+                (next, tries) = (again, tries - 1);
             }
             // The conflict is not about the new object: a companion changed in the meantime.
             (CommitError::Conflict { .. }, Some(again)) if tries < TRIES => next = again,
@@ -77,6 +85,7 @@ async fn attempt(
     edited: Edited,
     options: &WriteOptions,
 ) -> Result<Result<Shown, (String, CommitError)>, Status> {
+    call.ask.basis.begin_at(call.state.store.visible());
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
     let Edited {

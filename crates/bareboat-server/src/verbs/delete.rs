@@ -115,7 +115,7 @@ async fn delete_when(
         match attempted {
             Ok(deleted) => return Ok(deleted),
             Err(error) => {
-                retry_on_conflict(call, entry.name(), options.version.is_some(), error)?;
+                retry_on_conflict(call, entry.name(), options.version.is_some(), error).await?;
             }
         }
     }

@@ -14,6 +14,7 @@ use crate::backend::Record;
 use crate::entry::Entry;
 use crate::event::Event;
 use crate::layout::Layout;
+use crate::others::Dependency;
 use crate::resource::Resource;
 use crate::value::Value;
 use crate::write::{CommitError, Committed, Expect};
@@ -25,6 +26,7 @@ pub(crate) struct Prepared {
     pub(crate) expect: Expect,
     pub(crate) change: PreparedChange,
     pub(crate) actor: Option<Arc<str>>,
+    pub(crate) depends_on: Vec<Dependency>,
 }
 
 pub(crate) enum PreparedChange {
@@ -56,6 +58,9 @@ impl Prepared {
 
     /// Checks whether `found` is the state that this write expects.
     pub(crate) fn judge(&self, found: Option<&Arc<Entry>>) -> Result<(), CommitError> {
+        if self.depends_on.iter().any(Dependency::is_outdated) {
+            return Err(CommitError::Outdated);
+        }
         let delete = matches!(self.change, PreparedChange::Delete);
         match (self.expect, found) {
             (Expect::Absent, Some(found)) => Err(CommitError::AlreadyExists {

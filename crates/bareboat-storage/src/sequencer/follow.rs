@@ -60,6 +60,10 @@ impl Sequencer {
             }
             self.mark.last += records.len() as u64;
             let mut events = self.events_of(&records)?;
+            for (resource, event) in &events {
+                let mut others = resource.others.lock();
+                others.note(event.entry.namespace(), event.rev);
+            }
             self.apply(&mut events);
         }
         if end.last > self.shared.core.visible() {
@@ -75,6 +79,10 @@ impl Sequencer {
         let mut events = Events::new();
         let mut overlay = ahash::AHashMap::new();
         for record in records {
+            if record.cluster != self.shared.core.cluster {
+                let why = format!("the logical cluster {:?} is not served", record.cluster);
+                return Err(BackendError::Failed(why.into()));
+            }
             let resource = self.shared.resource(&record.resource);
             let id = (resource.id, record.key.clone());
             let found = match overlay.get(&id) {

@@ -125,6 +125,7 @@ pub(crate) fn reload(shared: &Shared, wake: &mut Vec<Waker>) -> Result<Mark, Bac
     }
     for resource in shared.resources() {
         let entries = loaded.remove(&resource.name).unwrap_or_default();
+        resource.others.lock().note_all(mark.last);
         resource.replace(entries, mark.last, wake);
     }
     shared.recent.lock().restart(mark.last, wake);

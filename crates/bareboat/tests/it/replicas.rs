@@ -1,10 +1,11 @@
 //! Two servers on one log: what one of them acknowledged, the other knows.
 
 use bareboat::api::{Value, value};
-use bareboat::controllers::Client;
+use bareboat::controllers::{Client, Controllers, DefaultRoles, Options};
 use bareboat::storage::faults::{Fault, Faulty};
 use bareboat::storage::{Backend, MemoryBackend, Store, StoreOptions};
 use bareboat::{ControlPlane as _, Server};
+use bareboat_server::request::body::RequestBody;
 use std::sync::Arc;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -148,4 +149,155 @@ async fn a_write_to_a_log_that_is_away_is_refused() {
     client.get("/api/v1/namespaces/default").await.unwrap();
     faulty.set(None);
     client.create(MAPS, &map("a")).await.unwrap();
+}
+
+/// Servers with controllers, which enforce quotas.
+async fn with_controllers() -> ([Client; 2], [Controllers; 2]) {
+    let clients = two().await;
+    let options = || Options {
+        default_roles: DefaultRoles::ControllersOnly,
+        ..Options::default()
+    };
+    let controllers = [
+        Controllers::start_with(clients[0].server().clone(), options()).await,
+        Controllers::start_with(clients[1].server().clone(), options()).await,
+    ];
+    (clients, controllers)
+}
+
+/// Creates objects through all servers at the same time. Returns the codes of the refused ones.
+async fn create_all(servers: &[Client; 2], path: &str, objects: Vec<Value>) -> Vec<u16> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for (n, object) in objects.into_iter().enumerate() {
+        let (server, path) = (servers[n % 2].clone(), path.to_owned());
+        tasks.spawn(async move { server.create(&path, &object).await });
+    }
+    let all = tasks.join_all().await;
+    all.into_iter()
+        .filter_map(|created| created.err().map(|status| status.code))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_holds_on_all_servers_together() {
+    let (servers, mut controllers) = with_controllers().await;
+    for round in 0..5 {
+        let space = format!("space-{round}");
+        namespace(&servers[0], &space).await;
+        let quota = value!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
+            "spec": {"hard": {"count/secrets": "7"}},
+        });
+        let quotas = format!("/api/v1/namespaces/{space}/resourcequotas");
+        servers[round % 2].create(&quotas, &quota).await.unwrap();
+        let secret = |n: usize| {
+            let name = format!("s{n}");
+            value!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": (name)}})
+        };
+        let path = format!("/api/v1/namespaces/{space}/secrets");
+        let refused = create_all(&servers, &path, (0..40).map(secret).collect()).await;
+        assert_eq!(refused, vec![403; 33], "round {round}");
+    }
+    for controllers in &mut controllers {
+        controllers.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_port_is_given_once() {
+    let servers = two().await;
+    for round in 0..10 {
+        let port = 30_100 + round;
+        let service = |n: usize| {
+            value!({
+                "apiVersion": "v1", "kind": "Service", "metadata": {"name": (format!("s{round}-{n}"))},
+                "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]},
+            })
+        };
+        let path = "/api/v1/namespaces/default/services";
+        let refused = create_all(&servers, path, (0..8).map(service).collect()).await;
+        assert_eq!(refused, vec![422; 7], "round {round}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_definitions_are_given_once() {
+    let servers = two().await;
+    for round in 0..5 {
+        let group = format!("g{round}.example.com");
+        let definition = |n: usize| {
+            let plural = format!("boats{n}");
+            value!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": (format!("{plural}.{group}"))},
+                "spec": {
+                    "group": (group.clone()),
+                    "names": {"plural": (plural), "kind": "Boat"},
+                    "scope": "Namespaced",
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                    }],
+                },
+            })
+        };
+        let refused = create_all(&servers, DEFINITIONS, (0..6).map(definition).collect()).await;
+        assert_eq!(refused, Vec::<u16>::new());
+        let mut accepted = 0;
+        for n in 0..6 {
+            let path = format!("{DEFINITIONS}/boats{n}.{group}");
+            let definition = servers[n % 2].get(&path).await.unwrap();
+            let conditions = definition.at(&["status", "conditions"]);
+            let conditions = conditions.and_then(|all| all.as_array()).unwrap();
+            let has = |condition: &Value, kind: &str| {
+                let text = |name: &str| condition.get(name).and_then(|text| text.as_str());
+                text("type") == Some(kind) && text("status") == Some("True")
+            };
+            accepted += usize::from(conditions.iter().any(|one| has(one, "NamesAccepted")));
+        }
+        assert_eq!(accepted, 1, "round {round}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_write_follows_the_answer_that_took_the_right_away() {
+    use bareboat::rbac::Rbac;
+    let log = MemoryBackend::new().shared();
+    let servers = [0, 1].map(|_| {
+        let store = Store::open(Arc::new(log.clone()), StoreOptions::default()).unwrap();
+        let builder = Server::builder().storage(store).control_plane();
+        Client::new(Rbac::new().install(builder).build().unwrap())
+    });
+    namespace(&servers[0], "default").await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = value!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "maps"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}],
+    });
+    let roles = format!("{rbac}/clusterroles");
+    servers[0].create(&roles, &role).await.unwrap();
+    let binding = value!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "maps"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "maps"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
+    });
+    let bindings = format!("{rbac}/clusterrolebindings");
+    let create = async |server: &Client, name: &str| {
+        let request = http::Request::post(MAPS)
+            .header("content-type", "application/json")
+            .body(RequestBody::Memory(map(name).to_json().into()))
+            .unwrap();
+        let user = crate::rbac::user("alice", &[]);
+        server.server().call(user, request).await.status().as_u16()
+    };
+    for n in 0..200 {
+        let (here, there) = (&servers[n % 2], &servers[(n + 1) % 2]);
+        here.create(&bindings, &binding).await.unwrap();
+        assert_eq!(create(there, &format!("m{n}")).await, 201, "round {n}");
+        here.delete(&format!("{bindings}/maps"), &value!({}))
+            .await
+            .unwrap();
+        assert_eq!(create(there, &format!("x{n}")).await, 403, "round {n}");
+    }
 }

@@ -70,7 +70,8 @@ pub(crate) async fn change(
         match attempt(call, edit, options, &entry).await? {
             Ok(shown) => return Ok(Some(shown)),
             Err(error) => {
-                retry_on_conflict(call, &call.ask.info.name, edit.is_conditional(), error)?;
+                let name = &call.ask.info.name;
+                retry_on_conflict(call, name, edit.is_conditional(), error).await?;
             }
         }
     }
@@ -83,6 +84,7 @@ async fn attempt(
     entry: &Arc<Entry>,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let served = &call.served;
+    call.ask.basis.begin_at(call.state.store.visible());
     work::maybe_large(entry.json().len()).await;
     let live = call.live(entry).await?;
     let Edited {

@@ -2,27 +2,67 @@
 
 use super::commit_error;
 use super::companions::{coming, going, same};
+use crate::authz;
 use crate::diagnostics::Stage;
 use crate::verbs::kind_request::KindRequest;
 use crate::verbs::unstoppable::Unstoppable;
 use crate::work;
 use bareboat_api::kind::{Companion, Reservations};
 use bareboat_api::{Object, Status};
-use bareboat_storage::{CommitError, Committed, Store, TransactionError, Write};
+use bareboat_storage::{CommitError, Committed, Dependency, Store, TransactionError, Write};
+use std::time::Duration;
 
 /// Decides what follows a failed commit. `Ok` means that the caller reads the object again and repeats the write:
 /// another write came first, the client gave no resourceVersion, and there is time left.
-pub(crate) fn retry_on_conflict(
+pub(crate) async fn retry_on_conflict(
     call: &KindRequest,
     name: &str,
     conditional: bool,
     error: CommitError,
 ) -> Result<(), Status> {
+    if matches!(error, CommitError::Outdated) {
+        return authorize_again(call).await;
+    }
     let conflict = matches!(error, CommitError::Conflict { .. } | CommitError::NotFound);
     if conditional || !conflict {
         return Err(commit_error(call, name, error));
     }
     check_deadline(call)
+}
+
+/// The time after which a write that depends on changes of another server is tried again. Views of this server that
+/// follow the store may need a moment to see those changes.
+const SOON: Duration = Duration::from_millis(2);
+
+/// Prepares another try of a write, after another server changed what it depends on: the rights of the user may have
+/// changed, too.
+pub(crate) async fn authorize_again(call: &KindRequest) -> Result<(), Status> {
+    check_deadline(call)?;
+    tokio::time::sleep(SOON).await;
+    let ask = &call.ask;
+    ask.basis.authorize_at(call.state.store.visible());
+    authz::also(&*call.state.authorizer, &ask.user, &ask.info).await
+}
+
+/// Adds what a write depends on, if other servers can change it.
+fn with_dependencies(call: &KindRequest, write: Write, held: &Reservations) -> Write {
+    let store = call.served.store();
+    if !store.is_shared() {
+        return write;
+    }
+    let basis = &call.ask.basis;
+    let reserved = held.depends_on().map(|on| Dependency {
+        resource: store.resource(&on.store),
+        namespace: on.namespace.map(|namespace| namespace.as_str().into()),
+        revision: on.revision.unwrap_or(basis.begun()),
+    });
+    let roles = call.state.authorizer.depends_on(&call.ask.user);
+    let roles = roles.iter().map(|name| Dependency {
+        resource: store.resource(name),
+        namespace: None,
+        revision: basis.authorized(),
+    });
+    write.depending_on(reserved.chain(roles))
 }
 
 /// Returns a 504 if the deadline of the request has passed. Loops that repeat a write call this before each repetition.
@@ -48,6 +88,7 @@ pub(crate) async fn commit(
     if let Some(after) = after {
         held.append(strategy.storing(after));
     }
+    let write = with_dependencies(call, write, &held);
     let store = call.served.store();
     let of = |object: &Object| strategy.companions(object);
     let had = before.map(of).unwrap_or_default();
@@ -57,7 +98,7 @@ pub(crate) async fn commit(
     let is_over = |one: &&Companion| !has.iter().any(|new| same(new, one));
     let go: Vec<&Companion> = had.iter().filter(is_over).collect();
     if come.is_empty() && go.is_empty() {
-        return Ok(durable(call, write, held).await);
+        return Ok(durable_as_is(call, write, held).await);
     }
     loop {
         let mut writes = vec![write.clone()];
@@ -99,9 +140,19 @@ pub(crate) async fn commit(
     }
 }
 
+/// Makes a write durable that has no companions.
+pub(crate) async fn durable(
+    call: &KindRequest,
+    write: Write,
+    held: Reservations,
+) -> Result<Committed, CommitError> {
+    let write = with_dependencies(call, write, &held);
+    durable_as_is(call, write, held).await
+}
+
 /// Makes a write durable, even if the client disconnects. Its reservations and its concurrency seat are held until
 /// then.
-pub(crate) async fn durable(
+async fn durable_as_is(
     call: &KindRequest,
     write: Write,
     held: Reservations,

@@ -37,6 +37,11 @@ pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -
         }
         CommitError::Conflict { .. } => Status::conflict(what, name, MODIFIED),
         CommitError::NotFound => Status::not_found(what, name),
+        CommitError::Outdated => Status::conflict(
+            what,
+            name,
+            "another server changed what this write depends on; try again",
+        ),
         CommitError::TooLarge { max, .. } => Status::too_large(*max),
         CommitError::Full => {
             let why = "no space is left for the log of the store; reads go on, free some space to write again";

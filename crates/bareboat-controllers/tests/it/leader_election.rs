@@ -1,0 +1,91 @@
+//! Servers that share a store: the controllers of one of them work, and another one takes over.
+
+use crate::fixture::{Fixture, builder, config, ghost};
+use bareboat_api::{Object, Value};
+use bareboat_builtin::admission::NamespaceLifecycle;
+use bareboat_controllers::Options;
+use bareboat_storage::{MemoryBackend, Store, StoreOptions};
+use std::sync::Arc;
+
+const LEASE: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bareboat-controllers";
+
+async fn server(log: &MemoryBackend, host: &str) -> Fixture {
+    let store = Store::open(Arc::new(log.clone()), StoreOptions::default()).unwrap();
+    let server = builder(|_| {}).storage(store).mutator(NamespaceLifecycle);
+    let options = Options {
+        hostname: Some(host.to_owned()),
+        ..Options::default()
+    };
+    Fixture::over(server.build().unwrap(), options).await
+}
+
+fn leads(lease: &Object, host: &str) -> bool {
+    let holder = lease.at(&["spec", "holderIdentity"]);
+    let holder = holder.and_then(Value::as_str).unwrap_or("");
+    holder.starts_with(&format!("{host}_"))
+}
+
+/// Waits until the garbage collector of some server has worked.
+async fn collects(fixture: &Fixture, name: &str) {
+    fixture.config(name, vec![ghost("owner")], &[]).await;
+    fixture.until_gone(&config(name)).await;
+}
+
+/// Returns how often the Lease changed its holder.
+async fn transitions(fixture: &Fixture) -> i64 {
+    let lease = fixture.get(LEASE).await.unwrap();
+    let count = lease.at(&["spec", "leaseTransitions"]);
+    count.and_then(Value::as_i64).unwrap_or(-1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_server_leads_and_hands_over_when_it_stops() {
+    let log = MemoryBackend::new().shared();
+    let first = server(&log, "first").await;
+    first.until_it(LEASE, |lease| leads(lease, "first")).await;
+    let second = server(&log, "second").await;
+    collects(&second, "a").await;
+    assert!(leads(&second.get(LEASE).await.unwrap(), "first"));
+    first.stop().await;
+    second.until_it(LEASE, |lease| leads(lease, "second")).await;
+    collects(&second, "b").await;
+    assert_eq!(transitions(&second).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_leads_when_the_leader_is_gone() {
+    let log = MemoryBackend::new().shared();
+    let first = server(&log, "first").await;
+    first.until_it(LEASE, |lease| leads(lease, "first")).await;
+    let second = server(&log, "second").await;
+    // The controllers end without a word, as those of a killed process.
+    drop(first);
+    second.config("a", vec![ghost("owner")], &[]).await;
+    second.until_it(LEASE, |lease| leads(lease, "second")).await;
+    second.until_gone(&config("a")).await;
+    assert_eq!(transitions(&second).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_whose_lease_is_taken_away_waits() {
+    let log = MemoryBackend::new().shared();
+    let first = server(&log, "first").await;
+    first.until_it(LEASE, |lease| leads(lease, "first")).await;
+    let mut lease = first.get(LEASE).await.unwrap();
+    let spec = lease.map_mut().get_mut("spec").unwrap();
+    let stranger = Value::string("stranger");
+    spec.make_object().insert("holderIdentity", stranger);
+    first.client.update(LEASE, lease.value()).await.unwrap();
+    // It looks at the Lease when it changes, and leads again only when the Lease is no longer valid.
+    first.until_it(LEASE, |lease| leads(lease, "first")).await;
+    collects(&first, "a").await;
+    assert_eq!(transitions(&first).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_alone_needs_no_lease() {
+    let fixture = Fixture::new().await;
+    collects(&fixture, "a").await;
+    assert!(!fixture.exists(LEASE).await);
+}
