@@ -68,7 +68,7 @@ impl Need {
     }
 }
 
-/// Gives every level seats in proportion to what it needs, within its bounds. Also tells the proportion.
+/// Gives every level seats in proportion to what it needs, within its bounds. Also returns the proportion.
 pub fn allocate(total: u32, needs: &[Need]) -> (Vec<u32>, f64) {
     let sum = |fraction: f64| needs.iter().map(|need| need.at(fraction)).sum::<f64>();
     let total = f64::from(total);
@@ -88,7 +88,7 @@ pub fn allocate(total: u32, needs: &[Need]) -> (Vec<u32>, f64) {
     (seats.collect(), low)
 }
 
-/// The next value of what a level needs over a longer time: it rises at once and falls slowly.
+/// Returns the next value of the long-term demand of a level: it rises at once and falls slowly.
 pub fn smooth(before: f64, now: f64) -> f64 {
     const KEPT: f64 = 0.9;
     now.max(KEPT * before + (1.0 - KEPT) * now)
