@@ -45,7 +45,7 @@ fn put_number_raw(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The fields of a message in order; nothing if it is malformed.
+/// Returns the fields of a message in order; `None` if it is malformed.
 pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u32, Field<'_>)>> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) fn entry(message: &[u8]) -> Option<(String, Vec<u8>)> {
     Some((key, value))
 }
 
-/// What is stored behind the prefix of a value that a plug-in's key protects.
+/// The message stored after the prefix of a value that is encrypted under a plug-in's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EncryptedObject {
     pub(crate) data: Vec<u8>,
