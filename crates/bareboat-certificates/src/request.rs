@@ -1,7 +1,7 @@
 //! Certificate signing requests (PKCS#10).
 //!
-//! Admission, the signer and authentication must agree on whom a subject names. All of them read subjects with the same
-//! library, and a subject that it cannot read in full is refused here.
+//! Admission, the signer and authentication must read the same user from a subject. All of them use the same library, and a
+//! subject that it cannot read completely is refused here.
 
 use crate::issue::is_sequence;
 use rustls_pki_types::pem::{PemObject as _, SectionKind};
@@ -47,7 +47,7 @@ pub struct SigningRequest {
     pub subject: Vec<u8>,
     /// The public key, a SubjectPublicKeyInfo in DER.
     pub public_key_info: Vec<u8>,
-    /// Whom the subject names.
+    /// The user that the subject names.
     pub client: Result<ClientSubject, RequestError>,
     der: Vec<u8>,
 }
@@ -97,7 +97,7 @@ impl SigningRequest {
     }
 }
 
-/// Whom a subject names. Names in encodings that authentication does not read are refused rather than left out.
+/// Returns the user that a subject names. Names in encodings that authentication does not read are errors, not ignored.
 fn client(subject: &X509Name<'_>) -> Result<ClientSubject, RequestError> {
     let mut client = ClientSubject::default();
     let odd = RequestError::Subject("has a common name or an organization that is not plain text");
