@@ -108,7 +108,7 @@ fn text(block: &mut &[u8]) -> Option<String> {
 
 /// Encodes header blocks of one direction.
 ///
-/// The zlib stream consists of stored blocks: headers are short, and lengths of compressed secrets would leak them.
+/// The zlib stream consists of stored blocks: headers are short, and the length of compressed secrets would reveal them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeaderEncoder {
     begun: bool,

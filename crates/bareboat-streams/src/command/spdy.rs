@@ -1,4 +1,4 @@
-//! A session over SPDY: each stream says in a header what it is.
+//! A session over SPDY: a header of each stream names its role.
 
 use super::{CREATION, CommandStreams, EndForm, FAREWELL, Outcome, PING, Sizes};
 use crate::options::CommandOptions;
@@ -88,7 +88,7 @@ async fn work<F, R>(
     };
     let (stdout, stderr) = (output("stdout"), output("stderr"));
     let sizes = streams.remove("resize");
-    // The other way of the input stays open: its end tells clients that the command reads no more.
+    // The reverse direction of the input stays open: clients take its end to mean that the command reads no more.
     let (stdin, _input_end) = match streams.remove("stdin").map(Stream::split) {
         Some((reader, writer)) => (Some(Box::new(reader) as _), Some(writer)),
         None => (None, None),
