@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- json yaml protobuf patch selector token http cel schema definition
+[ $# -gt 0 ] || set -- json yaml protobuf patch selector token http spdy cel schema definition
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4
