@@ -33,7 +33,7 @@ pub enum KeyError {
     #[error("the private key is damaged or of an unsupported kind")]
     Unusable,
     /// The random source failed.
-    #[error("no random numbers can be had")]
+    #[error("the source of random numbers failed")]
     Random,
 }
 

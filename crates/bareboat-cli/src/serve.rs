@@ -386,6 +386,6 @@ async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> 
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        why = store.poisoned() => bail!("the store failed and cannot go on: {why}; start again to recover from the log"),
+        why = store.poisoned() => bail!("the store failed: {why}; restart the server to recover from the log"),
     }
 }

@@ -199,7 +199,7 @@ impl WatchedFiles {
             Ok(_) => tracing::info!(what = %self.what, "reloaded from its file"),
             Err(why) => tracing::error!(
                 what = %self.what, file = %self.names(), %why,
-                "the file changed and cannot be used; what was loaded before stays in use"
+                "the changed file cannot be used; its previous content stays in use"
             ),
         }
         if let Some(metrics) = &self.metrics {

@@ -20,7 +20,7 @@ pub enum KeySetError {
     #[error("it is not a JSON Web Key Set")]
     NotKeySet,
     /// No key of the set can verify signatures.
-    #[error("it holds no key that can check a signature")]
+    #[error("it has no key that can verify a signature")]
     NoKeys,
 }
 

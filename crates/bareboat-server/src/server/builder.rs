@@ -66,7 +66,7 @@ pub enum BuildError {
         why: String,
     },
     /// Two metrics have the same name.
-    #[error("the metrics do not fit together")]
+    #[error("two metrics have the same name")]
     Metrics(#[source] prometheus::Error),
 }
 
