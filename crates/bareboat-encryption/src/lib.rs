@@ -8,8 +8,9 @@
 //! Every ciphertext is bound to the key of its object: copied to another key, it does not decrypt.
 //!
 //! ```no_run
-//! use bareboat_encryption::{Config, EncryptedBackend, Rules};
-//! use bareboat_storage::{MemoryBackend, Store, StoreOptions};
+//! # mod bareboat { pub mod encryption { pub use bareboat_encryption::*; } pub mod storage { pub use bareboat_storage::*; } }
+//! use bareboat::encryption::{Config, EncryptedBackend, Rules};
+//! use bareboat::storage::{MemoryBackend, Store, StoreOptions};
 //! use std::sync::Arc;
 //!
 //! # fn open(text: &str) -> Result<(), Box<dyn std::error::Error>> {

@@ -127,7 +127,8 @@ impl ServerBuilder {
     /// one.
     ///
     /// ```no_run
-    /// use bareboat_server::{RemoteApi, Server};
+    /// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::server::{RemoteApi, Server};
     ///
     /// # async fn serve(chain: &str, key: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// let hub = RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;

@@ -191,7 +191,8 @@ pub enum BackendError {
 /// An engine that counts batches, around the one in memory:
 ///
 /// ```
-/// use bareboat_storage::*;
+/// # mod bareboat { pub mod storage { pub use bareboat_storage::*; } }
+/// use bareboat::storage::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// struct Counting {
