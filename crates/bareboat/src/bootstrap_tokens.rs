@@ -53,7 +53,7 @@ fn check(token: &str, objects: &dyn Lookup, now: i64) -> Result<Option<User>, Ba
         return Err(bad("is a secret of another type"));
     }
     let data = |key: &str| data(&stored, key);
-    // Digests are compared, so that the time it takes tells nothing of the secret.
+    // Digests are compared, so that the time of the comparison reveals nothing about the secret.
     let same = Sha256::digest(data("token-secret")) == Sha256::digest(secret);
     if !same || secret.is_empty() {
         return Err(bad("has another secret"));
