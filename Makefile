@@ -64,6 +64,7 @@ conformance: ## Run conformance specs of Kubernetes with its controllers, schedu
 
 golden: ## Update the expected results of tests from the present code; then review the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
+	UPDATE_EXPECT=1 cargo test --package bareboat-builtin --test it -- definitions
 	UPDATE_EXPECT=1 cargo test --package bareboat-controllers --test it -- identities
 	git diff --stat
 

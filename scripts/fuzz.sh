@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes all parsers of client input with coverage guidance, one target after the other.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET...]     (60 seconds each of all targets)
+#   scripts/fuzz.sh [SECONDS] [TARGET...]     (60 seconds each of all targets, the folders of fuzz/seeds)
 #
 # Inputs are kept in fuzz/corpus, failures in fuzz/artifacts. The nightly compiler is used if installed; it adds an
 # address sanitizer. A C++ compiler builds libFuzzer.
@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- json yaml protobuf patch selector token http cel schema definition
+[ $# -gt 0 ] || set -- $(ls fuzz/seeds)
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4

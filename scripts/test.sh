@@ -52,20 +52,20 @@ scripts/peers.sh || {
 
 step "the Python client and kopf"
 python=yes
-scripts/python.sh --setup || python="Python or its packages cannot be had (no network?)"
+scripts/python.sh --setup || python="Python or its packages are not available (no network?)"
 
 step "the Java clients: fabric8, the Java Operator SDK, client-java"
 java=yes
 scripts/java.sh --setup || {
     case $? in
-    3) java="a JDK, Maven or the libraries cannot be had (no network?)" ;;
+    3) java="a JDK, Maven or the libraries are not available (no network?)" ;;
     *) java=broken ;;
     esac
 }
 
 step "the JavaScript client"
 javascript=yes
-scripts/javascript.sh --setup || javascript="Node.js or its packages cannot be had (no network?)"
+scripts/javascript.sh --setup || javascript="Node.js or its packages are not available (no network?)"
 
 step "PostgreSQL"
 postgres=yes

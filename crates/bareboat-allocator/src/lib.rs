@@ -4,7 +4,12 @@
 //! server that becomes idle right after a peak would keep that memory until its next request. A program therefore calls
 //! [`release_freed_memory`] now and then.
 
-pub use mimalloc::MiMalloc;
+use mimalloc::MiMalloc;
+
+/// The allocator of each program that links this crate. It is here and not in the binary, whose own code is not optimised
+/// in a release build.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Returns freed memory of the whole process to the system now. Takes about as long as the system needs to unmap it,
 /// so callers that must not block use a thread of their own.
@@ -20,9 +25,6 @@ pub fn release_freed_memory() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[global_allocator]
-    static ALLOCATOR: MiMalloc = MiMalloc;
 
     fn resident_kib() -> Option<u64> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -184,9 +184,10 @@ pub trait Lookup: Send + Sync {
 /// A plugin that may change or reject a write; runs before validation.
 ///
 /// ```
-/// use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
-/// use bareboat_api::kind::BoxFuture;
-/// use bareboat_api::{Status, Value};
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::admission::{Lookup, Mutator, Operation, Review};
+/// use bareboat::api::kind::BoxFuture;
+/// use bareboat::api::{Status, Value};
 ///
 /// /// Labels new objects with the name of their creator.
 /// struct CreatedBy;
@@ -227,9 +228,10 @@ pub trait Mutator: Send + Sync {
 /// [`Lookup`] gives it `namespaceObject`, `params` and `authorizer`.
 ///
 /// ```
-/// use bareboat_api::Status;
-/// use bareboat_api::admission::{Lookup, Review, Right, Validator};
-/// use bareboat_api::kind::BoxFuture;
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::Status;
+/// use bareboat::api::admission::{Lookup, Review, Right, Validator};
+/// use bareboat::api::kind::BoxFuture;
 ///
 /// /// Only those who may update a namespace write into one that is labelled `frozen`.
 /// struct Frozen;

@@ -1,6 +1,6 @@
 //! Which resources carry credentials.
 
-/// Whether requests for a resource, or their answers, carry credentials: secrets and tokens.
+/// Returns whether requests for a resource, or their answers, carry credentials: secrets and tokens.
 pub fn is_confidential(group: &str, resource: &str, subresource: &str) -> bool {
     match (group, resource) {
         ("", "secrets") => true,

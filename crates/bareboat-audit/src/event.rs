@@ -15,7 +15,7 @@ use std::sync::Arc;
 const LONGEST_AGENT: usize = 1024;
 /// Longer URIs are cut, and marked.
 const LONGEST_URI: usize = 16 * 1024;
-/// Names the token that a request was answered with.
+/// The annotation with the id of an issued token.
 const ISSUED: &str = "authentication.kubernetes.io/issued-credential-id";
 const CUT: &str = "...TRUNCATED";
 
@@ -110,7 +110,7 @@ impl Event {
             + 2 * payload(&self.response_object)
     }
 
-    /// The id of the token that was issued, which is not secret.
+    /// Returns the id of the issued token, which is not secret.
     fn issued_credential(&self) -> Option<String> {
         let object = self.request.object.as_ref()?;
         let answer = self.response_object.as_ref();
@@ -122,7 +122,7 @@ impl Event {
         Some(claims.get("jti")?.as_str()?.to_owned())
     }
 
-    /// The event as an object of the API.
+    /// Returns the event as an object of the API.
     pub fn to_value(&self) -> Value {
         let request = &*self.request;
         let mut map = Map::with_capacity(20);
@@ -198,12 +198,12 @@ impl Event {
 }
 
 impl ObjectRef {
-    /// Whether what is sent and answered carries credentials.
+    /// Returns whether the request or its answer carries credentials.
     pub fn is_confidential(&self) -> bool {
         is_confidential(&self.group, &self.resource, &self.subresource)
     }
 
-    /// Whether the answer to a request is a token.
+    /// Returns whether the answer to a request is a token.
     pub fn issues_credentials(&self) -> bool {
         self.group.is_empty() && self.resource == "serviceaccounts" && self.subresource == "token"
     }
@@ -282,7 +282,7 @@ fn drop_managed_fields(value: &mut Value) {
     }
 }
 
-/// The beginning of a text, marked where it was cut.
+/// Returns the beginning of a text, with a mark if it was cut.
 fn cut(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();

@@ -41,11 +41,11 @@ impl Level {
 pub enum Stage {
     /// The request arrived.
     RequestReceived,
-    /// The head of an answer is sent whose body takes long: a watch, a connection.
+    /// The head of a long-running answer is sent: a watch, a connection.
     ResponseStarted,
     /// The answer is complete.
     ResponseComplete,
-    /// The code of the server panicked.
+    /// The server panicked.
     Panic,
 }
 

@@ -1,6 +1,6 @@
-//! Audit without I/O: policies, events, and what must be left out of them.
+//! Audit without I/O: policies, events, and the redaction of confidential data.
 //!
-//! Where events are written, and when, is left to the server.
+//! The server decides where and when events are written.
 
 mod confidential;
 pub mod event;

@@ -25,7 +25,7 @@ impl Payload {
         }
     }
 
-    /// The same, which is of one of these kinds if it is protobuf.
+    /// A body that is of one of these kinds if it is protobuf.
     #[must_use]
     pub fn of_kinds(mut self, messages: &Messages) -> Payload {
         self.messages = messages.clone();
@@ -54,7 +54,7 @@ impl Payload {
             Ok(parsed) => Some(parsed),
             Err(_) => bareboat_wire::yaml::parse(&self.bytes).ok(),
         };
-        // A text alone is YAML, too; but no object of the API, and no patch.
+        // A bare text is valid YAML, but neither an object of the API nor a patch.
         let value = parsed?.value;
         matches!(value, Value::Object(_) | Value::Array(_)).then_some(value)
     }
@@ -73,7 +73,7 @@ impl Payload {
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never what it says.
+        // The content may be confidential.
         write!(f, "Payload({} bytes)", self.bytes.len())
     }
 }

@@ -14,7 +14,7 @@ pub struct Policy {
     rules: Vec<Rule>,
 }
 
-/// One rule. A list that is empty matches everything.
+/// One rule. An empty list matches everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rule {
     verdict: Verdict,
@@ -48,7 +48,7 @@ pub struct Verdict {
 /// A request, as policies see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    /// The authenticated user, not one it acts as; none if authentication failed.
+    /// The authenticated user, not an impersonated one; `None` if authentication failed.
     pub user: Option<&'a User>,
     /// The verb, such as `create`; the HTTP method in lower case for other paths.
     pub verb: &'a str,
@@ -149,7 +149,7 @@ impl GroupResources {
     }
 }
 
-/// Whether a path is meant by a pattern: `*`, the path itself, or its beginning followed by `*`.
+/// Returns whether a path matches a pattern: `*`, the path itself, or its beginning followed by `*`.
 fn url_matches(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => path.starts_with(beginning),

@@ -1,16 +1,16 @@
-//! What is left out of events whatever a policy says: the data of secrets, and tokens.
+//! Removes the data of secrets and tokens from events, whatever the policy says.
 
 use crate::event::ObjectRef;
 use bareboat_api::{Map, Value};
 
-/// Stands for what is left out.
+/// Replaces a redacted value.
 pub(crate) const REDACTED: &str = "<redacted>";
 /// The members of a secret that may be shown.
 const OPEN: [&str; 5] = ["apiVersion", "kind", "metadata", "type", "immutable"];
-/// kubectl keeps a copy of what was applied here.
+/// The annotation in which kubectl keeps a copy of the applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Leaves out of a body what nobody may read in an event.
+/// Redacts confidential data in a body.
 pub(crate) fn redact(object: Option<&ObjectRef>, body: &mut Value) {
     let Some(object) = object.filter(|object| object.is_confidential()) else {
         return;
@@ -26,12 +26,12 @@ fn hidden() -> Value {
     Value::string(REDACTED)
 }
 
-/// Hides everything in a secret, or in a patch of one, but its metadata and type.
+/// Redacts everything but metadata and type in a secret, or in a patch of one.
 fn secret(body: &mut Value) {
     match body {
         Value::Array(operations) => operations.iter_mut().for_each(operation),
         Value::Object(map) => match map.get_str("kind") {
-            // An answer without an object.
+            // The answer is a Status, not an object.
             Some("Status") => answer(map),
             Some("DeleteOptions") => data(map),
             Some("SecretList" | "Table" | "List") => list(map),
@@ -41,7 +41,7 @@ fn secret(body: &mut Value) {
     }
 }
 
-/// One step of a JSON patch: where is shown, what is not.
+/// Redacts the value of one operation of a JSON patch, and keeps its path.
 fn operation(operation: &mut Value) {
     match operation {
         Value::Object(map) => {
@@ -69,7 +69,7 @@ fn members(map: &mut Map) {
     }
 }
 
-/// Hides values and shows their keys.
+/// Redacts values and keeps their keys.
 fn values(value: &mut Value) {
     match value {
         Value::Object(map) => map.iter_mut().for_each(|(_, value)| *value = hidden()),
@@ -77,7 +77,7 @@ fn values(value: &mut Value) {
     }
 }
 
-/// Hides the data of what calls itself something else than a secret.
+/// Redacts the data of an object whose kind is not Secret.
 fn data(map: &mut Map) {
     for key in ["data", "stringData"] {
         if let Some(value) = map.get_mut(key) {
@@ -100,7 +100,7 @@ fn list(map: &mut Map) {
     }
 }
 
-/// Hides what a Status may quote.
+/// Redacts the parts of a Status that may quote a body.
 fn answer(map: &mut Map) {
     data(map);
     for key in ["message", "details"] {
@@ -110,7 +110,7 @@ fn answer(map: &mut Map) {
     }
 }
 
-/// Hides every member called `token`, and what a Status may quote.
+/// Redacts every member called `token`, and the parts of a Status that may quote a body.
 fn tokens(body: &mut Value) {
     match body {
         Value::Array(items) => items.iter_mut().for_each(tokens),
@@ -119,7 +119,7 @@ fn tokens(body: &mut Value) {
                 answer(map);
             }
             for (key, value) in map.iter_mut() {
-                // A JSON patch has it as a value.
+                // In a JSON patch the token is the value of an operation.
                 if matches!(key, "token" | "value" | "error") || key == LAST_APPLIED {
                     *value = hidden();
                 } else {

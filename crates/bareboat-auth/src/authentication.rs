@@ -21,7 +21,7 @@ pub struct AuthenticationConfiguration {
     pub anonymous: Option<AnonymousRule>,
 }
 
-/// An issuer of tokens: where its keys are, whom its tokens are for, and which user each of them means.
+/// An issuer of tokens: the location of its keys, the audiences of its tokens, and the mapping of claims to users.
 #[derive(Debug)]
 pub struct JwtIssuer {
     url: String,
@@ -80,7 +80,7 @@ impl AuthenticationConfiguration {
 }
 
 impl JwtIssuer {
-    /// The claim `iss` of its tokens.
+    /// Returns the claim `iss` of its tokens.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -96,12 +96,12 @@ impl JwtIssuer {
         }
     }
 
-    /// Certificates (PEM) of CAs that may vouch for its server; empty for those the system trusts.
+    /// Returns the CA certificates (PEM) that its server is verified with; empty for those of the system.
     pub fn certificate_authority(&self) -> &str {
         &self.certificate_authority
     }
 
-    /// Whether the keys of another come from the same place, trusted in the same way.
+    /// Returns whether another issuer has its keys at the same URL, verified with the same CAs.
     pub fn has_same_keys(&self, other: &JwtIssuer) -> bool {
         self.url == other.url
             && self.discovery_url == other.discovery_url

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The types of authorizers there are here.
+/// The supported types of authorizers.
 const TYPES: [&str; 4] = ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"];
 /// The maximum timeout of a webhook.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -226,7 +226,7 @@ fn webhook(fields: &Fields<'_>, findings: &mut Findings) -> Option<WebhookConfig
     })
 }
 
-/// A duration such as `3s`; nothing if it is absent or zero.
+/// Reads a duration such as `3s`; `None` if it is absent or zero.
 fn duration(
     hook: &Fields<'_>,
     key: &str,
@@ -245,13 +245,13 @@ fn duration(
         Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
         Err(_) => {
             findings.add(FieldError::invalid(place, text.as_str(), "must be > 0s"));
-            // So that it does not count as absent, too.
+            // Otherwise the invalid value would also be reported as absent.
             Some(Duration::from_secs(1))
         }
     }
 }
 
-/// A text that must be one of several.
+/// Reads a text that must be one of the known ones.
 fn one_of(
     hook: &Fields<'_>,
     key: &str,

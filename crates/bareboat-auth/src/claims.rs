@@ -1,4 +1,4 @@
-//! From the claims of a token to a user. That the issuer signed them was checked before.
+//! Maps the claims of a token to a user. The caller has verified the signature.
 
 use crate::authentication::JwtIssuer;
 use crate::mappings::Mapping;
@@ -21,7 +21,7 @@ pub struct Identity {
 }
 
 impl JwtIssuer {
-    /// The user that claims mean. The error is for the log and for TokenReviews, never for the client.
+    /// Returns the user that claims are mapped to. The error is for the log and for TokenReviews, never for the client.
     pub fn identify(&self, claims: &Value, now: i64) -> Result<Identity, String> {
         if claims.get("iss").and_then(Value::as_str) != Some(self.url()) {
             return Err("the token is of another issuer".to_owned());
@@ -96,7 +96,7 @@ impl JwtIssuer {
     }
 }
 
-/// The end of a token whose time has come and not passed.
+/// Returns when a token expires; fails if it has expired or is not valid yet.
 fn check_times(claims: &Value, now: i64) -> Result<i64, String> {
     let time = |key: &str| match claims.get(key) {
         None => Ok(None),
@@ -158,7 +158,7 @@ fn groups(mapping: &Mapping, claims: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-/// A text or a list of texts; none if it is absent.
+/// Returns the texts of a claim: one, a list, or none if it is absent; `None` for any other type.
 fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     match value {
         None | Some(Value::Null) => Some(Vec::new()),
@@ -171,17 +171,18 @@ fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     }
 }
 
-/// Names of the system are for certificates and service accounts. A token means one only if the configuration spells it.
+/// Names that begin with `system:` are for certificates and service accounts. A token may have one only if the configuration
+/// itself contains it.
 fn refuse_system(mapping: &Mapping, name: &str) -> Result<(), String> {
     match name.starts_with("system:") && !mapping.may_be_system() {
         true => Err(format!(
-            "{name:?} begins with system:, which the mapping does not say"
+            "{name:?} begins with system:, but the mapping does not contain that prefix"
         )),
         false => Ok(()),
     }
 }
 
-/// The user as rules see it.
+/// Returns the user as validation rules read it.
 fn shown(user: &User) -> Value {
     let mut extra = Value::object();
     for (key, values) in &user.extra {

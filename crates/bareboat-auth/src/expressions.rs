@@ -1,4 +1,4 @@
-//! CEL in the configurations: what expressions may read, what they must give, and how much they may cost.
+//! CEL in the configurations: the variables of expressions, the types of their results, and their cost limit.
 
 use bareboat_api::Value;
 use bareboat_cel::{
@@ -130,7 +130,7 @@ impl Expression {
         })
     }
 
-    /// The texts it gives: one, a list, or none for null. Empty ones are left out.
+    /// Evaluates the expression to texts: one, a list, or none for null. Empty ones are left out.
     pub(crate) fn texts(&self, data: &Value) -> Result<Vec<String>, String> {
         let wrong = || "the result is neither a string nor a list of strings".to_owned();
         self.evaluate(data, |found| {

@@ -1,7 +1,8 @@
-//! The files that say who gets in and who decides: `AuthenticationConfiguration` and `AuthorizationConfiguration`.
+//! The configuration files of authentication and authorization: `AuthenticationConfiguration` and
+//! `AuthorizationConfiguration`.
 //!
 //! Reads and validates them, compiles their CEL expressions, turns the claims of a token into a user, and decides whether
-//! a webhook is asked about a request. Nothing here does I/O: files, keys, issuers and webhooks are the server's work.
+//! a request is sent to a webhook. This crate does no I/O: the server reads files, fetches keys and calls webhooks.
 
 mod anonymous;
 mod authentication;

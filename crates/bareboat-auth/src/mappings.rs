@@ -14,14 +14,14 @@ const EMAIL: &str = "claims.email_verified must be used in claimMappings.usernam
 /// Where a part of a user comes from.
 #[derive(Debug)]
 pub(crate) enum Mapping {
-    /// A claim, with something before it.
+    /// A claim with a prefix.
     Claim { name: String, prefix: String },
     /// An expression over the claims.
     Expression(Expression),
 }
 
 impl Mapping {
-    /// Whether the configuration itself writes names that begin with `system:`.
+    /// Returns whether the configuration itself contains names that begin with `system:`.
     pub(crate) fn may_be_system(&self) -> bool {
         match self {
             Mapping::Claim { prefix, .. } => prefix.starts_with("system:"),
@@ -216,7 +216,7 @@ fn extra(fields: &Fields<'_>, findings: &mut Findings) -> Vec<(String, Expressio
     extra
 }
 
-/// Whether a key belongs to Kubernetes.
+/// Returns whether a key is in a domain of Kubernetes.
 fn is_reserved(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     ["kubernetes.io", "k8s.io"].iter().any(|reserved| {
@@ -226,7 +226,7 @@ fn is_reserved(key: &str) -> bool {
     })
 }
 
-/// What is wrong with a name such as `example.org/foo`.
+/// Returns what is wrong with a name such as `example.org/foo`; empty if it is valid.
 fn domain_prefixed_path(key: &str) -> Vec<String> {
     let odd = || vec!["must be a domain-prefixed path (such as \"acme.io/foo\")".to_owned()];
     let Some((domain, rest)) = key.split_once('/') else {

@@ -1,5 +1,5 @@
-//! Reading configuration files strictly: unknown fields, fields that are there twice and values of the wrong type are
-//! errors, and all errors are reported at once.
+//! Reads configuration files strictly: unknown fields, repeated fields and values of the wrong type are errors, and all
+//! errors are reported together.
 
 use bareboat_api::{FieldError, FieldPath, Map, Value};
 use std::fmt;
@@ -70,7 +70,7 @@ impl Findings {
         self.0.push(format!("{}: must be {wanted}", path.as_str()));
     }
 
-    /// The members of an object, which may have these and no others; empty if it is absent.
+    /// Returns the members of an object that may have only these; empty if it is absent.
     pub(crate) fn object<'v>(
         &mut self,
         value: Option<&'v Value>,
@@ -105,7 +105,7 @@ pub(crate) struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    /// Whether the object is there at all.
+    /// Whether the object is present.
     pub(crate) fn is_there(&self) -> bool {
         self.map.is_some()
     }
@@ -119,7 +119,7 @@ impl<'v> Fields<'v> {
         self.path.child(key)
     }
 
-    /// A text, if it is there.
+    /// Returns a text, if it is present.
     pub(crate) fn text_or_none(&self, key: &str, findings: &mut Findings) -> Option<String> {
         match self.get(key)? {
             Value::String(text) => Some(text.to_string()),
@@ -130,7 +130,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// A text; empty if it is absent.
+    /// Returns a text; empty if it is absent.
     pub(crate) fn text(&self, key: &str, findings: &mut Findings) -> String {
         self.text_or_none(key, findings).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// The items of a list with their paths.
+    /// Returns the items of a list with their paths.
     pub(crate) fn list(&self, key: &str, findings: &mut Findings) -> Vec<(FieldPath, &'v Value)> {
         let path = self.at(key);
         match self.get(key) {
@@ -162,7 +162,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// A list of texts.
+    /// Returns a list of texts.
     pub(crate) fn texts(&self, key: &str, findings: &mut Findings) -> Vec<String> {
         let mut texts = Vec::new();
         for (path, item) in self.list(key, findings) {

@@ -1,4 +1,4 @@
-//! The rules for URLs of issuers: https, and nothing but a host, a port and a path.
+//! The rules for URLs of issuers: https, with only a host, a port and a path.
 
 use crate::strict::Findings;
 use bareboat_api::{FieldError, FieldPath};

@@ -19,6 +19,7 @@
 
 mod parse;
 
+use crate::lines::line_of;
 use bareboat_api::facts::{LazyMessage, MessageRef};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -95,7 +96,7 @@ pub fn kinds(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
 /// Returns the package that declares the kinds of a group and version.
 fn package(group: &str, version: &str) -> Option<&'static str> {
     let head = format!("@{group}/{version}");
-    let line = search(&head, |line| line.split(' ').next().unwrap_or(line))?;
+    let line = line_of(TABLE, &head, |line| line.split(' ').next().unwrap_or(line))?;
     line.split_once(' ').map(|(_, package)| package)
 }
 
@@ -115,7 +116,7 @@ fn intern(line: &'static str) -> MessageRef {
 }
 
 fn find_message(name: &str) -> Option<&'static str> {
-    search(name, name_of)
+    line_of(TABLE, name, name_of)
 }
 
 /// Returns the first word of a message's line without its marks.
@@ -129,29 +130,6 @@ fn head(line: &str) -> &str {
 
 fn is_kind(line: &str) -> bool {
     !line.starts_with(['@', '#']) && head(line).contains('*')
-}
-
-/// Bisects the sorted table for the line whose key equals `wanted`.
-fn search(wanted: &str, key: impl Fn(&str) -> &str) -> Option<&'static str> {
-    let (mut low, mut high) = (0, TABLE.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let start = TABLE.as_bytes()[..middle]
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |newline| newline + 1);
-        let end = TABLE.as_bytes()[middle..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(TABLE.len(), |newline| middle + newline);
-        let line = &TABLE[start..end];
-        match key(line).cmp(wanted) {
-            std::cmp::Ordering::Equal => return Some(line),
-            std::cmp::Ordering::Less => low = end + 1,
-            std::cmp::Ordering::Greater => high = start,
-        }
-    }
-    None
 }
 
 #[cfg(test)]

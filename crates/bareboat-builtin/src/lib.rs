@@ -9,6 +9,7 @@ mod defaults;
 pub mod describe;
 pub mod facts;
 pub mod kinds;
+mod lines;
 pub mod quota;
 mod reach;
 mod resources;

@@ -79,7 +79,7 @@ pub mod oid {
     pub const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 }
 
-/// An element with that tag around the joined parts.
+/// Returns an element with this tag and the joined parts as its content.
 pub fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut out = Vec::with_capacity(length + 6);

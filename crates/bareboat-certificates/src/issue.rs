@@ -1,6 +1,6 @@
 //! Certificates signed by an authority.
 //!
-//! A [`Template`] says what is in a certificate, an [`Issuer`] signs it. A subject may name several organizations, which
+//! A [`Template`] is the content of a certificate; an [`Issuer`] signs it. A subject may name several organizations, which
 //! are the groups of a user.
 
 use crate::der::{
@@ -30,7 +30,7 @@ pub enum IssueError {
     /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// An authority that is no key of this process failed.
+    /// An authority outside this process failed.
     #[error("{0}")]
     Other(String),
 }
@@ -53,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// The name in DER: organizations first, then the common name, each in a set of its own.
+    /// Returns the Name in DER: organizations first, then the common name, each in a set of its own.
     pub fn to_der(&self) -> Vec<u8> {
         let attribute = |oid: &[u8], text: &str| {
             let value = element(UTF8_STRING, &[text.as_bytes()]);
@@ -198,10 +198,10 @@ impl Template {
 
 /// Signs certificates. The key may be in this process or elsewhere.
 pub trait CertificateAuthority: Send + Sync {
-    /// Signs a certificate and gives it in PEM.
+    /// Signs a certificate and returns it in PEM.
     fn issue(&self, template: &Template) -> Result<String, IssueError>;
 
-    /// The last second the authority itself is valid, since 1970: no certificate of it should last longer.
+    /// Returns the last second in which the authority itself is valid, since 1970. Its certificates should not last longer.
     fn ends(&self) -> i64;
 }
 
@@ -216,12 +216,12 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// An authority from its certificate and its key in PEM.
+    /// Returns an authority from its certificate and its key in PEM.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Issuer, IssueError> {
         Issuer::new(certificate, KeyPair::from_pem(key)?)
     }
 
-    /// An authority from its certificate in PEM and its key.
+    /// Returns an authority from its certificate in PEM and its key.
     pub fn new(certificate: &str, key: KeyPair) -> Result<Issuer, IssueError> {
         let der = pem::certificates(certificate).into_iter().next();
         let der = der.ok_or(IssueError::NotACertificate)?;
@@ -322,7 +322,7 @@ fn extension(oid: &[u8], critical: bool, value: &[u8]) -> Vec<u8> {
     ])
 }
 
-/// The named bits, without trailing zeros.
+/// Returns a BIT STRING of named bits, without trailing zeros.
 fn key_usage(usages: &[KeyUsage]) -> Vec<u8> {
     let bits = usages
         .iter()
@@ -330,7 +330,7 @@ fn key_usage(usages: &[KeyUsage]) -> Vec<u8> {
     element(BIT_STRING, &[&[bits.trailing_zeros() as u8, bits]])
 }
 
-/// UTCTime until 2049, GeneralizedTime after.
+/// Encodes a time: UTCTime until 2049, GeneralizedTime after that.
 fn time(seconds: i64) -> Result<Vec<u8>, IssueError> {
     let time = jiff::Timestamp::from_second(seconds).map_err(|_| IssueError::Time)?;
     let year = time.to_zoned(jiff::tz::TimeZone::UTC).year();
@@ -348,7 +348,7 @@ fn join(tag: u8, parts: &[Vec<u8>]) -> Vec<u8> {
     element(tag, &parts)
 }
 
-/// Whether bytes are one DER SEQUENCE and nothing else.
+/// Returns whether bytes are exactly one DER SEQUENCE.
 pub(crate) fn is_sequence(bytes: &[u8]) -> bool {
     Reader(bytes)
         .take(SEQUENCE)

@@ -29,11 +29,11 @@ pub enum KeyError {
     /// An EC key that does not name its curve.
     #[error("the EC private key does not name its curve")]
     NoCurve,
-    /// The key is damaged or of a sort that is not supported.
+    /// The key is damaged or of an unsupported type.
     #[error("the private key is damaged or of an unsupported kind")]
     Unusable,
     /// The random source failed.
-    #[error("no random numbers can be had")]
+    #[error("the source of random numbers failed")]
     Random,
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for KeyPair {
 }
 
 impl KeyPair {
-    /// A new key on the curve P-256.
+    /// Generates a key on the curve P-256.
     pub fn generate() -> Result<KeyPair, KeyError> {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)
@@ -65,7 +65,7 @@ impl KeyPair {
         KeyPair::from_pkcs8(pkcs8.as_ref())
     }
 
-    /// The first private key of a PEM text.
+    /// Reads the first private key of a PEM text.
     pub fn from_pem(text: &str) -> Result<KeyPair, KeyError> {
         for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()) {
             let (kind, bytes) = section.map_err(|_| KeyError::NotPem)?;
@@ -76,7 +76,7 @@ impl KeyPair {
         Err(KeyError::NoKey)
     }
 
-    /// A key in PKCS#8.
+    /// Reads a key in PKCS#8.
     pub fn from_pkcs8(pkcs8: &[u8]) -> Result<KeyPair, KeyError> {
         let random = SystemRandom::new();
         let ec = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, pkcs8, &random).ok();
@@ -97,7 +97,7 @@ impl KeyPair {
         })
     }
 
-    /// The name of its algorithm, for people.
+    /// Returns the name of its algorithm, for messages.
     pub fn algorithm(&self) -> &'static str {
         match self.kind {
             Kind::P256(_) => "ECDSA P-256",
@@ -107,7 +107,7 @@ impl KeyPair {
         }
     }
 
-    /// The bits of the public key.
+    /// Returns the bits of the public key.
     pub fn public_key(&self) -> &[u8] {
         match &self.kind {
             Kind::P256(key) | Kind::P384(key) => key.public_key().as_ref(),
@@ -116,7 +116,7 @@ impl KeyPair {
         }
     }
 
-    /// The public key as a SubjectPublicKeyInfo in DER.
+    /// Returns the public key as a SubjectPublicKeyInfo in DER.
     pub fn public_key_info(&self) -> Vec<u8> {
         let algorithm = match self.kind {
             Kind::P256(_) => ec_algorithm(oid::P256),
@@ -127,7 +127,7 @@ impl KeyPair {
         sequence(&[&algorithm, &bits(self.public_key())])
     }
 
-    /// The algorithm of signatures, as an AlgorithmIdentifier in DER.
+    /// Returns the signature algorithm as an AlgorithmIdentifier in DER.
     pub fn signature_algorithm(&self) -> Vec<u8> {
         let plain = |oid: &[u8]| sequence(&[&element(OBJECT, &[oid])]);
         match self.kind {
@@ -138,7 +138,7 @@ impl KeyPair {
         }
     }
 
-    /// Signs a message as certificates are signed.
+    /// Signs a message with the signature algorithm of certificates.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let random = SystemRandom::new();
         match &self.kind {
@@ -156,7 +156,7 @@ impl KeyPair {
         }
     }
 
-    /// The key as PEM: SEC1 if it is an EC key, else PKCS#8.
+    /// Returns the key in PEM: SEC1 for an EC key, PKCS#8 for others.
     pub fn to_pem(&self) -> String {
         match pkcs8_to_sec1(&self.pkcs8) {
             Some(sec1) => pem::encode("EC PRIVATE KEY", &sec1),
@@ -164,18 +164,18 @@ impl KeyPair {
         }
     }
 
-    /// The key as PKCS#8 in PEM.
+    /// Returns the key as PKCS#8 in PEM.
     pub fn to_pkcs8_pem(&self) -> String {
         pem::encode("PRIVATE KEY", &self.pkcs8)
     }
 
-    /// The public half as PEM.
+    /// Returns the public key in PEM.
     pub fn public_pem(&self) -> String {
         pem::encode("PUBLIC KEY", &self.public_key_info())
     }
 }
 
-/// The same key in the form most clients read: an EC key in PKCS#8 becomes SEC1, everything else stays as it is.
+/// Returns the same key in the form that most clients read: an EC key in PKCS#8 becomes SEC1; other keys are unchanged.
 pub fn portable(text: &str) -> String {
     let sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes());
     let first = sections
@@ -187,7 +187,7 @@ pub fn portable(text: &str) -> String {
     }
 }
 
-/// The private key of a PEM section in PKCS#8; nothing if the section is of another sort.
+/// Returns the private key of a PEM section in PKCS#8; `None` if the section holds something else.
 pub fn to_pkcs8(kind: &SectionKind, bytes: &[u8]) -> Option<Result<Vec<u8>, KeyError>> {
     match kind {
         SectionKind::PrivateKey => Some(Ok(bytes.to_vec())),
@@ -248,7 +248,7 @@ fn sec1_to_pkcs8(sec1: &[u8]) -> Option<Vec<u8>> {
     let scalar = key.next(OCTET_STRING)?;
     let curve = match key.next(explicit(0)) {
         Some(named) => Reader(named).next(OBJECT)?,
-        // Without a name, the size tells which of the two curves it is.
+        // A key that does not name its curve: the size determines it.
         None if scalar.len() == 32 => oid::P256,
         None if scalar.len() == 48 => oid::P384,
         None => return None,

@@ -1,7 +1,7 @@
 //! DER, private keys in PEM, and X.509 certificates.
 //!
-//! The one place that reads and writes DER by hand. It does no I/O and has no clock: callers bring the bytes and say which
-//! time it is. Who may have which certificate is decided by others.
+//! No other crate reads or writes DER itself. This crate does no I/O and reads no clock: callers pass in bytes and times.
+//! Callers also decide who may have which certificate.
 //!
 //! | module | what is in it |
 //! |---|---|

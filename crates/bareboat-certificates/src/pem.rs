@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::{PemObject as _, SectionKind};
 
-/// A PEM block of that label.
+/// Returns a PEM block with this label.
 pub fn encode(label: &str, der: &[u8]) -> String {
     let text = STANDARD.encode(der);
     let mut pem = format!("-----BEGIN {label}-----\n");
@@ -19,7 +19,7 @@ pub fn encode(label: &str, der: &[u8]) -> String {
     pem
 }
 
-/// The certificates of a PEM text in DER, in order; nothing where the text is not PEM.
+/// Returns the certificates of a PEM text in DER, in order, up to the first section that is not PEM.
 pub fn certificates(text: &str) -> Vec<Vec<u8>> {
     <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes())
         .map_while(Result::ok)

@@ -1,7 +1,7 @@
 //! Certificate signing requests (PKCS#10).
 //!
-//! Admission, the signer and authentication must agree on whom a subject names. All of them read subjects with the same
-//! library, and a subject that it cannot read in full is refused here.
+//! Admission, the signer and authentication must read the same user from a subject. All of them use the same library, and a
+//! subject that it cannot read completely is refused here.
 
 use crate::issue::is_sequence;
 use rustls_pki_types::pem::{PemObject as _, SectionKind};
@@ -47,7 +47,7 @@ pub struct SigningRequest {
     pub subject: Vec<u8>,
     /// The public key, a SubjectPublicKeyInfo in DER.
     pub public_key_info: Vec<u8>,
-    /// Whom the subject names.
+    /// The user that the subject names.
     pub client: Result<ClientSubject, RequestError>,
     der: Vec<u8>,
 }
@@ -97,7 +97,7 @@ impl SigningRequest {
     }
 }
 
-/// Whom a subject names. Names in encodings that authentication does not read are refused rather than left out.
+/// Returns the user that a subject names. Names in encodings that authentication does not read are errors, not ignored.
 fn client(subject: &X509Name<'_>) -> Result<ClientSubject, RequestError> {
     let mut client = ClientSubject::default();
     let odd = RequestError::Subject("has a common name or an organization that is not plain text");
@@ -123,71 +123,4 @@ fn client(subject: &X509Name<'_>) -> Result<ClientSubject, RequestError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::pem;
-    use rcgen::{CertificateParams, DistinguishedName, DnType, DnValue, KeyPair};
-
-    fn request(names: &[(DnType, DnValue)]) -> (String, Vec<u8>) {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = DistinguishedName::new();
-        for (kind, value) in names {
-            params.distinguished_name.push(kind.clone(), value.clone());
-        }
-        let key = KeyPair::generate().unwrap();
-        let request = params.serialize_request(&key).unwrap();
-        (request.pem().unwrap(), request.der().to_vec())
-    }
-
-    fn utf8(text: &str) -> DnValue {
-        DnValue::Utf8String(text.to_owned())
-    }
-
-    #[test]
-    fn a_request_names_its_user_and_proves_its_key() {
-        let (text, mut der) = request(&[
-            (DnType::CommonName, utf8("ann")),
-            (DnType::OrganizationName, utf8("crew")),
-        ]);
-        let read = SigningRequest::from_pem(text.as_bytes()).unwrap();
-        let expected = ClientSubject {
-            name: "ann".to_owned(),
-            groups: vec!["crew".to_owned()],
-        };
-        assert_eq!(read.client, Ok(expected));
-        assert_eq!(read.verify(), Ok(()));
-        let last = der.len() - 1;
-        der[last] ^= 1;
-        let forged = pem::encode("CERTIFICATE REQUEST", &der);
-        let forged = SigningRequest::from_pem(forged.as_bytes()).unwrap();
-        assert_eq!(forged.verify(), Err(RequestError::Signature));
-    }
-
-    #[test]
-    fn subjects_that_authentication_cannot_read_are_refused() {
-        let wide = rcgen::string::BmpString::try_from("system:masters").unwrap();
-        let (text, _) = request(&[
-            (DnType::CommonName, utf8("ann")),
-            (DnType::OrganizationName, DnValue::BmpString(wide)),
-        ]);
-        let read = SigningRequest::from_pem(text.as_bytes()).unwrap();
-        assert!(read.client.is_err(), "{:?}", read.client);
-        let uid = DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
-        let (text, _) = request(&[(DnType::CommonName, utf8("ann")), (uid, utf8("1"))]);
-        let read = SigningRequest::from_pem(text.as_bytes()).unwrap();
-        assert!(read.client.is_err(), "{:?}", read.client);
-        let (text, _) = request(&[]);
-        let read = SigningRequest::from_pem(text.as_bytes()).unwrap();
-        assert!(read.client.is_err(), "{:?}", read.client);
-    }
-
-    #[test]
-    fn other_text_is_no_request() {
-        for text in ["", "hello", "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n"] {
-            assert!(SigningRequest::from_pem(text.as_bytes()).is_err());
-        }
-        let damaged = pem::encode("CERTIFICATE REQUEST", b"\x30\x03abc");
-        assert!(SigningRequest::from_pem(damaged.as_bytes()).is_err());
-    }
-}
+mod tests;

@@ -124,7 +124,10 @@ Examples:
   bareboat kubeconfig create --service-account default/robot
 
 A certificate cannot be taken back before it expires: keep --expires short. Anyone who can read the data directory can create a \
-kubeconfig for any user.";
+kubeconfig for any user.
+
+A new user has no rights until a binding grants some:
+  kubectl create rolebinding dev --clusterrole edit --group dev";
 
 const WHO_CAN_AFTER: &str = "\
 Examples:

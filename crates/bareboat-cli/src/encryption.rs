@@ -45,7 +45,7 @@ fn keep_out_of_dumps() {
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-            tracing::warn!(%error, "the memory of the server is open to other programs of its user");
+            tracing::warn!(%error, "other programs of the same user can read the memory of the server");
         }
     }
 }
@@ -156,7 +156,7 @@ pub(crate) async fn migrate_running(client: &Client, quiet: bool) -> Result<()> 
         answer = client
             .get(PATH, "application/json")
             .await
-            .context("the server does not say how it goes")?;
+            .context("the answer of the server has no progress")?;
     }
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn health(backend: &EncryptedBackend) -> Result<(), String> {
 pub(crate) fn migrate(config: &Path, flags: &MigrateFlags) -> Result<()> {
     let rules = rules(Some(config))?;
     let _alone = crate::serve::lock(&flags.data_dir)
-        .context("stop the server first: its file is built anew")?;
+        .context("stop the server first: its file is rebuilt")?;
     let path = flags.data_dir.join("state.db");
     let dry_run = flags.dry_run;
     if !path.exists() {

@@ -5,26 +5,30 @@ mod json;
 use crate::settings::{LogFormat, Settings};
 use anyhow::{Context as _, Result};
 use std::io::IsTerminal as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Starts the log. Call it once.
 pub(crate) fn start(settings: &Settings) -> Result<()> {
-    let filter = EnvFilter::try_new(&settings.log).with_context(|| {
+    let filter: Targets = settings.log.parse().with_context(|| {
         format!(
             "log: {} is no filter like info or bareboat_server=debug",
             settings.log
         )
     })?;
     let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr);
     match settings.logging.log_format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => {
+            let log = log.with_ansi(std::io::stderr().is_terminal()).finish();
+            log.with(filter).init();
+        }
         LogFormat::Json => {
-            log.with_ansi(false)
-                .fmt_fields(json::Fields)
-                .event_format(json::Lines)
-                .init();
+            let lines = log.with_ansi(false).fmt_fields(json::Fields);
+            let log = lines.event_format(json::Lines).finish();
+            log.with(filter).init();
             // A panic is logged like any other line.
             std::panic::set_hook(Box::new(|panic| {
                 let place = panic.location().map(ToString::to_string);

@@ -28,9 +28,6 @@ use clap::CommandFactory as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: bareboat_allocator::MiMalloc = bareboat_allocator::MiMalloc;
-
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let arguments = match settings::parse(std::env::args_os().collect()) {

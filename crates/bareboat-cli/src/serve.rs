@@ -229,12 +229,12 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
 /// `--in-memory`. The kernel releases the lock however the process ends.
 pub(crate) fn lock(directory: &Path) -> Result<fs::File> {
     let path = directory.join("lock");
-    let unusable = || format!("{} cannot be taken", path.display());
+    let unusable = || format!("{} cannot be locked", path.display());
     let file = private_file(&path).with_context(unusable)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => bail!(
-            "the data directory {} is in use by another server; choose another with --data-dir",
+            "the data directory {} is in use by another server; stop it, or choose another with --data-dir",
             directory.display()
         ),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(unusable),
@@ -386,6 +386,6 @@ async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> 
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        why = store.poisoned() => bail!("the store failed and cannot go on: {why}; start again to recover from the log"),
+        why = store.poisoned() => bail!("the store failed: {why}; restart the server to recover from the log"),
     }
 }

@@ -178,7 +178,7 @@ impl FlowConfigKeeper {
                 self.describe(which, name).await
             }
             (Some(object), None) => {
-                // A default object of another release: nobody changed it, and it is no default any more.
+                // A default object of another release that was never changed, and is no default any more.
                 let annotation = object.at(&["metadata", "annotations", AUTO_UPDATE]);
                 if annotation.and_then(Value::as_str) == Some("true") {
                     let path = join(which.collection(), name);

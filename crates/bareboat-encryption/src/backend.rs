@@ -1,7 +1,8 @@
-//! A storage engine that encrypts: values of chosen resources are ciphertext below it and plain above it.
+//! A storage backend that wraps another one: it encrypts values of chosen resources before they are committed, and decrypts
+//! them when they are read.
 //!
-//! When the log is read at the start, every value must decrypt: a missing or wrong key ends the start before anything is
-//! written. New rules are taken only if they can read what is stored.
+//! At the start, every value of the log must decrypt: with a missing or wrong key the server does not start, and writes
+//! nothing. New rules are accepted only if they can decrypt stored values.
 
 use crate::rules::{OpenError, Rules, prefix};
 use arc_swap::ArcSwap;
@@ -39,7 +40,7 @@ struct Unreadable {
 pub struct EncryptedBackend {
     inner: Arc<dyn Backend>,
     rules: ArcSwap<Rules>,
-    /// One stored value for each resource and key that was met, while there are rules.
+    /// One stored value for each resource and encryption key seen in the log, while there are rules.
     samples: Mutex<Samples>,
     /// Held for reading from the encryption of a batch to the end of its commit, for writing while rules are replaced and
     /// while everything is rewritten.
@@ -55,7 +56,7 @@ impl std::fmt::Debug for EncryptedBackend {
 }
 
 impl EncryptedBackend {
-    /// Encrypts in front of an engine.
+    /// Wraps a backend.
     pub fn new(inner: Arc<dyn Backend>, rules: Rules) -> EncryptedBackend {
         EncryptedBackend {
             inner,
@@ -70,9 +71,9 @@ impl EncryptedBackend {
         self.rules.load_full()
     }
 
-    /// Uses other rules from now on, unless they cannot read what is stored. Values that are stored stay as they are.
+    /// Uses other rules from now on, unless they cannot decrypt stored values. Stored values are not changed.
     pub fn replace_rules(&self, rules: Rules) -> Result<(), OpenError> {
-        // Nothing is written meanwhile with a key that the new rules lack.
+        // Meanwhile no commit can use a key that the new rules do not have.
         let _alone = self.gate.write();
         let samples = self.samples.lock();
         for ((resource, _), sample) in &*samples {
@@ -82,8 +83,8 @@ impl EncryptedBackend {
         Ok(())
     }
 
-    /// Writes every stored value again that is not as the first provider writes it, and leaves nothing of the old ones.
-    /// Commits of encrypted resources wait meanwhile.
+    /// Encrypts every stored value again that was not written by the first provider with its current key, and removes the old
+    /// values. Commits of encrypted resources wait meanwhile.
     pub fn encrypt_again(&self) -> Result<Rewritten, BackendError> {
         let _alone = self.gate.write();
         let rules = self.rules.load_full();
@@ -94,7 +95,7 @@ impl EncryptedBackend {
             }
             Ok(new)
         })?;
-        // Keys that nothing is stored with any more may go.
+        // Keys that no stored value uses any more need no sample.
         let mut samples = self.samples.lock();
         samples.retain(|(resource, _), sample| rules.is_current(resource, &sample.stored));
         Ok(done)
@@ -115,7 +116,7 @@ impl EncryptedBackend {
         });
     }
 
-    /// The record with its value in the clear.
+    /// Returns the record with its value decrypted.
     fn opened(&self, rules: &Rules, mut record: Record) -> Result<Record, Unreadable> {
         let Some(value) = record.value.as_ref().filter(|value| !value.is_damaged()) else {
             return Ok(record);
@@ -124,7 +125,7 @@ impl EncryptedBackend {
         let joined;
         let stored = match tail.is_empty() {
             true => head,
-            // A share of an entry, which is never encrypted.
+            // The bytes are shared with an entry, which is never encrypted.
             false => {
                 joined = value.to_bytes();
                 &joined
@@ -144,7 +145,7 @@ impl EncryptedBackend {
         Ok(record)
     }
 
-    /// History that cannot be read is as good as compacted: clients list again.
+    /// History that cannot be decrypted is treated as compacted: clients list again.
     fn forgotten(&self, error: &Unreadable) -> BackendError {
         tracing::error!(%error, why = %error.source, "a part of the history cannot be decrypted");
         match self.inner.mark() {
@@ -161,7 +162,7 @@ impl EncryptedBackend {
         records.any(|record| rules.encrypts(&record.resource))
     }
 
-    /// The batch with the values of chosen resources encrypted. The caller holds the gate.
+    /// Returns the batch with the values of chosen resources encrypted. The caller holds the gate.
     fn sealed(&self, batch: &Batch) -> Result<Batch, BackendError> {
         let rules = self.rules.load();
         let mut samples = self.samples.lock();

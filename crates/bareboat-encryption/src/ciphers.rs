@@ -1,7 +1,7 @@
 //! The ciphers and their byte formats. Keys and nonces are bytes here; names of keys are in `rules`.
 //!
-//! AES-GCM with random nonces is good for 2^32 values under one key. Values are therefore encrypted under a key of their
-//! own, derived from the configured one with 32 random bytes, as KMS v2 does. The older format is read as well.
+//! AES-GCM with random nonces is safe for 2^32 values under one key. Each value is therefore encrypted with its own key,
+//! derived from the configured one with 32 random bytes, as in KMS v2. Values in the older format can be decrypted.
 
 use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::{BlockDecryptMut as _, KeyIvInit as _};
@@ -11,12 +11,12 @@ use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, U
 use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// The bytes that a key is derived with.
+/// The number of random bytes from which a key is derived.
 pub(crate) const INFO: usize = 32;
 const SECRETBOX_NONCE: usize = 24;
 const CBC_BLOCK: usize = 16;
 
-/// A value does not decrypt, or random numbers cannot be had.
+/// A value does not decrypt, or the random source failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failed;
 
@@ -73,7 +73,7 @@ impl KeyType for Length {
     }
 }
 
-/// HKDF-SHA256 without salt: the key of one value.
+/// Derives the key of one value: HKDF-SHA256 without salt.
 fn derive(seed: &[u8], info: &[u8]) -> Result<[u8; 32], Failed> {
     let mut key = [0; 32];
     Salt::new(HKDF_SHA256, &[])
@@ -84,7 +84,7 @@ fn derive(seed: &[u8], info: &[u8]) -> Result<[u8; 32], Failed> {
     Ok(key)
 }
 
-/// Appends what a key is derived with (32 bytes), nonce (12 bytes) and ciphertext.
+/// Appends the random bytes of the derived key (32), the nonce (12 bytes) and the ciphertext.
 pub(crate) fn derived_seal(
     seed: &[u8],
     plain: &[u8],
@@ -103,8 +103,8 @@ pub(crate) fn derived_open(seed: &[u8], stored: &[u8], place: &[u8]) -> Result<V
     gcm_open(&derive(seed, info)?, rest, place)
 }
 
-/// Decrypts an initialization vector (16 bytes) and ciphertext in cipher block chaining with PKCS#7 padding. Nothing
-/// authenticates such a value: it is read and never written.
+/// Decrypts an initialization vector (16 bytes) and ciphertext in cipher block chaining with PKCS#7 padding. Such a
+/// value is not authenticated, so this format is only decrypted.
 pub(crate) fn cbc_open(key: &[u8], stored: &[u8]) -> Result<Vec<u8>, Failed> {
     let (iv, sealed) = stored.split_at_checked(CBC_BLOCK).ok_or(Failed)?;
     if sealed.is_empty() || sealed.len() % CBC_BLOCK != 0 {

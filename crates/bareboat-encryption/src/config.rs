@@ -1,4 +1,4 @@
-//! Reads an EncryptionConfiguration. What cannot be used is refused in words; nothing is guessed.
+//! Reads an EncryptionConfiguration. Invalid or unsupported settings are errors; there are no silent defaults.
 
 use bareboat_api::Value;
 use base64::Engine as _;
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const VERSION: &str = "apiserver.config.k8s.io/v1";
-/// How long a KMS plug-in may take for an answer, unless the configuration says otherwise.
+/// The default timeout of calls to a KMS plug-in.
 const KMS_TIMEOUT: Duration = Duration::from_secs(3);
-/// The most rules, providers and keys; more is a mistake.
+/// The maximum number of rules, of providers and of keys.
 const MOST: usize = 1000;
 
 /// Why a configuration cannot be used. Keys are never shown.
@@ -35,7 +35,7 @@ impl ConfigError {
     }
 }
 
-/// A configuration: the first rule that matches a resource counts.
+/// A configuration. The first rule that matches a resource applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The rules, in the order in which they are tried.
@@ -47,16 +47,16 @@ pub struct Config {
 pub struct RuleConfig {
     /// The resources that the rule applies to.
     pub resources: Vec<Pattern>,
-    /// The first provider writes, all of them read.
+    /// The first provider encrypts; all of them decrypt.
     pub providers: Vec<ProviderConfig>,
 }
 
-/// Resources that a rule is for.
+/// A pattern of resources that a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The API group, empty for core; nothing stands for all groups.
+    /// The API group, empty for core; `None` matches all groups.
     group: Option<String>,
-    /// The resource; nothing stands for all of the group.
+    /// The resource; `None` matches all resources of the group.
     resource: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Debug for KeyConfig {
 pub enum ProviderConfig {
     /// AES-GCM.
     AesGcm(Vec<KeyConfig>),
-    /// AES-CBC, which is only read.
+    /// AES-CBC, which only decrypts.
     AesCbc(Vec<KeyConfig>),
     /// XSalsa20 and Poly1305.
     Secretbox(Vec<KeyConfig>),
@@ -122,7 +122,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it matches a resource as it is stored, such as `core/secrets` or `apps/deployments`.
+    /// Returns whether it matches a storage resource, such as `core/secrets` or `apps/deployments`.
     pub fn matches(&self, stored: &str) -> bool {
         let (group, resource) = stored.split_once('/').unwrap_or(("core", stored));
         let group = if group == "core" { "" } else { group };
@@ -130,7 +130,7 @@ impl Pattern {
             && self.resource.as_deref().is_none_or(|own| own == resource)
     }
 
-    /// Whether it matches everything that another pattern matches.
+    /// Returns whether it matches everything that another pattern matches.
     fn covers(&self, other: &Pattern) -> bool {
         (self.group.is_none() || self.group == other.group)
             && (self.resource.is_none() || self.resource == other.resource)
@@ -325,7 +325,7 @@ fn kms_of(
     })
 }
 
-/// A name that is stored with values, between colons.
+/// Reads a name that is stored with values, between colons.
 fn stored_name(name: &str) -> Result<String, String> {
     match name.is_empty() || name.contains(':') || name.len() > 253 {
         true => Err(format!("{name:?} must be some text without a colon")),
@@ -333,7 +333,7 @@ fn stored_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// A list that must not be empty.
+/// Reads a list that must not be empty.
 fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], ConfigError> {
     let path = match path.is_empty() {
         true => member.to_owned(),
@@ -349,7 +349,7 @@ fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], C
     }
 }
 
-/// Refuses members that nobody knows: a misspelt one must not be left out in silence.
+/// Refuses unknown members, so that a misspelt one is noticed.
 fn only(value: &Value, path: &str, known: &[&str]) -> Result<(), ConfigError> {
     let Some(map) = value.as_object() else {
         return Err(ConfigError::new(path, "it must be an object"));

@@ -1,7 +1,7 @@
 //! KMS v2: a plug-in encrypts a seed, and the keys of values are derived from the seed.
 //!
-//! The seed is used until the plug-in names another key. Writing therefore never waits for the plug-in; reading does once
-//! for each seed. What a plug-in says is not trusted: sizes are bounded, and answers may be late or absent.
+//! The seed is used until the plug-in names another key. Encryption therefore never waits for the plug-in; decryption does
+//! once for each seed. Answers of a plug-in are not trusted: their sizes are limited, and they may be late or absent.
 
 mod client;
 pub(crate) mod messages;
@@ -15,13 +15,13 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How often a plug-in is asked for its status.
+/// Interval of status calls to a plug-in.
 const POLL: Duration = Duration::from_secs(60);
-/// How often a plug-in is asked for its status while it fails.
+/// Interval of status calls while a plug-in fails.
 const POLL_FAILING: Duration = Duration::from_secs(10);
 /// How many decrypted seeds are remembered.
 const REMEMBERED: usize = 1000;
-/// How often a plug-in is asked at the start, and how long to wait in between.
+/// How many times a plug-in is called at the start, and the pause between calls.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
@@ -79,7 +79,7 @@ pub(crate) struct Kms {
 }
 
 impl Kms {
-    /// Connects to a plug-in, and lets it encrypt a first seed.
+    /// Connects to a plug-in, which encrypts the first seed.
     pub(crate) fn connect(
         name: &str,
         socket: &Path,
@@ -93,7 +93,7 @@ impl Kms {
             loop {
                 tries += 1;
                 match first_seed(&connection).await {
-                    // Both may have been started at the same moment.
+                    // The plug-in may have been started at the same time as this server.
                     Err(_) if tries < TRIES => tokio::time::sleep(BETWEEN_TRIES).await,
                     outcome => return outcome,
                 }
@@ -142,7 +142,7 @@ impl Kms {
         Ok(())
     }
 
-    /// Decrypts what is behind the prefix. Asks the plug-in for seeds it has not seen.
+    /// Decrypts the bytes after the prefix. Calls the plug-in for seeds that are not cached.
     pub(crate) fn open(&self, stored: &[u8], place: &[u8]) -> Result<Vec<u8>, KmsError> {
         let object = EncryptedObject::read(stored).ok_or(KmsError::Failed)?;
         let secret = self.secret(&object)?;
@@ -154,7 +154,7 @@ impl Kms {
         opened.map_err(|_| KmsError::Failed)
     }
 
-    /// Whether a value is protected by the plug-in's current key.
+    /// Returns whether a value is encrypted under the plug-in's current key.
     pub(crate) fn is_current(&self, stored: &[u8]) -> bool {
         let current = self.seed.read().clone();
         EncryptedObject::read(stored).is_some_and(|object| {
@@ -218,8 +218,7 @@ async fn new_seed(connection: &Connection) -> Result<Seed, KmsError> {
     Ok(Seed { secret, encrypted })
 }
 
-/// Asks a plug-in for its status now and then. When it names another key, a new seed is made for what is written from then
-/// on.
+/// Checks the status of a plug-in periodically. When it names another key, a new seed is made for later values.
 async fn poll(kms: Weak<Kms>, connection: Arc<Connection>) {
     let mut failing = false;
     loop {

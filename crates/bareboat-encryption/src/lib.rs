@@ -2,14 +2,15 @@
 //!
 //! [`Config`] reads an EncryptionConfiguration (`apiserver.config.k8s.io/v1`), [`Rules`] says which resources are
 //! encrypted with what, and [`EncryptedBackend`] wraps a storage engine: values of chosen resources are encrypted before
-//! they are committed and decrypted when they are read. Above it everything is plain, below it ciphertext: the log, its
-//! history and backups. Resources without a rule pass through untouched and share their memory as before.
+//! they are committed and decrypted when they are read. So the log, its history and backups hold ciphertext, and the store
+//! above sees plain values. Values of resources without a rule are not copied.
 //!
-//! Every ciphertext is bound to the place of its object: moved to another key it does not decrypt.
+//! Every ciphertext is bound to the key of its object: copied to another key, it does not decrypt.
 //!
 //! ```no_run
-//! use bareboat_encryption::{Config, EncryptedBackend, Rules};
-//! use bareboat_storage::{MemoryBackend, Store, StoreOptions};
+//! # mod bareboat { pub mod encryption { pub use bareboat_encryption::*; } pub mod storage { pub use bareboat_storage::*; } }
+//! use bareboat::encryption::{Config, EncryptedBackend, Rules};
+//! use bareboat::storage::{MemoryBackend, Store, StoreOptions};
 //! use std::sync::Arc;
 //!
 //! # fn open(text: &str) -> Result<(), Box<dyn std::error::Error>> {

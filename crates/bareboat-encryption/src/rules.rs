@@ -1,7 +1,7 @@
-//! Which resources are encrypted with what: configured keys at work.
+//! Compiled rules: which resources are encrypted with which providers and keys.
 //!
-//! A stored value begins with a prefix that names the way it was encrypted and the key, so that all configured keys are
-//! distinguished. Values of this program begin with `bareboat:enc:`; those in the formats of kube-apiserver with `k8s:enc:`.
+//! An encrypted value begins with a prefix that names its format and its key. Formats of this program begin with
+//! `bareboat:enc:`, those of kube-apiserver with `k8s:enc:`.
 
 use crate::ciphers::{
     cbc_open, derived_open, derived_seal, gcm_open, secretbox_open, secretbox_open_bare,
@@ -49,7 +49,7 @@ pub enum OpenError {
          provider until `bareboat migrate` has encrypted everything"
     )]
     Plain,
-    /// The key does not fit, or the value was changed or moved.
+    /// The key is wrong, or the value was changed or moved.
     #[error(
         "it does not decrypt with {how}: the key is not the one it was written with, or the value was changed or moved"
     )]
@@ -101,7 +101,7 @@ impl std::fmt::Debug for Rules {
     }
 }
 
-/// A prefix that was read: who wrote it, the provider, its version, the name of the key.
+/// A parsed prefix: the program that wrote it, the provider, its version, the name of the key.
 struct Label<'v> {
     own: bool,
     provider: &'v str,
@@ -138,12 +138,12 @@ impl<'v> Label<'v> {
     }
 }
 
-/// Whether stored bytes are encrypted. An object in JSON begins with a brace.
+/// Returns whether stored bytes are encrypted. An object in JSON begins with a brace.
 pub(crate) fn is_encrypted(stored: &[u8]) -> bool {
     stored.starts_with(OWN) || stored.starts_with(FOREIGN)
 }
 
-/// The prefix of an encrypted value, which names its key; empty for a plain one.
+/// Returns the prefix of an encrypted value, which names its key; empty for a plain one.
 pub(crate) fn prefix(stored: &[u8]) -> &[u8] {
     let rest = Label::read(stored).map_or(stored.len(), |label| label.rest.len());
     match is_encrypted(stored) {
@@ -200,7 +200,7 @@ impl Rules {
         })
     }
 
-    /// The provider that writes a resource; nothing if it is stored plain.
+    /// Returns the provider that encrypts a resource; `None` if it is stored plain.
     fn writer(&self, resource: &str) -> Option<&Provider> {
         let first = self.rule(resource)?.providers.first()?;
         match first {
@@ -209,12 +209,12 @@ impl Rules {
         }
     }
 
-    /// Whether values of a resource are written encrypted.
+    /// Returns whether values of a resource are encrypted.
     pub(crate) fn encrypts(&self, resource: &str) -> bool {
         !self.0.is_empty() && self.writer(resource).is_some()
     }
 
-    /// The stored form of a value; nothing if it is stored as it is.
+    /// Returns the stored form of a value; `None` if it is stored plain.
     pub fn seal(
         &self,
         resource: &str,
@@ -227,7 +227,7 @@ impl Rules {
         writer.seal(plain, &place(resource, key)).map(Some)
     }
 
-    /// The value of stored bytes; nothing if they are the value.
+    /// Returns the value of stored bytes; `None` if they are plain.
     pub fn open(
         &self,
         resource: &str,
@@ -257,7 +257,7 @@ impl Rules {
         })
     }
 
-    /// Whether stored bytes are as the first provider writes them today.
+    /// Returns whether stored bytes have the current format and key of the first provider.
     pub fn is_current(&self, resource: &str, stored: &[u8]) -> bool {
         match (self.writer(resource), Label::read(stored)) {
             (None, label) => label.is_none() && !is_encrypted(stored),
@@ -268,8 +268,8 @@ impl Rules {
 }
 
 impl Rules {
-    /// The value to store in place of a stored one that is not as the first provider writes it; nothing if it is. Every value
-    /// is opened: a missing key must be noticed before it is removed for good.
+    /// Returns the stored value encrypted again by the first provider; `None` if it has that provider's current format and
+    /// key. Every value is decrypted, so that a missing key is noticed before it is removed for good.
     pub fn rewritten(&self, record: &Record) -> Result<Option<Value>, BoxError> {
         let Some(value) = record.value.as_ref().filter(|value| !value.is_damaged()) else {
             return Ok(None);
@@ -345,7 +345,7 @@ impl Provider {
         }
     }
 
-    /// The value, if this provider has the key that the label names.
+    /// Decrypts the value, if this provider has the key that the label names.
     fn open(&self, label: &Label<'_>, place: &[u8]) -> Option<Result<Vec<u8>, OpenError>> {
         let named = |keys: &[Key]| -> Option<Vec<u8>> {
             let key = keys.iter().find(|key| key.name == label.name)?;
@@ -383,7 +383,7 @@ impl Provider {
         }))
     }
 
-    /// Whether this provider writes values with such a label.
+    /// Returns whether this provider writes values with such a label.
     fn wrote(&self, label: &Label<'_>) -> bool {
         let first = |keys: &[Key]| keys.first().is_some_and(|key| key.name == label.name);
         match (self, label.own, label.provider) {

@@ -1,7 +1,7 @@
 //! Which flow schema a request belongs to.
 //!
-//! Schemas are indexed by their subjects. A request costs a look-up for its user, for the namespace of a service account
-//! and for each group; schemas of others cost nothing, however many there are.
+//! Schemas are indexed by their subjects. A request costs one lookup for its user, one for the namespace of a service
+//! account and one for each group; the number of other schemas does not matter.
 
 use crate::schema::{Request, Schema, Subject, account_namespace};
 use ahash::RandomState;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Classifier {
     /// By precedence, then by name.
     schemas: Vec<Arc<Schema>>,
-    /// Positions of schemas by the hash of a subject, in ascending order. Equal hashes are not yet equal subjects.
+    /// Positions of schemas by the hash of a subject, in ascending order. Different subjects may have equal hashes.
     index: Index,
     /// Schemas with a rule for all users.
     everybody: Vec<u32>,
@@ -26,7 +26,7 @@ pub struct Classifier {
 /// Positions of schemas by hashes, which need no hashing of their own.
 type Index = HashMap<u64, SmallVec<[u32; 4]>, BuildHasherDefault<Hashed>>;
 
-/// Takes a number that is a hash already.
+/// A hasher for numbers that are hashes already.
 #[derive(Default)]
 struct Hashed(u64);
 
@@ -88,12 +88,12 @@ impl Classifier {
         }
     }
 
-    /// The schemas in the order they are tried.
+    /// Returns the schemas in the order they are tried.
     pub fn schemas(&self) -> &[Arc<Schema>] {
         &self.schemas
     }
 
-    /// The position of the first schema that matches.
+    /// Returns the position of the first schema that matches.
     pub fn classify(&self, user: &User, request: &Request<'_>) -> Option<usize> {
         let mut lists: SmallVec<[&[u32]; 8]> = SmallVec::new();
         let mut add = |by: By, name: &str| {

@@ -1,24 +1,24 @@
 //! How many seats a request takes.
 
-/// So many objects to look at are worth one seat.
+/// The number of objects that a list reads for each seat it takes.
 const OBJECTS_PER_SEAT: usize = 100;
 /// No list takes more seats than this.
 const MOST_SEATS: u32 = 10;
 /// No list takes more than this part of its level, in percent.
 const MOST_PERCENT: u32 = 15;
-/// So many watchers to wake are worth one seat.
+/// The number of watchers that a write wakes for each seat it takes.
 const WATCHERS_PER_SEAT: u64 = 10;
-/// How long a seat's worth of watchers keeps the server busy, in nanoseconds.
+/// The time to wake as many watchers as one seat stands for, in nanoseconds.
 const WAKING: u64 = 5_000_000;
 
-/// How many seats a list of so many objects takes in a level with so many seats.
+/// Returns how many seats a list of `objects` objects takes in a level with so many seats.
 pub fn list(objects: usize, nominal: u32) -> u32 {
     let most = (nominal * MOST_PERCENT / 100).clamp(1, MOST_SEATS);
     let seats = objects.div_ceil(OBJECTS_PER_SEAT);
     u32::try_from(seats).unwrap_or(u32::MAX).clamp(1, most)
 }
 
-/// The work that waking so many watchers causes, in seat-nanoseconds. Few watchers cost nothing.
+/// Returns the work of waking so many watchers, in seat-nanoseconds. A few watchers cost nothing.
 pub fn waking(watchers: usize) -> u64 {
     let seats = watchers as u64 / WATCHERS_PER_SEAT;
     seats.min(u64::from(MOST_SEATS)) * WAKING

@@ -1,12 +1,12 @@
 //! The priority levels and flow schemas of a fresh server.
 //!
-//! [`levels`] and [`schemas`] give them as values. [`repair`] says what to do about one that exists.
+//! [`levels`] and [`schemas`] return them as values. [`repair`] decides whether a stored one must be replaced.
 
 use crate::level::Queuing;
 use bareboat_api::{Map, Str, Value, value};
 
 const API_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
-/// Says whether the server keeps the spec of a default object up to date.
+/// The annotation that says whether the server keeps the spec of a default object up to date.
 pub const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 
 /// Whether a level or a schema must exist with just the spec it has here.
@@ -254,9 +254,9 @@ pub enum Repair {
 
 /// Compares a stored object with its default.
 ///
-/// Mandatory objects always get their spec back; only the seats of the level `exempt` are its owner's choice. Of the
-/// others, those whose annotation says so are kept up to date. One without the annotation gets it: `"true"` if its spec
-/// was never changed, `"false"` if it was.
+/// The spec of a mandatory object is always restored, except for the seats of the level `exempt`. Other objects are
+/// kept up to date if their annotation says so. An object without the annotation gets it: `"true"` if its spec was never
+/// changed, `"false"` if it was.
 pub fn repair(stored: &Value, default: &Value) -> Repair {
     let text = |object: &Value, path: &[&str]| {
         let found = object.at(path).and_then(Value::as_str);

@@ -1,10 +1,10 @@
-//! A PriorityLevelConfiguration: how many requests of a level run at once, and what becomes of the others.
+//! A PriorityLevelConfiguration: how many requests of a level run at once, and whether others wait or are refused.
 
 use bareboat_api::{Str, Value};
 
-/// More queues than this bring no more fairness, only memory.
+/// The maximum number of queues. More would use memory without adding fairness.
 const MOST_QUEUES: i64 = 4096;
-/// More cards than this are not dealt to a flow.
+/// The maximum number of queues that a flow may use.
 const MOST_CARDS: i64 = 32;
 
 /// A priority level in the form that is applied.
@@ -20,7 +20,7 @@ pub struct LevelSpec {
     pub shares: u32,
     /// How many percent of its seats other levels may borrow.
     pub lendable_percent: u32,
-    /// How many percent of its seats this level may borrow in addition; as many as there are, if not set.
+    /// How many percent of its seats this level may borrow in addition; `None` for no limit.
     pub borrowing_percent: Option<u32>,
     /// The queues. Without them, a request that cannot run at once is refused.
     pub queuing: Option<Queuing>,
@@ -38,7 +38,7 @@ pub struct Queuing {
 }
 
 impl LevelSpec {
-    /// Reads a PriorityLevelConfiguration. What is missing has its default, what is out of range is put into it.
+    /// Reads a PriorityLevelConfiguration. Absent members have their defaults; numbers out of range are clamped.
     pub fn from_value(object: &Value) -> LevelSpec {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str).unwrap_or("");
         let exempt = text(&["spec", "type"]) == "Exempt";

@@ -1,8 +1,8 @@
 //! API priority and fairness as Kubernetes defines it, as pure algorithms.
 //!
-//! [`Classifier`] finds the flow schema of a request. [`LevelSpec`] says what a priority level is, and [`limits`] how
-//! many seats each level has and may borrow. [`QueueSet`] is the queues of one level: who runs, who waits, who is
-//! refused. [`defaults`] holds the objects of a fresh server.
+//! [`Classifier`] finds the flow schema of a request. [`LevelSpec`] is the specification of a priority level;
+//! [`limits`] computes how many seats each level has and may borrow. [`QueueSet`] holds the queues of one level: which
+//! requests run, wait or are refused. [`defaults`] holds the objects of a fresh server.
 //!
 //! This crate does no I/O and reads no clock. Times are passed in as nanoseconds since any fixed moment.
 

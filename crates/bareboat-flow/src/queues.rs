@@ -1,12 +1,12 @@
-//! The queues of one priority level: who runs, who waits, who is refused.
+//! The queues of one priority level: which requests run, wait or are refused.
 //!
 //! Fairness is start-time fair queueing in seat-nanoseconds. Each queue has a virtual time at which its next request
 //! starts; the queue with the earliest one is served first. A request is charged a little when it starts and the rest of
-//! its seat-time when it ends; what still runs counts when queues are compared. The virtual time of the level never lies
-//! behind the queue that was served last, so that an idle flow saves up nothing, and a queue is never charged for more
-//! than a second of the whole level, so that a busy flow does not pay for ever.
+//! its seat-time when it ends; what still runs counts when queues are compared. The virtual time of the level is never
+//! behind that of the queue that was served last, so that an idle flow saves up nothing. A queue is never charged for more
+//! than a second of the whole level, so that a flow that was busy is served again soon.
 //!
-//! Every flow has a few of the queues ([`deal`](crate::deal)). Who waits for how long is up to the caller.
+//! Every flow has a few of the queues ([`deal`](crate::deal)). The caller decides how long requests may wait.
 
 mod view;
 
@@ -15,7 +15,7 @@ use crate::shuffle::deal;
 use std::collections::VecDeque;
 pub use view::{QueueView, WaitingView};
 
-/// What a seat is charged when a request starts, in nanoseconds.
+/// The charge for each seat when a request starts, in nanoseconds.
 const START: u64 = 2_000_000;
 /// How far behind others a queue may fall, in nanoseconds of the whole level.
 const MOST_DEBT: u64 = 1_000_000_000;
@@ -25,9 +25,9 @@ const MOST_LARGE: usize = 8;
 /// The class of a request within its queue; it decides what is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// It ran before, waited for something else, and goes on. Served before the others of its queue, never refused.
+    /// It ran before, waited for something else, and continues. It is served before others of its queue and never refused.
     Returning,
-    /// It is large: it runs only while fewer than half of the seats are used by large ones.
+    /// It is large: it runs only while large requests use fewer than half of the seats.
     Large,
     /// The request is new and not large.
     New,
@@ -157,7 +157,7 @@ pub struct QueueSet<T> {
     high: u32,
     virtual_time: u64,
     queues: Vec<Queue<T>>,
-    /// Grows when queues are dealt anew.
+    /// Increases whenever queues are assigned to flows anew.
     generation: u32,
     next_id: u64,
     /// The queue that was served last, for ties.
@@ -234,7 +234,7 @@ impl<T> QueueSet<T> {
         (self.running, self.waiting + self.waiting_large)
     }
 
-    /// The most seats that were in use or waited for since this was last asked, and how many are now.
+    /// Returns the most seats that were in use or waited for since the last call, and the present number.
     pub fn take_demand(&mut self) -> (u32, u32) {
         let now = self.in_use + self.waiting_seats;
         (std::mem::replace(&mut self.high, now).max(now), now)
@@ -252,7 +252,7 @@ impl<T> QueueSet<T> {
         (flow % self.queues.len() as u64) as usize
     }
 
-    /// The queue of a flow with the fewest seats in use and waited for.
+    /// Returns the queue of a flow with the fewest seats in use and waited for.
     fn shortest(&self, flow: u64) -> usize {
         let Some(queuing) = self.queuing else {
             return 0;
@@ -267,7 +267,7 @@ impl<T> QueueSet<T> {
             .unwrap_or(0)
     }
 
-    /// A request of a flow comes, or comes back. `payload` is asked for only if it has to wait.
+    /// Adds a request of a flow, new or returning. `payload` is called only if the request has to wait.
     pub fn arrive(
         &mut self,
         now: u64,
@@ -349,7 +349,7 @@ impl<T> QueueSet<T> {
         }
     }
 
-    /// Counts a running request among the large ones, if there is room and nobody waits for it.
+    /// Counts a running request as large, if there is room and no large request waits.
     pub fn grow(&mut self, running: &mut Running) -> bool {
         if running.large {
             return true;
@@ -367,8 +367,8 @@ impl<T> QueueSet<T> {
         queue.spent = queue.spent.max(self.virtual_time).saturating_add(work);
     }
 
-    /// A request has ended, or waits for something else. It may have caused more work than its own. Afterwards
-    /// [`QueueSet::dispatch`] may have something to do.
+    /// Releases the seats of a request that has ended or waits for something else, and charges the work it caused. Call
+    /// [`QueueSet::dispatch`] afterwards.
     pub fn finish(&mut self, now: u64, running: Running, more_work: u64) {
         self.in_use -= running.seats;
         self.running -= 1;
@@ -386,7 +386,7 @@ impl<T> QueueSet<T> {
         queue.spent = charged.saturating_sub(seats * START);
     }
 
-    /// Starts the next request, if one may start. It has waited since the moment that comes with it.
+    /// Starts the next request, if one may start. Also returns when it began to wait.
     pub fn dispatch(&mut self, now: u64) -> Option<(T, Running, u64)> {
         if self.waiting + self.waiting_large == 0 {
             return None;
@@ -407,7 +407,7 @@ impl<T> QueueSet<T> {
                 Some((tag, place, lane))
             })
             .min_by_key(|(tag, ..)| *tag)?;
-        // One that needs more seats than are free is not overtaken by narrower ones, or it might never run.
+        // A request that needs more seats than are free is not overtaken by smaller ones, or it might never run.
         let seats = self.queues[place].lane(lane).front()?.seats;
         if !self.may_run(seats) {
             return None;
@@ -424,8 +424,7 @@ impl<T> QueueSet<T> {
         self.waiting_seats -= waiting.seats;
     }
 
-    /// Takes a request out of its queue; nothing if it does not wait any more. Afterwards [`QueueSet::dispatch`] may have
-    /// something to do.
+    /// Removes a request from its queue; does nothing if it no longer waits. Call [`QueueSet::dispatch`] afterwards.
     pub fn cancel(&mut self, id: u64) -> Option<T> {
         let mut lanes = self.queues.iter_mut().flat_map(|queue| &mut queue.lanes);
         let found = lanes.find_map(|lane| {

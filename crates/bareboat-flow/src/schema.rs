@@ -1,11 +1,11 @@
-//! A FlowSchema: which requests it matches, and what tells its flows apart.
+//! A FlowSchema: which requests it matches, and how it distinguishes flows.
 
 use bareboat_api::kind::User;
 use bareboat_api::{Str, Value};
 
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// What the classifier looks at in a request.
+/// The parts of a request that the classifier reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// A request for a resource.
@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What tells the flows of a schema apart.
+/// How a schema distinguishes flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distinguisher {
     /// All requests are one flow.
@@ -53,7 +53,7 @@ pub enum Distinguisher {
 }
 
 impl Distinguisher {
-    /// The text that tells the flow of a request from others.
+    /// Returns the text that distinguishes the flow of a request from others.
     pub fn of<'a>(self, user: &'a User, request: &Request<'a>) -> &'a str {
         match self {
             Distinguisher::None => "",
@@ -63,7 +63,7 @@ impl Distinguisher {
     }
 }
 
-/// A FlowSchema in the form that is matched.
+/// A compiled FlowSchema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
     /// The name of the flow schema.
@@ -141,7 +141,7 @@ impl Names {
 }
 
 impl Schema {
-    /// Reads a FlowSchema. What is missing has its default.
+    /// Reads a FlowSchema. Absent members have their defaults.
     pub fn from_value(object: &Value) -> Schema {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str).unwrap_or("");
         let rules = object.at(&["spec", "rules"]).and_then(Value::as_array);
@@ -162,7 +162,7 @@ impl Schema {
         }
     }
 
-    /// Whether a request of a user matches.
+    /// Returns whether a request of a user matches.
     pub fn matches(&self, user: &User, request: &Request<'_>) -> bool {
         self.rules
             .iter()
@@ -292,7 +292,7 @@ impl Subject {
     }
 }
 
-/// The namespace of a service account, given its user name.
+/// Returns the namespace of a service account, given its user name.
 pub(crate) fn account_namespace(user: &str) -> Option<&str> {
     Some(user.strip_prefix(ACCOUNT)?.split_once(':')?.0)
 }

@@ -1,7 +1,7 @@
 //! Fuzz targets: functions that feed any bytes to a reader and check what comes out.
 //!
 //! A target panics when a rule is broken. Two drivers run them: the binary of this crate, which mutates seeds on a stable
-//! compiler, and `fuzz/`, which is guided by coverage and needs a nightly one.
+//! compiler, and `fuzz/`, which is guided by coverage and needs instrumentation.
 
 pub mod mutate;
 mod targets;

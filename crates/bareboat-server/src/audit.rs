@@ -37,7 +37,8 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// Records requests according to a policy.
 ///
 /// ```
-/// use bareboat_server::audit::{Audit, AuditLog, Batching, Mode, Policy, Rotation};
+/// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::server::audit::{Audit, AuditLog, Batching, Mode, Policy, Rotation};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let policy = Policy::parse(b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}")?;

@@ -112,8 +112,9 @@ impl std::error::Error for BadCredentials {}
 /// A method of authentication.
 ///
 /// ```
-/// use bareboat_api::kind::{BoxFuture, User};
-/// use bareboat_server::authn::{Authenticator, BadCredentials, Evidence};
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::api::kind::{BoxFuture, User};
+/// use bareboat::server::authn::{Authenticator, BadCredentials, Evidence};
 ///
 /// /// Users by a header that only the proxy in front of the server can set.
 /// struct FromProxy;

@@ -66,8 +66,9 @@ pub struct UserRules {
 /// Decides what users may do.
 ///
 /// ```
-/// use bareboat_api::kind::BoxFuture;
-/// use bareboat_server::authz::{Attributes, Authorizer, Decision};
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::api::kind::BoxFuture;
+/// use bareboat::server::authz::{Attributes, Authorizer, Decision};
 ///
 /// /// Everybody may read.
 /// struct ReadOnly;

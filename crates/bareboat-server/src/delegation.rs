@@ -1,7 +1,7 @@
 //! Delegation of authentication and authorization to another API server, which may also forward requests to this one.
 //!
 //! A server with it runs behind Bareboat or behind any kube-apiserver: it accepts the users that the other server names
-//! when it forwards a request, client certificates of its CA, and its tokens, and it asks it what they may do.
+//! when it forwards a request, client certificates of its CA, and its tokens. The other server also authorizes requests.
 
 use crate::authn::{FrontProxy, FrontProxyError, FrontProxySettings, WebhookTokens};
 use crate::authz::WebhookAuthorizer;
@@ -127,7 +127,8 @@ impl ServerBuilder {
     /// one.
     ///
     /// ```no_run
-    /// use bareboat_server::{RemoteApi, Server};
+    /// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::server::{RemoteApi, Server};
     ///
     /// # async fn serve(chain: &str, key: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// let hub = RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;

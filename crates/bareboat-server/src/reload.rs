@@ -1,8 +1,9 @@
 //! Files that are read again when they change, without a restart.
 //!
 //! ```no_run
+//! # mod bareboat { pub mod server { pub use bareboat_server::*; } }
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! use bareboat_server::reload::{ReloadMetrics, WatchedFiles};
+//! use bareboat::server::reload::{ReloadMetrics, WatchedFiles};
 //!
 //! let metrics = ReloadMetrics::controller("authorization");
 //! let mut files = WatchedFiles::new("authorization configuration", ["authz.yaml"]).metrics(&metrics);
@@ -199,7 +200,7 @@ impl WatchedFiles {
             Ok(_) => tracing::info!(what = %self.what, "reloaded from its file"),
             Err(why) => tracing::error!(
                 what = %self.what, file = %self.names(), %why,
-                "the file changed and cannot be used; what was loaded before stays in use"
+                "the changed file cannot be used; its previous content stays in use"
             ),
         }
         if let Some(metrics) = &self.metrics {

@@ -18,6 +18,9 @@ const SILENCE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_s
 const MOST_IGNORED: usize = 4 << 20;
 /// How long such bytes are read.
 const LONGEST_LINGER: Duration = Duration::from_secs(2);
+/// The answer to HTTP on a port for TLS, in the words of kube-apiserver.
+const NOT_TLS: &[u8] =
+    b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
 /// Disables Nagle's algorithm and enables keepalive. Without keepalive, a silent tunnel whose peer vanished would stay
 /// open for years.
@@ -54,6 +57,23 @@ impl Socket {
             has_spoken: false,
             is_blocked: false,
         }
+    }
+
+    /// Answers a client that sends HTTP to a port for TLS, which would otherwise see a connection that ends without a
+    /// reason. Returns whether it is such a client.
+    pub(crate) async fn refuses_plain_http(&mut self) -> io::Result<bool> {
+        let mut first = [0];
+        self.stream()?.peek(&mut first).await?;
+        // HTTP begins with a method, TLS with the number 22.
+        if !first[0].is_ascii_uppercase() {
+            return Ok(false);
+        }
+        // Unread bytes would reset the connection, and the client would not see the answer.
+        let mut ignored = [0; 4096];
+        let _ = self.read(&mut ignored).await?;
+        self.write_all(NOT_TLS).await?;
+        self.shutdown().await?;
+        Ok(true)
     }
 
     fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {

@@ -2,7 +2,7 @@
 //!
 //! Only what Kubernetes uses is here: streams with headers, data, half-close, resets, pings and GOAWAY. Peers in Go
 //! neither send nor honour flow control windows, so a slow reader of one stream stops the whole connection, and TCP slows
-//! down its peer. No HTTP is here; the upgrade is the caller's.
+//! down its peer. The caller upgrades the connection; this crate has no HTTP.
 
 mod connection;
 mod dictionary;

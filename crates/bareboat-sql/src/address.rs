@@ -1,5 +1,5 @@
-//! Addresses of databases: libpq's parameters for TLS and ours, which the client library does not
-//! know, are taken out of the URL.
+//! Addresses of databases. The client library does not know libpq's parameters for TLS nor this crate's own, so they are
+//! removed from the URL here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,19 +36,19 @@ pub enum Failover {
     Trust,
 }
 
-/// How much of a connection is checked.
+/// How much of the server's identity is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
     Off,
-    /// Encrypted, and not checked against anything.
+    /// Encrypted; the certificate is not checked.
     Encrypted,
     /// The certificate is of a known authority.
     VerifyCa,
-    /// And names the host.
+    /// The certificate is of a known authority and names the host.
     VerifyFull,
 }
 
-/// An address, understood.
+/// A parsed address.
 pub(crate) struct Address {
     pub(crate) config: Config,
     pub(crate) tls: TlsMode,
@@ -114,7 +114,7 @@ impl Address {
     }
 }
 
-/// The parameters that are not the client library's.
+/// The parameters that the client library does not know.
 #[derive(Default)]
 struct Ours {
     tls: Option<TlsMode>,
@@ -128,7 +128,7 @@ struct Ours {
 }
 
 impl Ours {
-    /// Takes a parameter, if it is ours.
+    /// Reads a parameter; returns whether it is one of these.
     fn take(&mut self, name: &str, value: &str) -> Result<bool, AddressError> {
         let wrong = |why| AddressError::Parameter {
             name: name.to_owned(),
@@ -201,7 +201,7 @@ fn is_local(config: &Config) -> bool {
                     .is_ok_and(|address| address.is_loopback())
         }
     };
-    // An address given beside a name is the one that is used.
+    // `hostaddr` takes precedence over `host`.
     let mut addresses = config.get_hostaddrs().iter();
     config.get_hosts().iter().all(local) && addresses.all(|address| address.is_loopback())
 }

@@ -9,7 +9,7 @@ use crate::address::AddressError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The address cannot be understood.
+    /// The address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The certificates cannot be used.
@@ -55,11 +55,11 @@ pub(crate) enum Meaning {
     Again,
     /// It was rolled back for lack of space.
     Full,
-    /// It was rolled back, because something else had a lock, or there were too many connections.
+    /// It was rolled back because another session held a lock, or because there were too many connections.
     Busy,
     /// A row exists already, although the lock was held.
     Exists,
-    /// The database is damaged, or not as it should be.
+    /// The database is damaged, or its tables are not as expected.
     Failed,
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
         return Meaning::Lost;
     }
     match state.code().get(..2) {
-        // A session that the server ended, and a server that starts or stops. Wrong passwords too: they may be
-        // in rotation.
+        // A session that the server ended, and a server that starts or stops. Also wrong passwords, which may be
+        // about to be rotated.
         Some("08" | "57" | "28") => Meaning::Lost,
         Some("40") => Meaning::Again,
         Some("53") => Meaning::Busy,

@@ -5,9 +5,8 @@
 //!
 //! * A batch is appended by one call of a function in the database, which holds a lock of the store
 //!   for as long as it runs and commits. Revisions are consecutive, so every snapshot sees a prefix of the log.
-//! * Every session has one job: appends, the barrier, long reads, notifications. There is no pool.
-//! * A lost connection is normal: appends are repeated under their id, reads fail until the next one
-//!   works.
+//! * Each session has one purpose: appends, the barrier, long reads, or notifications. There is no pool.
+//! * A lost connection is not fatal: appends are repeated under their id; reads fail until there is a connection again.
 //! * A promoted standby, or a log without its last writes, begins another epoch.
 
 mod address;

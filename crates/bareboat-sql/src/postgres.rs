@@ -67,11 +67,11 @@ struct Inner {
     /// Loading, old watches, old lists.
     cold: Session,
     heard: listen::Heard,
-    /// The number of the schema: the second half of the key of our lock.
+    /// The number of the schema: the second half of the key of the store's lock.
     oid: AtomicU32,
     /// The store that appends through this engine.
     writer_id: Mutex<u128>,
-    /// The last place in the log that was seen.
+    /// The last position in the log that was seen.
     known: Mutex<Mark>,
     epoch: AtomicU64,
     floor: AtomicU64,
@@ -142,7 +142,7 @@ impl Inner {
         }
     }
 
-    /// The second half of the key of our lock.
+    /// Returns the second half of the key of the store's lock.
     fn key(&self) -> i32 {
         self.oid.load(Ordering::Acquire) as i32
     }
@@ -155,7 +155,7 @@ impl Inner {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Notes the epoch and the floor of the log; fails if the server is one that was replaced.
+    /// Records the epoch and the floor of the log; fails if the server is one that was replaced.
     fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
         if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
             let why = "the server has an older epoch: it was replaced by another one";
@@ -278,7 +278,7 @@ impl Drop for Postgres {
         self.inner.closed.store(true, Ordering::Release);
         self.inner.heard.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            // Without waiting: the last owner may be a task of another runtime.
+            // It does not wait: the last owner may be a task of another runtime.
             runtime.shutdown_background();
         }
     }

@@ -113,7 +113,7 @@ fn roots(path: Option<&Path>) -> Result<RootCertStore, SqlError> {
     Ok(roots)
 }
 
-/// Checks less than the name: the authority, or nothing.
+/// Verifies certificates without their names: only the authority, or nothing.
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
@@ -135,7 +135,7 @@ impl ServerCertVerifier for Lenient {
         let checked =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match checked {
-            // The name is checked last.
+            // Any other error comes before that of the name, so the authority is trusted.
             Err(rustls::Error::InvalidCertificate(
                 rustls::CertificateError::NotValidForName
                 | rustls::CertificateError::NotValidForNameContext { .. },

@@ -22,7 +22,7 @@ pub enum SqliteError {
         path: PathBuf,
     },
     /// The lock file of the database cannot be locked.
-    #[error("the lock file {} can't be taken", path.display())]
+    #[error("the lock file {} cannot be locked", path.display())]
     Lock {
         /// The path of the lock file.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum SqliteError {
         known: i64,
     },
     /// The copy of a file with an older format cannot be made.
-    #[error("the copy {} can't be made, which is kept before the file's format is changed", path.display())]
+    #[error("the copy {} cannot be made, and the file is not upgraded without one", path.display())]
     Copy {
         /// The path of the copy.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum SqliteError {
         last: i64,
     },
     /// Any other SQLite error while the database is opened.
-    #[error("the database can't be opened")]
+    #[error("the database cannot be opened")]
     Database(#[from] rusqlite::Error),
 }
 

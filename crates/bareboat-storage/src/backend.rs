@@ -174,7 +174,7 @@ pub enum BackendError {
     #[error("the read was stopped")]
     Stopped,
     /// The log cannot be reached: nothing was written, and a retry may work.
-    #[error("the log can't be reached")]
+    #[error("the log cannot be reached")]
     Unreachable(#[source] BoxError),
     /// The connection to the log was lost during an append, and its outcome is not known yet: the same batch must be
     /// appended again before any other.
@@ -191,7 +191,8 @@ pub enum BackendError {
 /// An engine that counts batches, around the one in memory:
 ///
 /// ```
-/// use bareboat_storage::*;
+/// # mod bareboat { pub mod storage { pub use bareboat_storage::*; } }
+/// use bareboat::storage::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// struct Counting {

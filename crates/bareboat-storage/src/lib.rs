@@ -34,6 +34,7 @@ mod backend;
 mod barrier;
 mod batch;
 mod cold;
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod core;
 mod entry;

@@ -47,7 +47,7 @@ pub enum SnapshotError {
         visible: u64,
     },
     /// Too many old entries are in memory already; the caller must retry later.
-    #[error("too many old states are being read")]
+    #[error("too many reads of past revisions are running")]
     Busy,
     /// The log could not be read.
     #[error("the log could not be read")]

@@ -160,7 +160,7 @@ pub enum CommitError {
         max: usize,
     },
     /// The value does not have the form the store needs.
-    #[error("the value can't be stored")]
+    #[error("the value cannot be stored")]
     Malformed(#[source] LayoutError),
     /// There is no space left; reads still work.
     #[error("no space left for the log")]
@@ -169,7 +169,7 @@ pub enum CommitError {
     #[error("the log is locked by another program")]
     Busy,
     /// The log cannot be reached; nothing was written.
-    #[error("the log can't be reached")]
+    #[error("the log cannot be reached")]
     Unreachable,
     /// The log failed or was lost during this write: whether it is durable is known when the log can be
     /// used again.

@@ -13,7 +13,7 @@ pub(crate) fn query(uri: &http::Uri) -> Result<Query, Status> {
         .map_err(|_| Status::bad_request("the query of the URL cannot be decoded"))
 }
 
-/// A parameter that is given is true, unless it says otherwise.
+/// Returns whether a parameter is true: it is present, and neither `0` nor `false`.
 fn is_set(query: &Query, name: &str) -> bool {
     let value = query.get(name);
     value.is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))

@@ -80,22 +80,22 @@ impl<'a> Jws<'a> {
         &self.claims
     }
 
-    /// The algorithm the header names.
+    /// Returns the algorithm that the header names.
     pub fn algorithm(&self) -> &str {
         &self.algorithm
     }
 
-    /// The id of the key the header names, if it names one.
+    /// Returns the key id in the header, if there is one.
     pub fn key_id(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// The bytes that were signed.
+    /// Returns the bytes that were signed.
     pub(crate) fn signed(&self) -> &[u8] {
         self.signed
     }
 
-    /// The signature, decoded.
+    /// Returns the decoded signature.
     pub(crate) fn signature(&self) -> &[u8] {
         &self.signature
     }
@@ -124,7 +124,7 @@ impl<'a> Jws<'a> {
     }
 }
 
-/// Signs claims. What they say is up to the caller.
+/// Signs claims, whose content is not checked.
 pub fn sign(key: &SigningKey, claims: &Value) -> Result<String, keys::KeyError> {
     let header = value!({
         "alg": (key.public().algorithm().name()),

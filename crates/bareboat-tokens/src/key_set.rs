@@ -1,7 +1,7 @@
 //! The keys of another issuer, as it publishes them: a JSON Web Key Set.
 //!
-//! Which of them signed a token is decided here; where the set comes from is the caller's business. Symmetric keys, keys
-//! for encryption and keys of unknown types are left out.
+//! This module finds the key that signed a token; the caller fetches the set. Symmetric keys, keys for encryption and keys
+//! of unknown types are ignored.
 
 use crate::jws::{Jws, TokenError};
 use bareboat_api::Value;
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 
-/// The most keys of one set that are used.
+/// The maximum number of keys of a set that are used.
 const MOST_KEYS: usize = 128;
 
 /// Why a key set cannot be used.
@@ -20,7 +20,7 @@ pub enum KeySetError {
     #[error("it is not a JSON Web Key Set")]
     NotKeySet,
     /// No key of the set can verify signatures.
-    #[error("it holds no key that can check a signature")]
+    #[error("it has no key that can verify a signature")]
     NoKeys,
 }
 
@@ -125,7 +125,7 @@ impl IssuerKey {
         })
     }
 
-    /// Whether this key made the signature, with the algorithm the header names and no other.
+    /// Returns whether this key made the signature, with the algorithm that the header names.
     fn verifies(&self, token: &Jws<'_>) -> bool {
         let name = token.algorithm();
         if self.algorithm.as_deref().is_some_and(|own| own != name) {

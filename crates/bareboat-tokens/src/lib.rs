@@ -1,8 +1,8 @@
 //! Signed tokens: keys, JSON Web Signatures, and the claims of service accounts.
 //!
 //! [`Jws`] parses a token without trusting it and verifies its signature. [`account`] issues and
-//! reads service account tokens. [`KeySet`] holds the keys that another issuer publishes. Nothing here does I/O: the caller provides the clock, the store
-//! and HTTP.
+//! reads service account tokens. [`KeySet`] holds the keys that another issuer publishes. This crate does no I/O: the caller
+//! provides the clock, the store and HTTP.
 
 pub mod account;
 mod jws;

@@ -153,6 +153,23 @@ impl std::str::FromStr for Profile {
 }
 
 /// Adds the default control plane to a server.
+///
+/// ```no_run
+/// use bareboat::prelude::*;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .storage(open_sqlite("state.db", StoreOptions::default())?)
+///     .control_plane()
+///     .authenticator(StaticTokens::parse("secret,admin,1,system:masters")?)
+///     .build()?;
+/// let controllers = bareboat::control_plane::start(&server).await;
+/// server.listen("127.0.0.1:8080".parse()?, None).await?;
+/// // kubectl --server http://127.0.0.1:8080 --token secret get namespaces
+/// # drop(controllers);
+/// # Ok(()) }
+/// ```
 pub trait ControlPlane: Sized {
     /// Serves the built-in kinds and custom kinds, with admission and protobuf. RBAC authorizes requests, unless an
     /// authorizer is set after this.

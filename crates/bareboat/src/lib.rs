@@ -5,9 +5,20 @@
 //! storage. It runs no containers. The binary `bareboat` is [`Server::builder`] with everything enabled; your own
 //! program takes what it needs.
 //!
-//! # Example
+//! # Getting started
 //!
-//! A server for one kind, defined by a Rust struct. `kubectl --server http://127.0.0.1:8080 get posts` works at once.
+//! Three steps lead to a running server. First, the dependencies; the crate is used from a checkout of the repository:
+//!
+//! ```toml
+//! [dependencies]
+//! bareboat = { path = "../bareboat/crates/bareboat" }
+//! # The derive macros below name these two.
+//! schemars = "1"
+//! serde = { version = "1", features = ["derive"] }
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread", "signal"] }
+//! ```
+//!
+//! Second, the program: a server for one kind, defined by a Rust struct.
 //!
 //! ```no_run
 //! use bareboat::prelude::*;
@@ -18,6 +29,7 @@
 //! }
 //! #[derive(Serialize, Deserialize, JsonSchema)]
 //! struct PostSpec {
+//!     /// The headline.
 //!     title: String,
 //!     #[serde(default)]
 //!     draft: bool,
@@ -34,12 +46,29 @@
 //!         .authenticator(Anonymous)
 //!         .authorizer(AllowAll)
 //!         .build()?;
-//!     server.listen("127.0.0.1:8080".parse()?, None).await?;
+//!     let address = server.listen("127.0.0.1:8080".parse()?, None).await?;
+//!     println!("listening on http://{address}");
 //!     tokio::signal::ctrl_c().await?;
 //!     server.shut_down().await;
 //!     Ok(())
 //! }
 //! ```
+//!
+//! Third, `cargo run`, and in another terminal any client of Kubernetes:
+//!
+//! ```text
+//! $ alias k='kubectl --kubeconfig /dev/null --server http://127.0.0.1:8080'
+//! $ k apply --server-side -f - <<'YAML'
+//! {apiVersion: blog.example.com/v1, kind: Post, metadata: {name: first}, spec: {title: Hello}}
+//! YAML
+//! post.blog.example.com/first serverside-applied
+//! $ k get posts
+//! NAME    TITLE
+//! first   Hello
+//! $ k explain posts.spec
+//! ```
+//!
+//! [`ControlPlane`] shows the next step: the API of Kubernetes with definitions, RBAC and controllers, on disk.
 //!
 //! # High-level features
 //!
@@ -51,10 +80,10 @@
 //!   ([`api::admission::Mutator`], [`api::admission::Validator`]).
 //! - **Users**: [`server::authn::Authenticator`] and [`server::authz::Authorizer`] are small traits; certificates,
 //!   tokens and RBAC are included.
-//! - **Storage**: memory, SQLite, or your own engine behind [`storage::Backend`].
+//! - **Storage**: memory, SQLite, PostgreSQL, or your own engine behind [`storage::Backend`].
 //! - **No socket needed**: [`Server::call`] answers a request inside the process, so a server can run in a test or in
 //!   another HTTP program, for example with axum.
-//! - **The default control plane**: `ControlPlane::control_plane` adds the built-in kinds, and the controllers manage
+//! - **The default control plane**: [`ControlPlane::control_plane`] adds the built-in kinds, and the controllers manage
 //!   them.
 //!
 //! # Modules

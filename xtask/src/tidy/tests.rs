@@ -31,6 +31,14 @@ fn files_without_a_description_or_too_long_are_found() {
 }
 
 #[test]
+fn a_median_that_is_too_long_is_found() {
+    let of = |lines: usize| file("a.rs", &format!("//! A.\n{}", "\n".repeat(lines - 1)));
+    assert_eq!(found(&files::check(&[of(150), of(300)])), []);
+    assert_eq!(found(&files::check(&[of(151), of(300)])), [(".", 0)]);
+    assert_eq!(found(&files::check(&[])), []);
+}
+
+#[test]
 fn banned_words_are_found_whole_and_in_any_case() {
     assert!(has_word("for whoever asks", "whoever"));
     assert!(!has_word("whoeverness", "whoever"));

@@ -60,8 +60,9 @@ pub struct Companion {
 /// only through its own URL.
 ///
 /// ```
-/// use bareboat_api::kind::{Strategy, WriteContext};
-/// use bareboat_api::{FieldError, FieldPath, Object, Value};
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::kind::{Strategy, WriteContext};
+/// use bareboat::api::{FieldError, FieldPath, Object, Value};
 ///
 /// /// Boats have a captain, who is not changed later.
 /// struct BoatRules;

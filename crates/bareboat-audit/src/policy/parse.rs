@@ -1,12 +1,12 @@
-//! Reading policies. What is unknown or contradictory is an error that names the place: a policy that says less than its
-//! author meant would go unnoticed.
+//! Reads policies. Unknown or contradictory members are errors that name the field: otherwise a policy could record less than
+//! its author intended, unnoticed.
 
 use super::{GroupResources, Policy, Rule, Verdict};
 use crate::{Level, Stage, Stages};
 use bareboat_api::{Map, Value};
 use std::fmt;
 
-/// The most rules a policy may have: each request is compared with all of them.
+/// The maximum number of rules of a policy: each request is compared with all of them.
 const MOST_RULES: usize = 1000;
 
 /// Why a policy cannot be used.

@@ -1,4 +1,4 @@
-//! Match conditions: whether a webhook is asked about a request at all.
+//! Match conditions: whether a request is sent to a webhook at all.
 
 use crate::expressions::{Expression, Gives, Variable};
 use crate::strict::{Fields, Findings};
@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 /// The most conditions there may be.
 const MOST: usize = 64;
 
-/// Conditions of one webhook. If there are none, it is asked about everything.
+/// The conditions of one webhook. Without any, all requests are sent to it.
 #[derive(Debug, Default)]
 pub struct MatchConditions(Vec<Expression>);
 

@@ -5,6 +5,7 @@
 
 mod vectors;
 
+mod definitions;
 mod discovery;
 mod golden;
 mod growth;

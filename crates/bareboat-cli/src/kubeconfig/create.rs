@@ -101,7 +101,7 @@ fn embedded(secret: &Secret) -> Value {
 
 /// A user entry that runs this program for credentials.
 fn exec(identity: &IdentityFlags) -> Result<Value> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
     let mut arguments = vec!["kubeconfig".to_owned(), "credential".to_owned()];
     arguments.extend(identity.arguments()?);
     Ok(value!({

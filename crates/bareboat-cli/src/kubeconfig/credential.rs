@@ -87,7 +87,7 @@ impl IdentityFlags {
 
     pub(super) fn identity(&self) -> Result<Identity> {
         if self.expires.is_zero() {
-            bail!("--expires must be longer than nothing");
+            bail!("--expires must be greater than zero");
         }
         if let Some(account) = &self.service_account {
             let (namespace, name) = account.split_once('/').with_context(|| {
@@ -158,7 +158,7 @@ impl IdentityFlags {
             }
             Identity::Account { namespace, name } => {
                 if self.expires < SHORTEST_TOKEN {
-                    bail!("--expires: tokens of service accounts last ten minutes at least");
+                    bail!("--expires must be at least 10m for a service account");
                 }
                 let client = Client::new(kubeconfig, None, None)?;
                 let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");

@@ -23,7 +23,7 @@ const MAX_KEY_ID: usize = 1 << 10;
 /// The largest annotations.
 const MAX_ANNOTATIONS: usize = 32 << 10;
 
-/// What a plug-in says about itself.
+/// The status of a plug-in.
 pub(super) struct PluginStatus {
     pub(super) version: String,
     pub(super) healthz: String,
@@ -38,7 +38,7 @@ pub(super) struct Encrypted {
     pub(super) annotations: Vec<(String, Vec<u8>)>,
 }
 
-/// A connection that is made when it is needed, and again when it is lost.
+/// A connection that is made when it is first needed, and again after it was lost.
 pub(super) struct Connection {
     socket: PathBuf,
     timeout: Duration,
@@ -48,7 +48,7 @@ pub(super) struct Connection {
 /// Calls a plug-in.
 pub(super) struct Client {
     connection: Arc<Connection>,
-    /// Its own, so that callers may block wherever they are.
+    /// A separate runtime, so that callers may block on any thread.
     runtime: Option<Runtime>,
 }
 
@@ -82,7 +82,7 @@ impl Client {
         self.connection.clone()
     }
 
-    /// Runs something beside the callers, for as long as the client lives.
+    /// Runs a task in the background until the client is dropped.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(work);

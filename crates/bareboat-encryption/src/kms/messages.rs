@@ -45,7 +45,7 @@ fn put_number_raw(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The fields of a message in order; nothing if it is malformed.
+/// Returns the fields of a message in order; `None` if it is malformed.
 pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u32, Field<'_>)>> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) fn entry(message: &[u8]) -> Option<(String, Vec<u8>)> {
     Some((key, value))
 }
 
-/// What is stored behind the prefix of a value that a plug-in's key protects.
+/// The message stored after the prefix of a value that is encrypted under a plug-in's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EncryptedObject {
     pub(crate) data: Vec<u8>,
@@ -133,37 +133,4 @@ impl EncryptedObject {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_have_the_bytes_of_protobuf() {
-        let object = EncryptedObject {
-            data: b"d".to_vec(),
-            key_id: "k".to_owned(),
-            source: b"s".to_vec(),
-            annotations: vec![("a".to_owned(), b"v".to_vec())],
-            source_type: 1,
-        };
-        let mut bytes = Vec::new();
-        object.write(&mut bytes);
-        assert_eq!(
-            bytes,
-            b"\x0a\x01d\x12\x01k\x1a\x01s\x22\x06\x0a\x01a\x12\x01v\x28\x01"
-        );
-        assert_eq!(EncryptedObject::read(&bytes), Some(object));
-    }
-
-    #[test]
-    fn malformed_messages_are_refused() {
-        for bytes in [
-            &b"\x0a"[..],
-            b"\x0a\x05x",
-            b"\x0b",
-            &[0xff; 20],
-            b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-        ] {
-            assert!(EncryptedObject::read(bytes).is_none(), "{bytes:?}");
-        }
-    }
-}
+mod tests;

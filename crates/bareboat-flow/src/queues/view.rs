@@ -1,4 +1,4 @@
-//! What can be seen of queues from outside, for people who look for the cause of a delay.
+//! Snapshots of queues, for debugging tables.
 
 use super::{LANES, QueueSet};
 
@@ -44,7 +44,7 @@ impl<T> QueueSet<T> {
         })
     }
 
-    /// All requests that wait, queue by queue, in the order in which they are served.
+    /// Returns all requests that wait, queue by queue, in the order in which they are served.
     pub fn waiting(&self) -> impl Iterator<Item = WaitingView<'_, T>> {
         self.queues.iter().enumerate().flat_map(|(queue, queued)| {
             let lanes = LANES

@@ -63,7 +63,7 @@ impl Chain {
         });
     }
 
-    /// Takes note of the kinds that a server has from its start: some have the same objects in two groups.
+    /// Registers the kinds that a server has from its start: some have the same objects in two groups.
     pub(crate) fn note_kinds<'k>(&mut self, kinds: impl Iterator<Item = &'k Kind>) {
         let mut groups: HashMap<Str, Vec<Str>> = HashMap::default();
         for kind in kinds {
@@ -282,7 +282,8 @@ impl Remarks {
     }
 }
 
-/// Logs which plug-in refused a write. What it says may quote the object; the answer's own line decides about that.
+/// Logs which plug-in refused a write, without its message: that may quote the object, and the log line about the answer
+/// decides whether it is shown.
 fn refused(plugin: &str, status: &Status) {
     tracing::debug!(
         target: "bareboat_server::request",

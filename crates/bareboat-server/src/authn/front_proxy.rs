@@ -229,7 +229,7 @@ fn text(value: &http::HeaderValue) -> Result<Option<&str>, BadCredentials> {
         .map_err(|_| BadCredentials("a header of a front proxy is not UTF-8".to_owned()))
 }
 
-/// The value of the first header that has one. Twice the same header is an error: the other one may be a user's.
+/// Returns the value of the first header that is not empty. A repeated header is an error: a user may have added it.
 fn single<'h>(headers: &'h HeaderMap, names: &[String]) -> Result<Option<&'h str>, BadCredentials> {
     for name in names {
         let mut values = headers.get_all(name.as_str()).iter();

@@ -54,7 +54,7 @@ struct Known {
 struct Accepted {
     user: Arc<User>,
     expires: i64,
-    /// The place of the issuer, and its keys when the token was checked.
+    /// The index of the issuer, and the generation of its keys when the token was checked.
     issuer: usize,
     generation: u64,
 }

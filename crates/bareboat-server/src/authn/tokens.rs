@@ -25,7 +25,7 @@ struct Shared {
 
 bareboat_api::opaque_debug!(StaticTokens);
 
-/// A line of a token file that makes no sense; the token itself is not repeated.
+/// An invalid line of a token file. The message does not contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "line {line} of the token file: {why}; a line reads token,user,uid,\"group1,group2\" (the groups are optional)"

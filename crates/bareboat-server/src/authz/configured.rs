@@ -13,8 +13,9 @@ use std::sync::Arc;
 /// Asks the authorizers of a configuration in order.
 ///
 /// ```no_run
-/// use bareboat_server::authz::{AuthorizationConfiguration, ConfiguredAuthorizer};
-/// use bareboat_server::Server;
+/// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::server::authz::{AuthorizationConfiguration, ConfiguredAuthorizer};
+/// use bareboat::server::Server;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let text = std::fs::read_to_string("authorization.yaml")?;

@@ -136,7 +136,7 @@ fn read(answer: &Value) -> Decision {
     let reason = answer.at(&["status", "reason"]).and_then(Value::as_str);
     let reason: String = reason.unwrap_or("").chars().take(1024).collect();
     match (is("allowed"), is("denied")) {
-        // An answer with both allows nothing.
+        // An answer that both allows and denies allows nothing.
         (_, true) => Decision::Deny(reason),
         (true, false) => Decision::Allow(reason),
         (false, false) => Decision::NoOpinion(reason),

@@ -98,8 +98,9 @@ type Handler<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, Answer<O>> + Send + Syn
 /// A kind without a store.
 ///
 /// ```
-/// use bareboat_api::{Object, Status, kind::Kind, value};
-/// use bareboat_server::Computed;
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::api::{Object, Status, kind::Kind, value};
+/// use bareboat::server::Computed;
 ///
 /// fn tides(kind: Kind) -> Computed {
 ///     Computed::new(kind).list(|question| async move {

@@ -1,7 +1,7 @@
 //! What clients may read about a failed call.
 //!
-//! Messages about closed, filtered and speaking ports let their readers explore the network of this server. If its
-//! clients are on other machines, they read one sentence, and the cause is in the log under the same ID.
+//! Messages that distinguish closed, filtered and open ports let their readers explore the network of this server. If its
+//! clients are on other machines, they read one general sentence, and the cause is in the log under the same ID.
 
 use super::{Outbound, OutboundError};
 use crate::work;

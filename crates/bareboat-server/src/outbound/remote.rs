@@ -86,8 +86,9 @@ impl From<OutboundError> for RemoteApiError {
 /// Another server, with the address, CA and credentials of a kubeconfig.
 ///
 /// ```no_run
+/// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let hub = bareboat_server::RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;
+/// let hub = bareboat::server::RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;
 /// # drop(hub);
 /// # Ok(()) }
 /// ```

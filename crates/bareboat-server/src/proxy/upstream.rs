@@ -42,7 +42,7 @@ pub struct Upstream(Arc<Remote>);
 bareboat_api::opaque_debug!(Upstream);
 
 impl Upstream {
-    /// A server at an `http` or `https` URL. It may be called as often at once as there are places.
+    /// A server at an `http` or `https` URL. The number of its calls at the same time is limited by `places`.
     pub fn new(
         url: &str,
         trust: &UpstreamTrust,

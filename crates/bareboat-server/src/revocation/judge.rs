@@ -76,7 +76,7 @@ async fn round(state: &State, registry: &Registry, changes: &Changes) {
             tokio::task::yield_now().await;
         }
         if !may_stay(state, stream).await {
-            tracing::info!(user = %stream.user.name, "a stream ends: its client may no longer have it");
+            tracing::info!(user = %stream.user.name, "a stream ends: its client lost the permission for it");
             stream.end();
             stream.due.store(0, Ordering::Relaxed);
             if stream.client.line.is_upgraded() {

@@ -1,7 +1,10 @@
 //! Builds a server from its parts.
 
+mod error;
 mod limits;
 mod operation;
+
+pub use error::BuildError;
 
 use super::Server;
 use super::documents::Documents;
@@ -34,41 +37,12 @@ use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::{Kind, Subresource};
 use bareboat_api::resolver::{NoServices, ServiceResolver};
 use bareboat_api::{Str, Value};
-use bareboat_storage::{MemoryBackend, Observer, OpenError, Store, StoreOptions};
+use bareboat_storage::{MemoryBackend, Observer, Store, StoreOptions};
 use prometheus::core::Collector;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-
-/// Why a server could not be built.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// The store could not be opened.
-    #[error("the store could not be opened")]
-    Store(#[source] OpenError),
-    /// Two kinds have the same group and plural.
-    #[error("two kinds are called {0}")]
-    SameResource(String),
-    /// A kind has no version.
-    #[error("the kind {0} has no version")]
-    NoVersion(String),
-    /// A handler was added for a subresource that no kind has as a connect subresource.
-    #[error("no stored kind has the connection {0}")]
-    NoSuchSubresource(String),
-    /// The remote server of a subresource has an invalid configuration.
-    #[error("the server that answers for {subresource} cannot be called: {why}")]
-    Remote {
-        /// The subresource as `group/resource/subresource`.
-        subresource: String,
-        /// The error in its configuration.
-        why: String,
-    },
-    /// Two metrics have the same name.
-    #[error("the metrics do not fit together")]
-    Metrics(#[source] prometheus::Error),
-}
 
 /// Builds a server.
 ///
@@ -76,9 +50,10 @@ pub enum BuildError {
 /// Parts are used in the order in which they are added.
 ///
 /// ```
-/// use bareboat_server::Server;
-/// use bareboat_server::authn::Anonymous;
-/// use bareboat_server::authz::AllowAll;
+/// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::server::Server;
+/// use bareboat::server::authn::Anonymous;
+/// use bareboat::server::authz::AllowAll;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -281,7 +256,8 @@ impl ServerBuilder {
     /// Delegates authentication and authorization to another server, by TokenReviews and SubjectAccessReviews.
     ///
     /// ```no_run
-    /// use bareboat_server::{RemoteApi, Server};
+    /// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::server::{RemoteApi, Server};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let hub = RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;

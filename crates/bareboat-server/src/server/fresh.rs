@@ -39,7 +39,7 @@ pub(super) async fn barrier(
 
 fn refused() -> Status {
     Status::unavailable(
-        "the store can't be reached, so the answer could be out of date; reads with resourceVersion=0 still work",
+        "the store cannot be reached, so the answer could be out of date; reads with resourceVersion=0 still work",
     )
     .retry_after(1)
 }

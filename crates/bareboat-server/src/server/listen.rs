@@ -123,7 +123,7 @@ async fn accept(state: Arc<State>, listener: TcpListener, tls: Option<Tls>) {
 
 async fn connection(
     state: Arc<State>,
-    stream: Socket,
+    mut stream: Socket,
     address: SocketAddr,
     tls: Option<Tls>,
     line: Arc<Line>,
@@ -132,7 +132,12 @@ async fn connection(
         let peer = Peer::new(Vec::new(), Some(address), false);
         return http(state, stream, peer, false, line).await;
     };
-    let handshake = TlsAcceptor::from(tls.config()).accept(stream);
+    let handshake = async {
+        match stream.refuses_plain_http().await? {
+            true => Err(std::io::Error::other("the client does not use TLS")),
+            false => TlsAcceptor::from(tls.config()).accept(stream).await,
+        }
+    };
     let handshake = tokio::select! {
         done = tokio::time::timeout(HANDSHAKE, handshake) => done,
         () = line.cut_off() => return,

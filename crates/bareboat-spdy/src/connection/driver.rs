@@ -133,7 +133,7 @@ async fn write<W: AsyncWrite + Unpin>(
     done.unwrap_or(Err(SpdyError::Timeout))
 }
 
-/// Writes data frames that were queued before the peer closed. Header blocks are left out: their state is gone.
+/// Writes data frames that were queued before the peer closed. Header blocks are left out, because the compression state is gone.
 async fn write_rest<W: AsyncWrite + Unpin>(
     writer: &mut W,
     frames: &mut mpsc::Receiver<Frame>,

@@ -1,4 +1,4 @@
-//! Appends, and what follows a place in the log.
+//! Appends batches, and reads the batches after a position in the log.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,9 +18,9 @@ type Held<'a> = MutexGuard<'a, Option<Connection>>;
 
 /// What `append_v1` returned.
 enum Answer {
-    /// It was added.
+    /// The batch was added.
     Done,
-    /// It was in the log already.
+    /// The batch was in the log already.
     Found,
     Moved,
 }
@@ -178,7 +178,7 @@ impl Inner {
         Ok(match answer.get::<_, i64>(0) {
             0 => Answer::Done,
             -3 => Answer::Found,
-            // A longer log, another epoch, another history: the tail tells which.
+            // The log is longer, or has another epoch or history: the tail shows which.
             _ => Answer::Moved,
         })
     }
@@ -230,7 +230,7 @@ impl Inner {
             return Ok(Tail::Reload);
         }
         if newest.last < after.last || newest.last == after.last && newest.digest != after.digest {
-            // The end of the log that we know is gone: a restored database.
+            // The last known batch is gone: the database was restored.
             tracing::error!(
                 known = after.last,
                 found = newest.last,
@@ -358,7 +358,7 @@ impl Inner {
                 match meaning(&error) {
                     Meaning::Full => Err(BackendError::Full(Box::new(error))),
                     Meaning::Failed => Err(BackendError::Failed(Box::new(error))),
-                    // The same append without holding the log finds out.
+                    // The same append without the lock shows whether it is in the log.
                     _ => self.append_from(&base, &batch, true).map(Some),
                 }
             }
@@ -369,7 +369,7 @@ impl Inner {
 /// Batches with the records of each, and the place after them.
 type Batches = (Vec<Vec<Record>>, Mark);
 
-/// Joins rows to batches, and checks their digests; `None` if something is missing or different.
+/// Joins rows to batches, and checks their digests; `None` if a row is missing or different.
 fn batches(rows: &[Row], after: &Mark) -> Option<Batches> {
     let mut end = *after;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Notifications: a session that listens for the commits of other servers. They are hints; without
-//! them the log is only read more often.
+//! Notifications: a session that listens for the commits of other servers. They are hints: without them, the log is polled
+//! more often.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::address::TlsMode;
 use crate::error::SqlError;
 use crate::tls::Tls;
 
-/// What was heard.
+/// The notifications received so far.
 #[derive(Default)]
 pub(super) struct Heard {
     state: Mutex<State>,
@@ -30,10 +30,10 @@ struct State {
     closed: bool,
 }
 
-/// How often the log is read while nothing can be heard.
+/// Interval of polls while no notifications arrive.
 const DEAF: Duration = Duration::from_millis(20);
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-/// How long our own first notification may take.
+/// Timeout of the first notification, which this server sends to itself.
 const PROOF: Duration = Duration::from_secs(2);
 
 impl Heard {
@@ -104,7 +104,7 @@ where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let channel = inner.channel();
-    // A notification to ourselves proves that this session gets them.
+    // A notification that this server sends to itself proves that the session receives them.
     let proof = Uuid::new_v4();
     let begin = format!("LISTEN {channel}; SELECT pg_notify('{channel}', '0 {proof}')");
     let mut begun = std::pin::pin!(client.batch_execute(&begin));

@@ -45,7 +45,7 @@ impl Inner {
         };
         let done = self.block(read(&connection.client));
         if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
-            // A transaction or a statement may not have ended.
+            // A transaction or a statement may still be open on it.
             *held = None;
         }
         done
@@ -166,7 +166,7 @@ impl Inner {
         }
     }
 
-    /// The ages of the history by the clock of the database, a second at a time.
+    /// Reads the ages of the history by the clock of the database, in steps of a second.
     pub(super) fn history(
         self: &Arc<Self>,
         visit: &mut dyn FnMut(Written),
@@ -222,7 +222,7 @@ impl Inner {
     }
 }
 
-/// Gives rows to `see` as they arrive, until it returns false.
+/// Calls `see` with each row as it arrives, until it returns false.
 async fn each(
     client: &Client,
     statement: &str,

@@ -7,7 +7,7 @@ use crate::error::SqlError;
 /// The format that this program writes.
 const FORMAT: i32 = 1;
 
-/// The first half of the key of all our locks: "Bare".
+/// The first half of the key of all locks of this program: "Bare".
 pub(super) const LOCK: i32 = 1_113_682_533;
 
 /// `cluster`, `resource` and `key` are text, so that people can query the log. `cluster` is the logical cluster, empty
@@ -165,7 +165,7 @@ pub(super) async fn prepare(
             "INSERT INTO meta (id, format, min_writer, cluster, epoch, timeline, floor, swept)
                     VALUES (1, $1, $1, gen_random_uuid(), 1, $2, 1, 1)";
         transaction.execute(meta, &[&FORMAT, &timeline]).await?;
-        // Where the server has it: the default is slow.
+        // Only if the server supports it: the default is slow.
         let compressed = "SAVEPOINT lz4; ALTER TABLE log ALTER value SET COMPRESSION lz4";
         if transaction.batch_execute(compressed).await.is_err() {
             transaction.batch_execute("ROLLBACK TO lz4").await?;

@@ -1,4 +1,4 @@
-//! Sessions: how they begin, what is checked, and how a lost one is replaced.
+//! Sessions: how they are opened and checked, and how a lost one is replaced.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::tls::Tls;
 /// The end of the log, the epoch and the floor, in one snapshot.
 const MARK: &str = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor FROM meta m,
     (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
-/// Whole batches after a place, up to some MiB. All of a batch, or its row without records.
+/// Whole batches after a position, up to some MiB: all records of a batch, or its row without records.
 const TAIL: &str =
     "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.cluster, l.resource, l.key,
         l.actor, l.value
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub(super) append: Statement,
 }
 
-/// A connection with one job, made again when it was lost.
+/// A connection with one purpose, which is made again after it was lost.
 #[derive(Default)]
 pub(super) struct Session(Mutex<Option<Connection>>);
 
@@ -89,7 +89,7 @@ impl Inner {
                 let plain = self.address.config.connect(tokio_postgres::NoTls).await?;
                 let (client, connection) = plain;
                 tokio::spawn(async move {
-                    // The client sees the same error.
+                    // The caller of the statement gets the same error.
                     let _ = connection.await;
                 });
                 Ok(client)
@@ -117,7 +117,7 @@ impl Inner {
         )
     }
 
-    /// Opens a session: sets it up, and looks whether the server is still the one that it was.
+    /// Opens a session: applies its settings, and checks whether the server is still the same one.
     async fn connect(&self) -> Result<Connection, SqlError> {
         let dialled = tokio::time::timeout(DIAL, self.dial()).await;
         let client =
@@ -257,11 +257,11 @@ impl Inner {
     }
 }
 
-/// How long a connection may take to be made.
+/// Timeout of a new connection.
 const DIAL: Duration = Duration::from_secs(8);
 const OLDEST: i32 = 140_000;
 
-/// Compares the clock of the database with ours.
+/// Compares the clock of the database with that of this machine.
 fn check_clock(theirs: f64) -> Result<(), SqlError> {
     let ours = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

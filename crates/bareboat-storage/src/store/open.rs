@@ -25,7 +25,7 @@ use crate::sequencer::Sequencer;
 #[non_exhaustive]
 pub enum OpenError {
     /// The log cannot be read.
-    #[error("the log can't be read")]
+    #[error("the log cannot be read")]
     Log(#[from] BackendError),
     /// A record is not an object.
     #[error("revision {revision} ({resource} {key}) does not hold an object")]

@@ -1,4 +1,4 @@
-//! A session over SPDY: each stream says in a header what it is.
+//! A session over SPDY: a header of each stream names its role.
 
 use super::{CREATION, CommandStreams, EndForm, FAREWELL, Outcome, PING, Sizes};
 use crate::options::CommandOptions;
@@ -88,7 +88,7 @@ async fn work<F, R>(
     };
     let (stdout, stderr) = (output("stdout"), output("stderr"));
     let sizes = streams.remove("resize");
-    // The other way of the input stays open: its end tells clients that the command reads no more.
+    // The reverse direction of the input stays open: clients take its end to mean that the command reads no more.
     let (stdin, _input_end) = match streams.remove("stdin").map(Stream::split) {
         Some((reader, writer)) => (Some(Box::new(reader) as _), Some(writer)),
         None => (None, None),
@@ -140,53 +140,4 @@ async fn collect(incoming: &mut Incoming, wanted: &[&str]) -> Option<HashMap<Str
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bareboat_spdy::Headers;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    #[tokio::test]
-    async fn a_command_sees_its_streams_and_the_client_its_code() {
-        let (client, server) = tokio::io::duplex(4096);
-        let query = bareboat_server::request::query::Query::parse("stdin=1&stdout=1&tty=1");
-        let options = CommandOptions::parse(&query.expect("a query"), "exec");
-        let command = |mut streams: CommandStreams| async move {
-            let size = streams.resize.recv().await.expect("a size");
-            let (mut stdin, mut stdout) = (streams.stdin.expect("it"), streams.stdout.expect("it"));
-            let mut all = Vec::new();
-            stdin.read_to_end(&mut all).await.expect("input");
-            let text = format!("{}x{} {}", size.width, size.height, all.len());
-            stdout.write_all(text.as_bytes()).await.expect("output");
-            Outcome::Exit(1)
-        };
-        let session = tokio::spawn(session(server, Some("v4.channel.k8s.io"), options, command));
-        let (connection, _, driver) = Connection::new(client, Role::Client, Settings::default());
-        tokio::spawn(driver.run());
-        let open = async |kind: &str| {
-            let headers = Headers::of(&[("streamType", kind)]);
-            connection.open(headers).await.expect("a stream").split()
-        };
-        let (mut error, _e) = open("error").await;
-        let (mut input_end, mut stdin) = open("stdin").await;
-        let (mut stdout, _o) = open("stdout").await;
-        let (_r, mut resize) = open("resize").await;
-        resize
-            .send("{\"Width\":80,\"Height\":24}\n".into())
-            .await
-            .expect("sent");
-        stdin.send(vec![1; 100_000].into()).await.expect("sent");
-        let early = tokio::time::timeout(std::time::Duration::from_millis(50), input_end.next());
-        assert!(
-            early.await.is_err(),
-            "the input is closed while the command reads"
-        );
-        stdin.finish().await.expect("sent");
-        let mut text = String::new();
-        stdout.read_to_string(&mut text).await.expect("output");
-        assert_eq!(text, "80x24 100000");
-        let status = error.next().await.expect("a status");
-        assert!(String::from_utf8_lossy(&status).contains("NonZeroExitCode"));
-        connection.close();
-        session.await.expect("it ends with the client");
-    }
-}
+mod tests;

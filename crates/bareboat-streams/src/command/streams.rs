@@ -84,7 +84,7 @@ pub(crate) struct Sizes(Vec<u8>);
 const LONGEST: usize = 1024;
 
 impl Sizes {
-    /// Takes bytes, and returns the sizes that are complete. What is no size is skipped.
+    /// Takes bytes, and returns the sizes that are complete. Anything else is skipped.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<TerminalSize> {
         let mut found = Vec::new();
         for byte in bytes {

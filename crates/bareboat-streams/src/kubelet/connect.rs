@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 pub(crate) const ERROR_PAGE: usize = 10_000;
 /// How long reading it may take.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
-/// The version of exec and attach that kubelets speak.
+/// The protocol version of exec and attach that kubelets support.
 const COMMAND_PROTOCOL: &str = "v4.channel.k8s.io";
 
 /// Returns path and query of a request to a kubelet.

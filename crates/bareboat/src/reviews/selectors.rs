@@ -2,7 +2,7 @@
 
 use bareboat_api::{Str, Value, fields};
 
-/// The text of a field selector; empty if there is none, or none that can be said.
+/// Returns the text of a field selector; empty if there is none, or if text cannot express it.
 pub(super) fn of_fields(selector: Option<&Value>) -> Str {
     of(selector, |key, operator, values| match (operator, values) {
         ("In", [value]) => Some(format!("{key}={}", fields::escape(value))),
@@ -11,7 +11,7 @@ pub(super) fn of_fields(selector: Option<&Value>) -> Str {
     })
 }
 
-/// The text of a label selector; empty if there is none, or none that can be said.
+/// Returns the text of a label selector; empty if there is none, or if text cannot express it.
 pub(super) fn of_labels(selector: Option<&Value>) -> Str {
     of(selector, |key, operator, values| match operator {
         "In" => Some(format!("{key} in ({})", values.join(","))),
@@ -22,7 +22,8 @@ pub(super) fn of_labels(selector: Option<&Value>) -> Str {
     })
 }
 
-/// Requirements that cannot be said are left out: what is asked for is then more than needed, never less.
+/// Joins the requirements. One that text cannot express is left out, so that a wider permission is checked, never a narrower
+/// one.
 fn of(selector: Option<&Value>, say: impl Fn(&str, &str, &[&str]) -> Option<String>) -> Str {
     let Some(selector) = selector else {
         return Str::default();

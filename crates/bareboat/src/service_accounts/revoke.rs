@@ -1,4 +1,4 @@
-//! Tells streams of service accounts when the account, or an object that a token depends on, is gone.
+//! Ends streams of service accounts when the account, or an object that a token depends on, is deleted.
 
 use bareboat_api::kind::User;
 use bareboat_server::{Revocations, ServerBuilder};

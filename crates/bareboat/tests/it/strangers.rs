@@ -106,6 +106,22 @@ async fn a_rejection_over_http2_ends_the_connection() {
     assert!(!ended.is_finished());
 }
 
+#[tokio::test]
+async fn a_client_without_tls_learns_that_the_port_needs_it() {
+    let server = TestServer::listening().await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    stream
+        .write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(
+        answer,
+        "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_are_closed() {
     // Long enough for a handshake on a busy machine.

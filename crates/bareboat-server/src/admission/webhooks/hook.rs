@@ -26,10 +26,10 @@ impl ReviewVersion {
 /// Whether a webhook may be called in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SideEffects {
-    /// It has none, or none in a dry run.
+    /// It has no side effects, or none in a dry run.
     None,
     Some,
-    /// The configuration does not say.
+    /// The configuration does not say whether it has side effects.
     Unset,
 }
 

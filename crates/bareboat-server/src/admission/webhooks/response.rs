@@ -143,7 +143,7 @@ fn check_identity(
     if (got, kind) == (expected, "AdmissionReview") {
         return Ok(());
     }
-    // A version without a group begins with the slash after it.
+    // Go prints a version without a group with a leading slash.
     let slash = if got.contains('/') { "" } else { "/" };
     Err(Unusable::Invalid(format!(
         "expected webhook response of {expected}, Kind=AdmissionReview, got {slash}{got}, Kind={kind}"
@@ -234,7 +234,7 @@ pub(super) fn denial(name: &str, status: Option<&Value>) -> Status {
         ("", reason) => format!("{by}: {reason}"),
         (message, _) => format!("{by}: {message}"),
     };
-    // Nothing above can be sent as the code of an answer.
+    // HTTP answers have no larger code.
     let code = u16::try_from(number(&["code"])).unwrap_or(400);
     let code = if (400..=999).contains(&code) {
         code

@@ -120,7 +120,7 @@ impl ValidatingWebhooks {
         match judged {
             Ok(()) => Ok(()),
             Err(Failure::Call(why, _)) if hook.fails_open => {
-                tracing::warn!(webhook = %hook.name, %why, "calling a webhook failed; its policy is to go on");
+                tracing::warn!(webhook = %hook.name, %why, "calling a webhook failed; its failure policy ignores that");
                 metrics.failed_open(&hook.name, STEP);
                 let (key, text) = annotations::failed_open(hook, "validating", 0, place);
                 pass.annotate(key, text);

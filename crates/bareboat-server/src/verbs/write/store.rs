@@ -51,7 +51,7 @@ pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -
             "nothing was written: another program holds a lock on the store; try again later",
         ),
         CommitError::Unreachable => {
-            Status::unavailable("nothing was written: the store can't be reached; try again later")
+            Status::unavailable("nothing was written: the store cannot be reached; try again later")
         }
         // 500 without a retry hint: clients that retry writes automatically must not repeat this one.
         CommitError::Unknown(_) => Status::new(

@@ -1,6 +1,6 @@
 //! The list of types with descriptions: the built-in kinds and everything they refer to.
 //!
-//! Rust cannot enumerate types, so they are listed here. A test fails if one is missing.
+//! Rust cannot enumerate types, so they are listed here. Tests fail if one is missing.
 
 use super::Described;
 use schemars::JsonSchema;
