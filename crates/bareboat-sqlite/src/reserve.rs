@@ -1,7 +1,8 @@
 //! Reserves disk space, so that deletions and compaction still work when the disk is full.
 //!
-//! The reserve is a file of a few megabytes beside the database. It is removed when a deletion or a
-//! compaction finds no space, and created again when there is space for it.
+//! The reserve is a file beside the database. It is removed when a deletion or a compaction finds no
+//! space, and created again when there is space for it. It is larger than the part of the write-ahead
+//! log that is not in the database yet (see `checkpoint`), so that the log can always be emptied.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long to wait before the reserve is created again.
 const REFILL_AFTER: Duration = Duration::from_secs(10);
 
-/// A file of a few megabytes that is deleted when the disk is full, so that deletions and
+/// A file that is deleted when the disk is full, so that deletions and
 /// compaction have room.
 pub(crate) struct Reserve {
     path: PathBuf,
