@@ -195,6 +195,12 @@ fn child_that_fills_its_disk() {
         .unwrap();
     runtime.block_on(async {
         let store = open(&path);
+        // It is created beside the first writes.
+        let reserve = format!("{path}.reserve");
+        let complete = SqliteOptions::default().reserve_bytes;
+        while std::fs::metadata(&reserve).map_or(0, |file| file.len()) < complete {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         let mut count = 0;
         let full = loop {
             match put(&store, &format!("o{count}")).await {
