@@ -22,6 +22,9 @@ pub(crate) struct Checkpoints {
     state: Arc<State>,
     start_at: u64,
     limit: u64,
+    /// The bytes that may wait to be copied. On a full disk the reserve must have room for all of them, because only
+    /// then the log starts again from its front.
+    uncopied: u64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -61,11 +64,16 @@ const LITTLE: u64 = 64 * FRAME;
 /// How long to wait for readers after a compaction: doubles each time, some minutes in total.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(120);
-/// How long the writer waits for a copy when the log is at its limit.
-const COPY_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the writer waits for a copy when the log is at a limit. A copy waits for nobody, so it ends by itself.
+const COPY_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Checkpoints {
     pub(crate) fn new(path: PathBuf, options: &SqliteOptions) -> Self {
+        // The rest of the reserve is for deletions.
+        let uncopied = match options.reserve_bytes {
+            0 => u64::MAX,
+            reserve => (reserve - reserve / 4).max(LITTLE),
+        };
         Self {
             state: Arc::new(State {
                 // The content left by a crash has not been read yet.
@@ -80,8 +88,9 @@ impl Checkpoints {
                 closing: Mutex::new(false),
                 closed: Condvar::new(),
             }),
-            start_at: options.checkpoint_bytes,
+            start_at: options.checkpoint_bytes.min(uncopied),
             limit: options.checkpoint_limit_bytes,
+            uncopied,
             threads: Mutex::default(),
         }
     }
@@ -99,14 +108,16 @@ impl Checkpoints {
     fn grown(&self, writer: &Connection, grown: u64) {
         let state = &self.state;
         let filled = state.filled.fetch_add(grown, Ordering::Relaxed) + grown;
+        let rest = filled.saturating_sub(state.copied.load(Ordering::Relaxed));
         if filled < self.start_at || state.running.load(Ordering::Acquire) {
             if filled >= self.limit {
                 self.wait_for_copy();
                 self.restart(writer);
+            } else if rest >= self.uncopied {
+                self.wait_for_copy();
             }
             return;
         }
-        let rest = filled.saturating_sub(state.copied.load(Ordering::Relaxed));
         if rest <= LITTLE || filled >= self.limit {
             self.restart(writer);
         } else {

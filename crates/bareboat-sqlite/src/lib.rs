@@ -61,7 +61,8 @@ pub struct SqliteOptions {
     pub checkpoint_limit_bytes: u64,
     /// The maximum size of the file; `None` for the limit of the disk.
     pub max_bytes: Option<u64>,
-    /// The bytes of disk space reserved for deletions and compaction; 0 for none.
+    /// The bytes of disk space reserved for deletions and compaction; 0 for none. Three quarters of it limit the part of
+    /// the write-ahead log that is not in the file yet.
     pub reserve_bytes: u64,
 }
 
@@ -72,7 +73,7 @@ impl Default for SqliteOptions {
             checkpoint_bytes: 8 << 20,
             checkpoint_limit_bytes: 64 << 20,
             max_bytes: None,
-            reserve_bytes: 4 << 20,
+            reserve_bytes: 16 << 20,
         }
     }
 }

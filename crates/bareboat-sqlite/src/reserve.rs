@@ -1,23 +1,33 @@
 //! Reserves disk space, so that deletions and compaction still work when the disk is full.
 //!
-//! The reserve is a file of a few megabytes beside the database. It is removed when a deletion or a
-//! compaction finds no space, and created again when there is space for it.
+//! The reserve is a file beside the database. It is removed when a deletion or a compaction finds no
+//! space, and created again when there is space for it. It is larger than the part of the write-ahead
+//! log that is not in the database yet (see `checkpoint`), so that the log can always be emptied.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long to wait before the reserve is created again.
 const REFILL_AFTER: Duration = Duration::from_secs(10);
 
-/// A file of a few megabytes that is deleted when the disk is full, so that deletions and
-/// compaction have room.
+/// A file that is deleted when the disk is full, so that deletions and compaction have room.
 pub(crate) struct Reserve {
     path: PathBuf,
     bytes: u64,
+    /// The thread that creates the file: neither the start nor a commit waits for it.
+    filling: Option<Filling>,
     /// When to try to create it again; `None` while it exists.
     refill_at: Option<Instant>,
+}
+
+struct Filling {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 impl Reserve {
@@ -26,6 +36,7 @@ impl Reserve {
         let mut reserve = Self {
             path,
             bytes,
+            filling: None,
             refill_at: None,
         };
         reserve.fill();
@@ -37,6 +48,7 @@ impl Reserve {
         if self.bytes == 0 {
             return false;
         }
+        self.finish(true);
         self.refill_at = Some(Instant::now() + REFILL_AFTER);
         let released = fs::remove_file(&self.path).is_ok();
         if released {
@@ -47,56 +59,85 @@ impl Reserve {
 
     /// Creates the reserve again if it is time.
     pub(crate) fn refill(&mut self) {
+        let filling = self.filling.as_ref();
+        if filling.is_some_and(|filling| filling.thread.is_finished()) {
+            self.finish(false);
+        }
         if self.refill_at.is_some_and(|at| at <= Instant::now()) {
             self.fill();
         }
     }
 
     fn fill(&mut self) {
-        if self.bytes == 0 {
+        self.refill_at = None;
+        let exists = fs::metadata(&self.path).is_ok_and(|found| found.len() == self.bytes);
+        if self.bytes == 0 || exists || self.filling.is_some() {
             return;
         }
-        let filled = match fs::metadata(&self.path) {
-            Ok(found) if found.len() == self.bytes => Ok(()),
-            _ => self.write(),
-        };
-        self.refill_at = match filled {
-            Ok(()) => None,
+        let stop = Arc::new(AtomicBool::new(false));
+        let (path, bytes, stopped) = (self.path.clone(), self.bytes, stop.clone());
+        let thread = std::thread::Builder::new()
+            .name("bareboat-reserve".into())
+            .spawn(move || write(&path, bytes, &stopped));
+        match thread {
+            Ok(thread) => self.filling = Some(Filling { stop, thread }),
             Err(error) => {
-                tracing::debug!(%error, "no space for the reserve");
-                // An incomplete reserve would only take space.
-                let _ = fs::remove_file(&self.path);
-                Some(Instant::now() + REFILL_AFTER)
+                tracing::debug!(%error, "cannot start a thread for the reserve");
+                self.refill_at = Some(Instant::now() + REFILL_AFTER);
             }
-        };
+        }
     }
 
-    fn write(&self) -> io::Result<()> {
-        let mut file = File::create(&self.path)?;
-        // Not zeros, because some file systems do not store them.
-        let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
-        let block: Vec<u8> = (0..8192)
-            .flat_map(|_| {
-                noise ^= noise << 13;
-                noise ^= noise >> 7;
-                noise ^= noise << 17;
-                noise.to_le_bytes()
-            })
-            .collect();
-        let mut left = self.bytes as usize;
-        while left > 0 {
-            let part = left.min(block.len());
-            file.write_all(&block[..part])?;
-            left -= part;
+    /// Waits for the thread, which has little left to do if it must `stop`.
+    fn finish(&mut self, stop: bool) {
+        let Some(Filling { stop: flag, thread }) = self.filling.take() else {
+            return;
+        };
+        flag.store(stop, Ordering::Relaxed);
+        // The thread does not panic.
+        if let Ok(Err(error)) = thread.join() {
+            tracing::debug!(%error, "no space for the reserve");
+            // An incomplete reserve would only take space.
+            let _ = fs::remove_file(&self.path);
+            self.refill_at = Some(Instant::now() + REFILL_AFTER);
         }
-        // Late errors, such as those of a quota, are reported now.
-        file.sync_data()
     }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        self.finish(true);
+    }
+}
+
+fn write(path: &Path, bytes: u64, stop: &AtomicBool) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    // Not zeros, because some file systems do not store them.
+    let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
+    let block: Vec<u8> = (0..8192)
+        .flat_map(|_| {
+            noise ^= noise << 13;
+            noise ^= noise >> 7;
+            noise ^= noise << 17;
+            noise.to_le_bytes()
+        })
+        .collect();
+    let mut left = bytes as usize;
+    while left > 0 {
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let part = left.min(block.len());
+        file.write_all(&block[..part])?;
+        left -= part;
+    }
+    // Late errors, such as those of a quota, are reported now.
+    file.sync_data()
 }
 
 /// Returns whether a small write beside the database fails for lack of space or quota: SQLite
 /// reports an exceeded quota only as a failed write.
-pub(crate) fn no_space_at(path: &std::path::Path, bytes: usize) -> bool {
+pub(crate) fn no_space_at(path: &Path, bytes: usize) -> bool {
     let probe = || -> io::Result<()> {
         let mut file = File::create(path)?;
         file.write_all(&vec![0x5a; bytes.clamp(4096, 8 << 20)])?;
