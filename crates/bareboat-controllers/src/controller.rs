@@ -11,7 +11,8 @@ use crate::startup::{Context, Startup};
 use crate::{
     accounts, addresses, api_services, availability, bootstrap, certificates, default_roles,
     definitions, expiry, extension_authentication, flow_control, garbage, identity_lease,
-    kubernetes, namespaces, pods, policy_status, quotas, roles, root_ca, service_cidrs,
+    kubernetes, namespaces, pods, policy_status, quotas, roles, root_ca, secret_tokens,
+    service_cidrs,
 };
 use bareboat_api::kind::BoxFuture;
 use bareboat_server::Server;
@@ -33,6 +34,7 @@ pub(crate) static ALL: &[Entry] = &[
     Entry::of::<expiry::ExpiryController>(),
     Entry::of::<pods::PodReaper>(),
     Entry::of::<accounts::AccountCreator>(),
+    Entry::of::<secret_tokens::TokenFiller>(),
     Entry::of::<root_ca::RootCaPublisher>(),
     Entry::of::<quotas::QuotaController>(),
     Entry::of::<roles::RoleAggregator>(),
