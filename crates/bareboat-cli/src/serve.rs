@@ -175,6 +175,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
             authority: authority.clone(),
             longest: settings.accounts.cluster_signing_duration,
         }),
+        secret_tokens: Some(Arc::new(accounts.clone())),
         ..Default::default()
     };
     for name in &settings.disable_controller {

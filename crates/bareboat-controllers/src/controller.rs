@@ -12,7 +12,7 @@ use crate::{
     accounts, addresses, api_services, availability, bootstrap, certificates, default_roles,
     definitions, expiry, extension_authentication, flow_control, garbage, identity_lease,
     kubernetes, leader_election, namespaces, pods, policy_status, quotas, roles, root_ca,
-    service_cidrs,
+    secret_tokens, service_cidrs,
 };
 use bareboat_api::kind::BoxFuture;
 use bareboat_server::Server;
@@ -35,6 +35,7 @@ pub(crate) static ALL: &[Entry] = &[
     Entry::of::<expiry::ExpiryController>(),
     Entry::of::<pods::PodReaper>(),
     Entry::of::<accounts::AccountCreator>(),
+    Entry::of::<secret_tokens::TokenFiller>(),
     Entry::of::<root_ca::RootCaPublisher>(),
     Entry::of::<quotas::QuotaController>(),
     Entry::of::<roles::RoleAggregator>(),

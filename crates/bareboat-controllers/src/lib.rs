@@ -35,6 +35,7 @@ mod quotas;
 mod remote;
 mod roles;
 mod root_ca;
+mod secret_tokens;
 mod service_cidrs;
 mod startup;
 mod sweep;
@@ -43,6 +44,7 @@ pub use certificates::CertificateSigning;
 pub use client::{Client, read_answer};
 pub use kubernetes::KubernetesService;
 pub use options::{DefaultRoles, FrontProxy, Options, UnknownController};
+pub use secret_tokens::{SecretTokenIssuer, UseHook};
 
 use bareboat_api::kind::BoxFuture;
 use bareboat_server::Server;

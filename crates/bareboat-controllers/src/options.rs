@@ -1,11 +1,13 @@
 //! Which controllers run, and the settings they need.
 
 use crate::controller::ALL;
-use crate::{CertificateSigning, KubernetesService};
+use crate::{CertificateSigning, KubernetesService, SecretTokenIssuer};
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 /// Which controllers run, and the settings they need. By default all of them run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// The names of controllers that do not run. [`Options::switch_off`] adds a name if there is such a controller.
     pub disabled: BTreeSet<&'static str>,
@@ -22,6 +24,16 @@ pub struct Options {
     pub hostname: Option<String>,
     /// How approved CertificateSigningRequests for client certificates are signed. If `None`, they are not signed.
     pub certificate_signing: Option<CertificateSigning>,
+    /// Signs the tokens of Secrets of the type `kubernetes.io/service-account-token`. If `None`, they are not filled.
+    pub secret_tokens: Option<Arc<dyn SecretTokenIssuer>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("disabled", &self.disabled)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Which roles and bindings exist from the start.

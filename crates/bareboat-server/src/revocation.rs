@@ -8,14 +8,14 @@ mod judge;
 
 pub(crate) use guard::{End, guard};
 
-use crate::authn::{CredentialHeaders, bearer};
+use crate::authn::{CredentialHeaders, bearer, with_bearer};
 use crate::request::info::RequestInfo;
 use crate::server::serve::SocketClient;
 use crate::server::state::State;
 use bareboat_api::Value;
 use bareboat_api::kind::User;
 use bareboat_tokens::Jws;
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::pin;
@@ -236,13 +236,12 @@ fn expiry(client: &SocketClient, headers: &HeaderMap) -> i64 {
         true => i64::MAX,
         false => client.peer.ends(),
     };
-    let token = match headers.contains_key(header::AUTHORIZATION) {
-        false => None,
-        true => bearer(headers).and_then(|token| {
-            let parsed = Jws::parse(token).ok()?;
-            parsed.unverified().get("exp").and_then(Value::as_i64)
-        }),
-    };
+    // The token of a WebSocket may be one of its subprotocols.
+    let translated = with_bearer(headers).ok().flatten();
+    let token = bearer(translated.as_ref().unwrap_or(headers)).and_then(|token| {
+        let parsed = Jws::parse(token).ok()?;
+        parsed.unverified().get("exp").and_then(Value::as_i64)
+    });
     match token.unwrap_or(i64::MAX).min(certificate) {
         i64::MAX => 0,
         // In the second after it.

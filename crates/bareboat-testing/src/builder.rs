@@ -13,6 +13,7 @@ type Extend = Box<dyn Fn(ServerBuilder) -> ServerBuilder + Send + Sync>;
 /// The builder of a test server.
 pub struct Builder {
     extensions: Vec<Extend>,
+    settings: Box<dyn Fn(Settings) -> Settings + Send + Sync>,
     tokens: String,
     options: StoreOptions,
     sqlite: bool,
@@ -30,6 +31,7 @@ impl Default for Builder {
     fn default() -> Self {
         Builder {
             extensions: Vec::new(),
+            settings: Box::new(|settings| settings),
             tokens: String::new(),
             options: StoreOptions::default(),
             sqlite: false,
@@ -53,6 +55,18 @@ impl Builder {
         extend: impl Fn(ServerBuilder) -> ServerBuilder + Send + Sync + 'static,
     ) -> Self {
         self.extensions.push(Box::new(extend));
+        self
+    }
+
+    /// Changes the settings of the control plane, such as what answers the streams of pods.
+    ///
+    /// The function runs again at every restart.
+    #[must_use]
+    pub fn settings(
+        mut self,
+        change: impl Fn(Settings) -> Settings + Send + Sync + 'static,
+    ) -> Self {
+        self.settings = Box::new(change);
         self
     }
 
@@ -163,7 +177,7 @@ impl Builder {
             if !self.service_accounts {
                 settings.disabled_admission.insert("ServiceAccount");
             }
-            builder = builder.control_plane_with(&settings);
+            builder = builder.control_plane_with(&(self.settings)(settings));
         }
         builder = more(builder);
         if !self.tokens.is_empty() {

@@ -59,6 +59,24 @@ pub struct Claims {
 }
 
 impl Claims {
+    /// Returns the claims of a token that a secret holds. The token is valid as long as the secret holds it.
+    pub fn of_secret(namespace: &str, account: Reference, secret: &str) -> Claims {
+        Claims {
+            namespace: Str::new(namespace),
+            account,
+            secret: Some(Reference {
+                name: Str::new(secret),
+                uid: Str::default(),
+            }),
+            pod: None,
+            node: None,
+            audiences: Vec::new(),
+            id: Str::default(),
+            expires: None,
+            legacy: true,
+        }
+    }
+
     /// Returns the user name of the account.
     pub fn user_name(&self) -> String {
         format!("{USER_PREFIX}{}:{}", self.namespace, self.account.name)
@@ -205,23 +223,12 @@ fn legacy_claims(value: &Value) -> Option<Claims> {
         let claim = format!("kubernetes.io/serviceaccount/{key}");
         value.get(&claim).and_then(Value::as_str).map(Str::new)
     };
-    Some(Claims {
-        namespace: text("namespace")?,
-        account: Reference {
-            name: text("service-account.name")?,
-            uid: text("service-account.uid")?,
-        },
-        secret: Some(Reference {
-            name: text("secret.name")?,
-            uid: Str::default(),
-        }),
-        pod: None,
-        node: None,
-        audiences: Vec::new(),
-        id: Str::default(),
-        expires: None,
-        legacy: true,
-    })
+    let account = Reference {
+        name: text("service-account.name")?,
+        uid: text("service-account.uid")?,
+    };
+    let (namespace, secret) = (text("namespace")?, text("secret.name")?);
+    Some(Claims::of_secret(&namespace, account, &secret))
 }
 
 #[cfg(test)]

@@ -2,5 +2,5 @@
 
 pub use bareboat_controllers::{
     CertificateSigning, Client, Controllers, DefaultRoles, FrontProxy, KubernetesService, Options,
-    UnknownController, migration, read_answer,
+    SecretTokenIssuer, UnknownController, UseHook, migration, read_answer,
 };

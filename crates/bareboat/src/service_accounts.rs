@@ -13,8 +13,10 @@
 mod authenticate;
 mod issue;
 mod revoke;
+#[cfg(feature = "controllers")]
+mod secrets;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use bareboat_api::kind::Subresource;
 use bareboat_api::{Str, Value, value};
 use bareboat_server::{Page, Revocations, ServerBuilder};
@@ -121,11 +123,16 @@ impl Keys {
     }
 }
 
+/// Called with the namespace and the name of a secret whose token was used.
+type UseHook = Box<dyn Fn(&str, &str) + Send + Sync>;
+
 struct Shared {
     settings: TokenSettings,
     audiences: Vec<Str>,
     keys: ArcSwap<Keys>,
     revocations: OnceLock<Revocations>,
+    /// Told when a token of a secret is used on a day that its secret does not name yet.
+    used: ArcSwapOption<UseHook>,
 }
 
 /// Issues and accepts service account tokens.
@@ -159,6 +166,7 @@ impl ServiceAccounts {
                 audiences: audiences.iter().map(Str::new).collect(),
                 keys: ArcSwap::from_pointee(Keys::read(signing, others)?),
                 revocations: OnceLock::new(),
+                used: ArcSwapOption::empty(),
                 settings,
             }),
         })

@@ -5,6 +5,8 @@ use crate::kubectl::Kubectl;
 use crate::process::{Followed, Output, eventually, run};
 use crate::server::{Port, bareboat};
 use crate::tools;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,6 +95,60 @@ fn kubectl_binds_tokens_to_each_kind_of_object() {
     kubectl.refuses(config, &["supported --bound-object-kind"]);
 }
 
+/// A Secret for a token of an account, which the server fills.
+fn token_secret(account: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\n\
+         metadata: {{name: {account}-token, annotations: {{kubernetes.io/service-account.name: {account}}}}}\n"
+    )
+}
+
+/// The token that the server wrote into a Secret.
+fn filled(kubectl: &Kubectl, secret: &str) -> String {
+    let line = format!("get secret {secret} -o 'jsonpath={{.data.token}}'");
+    eventually("the Secret is filled", || {
+        let encoded = kubectl.gives(&line);
+        let bytes = STANDARD.decode(encoded.trim()).unwrap();
+        (!bytes.is_empty()).then(|| String::from_utf8(bytes).unwrap())
+    })
+}
+
+#[test]
+fn a_secret_holds_a_token_until_its_account_is_deleted() {
+    let Some(kubectl) = Kubectl::start() else {
+        return;
+    };
+    kubectl.gives("create serviceaccount robot");
+    kubectl.gives_for("apply -f -", &token_secret("robot"));
+    let token = filled(&kubectl, "robot-token");
+    let member = |key: &str| {
+        let line = format!("get secret robot-token -o 'jsonpath={{.data.{key}}}'");
+        let bytes = STANDARD.decode(kubectl.gives(&line).trim()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    assert_eq!(member("namespace"), "default");
+    let ca = std::fs::read_to_string(kubectl.home.data().join("certificates/ca.crt")).unwrap();
+    assert_eq!(member("ca\\.crt"), ca);
+    // Applying the manifest again keeps what the server wrote.
+    kubectl.gives_for("apply -f -", &token_secret("robot"));
+    assert_eq!(filled(&kubectl, "robot-token"), token);
+    let config = kubeconfig(&kubectl, "robot", json!({"token": token}));
+    let ask = || {
+        let line = format!("--kubeconfig={} auth whoami -o json", config.display());
+        run(&mut kubectl.command(&line), "")
+    };
+    assert_eq!(user(&ask())["status"]["userInfo"]["username"], ROBOT);
+    let used = "get secret robot-token --show-labels";
+    kubectl.until(used, "kubernetes.io/legacy-token-last-used=");
+    kubectl.gives("delete serviceaccount robot");
+    let refused = ask();
+    assert!(refused.stderr.contains("Unauthorized"), "{}", refused.all());
+    eventually("the Secret is gone", || {
+        let left = kubectl.gives("get secrets -o name");
+        left.trim().is_empty().then_some(())
+    });
+}
+
 #[test]
 fn client_go_authenticates_with_every_kind_of_credential() {
     let Some(peers) = tools::peer("peers") else {
@@ -111,6 +167,8 @@ fn client_go_authenticates_with_every_kind_of_credential() {
         metadata: {name: bootstrap-token-abcdef, namespace: kube-system}\n\
         stringData: {token-id: abcdef, token-secret: 0123456789abcdef, usage-bootstrap-authentication: 'true'}\n";
     kubectl.gives_for("create -f -", bootstrap);
+    kubectl.gives_for("create -f -", &token_secret("robot"));
+    let held = filled(&kubectl, "robot-token");
     let token = kubectl.gives("create token robot");
     let token_file = files.path().join("token");
     std::fs::write(&token_file, token.trim()).unwrap();
@@ -136,6 +194,7 @@ fn client_go_authenticates_with_every_kind_of_credential() {
     let written = [
         ("sam", "static", json!({"token": "of-sam"})),
         (ROBOT, "token", json!({"token": token.trim()})),
+        (ROBOT, "held", json!({"token": held})),
         (ROBOT, "token-file", json!({"tokenFile": token_file})),
         (
             "system:bootstrap:abcdef",

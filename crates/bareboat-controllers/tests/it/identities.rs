@@ -5,6 +5,7 @@ use crate::fixture::{
 };
 use bareboat::control_plane::{ControlPlane as _, Settings};
 use bareboat::rbac::Rbac;
+use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
 use bareboat_api::admission::{Lookup, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value, value};
@@ -25,7 +26,10 @@ const SPACE: &str = "/api/v1/namespaces/space";
 
 /// Options with which every controller runs.
 fn everything() -> Options {
+    let key = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    let accounts = ServiceAccounts::new(&key, &[], TokenSettings::default()).unwrap();
     Options {
+        secret_tokens: Some(Arc::new(accounts)),
         root_ca: Some("CA".to_owned()),
         kubernetes: Some(KubernetesService {
             endpoint: Some(Ipv4Addr::new(192, 0, 2, 1).into()),
@@ -150,6 +154,13 @@ async fn every_controller_writes_as_its_own_user() {
     fixture
         .create("/apis/networking.k8s.io/v1/ipaddresses", stale)
         .await;
+    let secret = value!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "s", "annotations": {"kubernetes.io/service-account.name": "default"}},
+    });
+    fixture
+        .create("/api/v1/namespaces/default/secrets", secret)
+        .await;
     fixture.config_in("space", "content", vec![], &[]).await;
     fixture.delete(SPACE, "Background").await;
     fixture.until_gone(SPACE).await;
@@ -165,6 +176,7 @@ async fn every_controller_writes_as_its_own_user() {
         ("ipaddresses", "bareboat-addresses"),
         ("namespaces", "namespace-controller"),
         ("resourcequotas", "resourcequota-controller"),
+        ("secrets", "bareboat-service-account-tokens"),
         ("serviceaccounts", "service-account-controller"),
         ("servicecidrs", "bareboat-kubernetes-service"),
         ("servicecidrs", "service-cidrs-controller"),

@@ -16,4 +16,5 @@ mod namespaces;
 mod pods;
 mod quotas;
 mod roles;
+mod secret_tokens;
 mod start;

@@ -65,13 +65,30 @@ impl ServiceAccounts {
             )));
         }
         match claims.legacy {
-            true => check_secret(token, &claims, objects)?,
+            true => {
+                let secret = check_secret(token, &claims, objects)?;
+                self.report_use(&secret);
+            }
             false => check_bound(&claims, objects)?,
         }
         Ok(Some(TokenUser {
             user: user(&claims),
             audiences: Some(audiences),
         }))
+    }
+
+    /// Reports the use of a token of a secret, unless the label of the secret names this day.
+    fn report_use(&self, secret: &Object) {
+        let used = self.shared.used.load();
+        let Some(hook) = used.as_deref() else {
+            return;
+        };
+        let seconds = now();
+        let today = Timestamp { seconds, nanos: 0 }.print_seconds();
+        let noted = secret.label("kubernetes.io/legacy-token-last-used");
+        if noted != today.get(..10) {
+            hook(secret.namespace(), secret.name());
+        }
     }
 
     /// Returns the audiences that are both wanted and in the token.
@@ -137,7 +154,7 @@ fn check_bound(claims: &Claims, objects: &dyn Lookup) -> Outcome<()> {
 }
 
 /// Checks a token of a Secret: it is valid only while that Secret contains it.
-fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<()> {
+fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<Object> {
     let invalidated = || bad("token has been invalidated");
     let name = claims.secret.as_ref().map_or("", |secret| &secret.name);
     let secret = objects
@@ -154,7 +171,7 @@ fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<(
     if !same || marked.is_some() || secret.deletion_timestamp().is_some() {
         return Err(invalidated());
     }
-    Ok(())
+    Ok(secret)
 }
 
 fn user(claims: &Claims) -> User {

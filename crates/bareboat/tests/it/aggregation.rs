@@ -29,7 +29,7 @@ fn builder() -> (Ca, Builder) {
 }
 
 /// An APIService whose server is at a URL.
-fn at_url(backend: &TestBackend) -> Value {
+pub(crate) fn at_url(backend: &TestBackend) -> Value {
     let client = backend.by_url("");
     json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
@@ -44,7 +44,7 @@ fn at_url(backend: &TestBackend) -> Value {
 }
 
 /// Waits until the condition `Available` of an APIService has a status and a reason, and returns its message.
-async fn until(server: &TestServer, name: &str, status: &str, reason: &str) -> String {
+pub(crate) async fn until(server: &TestServer, name: &str, status: &str, reason: &str) -> String {
     let mut last = Value::Null;
     for _ in 0..400 {
         let answer = server.get(&format!("{SERVICES}/{name}")).await;

@@ -52,6 +52,13 @@ impl Ca {
         (params.signed_by(&key, &self.0).unwrap(), key)
     }
 
+    /// Signs what a test made, and returns the certificate and its key in PEM.
+    pub(crate) fn sign(&self, params: CertificateParams) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
     /// Returns a serving certificate and key in PEM.
     pub(crate) fn server(&self, names: &[&str]) -> (String, String) {
         let (certificate, key) = self.signed(names, "server");
@@ -177,6 +184,12 @@ async fn answer(
     shared.calls.fetch_add(1, Ordering::SeqCst);
     let wish = request.uri().query().unwrap_or("").to_owned();
     let wish = wish.split('&').find_map(|pair| pair.strip_prefix("do="));
+    // What a kubelet is asked.
+    let wish = wish.or(match request.uri().path().split('/').nth(1) {
+        Some("exec" | "attach" | "portForward") => Some("spdy"),
+        Some("containerLogs") => Some("stream"),
+        _ => None,
+    });
     let response = Response::builder().header("x-backend", "yes");
     if wish.is_none()
         && let Some((code, document)) = document(request.uri().path())
@@ -220,6 +233,7 @@ async fn answer(
             response.body(body.boxed_unsync())
         }
         "upgrade" => upgrade(request, shared),
+        "spdy" => spdy(request),
         "cookies" => response
             .status(418)
             .header("set-cookie", "a=b")
@@ -322,6 +336,32 @@ async fn echo(request: Request<Incoming>, certificate: &CertificateDer<'static>)
         "headers": headers,
         "body": String::from_utf8(body.to_vec()).unwrap(),
     })
+}
+
+/// Accepts all streams of a SPDY connection, and holds them until it ends.
+fn spdy(mut request: Request<Incoming>) -> http::Result<Response<Body>> {
+    let protocol = request.headers()["x-stream-protocol-version"].clone();
+    let upgraded = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let io = TokioIo::new(upgraded.await.unwrap());
+        let settings = bareboat_spdy::Settings::default();
+        let role = bareboat_spdy::Role::Server;
+        let (_connection, mut incoming, driver) =
+            bareboat_spdy::Connection::new(io, role, settings);
+        let holding = async {
+            let mut held = Vec::new();
+            while let Some(stream) = incoming.next().await {
+                held.push(stream);
+            }
+        };
+        let _ = tokio::join!(driver.run(), holding);
+    });
+    Response::builder()
+        .status(101)
+        .header("connection", "upgrade")
+        .header("upgrade", "SPDY/3.1")
+        .header("x-stream-protocol-version", protocol)
+        .body(full(""))
 }
 
 /// Sends a greeting and then echoes all bytes.

@@ -43,6 +43,7 @@ mod profiles;
 mod rbac;
 mod replicas;
 mod resets;
+mod revoked;
 mod scales;
 mod services;
 mod signing;

@@ -4,7 +4,6 @@ mod audited;
 
 mod failures;
 mod kinds;
-mod revoked;
 mod streams;
 
 use crate::backend::{Ca, Speaks, TestBackend};
@@ -61,7 +60,7 @@ fn machine(name: &str) -> Value {
 }
 
 /// Returns the declaration that most tests use.
-fn declared(backend: &TestBackend) -> Value {
+pub(crate) fn declared(backend: &TestBackend) -> Value {
     json!([
         {"name": "start", "verbs": ["create", "update"], "clientConfig": backend.by_url("/base/")},
         {"name": "console", "verbs": ["get"], "versions": ["v1"], "paths": true, "timeoutSeconds": 600,
@@ -90,7 +89,7 @@ async fn start(speaks: Speaks) -> (TestServer, TestBackend) {
     (server, backend)
 }
 
-async fn define(server: &TestServer, subresources: &Value) {
+pub(crate) async fn define(server: &TestServer, subresources: &Value) {
     let definition = definition(subresources);
     server.post(DEFINITIONS, &definition).await.expect(201);
     server.post(MACHINES, &machine("one")).await.expect(201);

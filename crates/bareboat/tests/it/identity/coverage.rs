@@ -2,8 +2,11 @@
 //! as a user without bindings. What that user may do is computed from the default roles of a kube-apiserver.
 
 use super::peer::Ca;
+use crate::aggregation::{at_url, until};
+use crate::backend::{self, Speaks, TestBackend};
 use crate::socket::{As, Connection, with_certificate};
 use crate::support::*;
+use bareboat::ClientIdentity;
 use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
 use bareboat_testing::TestServer;
 use base64::Engine as _;
@@ -186,19 +189,29 @@ fn definition() -> Value {
     })
 }
 
-async fn server() -> TestServer {
+/// A server with custom kinds and streams, and the backend of an aggregated group.
+async fn server() -> (TestServer, TestBackend) {
+    let callers = backend::Ca::new();
+    let (chain, key) = callers.client("front-proxy-client");
+    let identity = ClientIdentity::from_pem(&chain, &key).unwrap();
     let key = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let accounts = ServiceAccounts::new(&key, &[], TokenSettings::default()).unwrap();
     let server = TestServer::builder()
         .token("of-sam", "sam", &["strangers"])
-        .with(move |builder| accounts.install(builder))
+        .with(move |builder| accounts.install(builder.client_identity(identity.clone())))
         .default_roles()
         .listening()
         .start()
         .await;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     server.post(definitions, &definition()).await.expect(201);
-    server
+    let backend = TestBackend::start(&callers, Speaks::Http1).await;
+    let service = at_url(&backend);
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    server.post(services, &service).await.expect(201);
+    let name = text_of(&service["metadata"]["name"]);
+    until(&server, name, "True", "Passed").await;
+    (server, backend)
 }
 
 const SAM: (&str, &str) = ("authorization", "Bearer of-sam");
@@ -222,10 +235,23 @@ async fn every_verb_of_every_resource_is_refused_to_those_without_rights() {
     let Some(granted) = Granted::to("system:authenticated") else {
         return;
     };
-    let server = server().await;
+    let (server, _backend) = server().await;
     let targets = targets(&server).await;
     assert!(targets.len() > 500, "{} verbs", targets.len());
-    for wanted in ["boats/scale", "boats/console", "serviceaccounts/token"] {
+    for wanted in [
+        "boats/scale",
+        "boats/console",
+        "serviceaccounts/token",
+        "pods/exec",
+        "pods/attach",
+        "pods/portforward",
+        "pods/log",
+        "pods/proxy",
+        "services/proxy",
+        "nodes/proxy",
+        "things",
+        "things/console",
+    ] {
         assert!(targets.iter().any(|it| it.resource == wanted), "{wanted}");
     }
     let mut nobody = Connection::http1(&server, As::Nobody).await;
@@ -273,7 +299,7 @@ async fn every_verb_of_every_resource_is_refused_to_those_without_rights() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_learns_from_a_refusal_what_exists() {
-    let server = server().await;
+    let (server, _backend) = server().await;
     server.post(MAPS, &config_map("there")).await.expect(201);
     let mut connection = Connection::http1(&server, As::Nobody).await;
     let mut collections: Vec<String> = targets(&server)
@@ -294,6 +320,11 @@ async fn nobody_learns_from_a_refusal_what_exists() {
         "/api/v1/namespaces/missing".to_owned(),
         "/api/v1/watch/namespaces/default/configmaps/there".to_owned(),
         "/api/v1/proxy/namespaces/default/services/x".to_owned(),
+        "/api/v1/namespaces/default/pods/x/proxy/a/b".to_owned(),
+        "/api/v1/namespaces/default/services/https:x:1/proxy/a/b".to_owned(),
+        "/api/v1/nodes/x/proxy/metrics".to_owned(),
+        "/apis/agg.example.com/v1/missing".to_owned(),
+        "/apis/agg.example.com/v1/namespaces/default/things/x/console/deeper".to_owned(),
     ];
     for collection in collections {
         // The URL of the other scope, of a missing subresource, and of a deeper path.
@@ -326,7 +357,7 @@ async fn every_other_path_is_refused_to_those_without_rights() {
     ) else {
         return;
     };
-    let server = server().await;
+    let (server, _backend) = server().await;
     let index = server.get("/").await.expect(200).json();
     let mut paths: Vec<String> = index["paths"]
         .as_array()
