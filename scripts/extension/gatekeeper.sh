@@ -24,7 +24,7 @@ for name in controller audit; do
 EOF
 done
 account gatekeeper-system gatekeeper-admin
-mkdir "$dir/gatekeeper-certificates" "$dir/gatekeeper-audit"
+mkdir "$dir/gatekeeper-secret" "$dir/gatekeeper-audit"
 gatekeeper() {
     local name=$1
     shift
@@ -39,13 +39,15 @@ hook() {
 }
 hook
 
-# A kubelet would write the files of the Secret's volume.
+# A kubelet would write the files of the Secret's volume, all at once.
 part() { kubectl get secret gatekeeper-webhook-server-cert --namespace gatekeeper-system -o "jsonpath={.data.${1/./\\.}}"; }
 comes '^LS0t' part tls.crt
-for name in ca.crt ca.key tls.crt tls.key; do part $name | base64 -d >"$dir/gatekeeper-certificates/$name"; done
-# The audit has no certificates without them.
+for name in ca.crt ca.key tls.crt tls.key; do part $name | base64 -d >"$dir/gatekeeper-secret/$name"; done
+mv "$dir/gatekeeper-secret" "$dir/gatekeeper-certificates"
+# The audit ends if they are missing.
 gatekeeper audit --operation audit --operation status --operation mutation-status --operation generate \
-    --disable-cert-rotation --audit-interval 5 --api-cache-dir "$dir/gatekeeper-audit"
+    --disable-cert-rotation --audit-interval 5 --api-cache-dir "$dir/gatekeeper-audit" \
+    --default-wait-for-vapb-generation 1
 comes '^LS0t' kubectl get validatingwebhookconfiguration gatekeeper-validating-webhook-configuration \
     -o 'jsonpath={.webhooks[1].clientConfig.caBundle}'
 checked "makes its certificates and writes caBundle"
@@ -91,12 +93,34 @@ works kubectl delete assignmetadata owner
 comes '\[maps-have-owners\]' kubectl create configmap plain --namespace guarded --dry-run=server
 checked "a mutation adds the label, and the constraint is met"
 
+# A template in CEL becomes a ValidatingAdmissionPolicy, whose parameters are the constraints: no webhook refuses this.
+works kubectl create -f - <<EOF
+{"apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "k8smaxentries"}, "spec": {
+    "crd": {"spec": {"names": {"kind": "K8sMaxEntries"}, "validation": {"openAPIV3Schema": {
+        "type": "object", "properties": {"max": {"type": "integer"}}}}}},
+    "targets": [{"target": "admission.k8s.gatekeeper.sh", "code": [{"engine": "K8sNativeValidation", "source": {
+        "generateVAP": true, "validations": [{
+            "expression": "!has(variables.anyObject.data) || size(variables.anyObject.data) <= variables.params.max",
+            "messageExpression": "'at most ' + string(variables.params.max) + ' entries'"}]}}]}]}}
+EOF
+comes '^true$' kubectl get constrainttemplate k8smaxentries -o 'jsonpath={.status.created}'
+works kubectl wait --for=condition=Established --timeout=60s crd/k8smaxentries.constraints.gatekeeper.sh
+comes 'created' kubectl create -f - <<EOF
+{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "K8sMaxEntries", "metadata": {"name": "two"},
+ "spec": {"match": {"kinds": [{"apiGroups": [""], "kinds": ["ConfigMap"]}], "namespaces": ["guarded"]}, "parameters": {"max": 2}}}
+EOF
+comes 'K8sMaxEntries' kubectl get validatingadmissionpolicy gatekeeper-k8smaxentries -o 'jsonpath={.spec.paramKind.kind}'
+comes '^two$' kubectl get validatingadmissionpolicybinding gatekeeper-k8smaxentries-two -o 'jsonpath={.spec.paramRef.name}'
+
 stop gatekeeper-controller
 says '^configmap/unguarded created' kubectl create configmap unguarded --namespace guarded
 says 'failed calling webhook "check-ignore-label.gatekeeper.sh": failed to call webhook: Post "https://gatekeeper-webhook-service.gatekeeper-system.svc:.*connection refused' \
     kubectl create namespace plain
+comes "ValidatingAdmissionPolicy 'gatekeeper-k8smaxentries' with binding 'gatekeeper-k8smaxentries-two' denied request: at most 2 entries" \
+    kubectl create configmap many --namespace guarded --from-literal=a=1 --from-literal=b=2 --from-literal=c=3
+works kubectl create configmap few --namespace guarded --from-literal=a=1
 others_go_on
-checked "killed: ConfigMaps pass (failurePolicy Ignore), Namespaces are refused (Fail)"
+checked "killed: ConfigMaps pass (failurePolicy Ignore), Namespaces are refused (Fail), a ValidatingAdmissionPolicy that it made still refuses"
 hook
 comes "$refused" kubectl create namespace plain --dry-run=server
 comes '\[maps-have-owners\]' kubectl create configmap plain --namespace guarded --dry-run=server
