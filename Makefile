@@ -4,7 +4,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance golden facts fuzz fuzz-short torture clients clean
+.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance extension golden facts fuzz fuzz-short torture clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ parity: ## Record the responses of a kube-apiserver 1.36 for every kind again, a
 conformance: ## Run conformance specs of Kubernetes with its controllers, scheduler and hollow nodes (builds them)
 	@scripts/peers.sh kubernetes conformance
 	@scripts/conformance.sh '$(ARGS)'
+
+extension: ## Run metrics-server, cert-manager, Gatekeeper and an adapter of custom metrics against Bareboat (builds them)
+	@scripts/peers.sh clients kubernetes extension
+	@scripts/extension.sh $(ARGS)
 
 golden: ## Update the expected results of tests from the present code; then review the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]     (nothing named: the first three)
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension]     (nothing named: the first three)
 #
 #   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux, whoami, metrics (newest client-go)
 #   client130   informer130                an informer with client-go 0.30
@@ -9,6 +9,8 @@
 #               pod-security with its fixtures
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
 #   conformance conformance.test, ginkgo, kube-scheduler     for `scripts/conformance.sh`, with the set kubernetes
+#   extension   metrics-server, cert-manager, gatekeeper, custom-metrics-adapter, with their manifests
+#                                          for `scripts/extension.sh`, with the sets kubernetes and clients
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
 # Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
@@ -94,10 +96,11 @@ build() {
     echo "peers: $set built in $((SECONDS - started)) s"
 }
 
-# fixtures MODULE FOLDER NAME: copies a folder of a module that is downloaded already.
+# fixtures SET MODULE FOLDER NAME: copies a folder of a module that is downloaded already.
 fixtures() {
     local from print
-    from=$(cd "$root/tests/peers/kubernetes" && go list -m -f '{{.Dir}}' "$1")/$2
+    from=$(cd "$root/tests/peers/$1" && go list -m -f '{{.Dir}}' "$2")/$3
+    shift
     print="$out/$3/.from"
     if [ -f "$print" ] && [ "$(cat "$print")" = "$from" ]; then
         return
@@ -121,7 +124,7 @@ for set in "$@"; do
             kube-controller-manager=./kube-controller-manager sample-controller=k8s.io/sample-controller \
             sample-apiserver=k8s.io/sample-apiserver etcd=./etcd kms-plugin=./kms-plugin stub-kubelet=./stub-kubelet \
             kubemark=k8s.io/kubernetes/cmd/kubemark pod-security=./pod-security
-        fixtures k8s.io/pod-security-admission test/testdata pod-security-fixtures
+        fixtures kubernetes k8s.io/pod-security-admission test/testdata pod-security-fixtures
         ;;
     servers)
         build servers kubernetes k8s.io/component-base etcd=./etcd kube-apiserver=./kube-apiserver
@@ -130,8 +133,18 @@ for set in "$@"; do
         build conformance kubernetes k8s.io/component-base conformance.test=./conformance \
             ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler
         ;;
+    extension)
+        build extension extension k8s.io/component-base metrics-server=sigs.k8s.io/metrics-server/cmd/metrics-server \
+            cert-manager=./cert-manager gatekeeper=github.com/open-policy-agent/gatekeeper/v3 \
+            custom-metrics-adapter=./custom-metrics-adapter
+        fixtures extension sigs.k8s.io/metrics-server manifests manifests-metrics-server
+        fixtures extension github.com/cert-manager/cert-manager deploy/charts/cert-manager manifests-cert-manager
+        fixtures extension sigs.k8s.io/custom-metrics-apiserver test-adapter-deploy manifests-custom-metrics
+        fixtures extension github.com/open-policy-agent/gatekeeper/v3 deploy manifests-gatekeeper
+        fixtures extension github.com/open-policy-agent/gatekeeper/v3 demo/basic manifests-gatekeeper-demo
+        ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension]" >&2
         exit 2
         ;;
     esac

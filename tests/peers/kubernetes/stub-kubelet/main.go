@@ -1,6 +1,7 @@
 // A kubelet for tests: the streaming server of real kubelets, with local processes instead of containers.
 //
-// It prints its port as a line on stdout, and serves exec, attach, portForward, containerLogs and healthz over TLS.
+// It prints its port as a line on stdout, and serves exec, attach, portForward, containerLogs, metrics/resource
+// and healthz over TLS.
 package main
 
 import (
@@ -114,7 +115,7 @@ func logs(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func handler() http.Handler {
+func handler(shown containers) http.Handler {
 	mux := http.NewServeMux()
 	parts := func(req *http.Request) (pod, container string) {
 		segments := strings.Split(req.URL.Path, "/")
@@ -154,6 +155,7 @@ func handler() http.Handler {
 		portforward.ServePortForward(w, req, runtime{}, pod, "", given, idle, creation, portforward.SupportedProtocols)
 	})
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", logs)
+	mux.HandleFunc("/metrics/resource", resourceMetrics(shown))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -192,6 +194,8 @@ func certificate() (tls.Certificate, []byte, error) {
 
 func run() error {
 	written := flag.String("write-certificate", "", "file for the certificate, in PEM")
+	var shown containers
+	flag.Var(&shown, "metrics-of", "a container that has resource metrics, as NAMESPACE/POD/CONTAINER; may be repeated")
 	flag.Parse()
 	own, text, err := certificate()
 	if err != nil {
@@ -208,7 +212,7 @@ func run() error {
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	config := &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert}
-	server := &http.Server{Handler: handler(), TLSConfig: config}
+	server := &http.Server{Handler: handler(shown), TLSConfig: config}
 	return server.ServeTLS(listener, "", "")
 }
 
