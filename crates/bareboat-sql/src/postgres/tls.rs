@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,8 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-use crate::address::{Address, TlsMode};
+use super::address::Address;
+use crate::address::TlsMode;
 use crate::error::SqlError;
+use crate::tls::{authorities, certificates, unusable};
 
 /// Makes TLS connections to hosts of one configuration.
 #[derive(Clone)]
@@ -43,12 +44,14 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(|error| unusable("TLS", error))?;
         let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
-            TlsMode::Off | TlsMode::Encrypted if address.root.is_none() => Arc::new(Lenient {
-                chain: None,
-                provider: provider.clone(),
-            }),
+            TlsMode::Off | TlsMode::Encrypted if address.files.root.is_none() => {
+                Arc::new(Lenient {
+                    chain: None,
+                    provider: provider.clone(),
+                })
+            }
             mode => {
-                let roots = roots(address.root.as_deref())?;
+                let roots = roots(address.files.root.as_deref())?;
                 let chain =
                     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
                         .build()
@@ -65,7 +68,7 @@ impl Tls {
         let builder = builder
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let config = match (&address.certificate, &address.key) {
+        let config = match (&address.files.certificate, &address.files.key) {
             (Some(certificate), Some(key)) => {
                 let chain = certificates(certificate)?;
                 let named = || key.display().to_string();
@@ -85,31 +88,9 @@ impl Tls {
     }
 }
 
-fn unusable(
-    what: impl Into<String>,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> SqlError {
-    SqlError::Certificate {
-        what: what.into(),
-        source: source.into(),
-    }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SqlError> {
-    let failed = |error| unusable(path.display().to_string(), error);
-    CertificateDer::pem_file_iter(path)
-        .map_err(failed)?
-        .collect::<Result<_, _>>()
-        .map_err(failed)
-}
-
-fn roots(path: Option<&Path>) -> Result<RootCertStore, SqlError> {
+fn roots(path: Option<&std::path::Path>) -> Result<RootCertStore, SqlError> {
     let mut roots = RootCertStore::empty();
-    let found = match path {
-        Some(path) => certificates(path)?,
-        None => rustls_native_certs::load_native_certs().certs,
-    };
-    roots.add_parsable_certificates(found);
+    roots.add_parsable_certificates(authorities(path)?);
     Ok(roots)
 }
 
