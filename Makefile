@@ -33,7 +33,7 @@ fmt:
 clippy:
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo clippy --package bareboat-cli --test e2e --test hostile -- --deny warnings
-	cargo clippy --package bareboat-sql --test postgres -- --deny warnings
+	cargo clippy --package bareboat-sql --test postgres --test mariadb -- --deny warnings
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps

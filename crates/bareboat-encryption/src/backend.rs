@@ -7,8 +7,8 @@
 use crate::rules::{OpenError, Rules, prefix};
 use arc_swap::ArcSwap;
 use bareboat_storage::{
-    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Mark,
-    PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
+    Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
+    Decide, Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
 };
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -261,6 +261,10 @@ impl Backend for EncryptedBackend {
 
     fn wait(&self, after: u64, until: Instant) {
         self.inner.wait(after, until);
+    }
+
+    fn attend(&self, attention: Attention) {
+        self.inner.attend(attention);
     }
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {

@@ -1,7 +1,6 @@
 //! Errors: why a database cannot be used, and what an error of a running store means.
 
 use bareboat_storage::BackendError;
-use tokio_postgres::error::SqlState;
 
 use crate::address::AddressError;
 
@@ -9,7 +8,7 @@ use crate::address::AddressError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The address is invalid.
+    /// The address cannot be understood.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The certificates cannot be used.
@@ -23,7 +22,7 @@ pub enum SqlError {
     },
     /// The database answered with an error, or not at all.
     #[error("the database cannot be used")]
-    Database(#[source] tokio_postgres::Error),
+    Database(#[source] DatabaseError),
     /// A setting of the database makes it unsafe.
     #[error("{0}")]
     Unsafe(String),
@@ -40,9 +39,22 @@ pub enum SqlError {
     Runtime(#[source] std::io::Error),
 }
 
-impl From<tokio_postgres::Error> for SqlError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Database(error)
+/// An error of a connection, or of the server.
+#[derive(Debug)]
+pub struct DatabaseError {
+    error: Box<dyn std::error::Error + Send + Sync>,
+    meaning: Meaning,
+}
+
+impl std::fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for DatabaseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
     }
 }
 
@@ -55,53 +67,48 @@ pub(crate) enum Meaning {
     Again,
     /// It was rolled back for lack of space.
     Full,
-    /// It was rolled back because another session held a lock, or because there were too many connections.
+    /// It was rolled back, because something else had a lock, or there were too many connections.
     Busy,
     /// A row exists already, although the lock was held.
     Exists,
-    /// The database is damaged, or its tables are not as expected.
+    /// The database is damaged, or not as it should be.
     Failed,
 }
 
-pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
-    let Some(state) = error.code() else {
-        return Meaning::Lost;
-    };
-    if *state == SqlState::DISK_FULL {
-        return Meaning::Full;
-    }
-    if *state == SqlState::UNIQUE_VIOLATION {
-        return Meaning::Exists;
-    }
-    if *state == SqlState::LOCK_NOT_AVAILABLE || *state == SqlState::QUERY_CANCELED {
-        return Meaning::Busy;
-    }
-    if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
-        return Meaning::Lost;
-    }
-    match state.code().get(..2) {
-        // A session that the server ended, and a server that starts or stops. Also wrong passwords, which may be
-        // about to be rotated.
-        Some("08" | "57" | "28") => Meaning::Lost,
-        Some("40") => Meaning::Again,
-        Some("53") => Meaning::Busy,
-        // A session that was idle in a transaction for too long.
-        Some("25") => Meaning::Lost,
-        _ => Meaning::Failed,
+/// An error of a client library.
+pub(crate) trait Failure: std::error::Error + Send + Sync + Sized + 'static {
+    fn meaning(&self) -> Meaning;
+}
+
+impl<E: Failure> From<E> for SqlError {
+    fn from(error: E) -> Self {
+        Self::Database(DatabaseError {
+            meaning: error.meaning(),
+            error: Box::new(error),
+        })
     }
 }
 
 /// Converts an error of a read.
-pub(crate) fn read_failed(error: tokio_postgres::Error) -> BackendError {
-    match meaning(&error) {
+pub(crate) fn read_failed<E: Failure>(error: E) -> BackendError {
+    match error.meaning() {
         Meaning::Failed | Meaning::Exists => BackendError::Failed(Box::new(error)),
         _ => BackendError::Unreachable(Box::new(error)),
     }
 }
 
+/// Converts an error of compaction.
+pub(crate) fn sweep_failed<E: Failure>(error: E) -> BackendError {
+    match error.meaning() {
+        Meaning::Full => BackendError::Full(Box::new(error)),
+        Meaning::Failed => BackendError::Failed(Box::new(error)),
+        _ => BackendError::Busy(Box::new(error)),
+    }
+}
+
 pub(crate) fn unreachable(error: SqlError) -> BackendError {
     match &error {
-        SqlError::Database(inner) if meaning(inner) == Meaning::Failed => {
+        SqlError::Database(inner) if inner.meaning == Meaning::Failed => {
             BackendError::Failed(Box::new(error))
         }
         _ => BackendError::Unreachable(Box::new(error)),

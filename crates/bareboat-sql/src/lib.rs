@@ -3,17 +3,33 @@
 //! This crate handles rows, sessions and lost connections. The layers above decide order, conflicts
 //! and caching; objects are bytes here.
 //!
-//! * A batch is appended by one call of a function in the database, which holds a lock of the store
-//!   for as long as it runs and commits. Revisions are consecutive, so every snapshot sees a prefix of the log.
-//! * Each session has one purpose: appends, the barrier, long reads, or notifications. There is no pool.
-//! * A lost connection is not fatal: appends are repeated under their id; reads fail until there is a connection again.
+//! * A batch is appended while a lock of the store is held: by one call of a function in PostgreSQL, in one transaction in
+//!   MySQL and MariaDB. Revisions are consecutive, so every snapshot sees a prefix of the log.
+//! * Every session has one job: appends, the barrier, long reads, news of other servers. There is no pool.
+//! * A lost connection is normal: appends are repeated under their id, reads fail until the next one
+//!   works.
 //! * A promoted standby, or a log without its last writes, begins another epoch.
+//!
+//! `dialect` says what differs between databases; `append` and `session` are the same for all of them.
 
 mod address;
+mod append;
+mod block;
+mod clock;
+mod dialect;
+mod engine;
 mod error;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
 mod postgres;
+mod session;
 mod tls;
 
 pub use address::{AddressError, Failover};
-pub use error::SqlError;
-pub use postgres::{Postgres, SqlOptions};
+pub use engine::SqlOptions;
+pub use error::{DatabaseError, SqlError};
+#[cfg(feature = "mysql")]
+pub use mysql::Mysql;
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;

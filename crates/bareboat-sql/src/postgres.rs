@@ -1,45 +1,31 @@
 //! The log in PostgreSQL.
 
-use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Mark,
     PageLimit, Record, Rewritten, Stop, Sweep, Tail, Written,
 };
 use parking_lot::Mutex;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 
-use crate::address::Address;
+use crate::engine::{Engine, NO_REWRITE, SqlOptions, closed};
 use crate::error::{SqlError, read_failed};
-use session::{Session, mark_of};
+use crate::session::Session;
+use address::Address;
+use session::{Connection, mark_of};
 
+mod address;
 mod append;
-mod block;
+mod errors;
 mod listen;
 mod read;
 mod schema;
 mod session;
-
-/// The pause between two tries to reach the database.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// The options of a store in a database.
-#[derive(Clone, Debug)]
-pub struct SqlOptions {
-    /// How long an append is repeated when the database cannot be reached.
-    pub patience: Duration,
-}
-
-impl Default for SqlOptions {
-    fn default() -> Self {
-        Self {
-            patience: Duration::from_secs(30),
-        }
-    }
-}
+mod tls;
 
 /// A log in a PostgreSQL database, which other servers may use at the same time.
 pub struct Postgres {
@@ -57,26 +43,25 @@ impl std::fmt::Debug for Postgres {
 
 /// What sessions and tasks share.
 struct Inner {
+    engine: Engine,
     address: Address,
-    options: SqlOptions,
-    handle: Handle,
     /// Appends, tails and compaction, all by the sequencer.
-    writer: Session,
+    writer: Session<Connection>,
     /// The freshness barrier.
-    fresh: Session,
+    fresh: Session<Connection>,
     /// Loading, old watches, old lists.
-    cold: Session,
+    cold: Session<Connection>,
     heard: listen::Heard,
-    /// The number of the schema: the second half of the key of the store's lock.
+    /// The number of the schema: the second half of the key of our lock.
     oid: AtomicU32,
-    /// The store that appends through this engine.
-    writer_id: Mutex<u128>,
-    /// The last position in the log that was seen.
-    known: Mutex<Mark>,
-    epoch: AtomicU64,
-    floor: AtomicU64,
-    size: AtomicU64,
-    closed: AtomicBool,
+}
+
+impl Deref for Inner {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
 }
 
 impl Postgres {
@@ -88,27 +73,15 @@ impl Postgres {
     /// Opens a store with options.
     pub fn open_with(url: &str, options: SqlOptions) -> Result<Self, SqlError> {
         let address = Address::parse(url)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("bareboat-sql")
-            .enable_all()
-            .build()
-            .map_err(SqlError::Runtime)?;
+        let (engine, runtime) = Engine::new(options)?;
         let inner = Arc::new(Inner {
+            engine,
             address,
-            options,
-            handle: runtime.handle().clone(),
             writer: Session::default(),
             fresh: Session::default(),
             cold: Session::default(),
             heard: listen::Heard::default(),
             oid: AtomicU32::new(0),
-            writer_id: Mutex::new(0),
-            known: Mutex::default(),
-            epoch: AtomicU64::new(0),
-            floor: AtomicU64::new(0),
-            size: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
         });
         let backend = Self {
             inner: inner.clone(),
@@ -120,29 +93,8 @@ impl Postgres {
     }
 }
 
-fn closed() -> BackendError {
-    BackendError::Unreachable("the store is closed".into())
-}
-
 impl Inner {
-    /// Waits for a future. The threads of the engine do the input and output.
-    fn block<T>(&self, future: impl Future<Output = T>) -> T {
-        let _inside = self.handle.enter();
-        block::on(future)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    fn check_open(&self) -> Result<(), BackendError> {
-        match self.is_closed() {
-            true => Err(closed()),
-            false => Ok(()),
-        }
-    }
-
-    /// Returns the second half of the key of the store's lock.
+    /// The second half of the key of our lock.
     fn key(&self) -> i32 {
         self.oid.load(Ordering::Acquire) as i32
     }
@@ -151,21 +103,7 @@ impl Inner {
         format!("bareboat_{}", self.oid.load(Ordering::Acquire))
     }
 
-    fn seen_epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Acquire)
-    }
-
-    /// Records the epoch and the floor of the log; fails if the server is one that was replaced.
-    fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
-        if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
-            let why = "the server has an older epoch: it was replaced by another one";
-            return Err(BackendError::Unreachable(why.into()));
-        }
-        self.floor.fetch_max(floor, Ordering::AcqRel);
-        Ok(())
-    }
-
-    fn mark(self: &Arc<Self>) -> Result<Mark, BackendError> {
+    fn mark(&self) -> Result<Mark, BackendError> {
         let mut held = self.fresh.get(self)?;
         let Some(connection) = held.as_ref() else {
             return Err(closed());
@@ -190,7 +128,7 @@ impl Backend for Postgres {
     }
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
-        self.inner.append(base, batch)
+        crate::append::append(&*self.inner, base, batch)
     }
 
     fn append_held(
@@ -198,11 +136,11 @@ impl Backend for Postgres {
         base: &Mark,
         decide: &mut Decide<'_>,
     ) -> Result<Option<Appended>, BackendError> {
-        self.inner.append_held(base, decide)
+        crate::append::append_held(&*self.inner, base, decide)
     }
 
     fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
-        self.inner.tail(after)
+        crate::append::tail(&*self.inner, after)
     }
 
     fn wait(&self, after: u64, until: Instant) {
@@ -243,7 +181,7 @@ impl Backend for Postgres {
     }
 
     fn compacted(&self) -> u64 {
-        self.inner.floor.load(Ordering::Acquire)
+        self.inner.seen_floor()
     }
 
     fn mark(&self) -> Result<Mark, BackendError> {
@@ -252,8 +190,7 @@ impl Backend for Postgres {
 
     fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
         let _ = change;
-        let why = "values in a shared database cannot be rewritten in place";
-        Err(BackendError::Failed(why.into()))
+        Err(BackendError::Failed(NO_REWRITE.into()))
     }
 
     fn stats(&self) -> BackendStats {
@@ -264,7 +201,7 @@ impl Backend for Postgres {
     }
 
     fn close(&self) -> Result<(), BackendError> {
-        self.inner.closed.store(true, Ordering::Release);
+        self.inner.engine.close();
         self.inner.heard.close();
         for session in [&self.inner.writer, &self.inner.fresh, &self.inner.cold] {
             session.close();
@@ -275,10 +212,10 @@ impl Backend for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        self.inner.closed.store(true, Ordering::Release);
+        self.inner.engine.close();
         self.inner.heard.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            // It does not wait: the last owner may be a task of another runtime.
+            // Without waiting: the last owner may be a task of another runtime.
             runtime.shutdown_background();
         }
     }

@@ -121,6 +121,18 @@ pub struct Written {
     pub bytes: u64,
 }
 
+/// Who waits for the writes of other stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attention {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// Watchers: they take events when there are some.
+    Watchers,
+    /// Reads, for a revision that is not here yet.
+    Reads,
+}
+
 /// The remaining work after a slice of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
@@ -277,6 +289,12 @@ pub trait Backend: Send + Sync + 'static {
     fn wait(&self, after: u64, until: Instant) {
         let _ = after;
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
+
+    /// Learns who waits for the writes of others. Only a hint, for an engine that must ask for them again and again:
+    /// it may ask less often while nobody waits.
+    fn attend(&self, attention: Attention) {
+        let _ = attention;
     }
 
     /// Visits the state as of `after` (its records without tombstones), then every later record,

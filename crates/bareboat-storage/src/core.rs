@@ -2,12 +2,12 @@
 //! no objects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
-use crate::backend::Backend;
+use crate::backend::{Attention, Backend};
 use crate::cold::ColdReads;
 use crate::event::FrameGauge;
 use crate::old::OldEntries;
@@ -42,6 +42,10 @@ pub(crate) struct Core {
     visible: AtomicU64,
     floor: AtomicU64,
     moved: Notify,
+    /// The live watchers of all resources.
+    watchers: AtomicUsize,
+    /// The reads that wait for a revision.
+    reads: AtomicUsize,
     closed: AtomicBool,
     poison: watch::Sender<Option<Arc<str>>>,
 }
@@ -67,6 +71,8 @@ impl Core {
             fresh: parking_lot::Mutex::new(Instant::now()),
             damaged: AtomicBool::new(false),
             moved: Notify::new(),
+            watchers: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             poison: watch::Sender::new(None),
             backend,
@@ -124,10 +130,40 @@ impl Core {
         }
     }
 
+    /// Counts a watcher that came, or one that left.
+    pub(crate) fn count_watcher(&self, came: bool) {
+        self.count(&self.watchers, came);
+    }
+
+    fn count(&self, waiting: &AtomicUsize, came: bool) {
+        let before = match came {
+            true => waiting.fetch_add(1, Ordering::AcqRel),
+            false => waiting.fetch_sub(1, Ordering::AcqRel) - 1,
+        };
+        if before == 0 {
+            self.tell_attention();
+        }
+    }
+
+    /// Tells the engine who waits. Two callers may tell it in the wrong order; it is told again from time to time.
+    pub(crate) fn tell_attention(&self) {
+        if !self.shared {
+            return;
+        }
+        let any = |waiting: &AtomicUsize| waiting.load(Ordering::Acquire) > 0;
+        self.backend
+            .attend(match (any(&self.reads), any(&self.watchers)) {
+                (true, _) => Attention::Reads,
+                (false, true) => Attention::Watchers,
+                (false, false) => Attention::Nobody,
+            });
+    }
+
     pub(crate) async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         if self.visible() >= revision {
             return true;
         }
+        let _counted = Waiting::begin(self);
         let reached = async {
             loop {
                 let moved = self.moved.notified();
@@ -171,5 +207,21 @@ impl Core {
 
     pub(crate) fn poison_watch(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.poison.subscribe()
+    }
+}
+
+/// A read that waits for a revision.
+struct Waiting<'a>(&'a Core);
+
+impl<'a> Waiting<'a> {
+    fn begin(core: &'a Core) -> Self {
+        core.count(&core.reads, true);
+        Self(core)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.count(&self.0.reads, false);
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::backend::{
-    Backend, BackendError, BackendStats, ChangePage, Decide, PageLimit, Record, Stop, Sweep,
-    Written,
+    Attention, Backend, BackendError, BackendStats, ChangePage, Decide, PageLimit, Record, Stop,
+    Sweep, Written,
 };
 use crate::batch::{Appended, Batch, Mark, Tail};
 
@@ -106,6 +106,10 @@ impl Backend for Faulty {
 
     fn wait(&self, after: u64, until: Instant) {
         self.inner.wait(after, until);
+    }
+
+    fn attend(&self, attention: Attention) {
+        self.inner.attend(attention);
     }
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {

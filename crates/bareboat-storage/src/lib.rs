@@ -63,8 +63,8 @@ mod watch;
 mod write;
 
 pub use backend::{
-    Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide, LogChange,
-    PageLimit, Record, Rewritten, Stop, Sweep, Written,
+    Attention, Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide,
+    LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
 pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
 pub use entry::Entry;

@@ -200,6 +200,8 @@ impl Watcher {
         let from = hub.ring.position_after(reached);
         let pending = (from < hub.ring.end()).then_some(from);
         self.stage = Stage::Live(hub.watchers.enter(self.spec.clone(), pending));
+        drop(hub);
+        self.resource.core.count_watcher(true);
         true
     }
 
@@ -328,6 +330,7 @@ impl Drop for Watcher {
         if let Stage::Live(id) = self.stage {
             let waker = self.resource.hub.lock().watchers.leave(id);
             drop(waker);
+            self.resource.core.count_watcher(false);
         }
     }
 }

@@ -1,134 +1,36 @@
-//! Appends batches, and reads the batches after a position in the log.
+//! Appends, and what follows a place in the log.
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use bareboat_storage::{Appended, BackendError, Batch, Decide, Mark, Record, Tail, Value};
-use parking_lot::MutexGuard;
+use bareboat_storage::{Batch, Mark, Record, Tail, Value};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 use super::session::{Connection, digest_of, mark_of};
 use super::{Inner, schema};
-use crate::error::{Meaning, meaning, read_failed};
+use crate::dialect::{Answer, Dialect, Trouble};
+use crate::engine::Engine;
+use crate::error::SqlError;
+use crate::session::Session;
 
-/// The session of the writer, in use.
-type Held<'a> = MutexGuard<'a, Option<Connection>>;
+impl Dialect for Inner {
+    type Link = Connection;
+    type Error = Error;
 
-/// What `append_v1` returned.
-enum Answer {
-    /// The batch was added.
-    Done,
-    /// The batch was in the log already.
-    Found,
-    Moved,
-}
-
-impl Inner {
-    pub(super) fn append(
-        self: &Arc<Self>,
-        base: &Mark,
-        batch: &Batch,
-    ) -> Result<Appended, BackendError> {
-        self.append_from(base, batch, false)
+    fn engine(&self) -> &Engine {
+        &self.engine
     }
 
-    /// Appends; `sent` says whether the database may have received the batch.
-    fn append_from(
-        self: &Arc<Self>,
-        base: &Mark,
-        batch: &Batch,
-        mut sent: bool,
-    ) -> Result<Appended, BackendError> {
-        *self.writer_id.lock() = batch.writer;
-        let end = batch.end(base);
-        let deadline = Instant::now() + self.options.patience;
-        loop {
-            let lost: BackendError = match self.writer.get(self) {
-                Err(error) => error,
-                Ok(mut held) => {
-                    let Some(connection) = held.as_ref() else {
-                        continue;
-                    };
-                    let again = std::mem::replace(&mut sent, true);
-                    match self.block(self.try_append(connection, base, batch, &end)) {
-                        Ok(Answer::Done) => {
-                            *self.known.lock() = end;
-                            return Ok(Appended::Done(end));
-                        }
-                        Ok(Answer::Found) => {
-                            match self.block(self.settle(connection, base, batch)) {
-                                Ok(Some(end)) => {
-                                    *self.known.lock() = end;
-                                    return Ok(Appended::Done(end));
-                                }
-                                // Compacted since.
-                                Ok(None) => continue,
-                                Err(error) => {
-                                    *held = None;
-                                    read_failed(error)
-                                }
-                            }
-                        }
-                        Ok(Answer::Moved) => match self.block(self.read_tail(connection, base)) {
-                            Ok(tail) => return Ok(Appended::Moved(tail)),
-                            Err(error) => self.lost(&mut held, error),
-                        },
-                        Err(error) => match meaning(&error) {
-                            Meaning::Lost => {
-                                *held = None;
-                                BackendError::Unreachable(Box::new(error))
-                            }
-                            Meaning::Again => continue,
-                            // The first try may still arrive, or is in the log.
-                            Meaning::Full | Meaning::Busy if again => {
-                                BackendError::Unreachable(Box::new(error))
-                            }
-                            Meaning::Full => return Err(BackendError::Full(Box::new(error))),
-                            Meaning::Busy => return Err(BackendError::Busy(Box::new(error))),
-                            Meaning::Exists => {
-                                tracing::error!(%error, "the log has a batch that it should not have");
-                                let tail = self.block(self.read_tail(connection, base));
-                                return tail
-                                    .map(Appended::Moved)
-                                    .map_err(|error| self.lost(&mut held, error));
-                            }
-                            Meaning::Failed => return Err(BackendError::Failed(Box::new(error))),
-                        },
-                    }
-                }
-            };
-            if !matches!(lost, BackendError::Unreachable(_)) {
-                return Err(lost);
-            }
-            if Instant::now() >= deadline || self.is_closed() {
-                return Err(match (sent, lost) {
-                    (true, BackendError::Unreachable(why)) => BackendError::Unknown(why),
-                    (_, lost) => lost,
-                });
-            }
-            std::thread::sleep(super::PAUSE);
-        }
+    fn writer(&self) -> &Session<Connection> {
+        &self.writer
     }
 
-    fn lost(
+    async fn connect(&self) -> Result<Connection, SqlError> {
+        self.open_session().await
+    }
+
+    async fn append(
         &self,
-        held: &mut Option<Connection>,
-        error: Result<Error, BackendError>,
-    ) -> BackendError {
-        match error {
-            Ok(error) => {
-                *held = None;
-                read_failed(error)
-            }
-            Err(error) => error,
-        }
-    }
-
-    async fn try_append(
-        &self,
-        connection: &Connection,
+        connection: &mut Connection,
         base: &Mark,
         batch: &Batch,
         end: &Mark,
@@ -178,18 +80,16 @@ impl Inner {
         Ok(match answer.get::<_, i64>(0) {
             0 => Answer::Done,
             -3 => Answer::Found,
-            // The log is longer, or has another epoch or history: the tail shows which.
+            // A longer log, another epoch, another history: the tail tells which.
             _ => Answer::Moved,
         })
     }
 
-    /// Writes something after a batch whose first answer was lost. A commit whose wait for a synchronous standby was cut
-    /// short is only on this server; the confirmation of a later one covers it.
-    ///
-    /// Returns the place after the batch as it is stored: a value that is encrypted again is other bytes.
+    /// Writes something after the batch. A commit whose wait for a synchronous standby was cut short is only on this
+    /// server; the confirmation of a later one covers it.
     async fn settle(
         &self,
-        connection: &Connection,
+        connection: &mut Connection,
         base: &Mark,
         batch: &Batch,
     ) -> Result<Option<Mark>, Error> {
@@ -208,12 +108,11 @@ impl Inner {
         }))
     }
 
-    /// Reads what follows `after`. The inner error is one of the connection.
-    pub(super) async fn read_tail(
+    async fn read_tail(
         &self,
-        connection: &Connection,
+        connection: &mut Connection,
         after: &Mark,
-    ) -> Result<Tail, Result<Error, BackendError>> {
+    ) -> Result<Tail, Trouble<Error>> {
         let client = &connection.client;
         let from = after.last as i64;
         // Sent together. The second has a newer snapshot: a row that compaction took away implies a floor that it sees.
@@ -222,26 +121,30 @@ impl Inner {
             client.query(&connection.tail, &from),
             client.query_one(&connection.mark, &[]),
         );
-        let (rows, state) = (rows.map_err(Ok)?, state.map_err(Ok)?);
+        let (rows, state) = (rows.map_err(Trouble::Link)?, state.map_err(Trouble::Link)?);
         let newest = mark_of(&state);
         let floor = state.get::<_, i64>(4) as u64;
-        self.learn(&newest, floor).map_err(Err)?;
+        self.learn(&newest, floor).map_err(Trouble::Log)?;
         if newest.epoch != after.epoch {
             return Ok(Tail::Reload);
         }
         if newest.last < after.last || newest.last == after.last && newest.digest != after.digest {
-            // The last known batch is gone: the database was restored.
+            // The end of the log that we know is gone: a restored database.
             tracing::error!(
                 known = after.last,
                 found = newest.last,
                 "the database lacks writes that were acknowledged"
             );
             let timeline = "SELECT timeline FROM meta";
-            let timeline: String = client.query_one(timeline, &[]).await.map_err(Ok)?.get(0);
+            let timeline: String = client
+                .query_one(timeline, &[])
+                .await
+                .map_err(Trouble::Link)?
+                .get(0);
             let epoch = newest.epoch as i64;
             self.begin_epoch(client, epoch, after.last, "lost-tail", &timeline)
                 .await
-                .map_err(Ok)?;
+                .map_err(Trouble::Link)?;
             return Ok(Tail::Reload);
         }
         let Some((batches, end)) = batches(&rows, after) else {
@@ -255,121 +158,36 @@ impl Inner {
         })
     }
 
-    pub(super) fn tail(self: &Arc<Self>, after: &Mark) -> Result<Tail, BackendError> {
-        let mut held = self.writer.get(self)?;
-        let Some(connection) = held.as_ref() else {
-            return Err(super::closed());
-        };
-        match self.block(self.read_tail(connection, after)) {
-            Ok(tail) => Ok(tail),
-            Err(error) => Err(self.lost(&mut held, error)),
-        }
-    }
-
-    /// Begins a transaction that keeps other writers out, and reads what follows `base`.
-    fn hold(self: &Arc<Self>, base: &Mark) -> Result<(Held<'_>, Tail), BackendError> {
-        let mut held = self.writer.get(self)?;
-        let Some(connection) = held.as_ref() else {
-            return Err(super::closed());
-        };
+    async fn hold(&self, connection: &mut Connection) -> Result<(), Error> {
         let lock = format!(
             "BEGIN; SELECT pg_advisory_xact_lock({}, {})",
             schema::LOCK,
             self.key()
         );
-        let tail = self.block(async {
-            let locked = connection.client.batch_execute(&lock).await;
-            locked.map_err(Ok)?;
-            self.read_tail(connection, base).await
-        });
-        match tail {
-            Ok(tail) => Ok((held, tail)),
-            Err(error) => {
-                let error = self.lost(&mut held, error);
-                // Ends the transaction with the connection.
-                *held = None;
-                Err(error)
-            }
-        }
+        connection.client.batch_execute(&lock).await
     }
 
-    pub(super) fn append_held(
-        self: &Arc<Self>,
+    async fn append_held(
+        &self,
+        connection: &mut Connection,
         base: &Mark,
-        decide: &mut Decide<'_>,
-    ) -> Result<Option<Appended>, BackendError> {
-        let deadline = Instant::now() + self.options.patience;
-        let (mut held, tail) = loop {
-            match self.hold(base) {
-                Ok(locked) => break locked,
-                Err(BackendError::Unreachable(_))
-                    if Instant::now() < deadline && !self.is_closed() =>
-                {
-                    std::thread::sleep(super::PAUSE);
-                }
-                Err(error) => return Err(error),
-            }
-        };
-        let Some(connection) = held.as_ref() else {
-            return Err(super::closed());
-        };
-        // Another epoch may have begun in this very transaction, and loading uses another session.
-        if tail == Tail::Reload {
-            let ended = self.block(connection.client.batch_execute("COMMIT"));
-            if let Err(error) = ended {
-                return Err(self.lost(&mut held, Ok(error)));
-            }
-            drop(held);
-            return match decide(tail) {
-                Some((base, batch)) => self.append(&base, &batch).map(Some),
-                None => Ok(None),
-            };
-        }
-        let Some((base, batch)) = decide(tail) else {
-            let ended = self.block(connection.client.batch_execute("ROLLBACK"));
-            if ended.is_err() {
-                *held = None;
-            }
-            return Ok(None);
-        };
-        *self.writer_id.lock() = batch.writer;
-        let end = batch.end(&base);
-        let appended = self.block(async {
-            let answer = self.try_append(connection, &base, &batch, &end).await?;
-            connection.client.batch_execute("COMMIT").await?;
-            Ok::<_, Error>(answer)
-        });
-        match appended {
-            Ok(Answer::Done) => {
-                *self.known.lock() = end;
-                Ok(Some(Appended::Done(end)))
-            }
-            Ok(Answer::Found) => {
-                drop(held);
-                self.append_from(&base, &batch, true).map(Some)
-            }
-            Ok(Answer::Moved) => {
-                drop(held);
-                self.tail(&base).map(Appended::Moved).map(Some)
-            }
-            Err(error) => {
-                *held = None;
-                drop(held);
-                match meaning(&error) {
-                    Meaning::Full => Err(BackendError::Full(Box::new(error))),
-                    Meaning::Failed => Err(BackendError::Failed(Box::new(error))),
-                    // The same append without the lock shows whether it is in the log.
-                    _ => self.append_from(&base, &batch, true).map(Some),
-                }
-            }
-        }
+        batch: &Batch,
+        end: &Mark,
+    ) -> Result<Answer, Error> {
+        let answer = self.append(connection, base, batch, end).await?;
+        connection.client.batch_execute("COMMIT").await?;
+        Ok(answer)
+    }
+
+    async fn release(&self, connection: &mut Connection) -> Result<(), Error> {
+        connection.client.batch_execute("COMMIT").await
     }
 }
 
 /// Batches with the records of each, and the place after them.
 type Batches = (Vec<Vec<Record>>, Mark);
 
-/// Joins rows to batches, and checks their digests; `None` if a row is missing or different.
+/// Joins rows to batches, and checks their digests; `None` if something is missing or different.
 fn batches(rows: &[Row], after: &Mark) -> Option<Batches> {
     let mut end = *after;
     let mut found = Vec::new();

@@ -11,9 +11,9 @@ use tokio_postgres::{AsyncMessage, Client, Connection};
 use uuid::Uuid;
 
 use super::Inner;
+use super::tls::Tls;
 use crate::address::TlsMode;
 use crate::error::SqlError;
-use crate::tls::Tls;
 
 /// The notifications received so far.
 #[derive(Default)]

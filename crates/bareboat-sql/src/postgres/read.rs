@@ -1,7 +1,6 @@
 //! Reads of history and state, and compaction.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +14,8 @@ use tokio_postgres::{Client, Row};
 use super::Inner;
 use super::append::{record, value};
 use super::session::mark_of;
-use crate::error::read_failed;
+use crate::engine::closed;
+use crate::error::{read_failed, sweep_failed};
 
 /// Changes read by one statement.
 const PAGE: usize = 512;
@@ -36,23 +36,23 @@ const CHANGES: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.key, l.act
 impl Inner {
     /// Runs a read on the session for long reads.
     fn cold<T>(
-        self: &Arc<Self>,
+        &self,
         read: impl AsyncFnOnce(&Client) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
         let mut held = self.cold.get(self)?;
         let Some(connection) = held.as_ref() else {
-            return Err(super::closed());
+            return Err(closed());
         };
         let done = self.block(read(&connection.client));
         if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
-            // A transaction or a statement may still be open on it.
+            // A transaction or a statement may not have ended.
             *held = None;
         }
         done
     }
 
     pub(super) fn load(
-        self: &Arc<Self>,
+        &self,
         after: u64,
         visit: &mut dyn FnMut(Record),
     ) -> Result<Mark, BackendError> {
@@ -91,7 +91,7 @@ impl Inner {
     }
 
     pub(super) fn read_since(
-        self: &Arc<Self>,
+        &self,
         resource: Option<&str>,
         after: u64,
         upto: u64,
@@ -136,7 +136,7 @@ impl Inner {
     }
 
     pub(super) fn read_at(
-        self: &Arc<Self>,
+        &self,
         resource: &str,
         revision: u64,
         visit: &mut dyn FnMut(Record),
@@ -159,18 +159,15 @@ impl Inner {
         let floor = "SELECT floor FROM meta";
         let row = client.query_one(floor, &[]).await.map_err(read_failed)?;
         let floor = row.get::<_, i64>(0) as u64;
-        self.floor.fetch_max(floor, Ordering::AcqRel);
+        self.learn_floor(floor);
         match revision < floor {
             true => Err(BackendError::Compacted { floor }),
             false => Ok(()),
         }
     }
 
-    /// Reads the ages of the history by the clock of the database, in steps of a second.
-    pub(super) fn history(
-        self: &Arc<Self>,
-        visit: &mut dyn FnMut(Written),
-    ) -> Result<(), BackendError> {
+    /// The ages of the history by the clock of the database, a second at a time.
+    pub(super) fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let history = "SELECT max(last), sum(bytes)::bigint,
                 extract(epoch FROM clock_timestamp() - min(at))::float8
             FROM batch WHERE last > (SELECT floor FROM meta) AND first >= coalesce(
@@ -190,10 +187,10 @@ impl Inner {
         Ok(())
     }
 
-    pub(super) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+    pub(super) fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
         let mut held = self.writer.get(self)?;
         let Some(connection) = held.as_ref() else {
-            return Err(super::closed());
+            return Err(closed());
         };
         let upto = i64::try_from(upto).unwrap_or(i64::MAX);
         let most = i32::try_from(rows).unwrap_or(i32::MAX);
@@ -202,7 +199,7 @@ impl Inner {
         match swept {
             Ok(row) => {
                 let floor = row.get::<_, i64>(0) as u64;
-                self.floor.fetch_max(floor, Ordering::AcqRel);
+                self.learn_floor(floor);
                 Ok(match row.get(1) {
                     true => Sweep::More,
                     false => Sweep::Done,
@@ -212,17 +209,13 @@ impl Inner {
                 if connection.client.is_closed() {
                     *held = None;
                 }
-                Err(match crate::error::meaning(&error) {
-                    crate::error::Meaning::Full => BackendError::Full(Box::new(error)),
-                    crate::error::Meaning::Failed => BackendError::Failed(Box::new(error)),
-                    _ => BackendError::Busy(Box::new(error)),
-                })
+                Err(sweep_failed(error))
             }
         }
     }
 }
 
-/// Calls `see` with each row as it arrives, until it returns false.
+/// Gives rows to `see` as they arrive, until it returns false.
 async fn each(
     client: &Client,
     statement: &str,

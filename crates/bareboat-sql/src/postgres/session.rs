@@ -1,22 +1,22 @@
-//! Sessions: how they are opened and checked, and how a lost one is replaced.
+//! Sessions: how they begin, what is checked, and how a lost one is replaced.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
 
-use bareboat_storage::{BackendError, Digest, Mark};
-use parking_lot::{Mutex, MutexGuard};
+use bareboat_storage::{Digest, Mark};
 use tokio_postgres::{Client, Row, Statement};
 
+use super::tls::Tls;
 use super::{Inner, schema};
 use crate::address::{Failover, TlsMode};
-use crate::error::{SqlError, unreachable};
-use crate::tls::Tls;
+use crate::clock;
+use crate::dialect::Link;
+use crate::engine::{DIAL, REPLACED};
+use crate::error::SqlError;
 
 /// The end of the log, the epoch and the floor, in one snapshot.
 const MARK: &str = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor FROM meta m,
     (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
-/// Whole batches after a position, up to some MiB: all records of a batch, or its row without records.
+/// Whole batches after a place, up to some MiB. All of a batch, or its row without records.
 const TAIL: &str =
     "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.cluster, l.resource, l.key,
         l.actor, l.value
@@ -37,33 +37,13 @@ pub(super) struct Connection {
     pub(super) append: Statement,
 }
 
-/// A connection with one purpose, which is made again after it was lost.
-#[derive(Default)]
-pub(super) struct Session(Mutex<Option<Connection>>);
-
-impl Session {
-    /// Returns the connection, or makes one. A connection from before the last epoch may lead to a server that
-    /// was replaced.
-    pub(super) fn get(
-        &self,
-        inner: &Arc<Inner>,
-    ) -> Result<MutexGuard<'_, Option<Connection>>, BackendError> {
-        let mut held = self.0.lock();
-        let gone = |held: &Connection| held.client.is_closed() || held.epoch < inner.seen_epoch();
-        if held.as_ref().is_none_or(gone) {
-            *held = None;
-            inner.check_open()?;
-            let connection = inner.block(inner.connect());
-            *held = Some(connection.map_err(unreachable)?);
-        }
-        Ok(held)
+impl Link for Connection {
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
     }
 
-    /// Drops the connection unless it is in use.
-    pub(super) fn close(&self) {
-        if let Some(mut held) = self.0.try_lock() {
-            *held = None;
-        }
+    fn epoch(&self) -> u64 {
+        self.epoch
     }
 }
 
@@ -89,7 +69,7 @@ impl Inner {
                 let plain = self.address.config.connect(tokio_postgres::NoTls).await?;
                 let (client, connection) = plain;
                 tokio::spawn(async move {
-                    // The caller of the statement gets the same error.
+                    // The client sees the same error.
                     let _ = connection.await;
                 });
                 Ok(client)
@@ -117,8 +97,8 @@ impl Inner {
         )
     }
 
-    /// Opens a session: applies its settings, and checks whether the server is still the same one.
-    async fn connect(&self) -> Result<Connection, SqlError> {
+    /// Opens a session: sets it up, and looks whether the server is still the one that it was.
+    pub(super) async fn open_session(&self) -> Result<Connection, SqlError> {
         let dialled = tokio::time::timeout(DIAL, self.dial()).await;
         let client =
             dialled.map_err(|_| SqlError::Unsafe("the database does not answer".into()))??;
@@ -135,9 +115,7 @@ impl Inner {
             ));
         }
         if (epoch as u64) < self.seen_epoch() {
-            return Err(SqlError::Unsafe(
-                "the server has an older epoch: it was replaced by another one".into(),
-            ));
+            return Err(SqlError::Unsafe(REPLACED.into()));
         }
         let epoch = match timeline == known {
             true => epoch as u64,
@@ -156,7 +134,7 @@ impl Inner {
     /// Handles a server that was a standby before. Returns the epoch from now on.
     async fn promoted(&self, client: &Client, epoch: i64, timeline: &str) -> Result<u64, SqlError> {
         let known = *self.known.lock();
-        if self.address.failover == Failover::Trust {
+        if self.address.choices.failover == Failover::Trust {
             let same = "SELECT count(*) FROM batch WHERE last = $1 AND digest = $2";
             let (last, digest) = (known.last as i64, &known.digest.0[..]);
             let same: i64 = client.query_one(same, &[&last, &digest]).await?.get(0);
@@ -214,7 +192,7 @@ impl Inner {
                 let why = format!(
                     "the server has {name}=off: a crash loses acknowledged writes or the whole database; turn it on, or add unsafe=yes to the address"
                 );
-                match self.address.unsafe_accepted {
+                match self.address.choices.unsafe_accepted {
                     true => tracing::warn!("{why}"),
                     false => return Err(SqlError::Unsafe(why)),
                 }
@@ -247,7 +225,7 @@ impl Inner {
                 "the server is a standby, which takes no writes".into(),
             ));
         }
-        check_clock(row.get(0))?;
+        clock::check(row.get(0))?;
         let timeline: String = row.get(2);
         schema::prepare(&mut client, &self.address.schema, &timeline).await?;
         let oid = "SELECT oid FROM pg_namespace WHERE nspname = $1";
@@ -257,26 +235,4 @@ impl Inner {
     }
 }
 
-/// Timeout of a new connection.
-const DIAL: Duration = Duration::from_secs(8);
 const OLDEST: i32 = 140_000;
-
-/// Compares the clock of the database with that of this machine.
-fn check_clock(theirs: f64) -> Result<(), SqlError> {
-    let ours = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64());
-    let apart = (ours - theirs).abs();
-    if apart > 30.0 {
-        return Err(SqlError::Unsafe(format!(
-            "the clocks of this machine and of the database differ by {apart:.0} s"
-        )));
-    }
-    if apart > 2.0 {
-        tracing::warn!(
-            seconds = apart,
-            "the clocks of this machine and of the database differ"
-        );
-    }
-    Ok(())
-}

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bareboat_sql::{Postgres, SqlOptions};
+use bareboat_sql::{Postgres as Engine, SqlOptions};
 use bareboat_storage::conformance::Site;
 use bareboat_storage::{Backend, Store, StoreOptions};
 
 mod cluster;
+#[path = "../shared/faults.rs"]
 mod faults;
 mod promotion;
+#[path = "../shared/proxy.rs"]
 mod proxy;
+#[path = "../shared/replicas.rs"]
 mod replicas;
 mod tables;
 
@@ -29,7 +32,7 @@ fn open(url: &str) -> Store {
     let options = SqlOptions {
         patience: Duration::from_secs(20),
     };
-    let backend = Postgres::open_with(url, options).unwrap();
+    let backend = Engine::open_with(url, options).unwrap();
     Store::open(Arc::new(backend), StoreOptions::default()).unwrap()
 }
 
@@ -43,7 +46,7 @@ async fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 
 fn database() -> impl Site {
     let url = cluster::shared().fresh();
-    move || -> Arc<dyn Backend> { Arc::new(Postgres::open(&url).expect("the database opens")) }
+    move || -> Arc<dyn Backend> { Arc::new(Engine::open(&url).expect("the database opens")) }
 }
 
 mod conformance {

@@ -60,6 +60,7 @@ impl Store {
 pub(super) fn follow(shared: Arc<Shared>) {
     let core = &shared.core;
     while !core.is_closed() {
+        core.tell_attention();
         core.backend.wait(core.visible(), Instant::now() + POLL);
         let (to, done) = mpsc::sync_channel(1);
         if shared.queue.push_now(Command::CatchUp(Some(to))).is_err() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bareboat_storage::faults::{Fault, Faulty};
 use bareboat_storage::{
-    Backend, CommitError, Expect, MemoryBackend, Store, StoreOptions, WatchSpec, Write,
+    Attention, Backend, CommitError, Expect, MemoryBackend, Store, StoreOptions, WatchSpec, Write,
 };
 
 mod epochs;
@@ -335,4 +335,29 @@ async fn the_floor_is_learnt_from_other_stores() {
     assert!(there.watch(WatchSpec::all(last - 1)).is_err());
     assert!(there.watch(WatchSpec::all(last)).is_ok());
     assert_eq!(there.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_engine_knows_who_waits() {
+    let backend = Shaky::new(&MemoryBackend::new().shared(), 1, 0);
+    let store = open(backend.clone());
+    let told = |expected| {
+        let backend = backend.clone();
+        wait_for(move || *backend.attention.lock().unwrap() == expected)
+    };
+    told(Attention::Nobody).await;
+    let resource = store.resource("core/configmaps");
+    let watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
+    told(Attention::Watchers).await;
+    let waiting = store.clone();
+    let read = tokio::spawn(async move {
+        let beyond = waiting.visible() + 1;
+        waiting.wait_for(beyond, Duration::from_secs(60)).await
+    });
+    told(Attention::Reads).await;
+    read.abort();
+    told(Attention::Watchers).await;
+    drop(watcher);
+    told(Attention::Nobody).await;
+    store.close().await;
 }

@@ -1,13 +1,13 @@
 //! A connection to a shared log that fails at random: requests and answers are lost, the log cannot
 //! be reached, appends find a longer log.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bareboat_storage::{
-    Appended, Backend, BackendError, Batch, ChangePage, Decide, Mark, MemoryBackend, PageLimit,
-    Record, Stop, Sweep, Tail, Value,
+    Appended, Attention, Backend, BackendError, Batch, ChangePage, Decide, Mark, MemoryBackend,
+    PageLimit, Record, Stop, Sweep, Tail, Value,
 };
 
 /// One store's connection.
@@ -29,6 +29,8 @@ pub(crate) struct Shaky {
     /// Whether another writer makes and deletes `core/configmaps x` before the next append that holds the log, with
     /// more batches between than a tail has.
     pub(crate) flood: AtomicBool,
+    /// Who waits for the writes of others.
+    pub(crate) attention: Mutex<Attention>,
 }
 
 impl Shaky {
@@ -43,6 +45,7 @@ impl Shaky {
             marks: AtomicU64::new(0),
             growing: AtomicBool::new(false),
             flood: AtomicBool::new(false),
+            attention: Mutex::default(),
         })
     }
 
@@ -149,6 +152,10 @@ impl Backend for Shaky {
     fn wait(&self, after: u64, until: Instant) {
         let soon = Instant::now() + Duration::from_millis(20);
         self.log.wait(after, until.min(soon));
+    }
+
+    fn attend(&self, attention: Attention) {
+        *self.attention.lock().unwrap() = attention;
     }
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {

@@ -17,7 +17,7 @@ impl Wake for Unpark {
 }
 
 /// Runs a future to its end.
-pub(super) fn on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn on<T>(future: impl Future<Output = T>) -> T {
     let waker = Arc::new(Unpark(std::thread::current())).into();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);

@@ -18,6 +18,7 @@ pub(crate) enum Cut {
 
 #[derive(Default)]
 struct State {
+    server: u16,
     cut: Option<Cut>,
     /// New connections are refused, and old ones were cut.
     down: bool,
@@ -36,13 +37,17 @@ impl Proxy {
     pub(crate) fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(State {
+            server,
+            ..State::default()
+        }));
         let shared = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if shared.lock().down {
                     continue;
                 }
+                let server = shared.lock().server;
                 let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else {
                     continue;
                 };
@@ -75,6 +80,14 @@ impl Proxy {
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }
+    }
+
+    /// Leads to another server from now on.
+    #[allow(dead_code)] // PostgreSQL's client finds the primary by itself.
+    pub(crate) fn lead_to(&self, server: u16) {
+        self.state.lock().server = server;
+        self.set_down(true);
+        self.set_down(false);
     }
 
     pub(crate) fn set_silent(&self, silent: bool) {

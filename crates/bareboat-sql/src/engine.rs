@@ -1,0 +1,119 @@
+//! What the engines of all databases keep: what is known of the log, and the threads for connections.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bareboat_storage::{BackendError, Mark};
+use parking_lot::Mutex;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::block;
+use crate::error::SqlError;
+
+/// The pause between two tries to reach the database.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// How long a connection may take to be made.
+pub(crate) const DIAL: Duration = Duration::from_secs(8);
+/// Why a server that was replaced is not used.
+pub(crate) const REPLACED: &str = "the server has an older epoch: it was replaced by another one";
+/// Why values are not rewritten.
+pub(crate) const NO_REWRITE: &str = "values in a shared database cannot be rewritten in place";
+
+/// The options of a store in a database.
+#[derive(Clone, Debug)]
+pub struct SqlOptions {
+    /// How long an append is repeated when the database cannot be reached.
+    pub patience: Duration,
+}
+
+impl Default for SqlOptions {
+    fn default() -> Self {
+        Self {
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What sessions and tasks share.
+pub(crate) struct Engine {
+    pub(crate) options: SqlOptions,
+    pub(crate) handle: Handle,
+    /// The store that appends through this engine.
+    pub(crate) writer_id: Mutex<u128>,
+    /// The last place in the log that was seen.
+    pub(crate) known: Mutex<Mark>,
+    pub(crate) epoch: AtomicU64,
+    pub(crate) floor: AtomicU64,
+    pub(crate) size: AtomicU64,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Engine {
+    pub(crate) fn new(options: SqlOptions) -> Result<(Self, Runtime), SqlError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("bareboat-sql")
+            .enable_all()
+            .build()
+            .map_err(SqlError::Runtime)?;
+        let engine = Self {
+            options,
+            handle: runtime.handle().clone(),
+            writer_id: Mutex::new(0),
+            known: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            size: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        };
+        Ok((engine, runtime))
+    }
+
+    /// Waits for a future. The threads of the engine do the input and output.
+    pub(crate) fn block<T>(&self, future: impl Future<Output = T>) -> T {
+        let _inside = self.handle.enter();
+        // A thread of a runtime has a budget of steps, which is only renewed between its tasks.
+        block::on(tokio::task::unconstrained(future))
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), BackendError> {
+        match self.is_closed() {
+            true => Err(closed()),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn seen_epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn seen_floor(&self) -> u64 {
+        self.floor.load(Ordering::Acquire)
+    }
+
+    /// Notes the epoch and the floor of the log; fails if the server is one that was replaced.
+    pub(crate) fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
+        if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
+            return Err(BackendError::Unreachable(REPLACED.into()));
+        }
+        self.learn_floor(floor);
+        Ok(())
+    }
+
+    pub(crate) fn learn_floor(&self, floor: u64) {
+        self.floor.fetch_max(floor, Ordering::AcqRel);
+    }
+}
+
+pub(crate) fn closed() -> BackendError {
+    BackendError::Unreachable("the store is closed".into())
+}

@@ -1,0 +1,60 @@
+//! What errors of MySQL and MariaDB mean. The numbers are the same for both, where both have them.
+
+use mysql_async::Error;
+
+use crate::error::{Failure, Meaning};
+
+impl Failure for Error {
+    fn meaning(&self) -> Meaning {
+        match self {
+            Error::Server(error) => of_number(error.code, &error.message),
+            // The connection, or what came by it.
+            _ => Meaning::Lost,
+        }
+    }
+}
+
+fn of_number(number: u16, message: &str) -> Meaning {
+    match number {
+        // Table full, disk full, no space for a new file.
+        1021 | 1114 | 3675 => Meaning::Full,
+        // An error of the storage engine or of a file: 28 is ENOSPC.
+        1026 | 1030 if message.contains(" 28 ") => Meaning::Full,
+        1062 => Meaning::Exists,
+        // Deadlock, and a row that changed since the snapshot: all of the transaction was rolled back.
+        1020 | 1213 => Meaning::Again,
+        // Lock wait timeout (rolls back the statement only: we roll back the rest), lock table full, statement
+        // interrupted or too slow, too many connections, packet too large.
+        1205 | 1206 | 1317 | 1969 | 3024 | 1040 | 1203 | 1226 | 1153 => Meaning::Busy,
+        // Wrong passwords may be in rotation; hosts may be unblocked.
+        1044 | 1045 | 1129 | 1130 | 1698 => Meaning::Lost,
+        // The server stops, took the session away, or takes no writes any more.
+        1053 | 1077 | 1079 | 1290 | 1792 | 1836 | 1927 | 4031 => Meaning::Lost,
+        // The network; a node that is not part of its cluster; a commit that failed: what became of it must be asked.
+        1152 | 1158..=1161 | 1184 | 1047 | 1180 => Meaning::Lost,
+        _ => Meaning::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_repeated_is_told_from_what_may_not() {
+        let cases = [
+            (1213, "Deadlock found", Meaning::Again),
+            (1205, "Lock wait timeout exceeded", Meaning::Busy),
+            (1062, "Duplicate entry", Meaning::Exists),
+            (1114, "The table 'log' is full", Meaning::Full),
+            (1030, "Got error 28 \"No space left\"", Meaning::Full),
+            (1030, "Got error 168 from engine", Meaning::Failed),
+            (1180, "Got error 28 during COMMIT", Meaning::Lost),
+            (1290, "running with --read-only", Meaning::Lost),
+            (1146, "Table 'x.log' doesn't exist", Meaning::Failed),
+        ];
+        for (number, message, expected) in cases {
+            assert_eq!(of_number(number, message), expected, "{number} {message}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Reads of history and state.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use bareboat_storage::{
+    BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Written,
+};
+use mysql_async::{Params, Value as Column};
+
+use super::Inner;
+use super::link::Connection;
+use super::rows::{self, number};
+use super::tail::newest;
+use crate::engine::closed;
+use crate::error::read_failed;
+
+/// Changes read by one statement.
+const PAGE: usize = 128;
+
+const COLUMNS: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.`key`, l.actor, l.value";
+const SIZES: &str = "SELECT SUM(data_length + index_length), SUM(data_free)
+    FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('log', 'batch')";
+
+/// The state at a revision, of one resource or of all. The list of replaced revisions is made once.
+fn live(of_one: bool) -> String {
+    let filter = match of_one {
+        true => "l.resource = ? AND l.cluster = ''",
+        false => "l.resource <> ''",
+    };
+    format!(
+        "{COLUMNS} FROM log l WHERE l.rev <= ? AND l.rev NOT IN (SELECT n.prev FROM log n WHERE n.rev <= ?)
+            AND l.value IS NOT NULL AND {filter} ORDER BY l.rev"
+    )
+}
+
+fn changes(of_one: bool) -> String {
+    let filter = match of_one {
+        true => "l.resource = ? AND l.cluster = ''",
+        false => "l.resource <> ''",
+    };
+    format!(
+        "{COLUMNS}, p.rev, p.prev, p.actor, p.value FROM log l LEFT JOIN log p ON p.rev = l.prev
+            WHERE l.rev > ? AND l.rev <= ? AND {filter} ORDER BY l.rev LIMIT {PAGE}"
+    )
+}
+
+/// Two numbers, and the resource if there is one.
+fn with_resource(numbers: [u64; 2], resource: Option<&str>) -> Params {
+    let numbers = numbers.map(Column::UInt).into_iter();
+    let resource = resource.map(|name| Column::Bytes(name.as_bytes().to_vec()));
+    Params::Positional(numbers.chain(resource).collect())
+}
+
+impl Inner {
+    /// Runs a read on the session for long reads.
+    fn cold<T>(
+        &self,
+        read: impl AsyncFnOnce(&mut Connection) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        // Nothing tells of a server that was restarted since the last use.
+        self.repeatable(&self.cold, async |link| link.run("DO 0").await)?;
+        let mut held = self.cold.get(self)?;
+        let Some(link) = held.as_mut() else {
+            return Err(closed());
+        };
+        let done = self.block(read(link));
+        if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
+            // A transaction may not have ended.
+            *held = None;
+        }
+        done
+    }
+
+    pub(super) fn load(
+        &self,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+    ) -> Result<Mark, BackendError> {
+        let mark = self.cold(async |link| {
+            let (patient, usual) = match link.server.is_mariadb {
+                true => (
+                    "idle_transaction_timeout = 60, max_statement_time = 0",
+                    "idle_transaction_timeout = 2, max_statement_time = 30",
+                ),
+                false => ("max_execution_time = 0", "max_execution_time = 30000"),
+            };
+            let begin = format!(
+                "SET SESSION {patient}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+                 START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+            );
+            link.run(&begin).await.map_err(read_failed)?;
+            let (mark, floor) = newest(link).await.map_err(read_failed)?;
+            self.learn(&mark, floor)?;
+            let mut see = |mut row| {
+                visit(rows::record(&mut row));
+                true
+            };
+            let (all, from) = (live(false), with_resource([after, after], None));
+            link.each(&all, from, &mut see).await.map_err(read_failed)?;
+            let later =
+                format!("{COLUMNS} FROM log l WHERE l.rev > ? AND l.resource <> '' ORDER BY l.rev");
+            link.each(&later, (after,), &mut see)
+                .await
+                .map_err(read_failed)?;
+            let end = format!("COMMIT; SET SESSION {usual}");
+            link.run(&end).await.map_err(read_failed)?;
+            if let Some(row) = link.first(SIZES, ()).await.map_err(read_failed)? {
+                self.size.store(number(&row, 0), Ordering::Relaxed);
+                self.free.store(number(&row, 1), Ordering::Relaxed);
+            }
+            Ok(mark)
+        })?;
+        self.make_durable()?;
+        *self.known.lock() = mark;
+        Ok(mark)
+    }
+
+    pub(super) fn read_since(
+        &self,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        let statement = changes(resource.is_some());
+        self.cold(async |link| {
+            let mut page = ChangePage {
+                complete_to: after,
+                ..ChangePage::default()
+            };
+            loop {
+                stop.check()?;
+                let (mut seen, mut full) = (0, false);
+                let from = with_resource([page.complete_to, upto], resource);
+                link.each(&statement, from, |mut row| {
+                    seen += 1;
+                    let record = rows::record(&mut row);
+                    let previous = rows::previous(&mut row, &record);
+                    full = page.push(LogChange { record, previous }, limit);
+                    !full
+                })
+                .await
+                .map_err(read_failed)?;
+                if full {
+                    break;
+                }
+                if seen < PAGE {
+                    page.complete_to = upto.max(after);
+                    break;
+                }
+            }
+            self.check_floor(link, after).await?;
+            Ok(page)
+        })
+    }
+
+    pub(super) fn read_at(
+        &self,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<(), BackendError> {
+        let statement = live(true);
+        self.cold(async |link| {
+            let at = with_resource([revision, revision], Some(resource));
+            link.each(&statement, at, |mut row| {
+                visit(rows::record(&mut row));
+                !stop.requested()
+            })
+            .await
+            .map_err(read_failed)?;
+            stop.check()?;
+            self.check_floor(link, revision).await
+        })
+    }
+
+    /// Fails if rows after `revision` may have been compacted.
+    async fn check_floor(&self, link: &mut Connection, revision: u64) -> Result<(), BackendError> {
+        let (_, floor) = newest(link).await.map_err(read_failed)?;
+        self.learn_floor(floor);
+        match revision < floor {
+            true => Err(BackendError::Compacted { floor }),
+            false => Ok(()),
+        }
+    }
+
+    /// The ages of the history by the clock of the database, a second at a time.
+    pub(super) fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        let start = "SELECT COALESCE(MAX(first), 0) FROM batch WHERE first <= ?";
+        let history =
+            "SELECT MAX(last), SUM(bytes), TIMESTAMPDIFF(MICROSECOND, MIN(at), UTC_TIMESTAMP(6))
+            FROM batch WHERE first >= ? AND last > ?
+            GROUP BY TIMESTAMPDIFF(SECOND, '2020-01-01', at) ORDER BY 1";
+        let rows = self.cold(async |link| {
+            let (_, floor) = newest(link).await.map_err(read_failed)?;
+            let start = link.first(start, (floor,)).await.map_err(read_failed)?;
+            let start = start.map_or(0, |row| number(&row, 0));
+            link.rows(history, (start, floor))
+                .await
+                .map_err(read_failed)
+        })?;
+        let now = SystemTime::now();
+        for row in rows {
+            let age = Duration::from_micros(number(&row, 2));
+            visit(Written {
+                last: number(&row, 0),
+                at: now.checked_sub(age).unwrap_or(now),
+                bytes: number(&row, 1),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! A private MariaDB for the tests of this program: made in a temporary folder, ended with it.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A running server.
+pub(crate) struct Cluster {
+    folder: tempfile::TempDir,
+    pub(crate) port: u16,
+    process: Mutex<Option<Child>>,
+    /// End the server with this program: a static is never dropped.
+    guards: Mutex<Vec<Child>>,
+}
+
+/// A command that does not run as root, which the server refuses.
+fn command(program: &str) -> Command {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt as _;
+        own.uid() == 0
+    });
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=mysql", "--regid=mysql", "--clear-groups", "--"])
+        .arg(program)
+        .env("HOME", "/tmp");
+    command
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    run(Command::new("chmod").arg("777").arg(folder.path()));
+    folder
+}
+
+/// Runs a command when this program is gone, however that happens: the standard input of the shell ends with it.
+fn guard(then: &str) -> Child {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("read _; {then}")]);
+    shell.stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// An installation without content, made once. It takes seconds.
+fn template() -> &'static Path {
+    static MADE: OnceLock<(tempfile::TempDir, Child)> = OnceLock::new();
+    let (made, _) = MADE.get_or_init(|| {
+        let folder = folder();
+        run(command("mariadb-install-db")
+            .args([
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--innodb-log-file-size=16M",
+            ])
+            .arg(format!(
+                "--datadir={}",
+                folder.path().join("data").display()
+            )));
+        let guard = guard(&format!("rm -rf '{}'", folder.path().display()));
+        (folder, guard)
+    });
+    made.path()
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl Cluster {
+    /// Makes a server with these settings; `None` if MariaDB is not installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        Command::new("mariadbd").arg("--version").output().ok()?;
+        let folder = folder();
+        run(command("cp")
+            .arg("-r")
+            .arg(template().join("data"))
+            .arg(folder.path()));
+        let cluster = Self {
+            folder,
+            port: free_port(),
+            process: Mutex::new(None),
+            guards: Mutex::default(),
+        };
+        cluster.run(settings);
+        Some(cluster)
+    }
+
+    /// Starts the process, again after it ended.
+    pub(crate) fn run(&self, settings: &[&str]) {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let mut server = command("mariadbd");
+        server
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", path("data")))
+            .arg(format!("--port={}", self.port))
+            .arg(format!("--socket={}", path("socket")))
+            .arg(format!("--pid-file={}", path("pid")))
+            .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
+            .args(["--max-connections=400", "--innodb-buffer-pool-size=32M"])
+            .arg("--innodb-log-file-size=16M");
+        for setting in settings {
+            server.arg(format!("--{setting}"));
+        }
+        let log = std::fs::File::create(path("log")).unwrap();
+        server.stdout(Stdio::null()).stderr(log);
+        let process = server.spawn().unwrap();
+        let guard = guard(&format!(
+            "kill -KILL {} 2>/dev/null; sleep 0.2; rm -rf '{}'",
+            process.id(),
+            self.folder.path().display()
+        ));
+        self.guards.lock().unwrap().push(guard);
+        *self.process.lock().unwrap() = Some(process);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.ask("SELECT 1").is_none() {
+            assert!(
+                Instant::now() < deadline,
+                "the server does not start: {}",
+                std::fs::read_to_string(path("log")).unwrap()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends the process at once, as a power cut does to its memory.
+    pub(crate) fn kill(&self) {
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Runs statements as the administrator; returns the columns of the first row.
+    pub(crate) fn ask(&self, statement: &str) -> Option<String> {
+        let output = Command::new("mariadb")
+            .args(["--no-defaults", "-h", "127.0.0.1", "-u", "root", "-N", "-B"])
+            .args(["-P", &self.port.to_string(), "-e", statement])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then(|| text.replace('\t', "|"))
+    }
+
+    /// Returns the address of a database that no other test uses.
+    pub(crate) fn fresh(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let database = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.url(self.port, &database)
+    }
+
+    /// Returns the address of a database by some port; makes it if it is missing.
+    pub(crate) fn url(&self, port: u16, database: &str) -> String {
+        self.ask(&format!("CREATE DATABASE IF NOT EXISTS {database}"))
+            .expect("the server is up");
+        format!("mysql://root@127.0.0.1:{port}/{database}")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for guard in self.guards.lock().unwrap().iter_mut() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            let _ = process.wait();
+        }
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The server that most tests share.
+pub(crate) fn shared() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let cluster = Cluster::start(&[]);
+        cluster.expect("MariaDB is not installed: apt-get install mariadb-server")
+    })
+}

@@ -1,0 +1,69 @@
+//! Sessions that wait: how often they ask, and a writer that stops while it holds the log.
+
+use std::time::{Duration, Instant};
+
+use bareboat_sql::Mysql;
+use bareboat_storage::{Appended, Backend as _, Batch, Record, Value, WatchSpec};
+
+use super::cluster::{Cluster, shared};
+use super::{object, open};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_servers_ask_little() {
+    let cluster = Cluster::start(&[]).unwrap();
+    let store = open(&cluster.fresh());
+    let asked = || -> f64 {
+        let status = cluster.ask("SHOW GLOBAL STATUS LIKE 'Questions'").unwrap();
+        status.rsplit('|').next().unwrap().parse().unwrap()
+    };
+    let rate = async || {
+        let (before, begun) = (asked(), Instant::now());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        // Without the questions of this test.
+        (asked() - before - 2.0) / begun.elapsed().as_secs_f64()
+    };
+    let alone = rate().await;
+    assert!(alone > 0.0 && alone <= 13.0, "{alone} statements a second");
+    let resource = store.resource("core/pods");
+    let _watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
+    let watched = rate().await;
+    assert!(watched <= 53.0, "{watched} statements a second");
+    store.close().await;
+}
+
+fn batch(id: u128, after: u64) -> Batch {
+    let record = Record {
+        revision: after + 1,
+        prev: 0,
+        cluster: "".into(),
+        resource: "core/pods".into(),
+        key: format!("a/{id}").into(),
+        actor: None,
+        value: Some(Value::new(object(1))),
+    };
+    Batch {
+        id,
+        writer: id,
+        records: vec![record],
+    }
+}
+
+#[test]
+fn a_writer_that_stops_while_it_holds_the_log_loses_its_lock() {
+    let url = shared().fresh();
+    let [slow, other] = [0, 1].map(|_| Mysql::open(&url).unwrap());
+    let base = slow.mark().unwrap();
+    let mut theirs = None;
+    let appended = slow.append_held(&base, &mut |_| {
+        // Returns when the server has ended the transaction that waits for us.
+        theirs = Some(other.append(&base, &batch(7, base.last)).unwrap());
+        Some((base, batch(8, base.last)))
+    });
+    let end = batch(7, base.last).end(&base);
+    assert_eq!(theirs, Some(Appended::Done(end)));
+    let Ok(Some(Appended::Moved(tail))) = appended else {
+        panic!("unexpected: {appended:?}");
+    };
+    assert_eq!(slow.tail(&base).unwrap(), tail);
+    assert_eq!(slow.mark().unwrap(), end);
+}
