@@ -61,8 +61,8 @@ mod watch;
 mod write;
 
 pub use backend::{
-    Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide, LogChange,
-    PageLimit, Record, Rewritten, Stop, Sweep, Written,
+    Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide, Limits,
+    LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
 pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
 pub use entry::Entry;
