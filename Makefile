@@ -34,6 +34,7 @@ clippy:
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo clippy --package bareboat-cli --test e2e --test hostile -- --deny warnings
 	cargo clippy --package bareboat-sql --test postgres --test mariadb -- --deny warnings
+	cargo clippy --package bareboat-etcd --test etcd -- --deny warnings
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps

@@ -86,7 +86,7 @@ done
 
 # One build for everything that follows.
 step "build"
-if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres; }; then
+if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres && cargo build --package bareboat-etcd --test etcd; }; then
     failure build "it does not compile"
     close
 fi
@@ -97,6 +97,7 @@ cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log" || outcome=fa
 # `cargo test` alone skips these two: they need clients and take minutes.
 cargo test --package bareboat-cli --test e2e --test hostile --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 [ "$postgres" != yes ] || cargo test --package bareboat-sql --test postgres --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
+[ "$go" != yes ] || cargo test --package bareboat-etcd --test etcd --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
 "$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
@@ -130,7 +131,9 @@ e2e=tests/e2e/main.rs
 client "kubectl" $e2e kubectl:: "$kubectl"
 client "client-go, controller-runtime" $e2e "clients::|informers::" "$go"
 client "PostgreSQL" tests/postgres/main.rs "" "$postgres"
-client "three servers on PostgreSQL" $e2e replicas:: "$postgres"
+client "three servers on PostgreSQL" $e2e replicas::three_servers_share_a_database "$postgres"
+client "etcd" tests/etcd/main.rs "" "$go"
+client "three servers on etcd" $e2e replicas::three_servers_share_an_etcd "$go"
 client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"

@@ -8,7 +8,7 @@ use crate::rules::{OpenError, Rules, prefix};
 use arc_swap::ArcSwap;
 use bareboat_storage::{
     Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
-    Decide, Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
+    Decide, Limits, Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
 };
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -216,6 +216,10 @@ impl EncryptedBackend {
 impl Backend for EncryptedBackend {
     fn is_shared(&self) -> bool {
         self.inner.is_shared()
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
     }
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {

@@ -160,6 +160,27 @@ pub struct Rewritten {
     pub rewritten: u64,
 }
 
+/// The largest batch and value that an engine takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Records of one batch.
+    pub records: usize,
+    /// Bytes of one batch of several records: values, keys and actors.
+    pub bytes: usize,
+    /// Bytes of one value. A single record may have it all, whatever `bytes` is.
+    pub value_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            records: usize::MAX,
+            bytes: usize::MAX,
+            value_bytes: usize::MAX,
+        }
+    }
+}
+
 /// Gets a stored record; returns another value for it, or nothing to keep it.
 pub type ChangeValue<'a> = dyn FnMut(&Record) -> Result<Option<Value>, BoxError> + 'a;
 
@@ -255,6 +276,12 @@ pub trait Backend: Send + Sync + 'static {
     /// wrote with `tail`, `mark` and `wait`.
     fn is_shared(&self) -> bool {
         false
+    }
+
+    /// Returns the largest batch that the engine takes. The store makes no larger ones, and refuses
+    /// transactions that fit into none.
+    fn limits(&self) -> Limits {
+        Limits::default()
     }
 
     /// Adds a batch to the end of the log, all of it or nothing, and makes it durable, if the log still

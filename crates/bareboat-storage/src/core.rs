@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
-use crate::backend::{Attention, Backend};
+use crate::backend::{Attention, Backend, Limits};
 use crate::cold::ColdReads;
 use crate::event::FrameGauge;
 use crate::old::OldEntries;
@@ -19,6 +19,8 @@ use crate::variants::Variants;
 pub(crate) struct Core {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) options: StoreOptions,
+    /// The limits of the engine; `options` are within them.
+    pub(crate) limits: Limits,
     /// The logical cluster of all records: the default one, whose name is empty.
     pub(crate) cluster: Arc<str>,
     pub(crate) variants: Arc<Variants>,
@@ -53,11 +55,15 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
-        options: StoreOptions,
+        mut options: StoreOptions,
         last: u64,
         loaded_after: u64,
     ) -> Self {
+        let limits = backend.limits();
+        options.max_batch = options.max_batch.min(limits.records);
+        options.max_value_bytes = options.max_value_bytes.min(limits.value_bytes);
         Self {
+            limits,
             floor: AtomicU64::new(backend.compacted()),
             visible: AtomicU64::new(last),
             variants: Arc::new(Variants::new(options.variant_bytes)),

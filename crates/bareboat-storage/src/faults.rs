@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::backend::{
-    Attention, Backend, BackendError, BackendStats, ChangePage, Decide, PageLimit, Record, Stop,
-    Sweep, Written,
+    Attention, Backend, BackendError, BackendStats, ChangePage, Decide, Limits, PageLimit, Record,
+    Stop, Sweep, Written,
 };
 use crate::batch::{Appended, Batch, Mark, Tail};
 
@@ -70,6 +70,10 @@ impl Faulty {
 impl Backend for Faulty {
     fn is_shared(&self) -> bool {
         self.inner.is_shared()
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
     }
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {

@@ -64,7 +64,7 @@ mod write;
 
 pub use backend::{
     Attention, Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide,
-    LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
+    Limits, LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
 pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
 pub use entry::Entry;

@@ -80,7 +80,7 @@ fn recall(backend: &dyn Backend, retention: &mut Retention, last: u64) {
     }
 }
 
-/// The maximum bytes of values in one transaction, so that a batch of large values does not delay
+/// The maximum bytes of records in one transaction, so that a batch of large values does not delay
 /// other writers.
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -190,6 +190,7 @@ impl Sequencer {
     /// Returns the units that share the next transaction.
     fn next_batch(&mut self) -> Vec<Unit> {
         let max = self.shared.core.options.max_batch.max(1);
+        let limits = self.shared.core.limits;
         let mut units: Vec<Unit> = Vec::new();
         let (mut writes, mut bytes) = (0, 0);
         while writes < max && bytes < BATCH_BYTES {
@@ -201,6 +202,12 @@ impl Sequencer {
                     }
                     writes += unit.writes.len();
                     bytes += unit.bytes();
+                    let fits = writes <= limits.records && bytes <= limits.bytes;
+                    // A unit is never split, and one that is alone was measured before it was queued.
+                    if !fits && !units.is_empty() {
+                        self.backlog.push_front(Command::Commit(unit));
+                        break;
+                    }
                     units.push(unit);
                 }
                 Some(other) => {

@@ -203,6 +203,7 @@ impl Store {
             writes: prepared,
             answer: Answer::Many(to),
         };
+        self.measure(&unit).map_err(at(0))?;
         self.enqueue(unit).await.map_err(at(0))?;
         answer
             .await
@@ -334,6 +335,21 @@ impl Store {
             actor: write.actor,
             depends_on: write.depends_on,
         })
+    }
+
+    /// Refuses a transaction that fits into no batch of the engine.
+    fn measure(&self, unit: &Unit) -> Result<(), CommitError> {
+        let limits = self.shared.core.limits;
+        let (writes, len) = (unit.writes.len(), unit.bytes());
+        if writes > limits.records {
+            let max = limits.records;
+            return Err(CommitError::TooMany { writes, max });
+        }
+        if writes > 1 && len > limits.bytes {
+            let max = limits.bytes;
+            return Err(CommitError::TooLarge { len, max });
+        }
+        Ok(())
     }
 
     async fn enqueue(&self, unit: Unit) -> Result<(), CommitError> {

@@ -159,6 +159,14 @@ pub enum CommitError {
         /// The maximum length of a value in bytes.
         max: usize,
     },
+    /// The transaction has more writes than the engine takes at once.
+    #[error("{writes} writes are more than the {max} that fit into one transaction of this store")]
+    TooMany {
+        /// The number of writes.
+        writes: usize,
+        /// The maximum number of writes.
+        max: usize,
+    },
     /// The value does not have the form the store needs.
     #[error("the value cannot be stored")]
     Malformed(#[source] LayoutError),

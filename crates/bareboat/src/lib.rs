@@ -99,7 +99,7 @@
 //! | `rbac`, `service_accounts`, `bootstrap_tokens` | roles and bindings; tokens |
 //! | `certificates` | certificates and the authorities that issue them |
 //! | `encryption` | encryption at rest |
-//! | `sqlite`, `postgres` | the embedded engine, and one in a database |
+//! | `sqlite`, `postgres`, `etcd` | the embedded engine, and those that several servers share |
 //! | `streams` | exec, attach, log, port-forward and proxy, by functions or by kubelets |
 //! | `client` | a kube-rs client without a socket |
 //!
@@ -108,7 +108,7 @@
 //!
 //! # Feature flags
 //!
-//! All but `postgres` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
+//! All but `postgres` and `etcd` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
 //! store.
 //!
 //! | feature | what it adds |
@@ -116,6 +116,7 @@
 //! | `builtin` | the built-in kinds with their rules, and `ControlPlane`; includes `rbac` |
 //! | `controllers` | garbage collection, namespaces, quotas and the other controllers; includes `builtin` |
 //! | `encryption` | encryption at rest |
+//! | `etcd` | the log in an etcd cluster that several servers share |
 //! | `kube` | a kube-rs client that calls a server of the same process |
 //! | `postgres` | the log in a PostgreSQL database that several servers share |
 //! | `rbac` | authorization by roles and bindings |
@@ -140,6 +141,8 @@ pub mod control_plane;
 pub mod controllers;
 #[cfg(feature = "encryption")]
 pub mod encryption;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "builtin")]
 mod fairness;
 #[cfg(feature = "builtin")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct StorageSettings {
-    /// Keep objects in this store: sqlite:PATH, memory: or postgres://USER@HOST/DATABASE, which several servers may share.
+    /// Keep objects in this store: sqlite:PATH, memory:, or one that several servers may share: postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or etcd://HOST:PORT,HOST:PORT/PREFIX.
     /// By default state.db in the data directory
     #[arg(
         long,

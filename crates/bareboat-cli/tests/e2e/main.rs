@@ -14,6 +14,9 @@ mod crash;
 mod credentials;
 mod data_directory;
 mod encryption;
+#[allow(dead_code, reason = "the tests of the engine use more of it")]
+#[path = "../../../bareboat-etcd/tests/etcd/member.rs"]
+mod etcd;
 mod helm;
 mod identity;
 mod informers;

@@ -1,5 +1,6 @@
-//! Three servers on one PostgreSQL: all of them write, and all of them see everything.
+//! Three servers on one PostgreSQL or one etcd: all of them write, and all of them see everything.
 
+use crate::etcd::Member;
 use crate::postgres::Cluster;
 use crate::server::Home;
 use futures_util::TryStreamExt as _;
@@ -24,8 +25,33 @@ async fn three_servers_share_a_database() {
         );
         return eprintln!("skipped: PostgreSQL is not installed");
     };
-    let url = cluster.fresh();
-    let homes: Vec<Home> = (0..3).map(|_| Home::with(&["--storage", &url])).collect();
+    let restart = || {
+        cluster.kill();
+        cluster.run(&[]);
+    };
+    share(&cluster.fresh(), &restart).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_servers_share_an_etcd() {
+    let Some(member) = Member::start(&[]) else {
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "etcd is missing"
+        );
+        return eprintln!("skipped: etcd is not built");
+    };
+    let restart = || {
+        member.kill();
+        member.run(&[]);
+    };
+    share(&member.fresh(), &restart).await;
+}
+
+/// Runs three servers on the store at an address, kills one of them, and restarts the store.
+async fn share(url: &str, restart: &dyn Fn()) {
+    let homes: Vec<Home> = (0..3).map(|_| Home::with(&["--storage", url])).collect();
     let mut servers: Vec<_> = homes.iter().map(|home| Some(home.serve())).collect();
     let mut maps = Vec::new();
     for home in &homes {
@@ -86,11 +112,8 @@ async fn three_servers_share_a_database() {
     again.delete("m-0", &DeleteParams::default()).await.unwrap();
     let gone = maps[0].get_opt("m-0").await.unwrap();
     assert!(gone.is_none());
-    // The database goes away for a moment, and nothing has to be restarted.
-    tokio::task::block_in_place(|| {
-        cluster.kill();
-        cluster.run(&[]);
-    });
+    // The store goes away for a moment, and nothing has to be restarted.
+    tokio::task::block_in_place(restart);
     maps[2]
         .create(&PostParams::default(), &map("after"))
         .await

@@ -46,6 +46,12 @@ impl Prepared {
         }
     }
 
+    /// Returns the bytes that the record takes in the log.
+    pub(crate) fn bytes(&self) -> usize {
+        let actor = self.actor.as_ref().map_or(0, |actor| actor.len());
+        self.len() + self.resource.name.len() + self.key.len() + actor
+    }
+
     /// Returns whether the write frees space: a deletion, or the mark that one has begun.
     pub(crate) fn frees(&self) -> bool {
         match &self.change {

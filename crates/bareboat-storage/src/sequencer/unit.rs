@@ -32,9 +32,9 @@ impl Unit {
         self.writes.iter().map(each).sum::<usize>() as u32
     }
 
-    /// Returns the bytes of its values.
-    pub(super) fn bytes(&self) -> usize {
-        self.writes.iter().map(Prepared::len).sum()
+    /// Returns the bytes that its records take in the log.
+    pub(crate) fn bytes(&self) -> usize {
+        self.writes.iter().map(Prepared::bytes).sum()
     }
 
     /// Returns whether both units free space, or neither.

@@ -43,6 +43,7 @@ pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -
             "another server changed what this write depends on; try again",
         ),
         CommitError::TooLarge { max, .. } => Status::too_large(*max),
+        CommitError::TooMany { .. } => Status::new(413, "RequestEntityTooLarge", error.to_string()),
         CommitError::Full => {
             let why = "no space is left for the log of the store; reads go on, free some space to write again";
             Status::new(507, "InternalError", why)

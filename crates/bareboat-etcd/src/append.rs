@@ -1,0 +1,195 @@
+//! Appends: one transaction a batch, repeated under its id when the answer is lost.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bareboat_storage::{Appended, BackendError, Batch, Decide, Mark, Tail};
+
+use crate::channel::Channel;
+use crate::engine::{Inner, now};
+use crate::error::{CallError, Meaning};
+use crate::fetch::Stored;
+use crate::layout::{Row, json, mark_text, stored};
+use crate::messages::{Compare, Op, Range, txn};
+use crate::session::ReadError;
+
+/// The pause between two tries to reach the cluster.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What became of a transaction.
+enum Answer {
+    /// It was added.
+    Done,
+    /// It was in the log already, and leads to this place.
+    Found(Mark),
+    Moved,
+}
+
+impl Inner {
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        base: &Mark,
+        batch: &Batch,
+    ) -> Result<Appended, BackendError> {
+        *self.writer_id.lock() = batch.writer;
+        if let Some(moved) = self.behind(base)? {
+            return Ok(Appended::Moved(moved));
+        }
+        let end = batch.end(base);
+        let message = self.message(base, batch, &end);
+        let deadline = Instant::now() + self.options.patience;
+        // Whether the cluster may have received the batch.
+        let mut sent = false;
+        loop {
+            let lost: BackendError = match self.writer.get(self) {
+                Err(error) => error,
+                Ok(mut held) => {
+                    let Some(connection) = held.as_ref() else {
+                        continue;
+                    };
+                    let again = std::mem::replace(&mut sent, true);
+                    let channel = &connection.channel;
+                    let tried = self.block(self.try_append(channel, message.clone(), batch.id));
+                    match tried {
+                        Ok(Answer::Done) => {
+                            self.set_known(end);
+                            return Ok(Appended::Done(end));
+                        }
+                        Ok(Answer::Found(end)) => {
+                            self.set_known(end);
+                            return Ok(Appended::Done(end));
+                        }
+                        Ok(Answer::Moved) => match self.block(self.read_tail(channel, base)) {
+                            Ok(tail) => return Ok(Appended::Moved(tail)),
+                            Err(ReadError::Log(error)) => error,
+                            Err(ReadError::Compacted) => return Ok(Appended::Moved(Tail::Reload)),
+                            Err(ReadError::Call(error)) => {
+                                self.lose(&mut held);
+                                crate::error::read_failed(error)
+                            }
+                        },
+                        Err(error) => match error.meaning() {
+                            Meaning::Lost | Meaning::Compacted => {
+                                self.lose(&mut held);
+                                BackendError::Unreachable(Box::new(error))
+                            }
+                            Meaning::Again => BackendError::Unreachable(Box::new(error)),
+                            // The first try may still arrive, or is in the log.
+                            Meaning::Full if again => BackendError::Unreachable(Box::new(error)),
+                            Meaning::Full => return Err(BackendError::Full(Box::new(error))),
+                            Meaning::TooLarge => {
+                                return Err(BackendError::Full(Box::new(TooLarge(error))));
+                            }
+                            Meaning::Failed => return Err(BackendError::Failed(Box::new(error))),
+                        },
+                    }
+                }
+            };
+            if !matches!(lost, BackendError::Unreachable(_)) {
+                return Err(lost);
+            }
+            if Instant::now() >= deadline || self.is_closed() {
+                return Err(match (sent, lost) {
+                    (true, BackendError::Unreachable(why)) => BackendError::Unknown(why),
+                    (_, lost) => lost,
+                });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Reads what was missed if others are known to have written: a transaction whose condition fails goes through the
+    /// whole cluster with all its bytes.
+    fn behind(self: &Arc<Self>, base: &Mark) -> Result<Option<Tail>, BackendError> {
+        if self.heard.last() <= base.last {
+            return Ok(None);
+        }
+        match self.tail(base) {
+            Ok(Tail::Batches { batches, .. }) if batches.is_empty() => Ok(None),
+            Ok(tail) => Ok(Some(tail)),
+            // The append waits for the cluster.
+            Err(BackendError::Unreachable(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// There is no lock to hold. A store that lost several times waits for a moment, so that others are not always
+    /// in step with it.
+    pub(crate) fn append_held(
+        self: &Arc<Self>,
+        base: &Mark,
+        decide: &mut Decide<'_>,
+    ) -> Result<Option<Appended>, BackendError> {
+        let begun = Instant::now();
+        let deadline = begun + self.options.patience;
+        let tail = loop {
+            match self.tail(base) {
+                Err(BackendError::Unreachable(_))
+                    if Instant::now() < deadline && !self.is_closed() =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                tail => break tail?,
+            }
+        };
+        if matches!(&tail, Tail::Batches { batches, .. } if !batches.is_empty()) {
+            let trip = begun.elapsed().min(Duration::from_millis(20));
+            let share = uuid::Uuid::new_v4().as_u128() as u32 % 200;
+            std::thread::sleep(trip * share / 100);
+        }
+        match decide(tail) {
+            Some((base, batch)) => self.append(&base, &batch).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Encodes the transaction of a batch: on the condition that the log ends at `base`.
+    fn message(&self, base: &Mark, batch: &Batch, end: &Mark) -> Vec<u8> {
+        let row = Row::new(&batch.records, batch.id, batch.writer, end, now());
+        let mut ops = Vec::with_capacity(batch.records.len() + 2);
+        for (record, item) in batch.records.iter().zip(&row.records) {
+            let key = match item.inner {
+                true => self.keys.inner(record.revision),
+                false => self.keys.at(&item.path),
+            };
+            match &record.value {
+                Some(value) => ops.push(Op::Put(key, stored(record, value))),
+                None if item.inner => {}
+                None => ops.push(Op::Delete(key)),
+            }
+        }
+        let (own, tail) = (self.keys.row(row.first), self.keys.tail());
+        ops.push(Op::Put(own.clone(), json(&row)));
+        ops.push(Op::Put(tail.clone(), mark_text(end).into_bytes()));
+        let expected = mark_text(base);
+        let compare = [Compare::Value(&tail, expected.as_bytes())];
+        txn(&compare, &ops, &[Op::Range(Range::one(own))])
+    }
+
+    async fn try_append(
+        &self,
+        channel: &Channel,
+        message: Vec<u8>,
+        id: u128,
+    ) -> Result<Answer, CallError> {
+        let mut done = channel.txn(message).await?;
+        if done.succeeded {
+            return Ok(Answer::Done);
+        }
+        let row = done.take(0);
+        let row = row.first().and_then(|pair| Stored::parse(pair).ok());
+        let own = row.filter(|stored| stored.row.is(id));
+        // The place as it is stored: a value that is encrypted again is other bytes.
+        Ok(match own.and_then(|stored| stored.row.end()) {
+            Some(end) => Answer::Found(end),
+            None => Answer::Moved,
+        })
+    }
+}
+
+/// Names the setting that refuses a batch.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a batch is larger than the --max-request-bytes or --max-txn-ops of etcd, which must not be below their defaults"
+)]
+struct TooLarge(#[source] CallError);

@@ -1,0 +1,228 @@
+//! Compaction: by this store, and what is done about compaction by others.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bareboat_storage::{BackendError, Sweep};
+
+use crate::channel::Channel;
+use crate::engine::{Inner, RECORDS, now};
+use crate::error::{CallError, Meaning};
+use crate::fetch::Stored;
+use crate::layout::inner;
+use crate::messages::{Compare, Op, Range, Watched, compaction, method, txn, watch};
+use crate::session::{ReadError, damaged};
+
+/// Rows of younger batches stay, whatever the floor is: a writer whose connection was lost asks for its batch again,
+/// for up to 30 s. Two clocks may differ.
+const KEEP: u64 = 10 * 60 * 1000;
+
+impl Inner {
+    pub(crate) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+        self.writer
+            .call(self, async |channel| self.sweep(channel, upto, rows).await)
+            .map_err(|error| match error {
+                BackendError::Compacted { .. } => BackendError::Busy(Box::new(error)),
+                error => error,
+            })
+    }
+
+    async fn sweep(&self, channel: &Channel, upto: u64, rows: usize) -> Result<Sweep, ReadError> {
+        let (mark, floor, _) = self.end(channel).await?;
+        let wanted = upto.min(mark.last);
+        let floor = match wanted > floor {
+            true => self.raise_floor(channel, floor, wanted).await?,
+            false => floor,
+        };
+        // The floor is durable: etcd may forget. Below the first revision there is nothing.
+        if floor > 1 {
+            self.forget(channel, floor).await?;
+        }
+        self.drop_rows(channel, floor, rows).await
+    }
+
+    /// Raises the floor from `known` to `wanted`. Returns the floor as it is then.
+    async fn raise_floor(
+        &self,
+        channel: &Channel,
+        mut known: u64,
+        wanted: u64,
+    ) -> Result<u64, ReadError> {
+        let key = self.keys.floor();
+        while known < wanted {
+            let (from, to) = (known.to_string(), wanted.to_string());
+            let compare = [Compare::Value(&key, from.as_bytes())];
+            let put = [Op::Put(key.clone(), to.into_bytes())];
+            let otherwise = [Op::Range(Range::one(key.clone()))];
+            let done = channel.txn(txn(&compare, &put, &otherwise)).await;
+            let mut done = done.map_err(|error| match error.meaning() {
+                Meaning::Full => ReadError::Log(BackendError::Full(Box::new(error))),
+                _ => error.into(),
+            })?;
+            known = match done.succeeded {
+                true => wanted,
+                false => {
+                    let found = done.take(0);
+                    let text = found.first().map(|pair| pair.value.clone());
+                    let text = text.unwrap_or_default();
+                    let text = std::str::from_utf8(&text).unwrap_or_default();
+                    text.parse()
+                        .map_err(|_| damaged("the floor cannot be read"))?
+                }
+            };
+        }
+        self.floor.fetch_max(known, Ordering::AcqRel);
+        Ok(known)
+    }
+
+    /// Lets etcd forget what the state at the floor and later changes do not need.
+    async fn forget(&self, channel: &Channel, floor: u64) -> Result<(), ReadError> {
+        let range = Range {
+            end: self.keys.row(floor + 1),
+            ..self.rows_after(floor, 0)
+        };
+        let found = channel.range(&range).await?;
+        let own = found.all.last().map(Stored::parse).transpose()?;
+        let Some(own) = own.filter(|own| own.row.last >= floor) else {
+            // Another server is ahead.
+            return Ok(());
+        };
+        let upto = match own.row.last == floor {
+            true => own.written,
+            // In the middle of a batch, what was before it is needed.
+            false => own.written - 1,
+        };
+        let test = Range {
+            revision: upto - 1,
+            ..Range::one(self.keys.tail())
+        };
+        let done = match channel.range(&test).await {
+            Ok(_) => channel.call(method::COMPACT, compaction(upto)).await,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(_) => Ok(()),
+            // By this server before, by another one, or by hand.
+            Err(error) if error.meaning() == Meaning::Compacted => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes up to `most` rows of batches below the floor, with what was replaced within them.
+    async fn drop_rows(
+        &self,
+        channel: &Channel,
+        floor: u64,
+        most: usize,
+    ) -> Result<Sweep, ReadError> {
+        let range = Range {
+            key: self.keys.row(0),
+            // The row of the floor stays.
+            end: self.keys.row(floor),
+            limit: most as u64,
+            revision: 0,
+        };
+        let found = channel.range(&range).await?;
+        let oldest = now().saturating_sub(KEEP);
+        let mut next = None;
+        let mut dropped = 0;
+        for stored in Stored::all(&found)? {
+            if stored.row.last >= floor || stored.row.at > oldest {
+                break;
+            }
+            next = Some(stored.row.last + 1);
+            dropped += 1;
+        }
+        let Some(next) = next else {
+            return Ok(Sweep::Done);
+        };
+        let ops = [
+            Op::DeleteRange(self.keys.row(0), self.keys.row(next)),
+            Op::DeleteRange(self.keys.inner(0), self.keys.at(&inner(next))),
+        ];
+        let done = channel.txn(txn(&[], &ops, &[])).await;
+        done.map_err(|error| match error.meaning() {
+            Meaning::Full => ReadError::Log(BackendError::Full(Box::new(error))),
+            _ => error.into(),
+        })?;
+        Ok(match dropped == most {
+            true => Sweep::More,
+            false => Sweep::Done,
+        })
+    }
+
+    /// Raises the floor if others have compacted what is above it.
+    pub(crate) async fn learn_compaction(&self, channel: &Channel) -> Result<(), BackendError> {
+        let followed = self.follow_compaction(channel).await;
+        followed.map_err(|error| match error {
+            ReadError::Call(error) => crate::error::read_failed(error),
+            ReadError::Log(error) => error,
+            ReadError::Compacted => BackendError::Unreachable("compaction goes on".into()),
+        })
+    }
+
+    async fn follow_compaction(&self, channel: &Channel) -> Result<(), ReadError> {
+        let (mark, known, _) = self.end(channel).await?;
+        let rows = self.page_of_rows(channel, known, mark.last).await?;
+        let Some(next) = rows.first() else {
+            return Ok(());
+        };
+        // The state at the floor can be read until the next batch is written, at the revision before it.
+        let test = Range {
+            revision: next.written - 1,
+            ..Range::one(self.keys.tail())
+        };
+        match channel.range(&test).await.map_err(ReadError::from) {
+            Ok(_) => return Ok(()),
+            Err(ReadError::Compacted) => {}
+            Err(error) => return Err(error),
+        }
+        let oldest = self.oldest(channel).await?;
+        let (mut floor, mut rows) = (known, rows);
+        'all: while !rows.is_empty() {
+            for Stored { row, written } in rows {
+                if written > oldest {
+                    break 'all;
+                }
+                floor = row.last;
+            }
+            rows = self.page_of_rows(channel, floor, mark.last).await?;
+        }
+        if floor > known {
+            tracing::warn!(
+                floor,
+                "others have compacted the history: clients list again"
+            );
+            self.raise_floor(channel, known, floor).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the oldest revision of etcd that can be read, if there are older ones: a watch that begins before is told.
+    async fn oldest(&self, channel: &Channel) -> Result<u64, CallError> {
+        let tail = self.keys.tail();
+        let mut answers = channel.stream(method::WATCH, watch(&tail, &[], 1)).await?;
+        loop {
+            let unreadable = CallError::Unreadable("the answer of a watch");
+            let watched = Watched::decode(&answers.next().await?).ok_or(unreadable)?;
+            if watched.compacted > 0 || !watched.written.is_empty() {
+                return Ok(watched.compacted);
+            }
+        }
+    }
+
+    /// Drops the older half of the history.
+    pub(crate) async fn halve_history(&self, channel: &Channel) -> Result<(), BackendError> {
+        let halved = async {
+            let (mark, floor, _) = self.end(channel).await?;
+            let middle = floor + (mark.last - floor) / 2;
+            self.sweep(channel, middle, RECORDS as usize).await
+        };
+        match halved.await {
+            Ok(_) => Ok(()),
+            Err(ReadError::Call(error)) => Err(crate::error::read_failed(error)),
+            Err(ReadError::Compacted) => Ok(()),
+            Err(ReadError::Log(error)) => Err(error),
+        }
+    }
+}

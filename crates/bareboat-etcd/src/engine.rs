@@ -1,0 +1,294 @@
+//! The log in etcd: what its parts share, and the interface of the store above.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use bareboat_storage::{
+    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Limits,
+    Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Written,
+};
+use parking_lot::Mutex;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::address::Address;
+use crate::error::EtcdError;
+use crate::layout::Keys;
+use crate::listen::{self, Heard};
+use crate::session::Session;
+
+/// The records of one transaction: etcd takes 128 parts, and two are the row and the end of the log.
+pub(crate) const RECORDS: u64 = 126;
+/// etcd takes requests of 1.5 MiB; the rest is for rows, trailers and keys.
+const BATCH_BYTES: usize = 5 << 18;
+const VALUE_BYTES: usize = (3 << 19) - (16 << 10);
+
+/// The options of a store in etcd.
+#[derive(Clone, Debug)]
+pub struct EtcdOptions {
+    /// How long an append is repeated when the cluster cannot be reached.
+    pub patience: Duration,
+}
+
+impl Default for EtcdOptions {
+    fn default() -> Self {
+        Self {
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A log in an etcd cluster, which other servers may use at the same time.
+pub struct Etcd {
+    inner: Arc<Inner>,
+    runtime: Mutex<Option<Runtime>>,
+}
+
+impl std::fmt::Debug for Etcd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Etcd")
+            .field("prefix", &self.inner.address.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What connections and tasks share.
+pub(crate) struct Inner {
+    pub(crate) address: Address,
+    pub(crate) options: EtcdOptions,
+    pub(crate) keys: Keys,
+    handle: Handle,
+    /// The member that is tried first.
+    pub(crate) endpoint: AtomicUsize,
+    /// Appends, tails and compaction, all by the sequencer.
+    pub(crate) writer: Session,
+    /// The freshness barrier.
+    fresh: Session,
+    /// Loading, old watches, old lists.
+    pub(crate) cold: Session,
+    pub(crate) heard: Heard,
+    /// The store that appends through this engine.
+    pub(crate) writer_id: Mutex<u128>,
+    /// The last place in the log that was seen.
+    known: Mutex<Mark>,
+    epoch: AtomicU64,
+    pub(crate) floor: AtomicU64,
+    pub(crate) size: AtomicU64,
+    pub(crate) in_use: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Etcd {
+    /// Opens the store at an `etcd://` URL, and creates it if it is missing.
+    pub fn open(url: &str) -> Result<Self, EtcdError> {
+        Self::open_with(url, EtcdOptions::default())
+    }
+
+    /// Opens a store with options.
+    pub fn open_with(url: &str, options: EtcdOptions) -> Result<Self, EtcdError> {
+        let address = Address::parse(url)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("bareboat-etcd")
+            .enable_all()
+            .build()
+            .map_err(EtcdError::Runtime)?;
+        let inner = Arc::new(Inner {
+            keys: Keys::new(&address.prefix),
+            address,
+            options,
+            handle: runtime.handle().clone(),
+            endpoint: AtomicUsize::new(0),
+            writer: Session::default(),
+            fresh: Session::default(),
+            cold: Session::default(),
+            heard: Heard::default(),
+            writer_id: Mutex::new(0),
+            known: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            size: AtomicU64::new(0),
+            in_use: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        });
+        let backend = Self {
+            inner: inner.clone(),
+            runtime: Mutex::new(Some(runtime)),
+        };
+        inner.block(inner.start())?;
+        inner.handle.spawn(listen::run(inner.clone()));
+        Ok(backend)
+    }
+}
+
+impl Inner {
+    /// Waits for a future. The threads of the engine do the input and output.
+    pub(crate) fn block<T>(&self, future: impl Future<Output = T>) -> T {
+        let _inside = self.handle.enter();
+        crate::block::on(future)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), BackendError> {
+        match self.is_closed() {
+            true => Err(BackendError::Unreachable("the store is closed".into())),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn seen_epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn known(&self) -> Mark {
+        *self.known.lock()
+    }
+
+    pub(crate) fn set_known(&self, mark: Mark) {
+        *self.known.lock() = mark;
+    }
+
+    /// Notes the epoch and the floor of the log; fails if the cluster is one that was replaced.
+    pub(crate) fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
+        if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
+            let why = "the cluster has an older epoch: it was replaced by another one";
+            return Err(BackendError::Unreachable(why.into()));
+        }
+        self.floor.fetch_max(floor, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Reads the end of the log.
+    fn mark(self: &Arc<Self>) -> Result<Mark, BackendError> {
+        let known = self.known();
+        let (mark, ..) = self
+            .fresh
+            .call(self, async |channel| self.end(channel).await)?;
+        if mark.epoch == known.epoch && mark.last < known.last {
+            // The thread that follows the log begins another epoch.
+            let why = "the cluster lacks writes that were acknowledged";
+            return Err(BackendError::Unreachable(why.into()));
+        }
+        Ok(mark)
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+impl Backend for Etcd {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            records: RECORDS as usize,
+            bytes: BATCH_BYTES,
+            value_bytes: VALUE_BYTES,
+        }
+    }
+
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        self.inner.append(base, batch)
+    }
+
+    fn append_held(
+        &self,
+        base: &Mark,
+        decide: &mut Decide<'_>,
+    ) -> Result<Option<Appended>, BackendError> {
+        self.inner.append_held(base, decide)
+    }
+
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        self.inner.tail(after)
+    }
+
+    fn wait(&self, after: u64, until: Instant) {
+        self.inner.heard.wait(after, until);
+    }
+
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
+        self.inner.load(after, visit)
+    }
+
+    fn read_since(
+        &self,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        self.inner.read_since(resource, after, upto, limit, stop)
+    }
+
+    fn read_at(
+        &self,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<(), BackendError> {
+        self.inner.read_at(resource, revision, visit, stop)
+    }
+
+    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+        self.inner.compact(upto, rows)
+    }
+
+    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
+        self.inner.history(visit)
+    }
+
+    fn compacted(&self) -> u64 {
+        self.inner.floor.load(Ordering::Acquire)
+    }
+
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.inner.mark()
+    }
+
+    fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
+        let _ = change;
+        let why = "values in a shared cluster cannot be rewritten in place";
+        Err(BackendError::Failed(why.into()))
+    }
+
+    fn stats(&self) -> BackendStats {
+        let bytes = self.inner.size.load(Ordering::Relaxed);
+        BackendStats {
+            bytes,
+            free_bytes: bytes.saturating_sub(self.inner.in_use.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn close(&self) -> Result<(), BackendError> {
+        self.inner.closed.store(true, Ordering::Release);
+        self.inner.heard.close();
+        for session in [&self.inner.writer, &self.inner.fresh, &self.inner.cold] {
+            session.close();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.inner.closed.store(true, Ordering::Release);
+        self.inner.heard.close();
+        if let Some(runtime) = self.runtime.lock().take() {
+            // Without waiting: the last owner may be a task of another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The log of `bareboat-storage` in an etcd cluster that several servers share.
+//!
+//! This crate handles keys, transactions and lost connections. The layers above decide order, conflicts
+//! and caching; objects are bytes here.
+//!
+//! * A batch is one transaction, on the condition that the log still ends where the writer thinks: last revision,
+//!   epoch and digest. Revisions are those of the log; the ones of etcd only say where to read.
+//! * A batch has a row with the keys of its records. Values are read at the revision of etcd that wrote the row, so
+//!   history is etcd's own, until it is compacted.
+//! * Every connection has one job: appends, the barrier, long reads, the watch. There is no pool.
+//! * A lost connection is normal: appends are repeated under their id, reads fail until the next one works.
+//! * A restored cluster, or a log without its last writes, begins another epoch.
+//!
+//! The client is small and its own: a few calls of gRPC over `hyper`, with messages encoded by hand. It needs no
+//! compiler for protobuf and no other crates.
+
+mod address;
+mod append;
+mod block;
+mod channel;
+mod compact;
+mod engine;
+mod epoch;
+mod error;
+mod fetch;
+mod layout;
+mod listen;
+mod messages;
+mod read;
+mod session;
+mod start;
+mod tail;
+mod tls;
+mod wire;
+
+pub use address::AddressError;
+pub use engine::{Etcd, EtcdOptions};
+pub use error::EtcdError;

@@ -1,0 +1,208 @@
+//! Lost connections, a killed server, a server that is away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bareboat_etcd::{Etcd, EtcdOptions};
+use bareboat_storage::{
+    Appended, Backend as _, Batch, CommitError, Expect, Record, Store, StoreOptions, Value,
+    WatchSpec, Write,
+};
+
+use super::member::lease;
+use super::proxy::{Cut, Proxy};
+use super::{number, object, open, wait_for};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn appends_with_lost_connections_happen_once() {
+    let member = lease();
+    let proxy = Proxy::to(member.port);
+    let store = open(&member.url(proxy.port, "faults_once"));
+    let resource = store.resource("core/configmaps");
+    let after = store.visible();
+    let rounds = 40;
+    for n in 0..rounds {
+        let key = format!("marked-{n}-");
+        let mark = key.clone().into_bytes();
+        proxy.cut(match n % 2 {
+            0 => Cut::Request(mark),
+            _ => Cut::Answer(mark),
+        });
+        let done = store.commit(Write::create(&resource, key, object(n))).await;
+        assert_eq!(done.unwrap().revision, after + n + 1);
+        assert!(proxy.has_cut());
+    }
+    let found = |below: &str| member.paths("/faults_once/", below);
+    assert_eq!(found("o/").len() as u64, rounds);
+    // And the row of the beginning.
+    assert_eq!(found("b/").len() as u64, rounds + 1);
+    store.close().await;
+}
+
+#[test]
+fn a_repeated_batch_has_the_digest_of_what_is_stored() {
+    let member = lease();
+    let backend = Etcd::open(&member.fresh()).unwrap();
+    let base = backend.mark().unwrap();
+    // The same value encrypted twice is other bytes.
+    let batch = |n| Batch {
+        id: 7,
+        writer: 1,
+        records: vec![Record {
+            revision: base.last + 1,
+            prev: 0,
+            cluster: "".into(),
+            resource: "core/secrets".into(),
+            key: "a/b".into(),
+            actor: None,
+            value: Some(Value::new(object(n))),
+        }],
+    };
+    let stored = backend.append(&base, &batch(1)).unwrap();
+    assert_eq!(stored, Appended::Done(backend.mark().unwrap()));
+    assert_eq!(backend.append(&base, &batch(2)).unwrap(), stored);
+    assert_eq!(stored, Appended::Done(batch(1).end(&base)));
+    // Another batch at the same place is not added.
+    let other = Batch { id: 8, ..batch(3) };
+    let moved = backend.append(&base, &other).unwrap();
+    assert!(matches!(moved, Appended::Moved(_)), "{moved:?}");
+    backend.close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_is_away_fails_writes_and_not_reads() {
+    let member = lease();
+    let proxy = Proxy::to(member.port);
+    let url = member.url(proxy.port, "faults_away");
+    let options = EtcdOptions {
+        patience: Duration::from_millis(300),
+    };
+    let backend = Etcd::open_with(&url, options).unwrap();
+    let store = Store::open(Arc::new(backend), StoreOptions::default()).unwrap();
+    let resource = store.resource("core/configmaps");
+    let first = store
+        .commit(Write::create(&resource, "a", object(1)))
+        .await
+        .unwrap();
+    let mut watcher = resource.watch(WatchSpec::all(first.revision)).unwrap();
+    proxy.set_down(true);
+    let refused = store.commit(Write::create(&resource, "b", object(1))).await;
+    let refused = refused.unwrap_err();
+    // The first try may have been on its way when the connection went.
+    assert!(
+        matches!(refused, CommitError::Unreachable | CommitError::Unknown(_)),
+        "{refused:?}"
+    );
+    assert!(store.freshen(Duration::from_secs(20)).await.is_err());
+    assert!(resource.get("a").is_some() && store.poison().is_none());
+    wait_for("it is noticed", || {
+        store.stats().unproven_for > Duration::from_secs(1)
+    })
+    .await;
+    proxy.set_down(false);
+    let other = open(&member.url(member.port, "faults_away"));
+    let there = other.resource("core/configmaps");
+    other
+        .commit(Write::create(&there, "c", object(1)))
+        .await
+        .unwrap();
+    assert!(store.freshen(Duration::from_secs(20)).await.unwrap());
+    assert!(resource.get("c").is_some());
+    // The watch goes on without a gap.
+    let mut told = Vec::new();
+    while told.last().is_none_or(|rev| *rev < store.visible()) {
+        told.extend(watcher.next_batch(9).await.unwrap().iter().map(|e| e.rev));
+    }
+    let expected: Vec<u64> = (first.revision + 1..=store.visible()).collect();
+    assert_eq!(told, expected);
+    store.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_server_loses_no_acknowledged_write() {
+    let member = lease();
+    let url = member.url(member.port, "killed");
+    let stores = [open(&url), open(&url)];
+    let begun = stores[0].visible();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..6)
+        .map(|task| {
+            let (store, stop) = (stores[task % 2].clone(), stop.clone());
+            tokio::spawn(async move {
+                let resource = store.resource("core/configmaps");
+                let mut acknowledged = BTreeMap::new();
+                let mut n = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    n += 1;
+                    let key = format!("k{task}-{}", n % 50);
+                    let write = Write::create(&resource, key.clone(), object(n));
+                    let done = store.commit(write.expecting(Expect::Any)).await;
+                    acknowledged.insert(key, (done.unwrap().revision, n));
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        tokio::task::block_in_place(|| {
+            member.kill();
+            member.run(&[]);
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut expected = BTreeMap::new();
+    for writer in writers {
+        expected.extend(writer.await.unwrap());
+    }
+    let last = expected.values().map(|(revision, _)| *revision).max();
+    for store in &stores {
+        assert!(store.freshen(Duration::from_secs(30)).await.unwrap());
+        assert_eq!(Some(store.visible()), last);
+        store.close().await;
+    }
+    // What a new server finds.
+    let store = open(&url);
+    let resource = store.resource("core/configmaps");
+    assert_eq!(resource.len(), expected.len());
+    for (key, (revision, n)) in expected {
+        let entry = resource.get(&key).unwrap();
+        assert_eq!((entry.revision(), number(entry.json())), (revision, n));
+    }
+    // Every revision is there once.
+    let mut watcher = resource.watch(WatchSpec::all(begun)).unwrap();
+    let mut next = begun + 1;
+    while next <= store.visible() {
+        for event in watcher.next_batch(100).await.unwrap() {
+            assert_eq!(event.rev, next);
+            next += 1;
+        }
+    }
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_member_is_used_when_one_is_gone() {
+    let member = lease();
+    let proxies = [Proxy::to(member.port), Proxy::to(member.port)];
+    let url = format!(
+        "etcd://127.0.0.1:{},127.0.0.1:{}/members",
+        proxies[0].port, proxies[1].port
+    );
+    let store = open(&url);
+    let resource = store.resource("core/configmaps");
+    for n in 0..6 {
+        // One of the two is always away.
+        proxies[n % 2].set_down(true);
+        proxies[(n + 1) % 2].set_down(false);
+        let write = Write::create(&resource, format!("k{n}"), object(1));
+        store.commit(write).await.unwrap();
+        assert!(store.freshen(Duration::from_secs(20)).await.unwrap());
+    }
+    assert_eq!(resource.len(), 6);
+    store.close().await;
+}

@@ -1,0 +1,252 @@
+//! A private etcd for the tests of this program: made in a temporary folder, ended with it.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// A running etcd with one member.
+pub(crate) struct Member {
+    folder: tempfile::TempDir,
+    pub(crate) port: u16,
+    peer_port: u16,
+    process: std::sync::Mutex<Option<Child>>,
+    /// Ends the process when this program is gone, however that happens: a static is never dropped.
+    guards: std::sync::Mutex<Vec<Child>>,
+}
+
+/// Returns where the program is: among the peers, or in the path.
+fn program() -> Option<PathBuf> {
+    let peers = match std::env::var_os("BAREBOAT_PEERS") {
+        Some(peers) => PathBuf::from(peers),
+        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache/peers")),
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = vec![peers];
+    folders.extend(std::env::split_paths(&path));
+    let mut found = folders.into_iter().map(|folder| folder.join("etcd"));
+    found.find(|program| program.is_file())
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl Member {
+    /// Makes an etcd with these flags; `None` if it is not built.
+    pub(crate) fn start(flags: &[&str]) -> Option<Self> {
+        program()?;
+        let member = Self {
+            folder: tempfile::tempdir().unwrap(),
+            port: free_port(),
+            peer_port: free_port(),
+            process: std::sync::Mutex::new(None),
+            guards: std::sync::Mutex::default(),
+        };
+        member.run(flags);
+        Some(member)
+    }
+
+    /// Returns the folder of its data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Starts the process, again after it ended.
+    pub(crate) fn run(&self, flags: &[&str]) {
+        let scheme = match flags.iter().any(|flag| flag.starts_with("--cert-file")) {
+            true => "https",
+            false => "http",
+        };
+        let client = format!("{scheme}://127.0.0.1:{}", self.port);
+        let peer = format!("http://127.0.0.1:{}", self.peer_port);
+        let mut server = Command::new(program().unwrap());
+        server
+            .arg("--data-dir")
+            .arg(self.data())
+            .args(["--listen-client-urls", &client])
+            .args(["--advertise-client-urls", &client])
+            .args(["--listen-peer-urls", &peer])
+            .args(["--initial-advertise-peer-urls", &peer])
+            .args(["--initial-cluster", &format!("default={peer}")])
+            .args(["--log-level", "warn"])
+            // A single member need not wait long before it elects itself.
+            .args(["--heartbeat-interval", "20", "--election-timeout", "200"])
+            .args(flags);
+        let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
+        server.stdout(Stdio::null()).stderr(log);
+        let process = server.spawn().unwrap();
+        // Its standard input ends with this program.
+        let guard = format!(
+            "read _; kill -KILL {} 2>/dev/null; sleep 0.2; rm -rf '{}'",
+            process.id(),
+            self.folder.path().display()
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &guard]).stdin(Stdio::piped());
+        self.guards.lock().unwrap().push(shell.spawn().unwrap());
+        *self.process.lock().unwrap() = Some(process);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.is_up() {
+            let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            assert!(
+                Instant::now() < deadline,
+                "etcd does not start: {:?}",
+                log()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Returns whether the member listens, which it does once it has a leader.
+    fn is_up(&self) -> bool {
+        std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+
+    /// Ends the process at once, as a power cut does to its memory.
+    pub(crate) fn kill(&self) {
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Returns the address of a prefix that no other test uses.
+    pub(crate) fn fresh(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let prefix = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.url(self.port, &prefix)
+    }
+
+    /// Returns the address of a prefix by some port.
+    pub(crate) fn url(&self, port: u16, prefix: &str) -> String {
+        format!("etcd://127.0.0.1:{port}/{prefix}")
+    }
+
+    /// Calls its JSON gateway, as `etcdctl` would: a path such as `kv/range`, and a request. Returns the answer.
+    pub(crate) fn ask(&self, path: &str, request: &str) -> String {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let len = request.len();
+        write!(
+            stream,
+            "POST /v3/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{request}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        answer
+    }
+
+    /// Returns the paths below a prefix.
+    pub(crate) fn paths(&self, prefix: &str, below: &str) -> Vec<String> {
+        let (from, mut to) = (format!("{prefix}{below}"), format!("{prefix}{below}"));
+        to.pop();
+        to.push('0');
+        let request = format!(
+            r#"{{"key":"{}","range_end":"{}","keys_only":true}}"#,
+            base64(from.as_bytes()),
+            base64(to.as_bytes())
+        );
+        let answer = self.ask("kv/range", &request);
+        let keys = answer.split(r#""key":""#).skip(1);
+        let keys = keys.map(|rest| plain(rest.split('"').next().unwrap()));
+        keys.map(|key| key.strip_prefix(prefix).unwrap().to_owned())
+            .collect()
+    }
+
+    /// Returns the value of a key.
+    pub(crate) fn get(&self, key: &str) -> String {
+        let request = format!(r#"{{"key":"{}"}}"#, base64(key.as_bytes()));
+        let answer = self.ask("kv/range", &request);
+        let (_, rest) = answer.split_once(r#""value":""#).unwrap();
+        plain(rest.split('"').next().unwrap())
+    }
+
+    /// Writes a key.
+    pub(crate) fn put(&self, key: &str, value: &str) {
+        let (key, value) = (base64(key.as_bytes()), base64(value.as_bytes()));
+        self.ask("kv/put", &format!(r#"{{"key":"{key}","value":"{value}"}}"#));
+    }
+
+    /// Returns the revision of etcd.
+    pub(crate) fn revision(&self) -> u64 {
+        let answer = self.ask("kv/range", r#"{"key":"AA=="}"#);
+        let (_, rest) = answer.split_once(r#""revision":""#).unwrap();
+        rest.split('"').next().unwrap().parse().unwrap()
+    }
+
+    /// Switches the alarm NOSPACE off.
+    pub(crate) fn disarm(&self) {
+        let alarms = self.ask("maintenance/alarm", r#"{"action":"GET"}"#);
+        let (_, rest) = alarms.split_once(r#""memberID":""#).unwrap();
+        let member = rest.split('"').next().unwrap();
+        let request =
+            format!(r#"{{"action":"DEACTIVATE","memberID":"{member}","alarm":"NOSPACE"}}"#);
+        self.ask("maintenance/alarm", &request);
+    }
+
+    /// Compacts everything up to a revision of etcd, as somebody else would.
+    pub(crate) fn compact(&self, revision: u64) {
+        let request = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+        self.ask("kv/compaction", &request);
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        for guard in self.guards.lock().unwrap().iter_mut() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
+        if let Some(mut process) = self.process.lock().unwrap().take() {
+            let _ = process.wait();
+        }
+    }
+}
+
+/// The JSON gateway has keys and values in base64.
+fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+fn plain(text: &str) -> String {
+    String::from_utf8(STANDARD.decode(text).unwrap()).unwrap()
+}
+
+/// An etcd that one test has for itself until it ends, because compaction is global to an etcd. Then the next test
+/// gets it.
+pub(crate) struct Lease(&'static Member);
+
+static IDLE: std::sync::Mutex<Vec<&'static Member>> = std::sync::Mutex::new(Vec::new());
+
+pub(crate) fn lease() -> Lease {
+    if let Some(member) = IDLE.lock().unwrap().pop() {
+        return Lease(member);
+    }
+    let member = Member::start(&[]);
+    let member = member.expect("etcd is not built: scripts/peers.sh kubernetes");
+    Lease(Box::leak(Box::new(member)))
+}
+
+impl std::ops::Deref for Lease {
+    type Target = Member;
+
+    fn deref(&self) -> &Member {
+        self.0
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A test that failed may have left it in any state.
+        if !std::thread::panicking() {
+            IDLE.lock().unwrap().push(self.0);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! TLS with client certificates, and users with passwords.
+
+use std::path::{Path, PathBuf};
+
+use bareboat_etcd::Etcd;
+use bareboat_storage::{Backend as _, Write};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
+
+use super::member::Member;
+use super::{object, open};
+
+type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+fn authority() -> Issuer {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// Writes a certificate and its key for a name; returns their paths.
+fn issue(folder: &Path, ca: &Issuer, file: &str, name: &str) -> (PathBuf, PathBuf) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.extended_key_usages = vec![
+        ExtendedKeyUsagePurpose::ServerAuth,
+        ExtendedKeyUsagePurpose::ClientAuth,
+    ];
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, ca).unwrap();
+    let paths = ["crt", "key"].map(|end| folder.join(format!("{file}.{end}")));
+    std::fs::write(&paths[0], certificate.pem()).unwrap();
+    std::fs::write(&paths[1], key.serialize_pem()).unwrap();
+    let [certificate, key] = paths;
+    (certificate, key)
+}
+
+fn why(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_are_verified_on_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ca, other) = (authority(), authority());
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("ca"), ca.pem()).unwrap();
+    std::fs::write(path("other"), other.pem()).unwrap();
+    let server = issue(folder.path(), &ca, "server", "127.0.0.1");
+    let client = issue(folder.path(), &ca, "client", "client");
+    let foreign = issue(folder.path(), &other, "foreign", "client");
+    let flags = [
+        format!("--cert-file={}", server.0.display()),
+        format!("--key-file={}", server.1.display()),
+        format!("--trusted-ca-file={}", path("ca").display()),
+        "--client-cert-auth".to_owned(),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let member = Member::start(&flags).unwrap();
+    let url = |host: &str, ca: &str, (certificate, key): &(PathBuf, PathBuf)| {
+        format!(
+            "etcd://{host}:{}/tls?tls=on&ca={}&cert={}&key={}",
+            member.port,
+            path(ca).display(),
+            certificate.display(),
+            key.display()
+        )
+    };
+    let store = open(&url("127.0.0.1", "ca", &client));
+    let resource = store.resource("core/configmaps");
+    let write = Write::create(&resource, "a", object(1));
+    store.commit(write).await.unwrap();
+    store.close().await;
+    let wrong = [
+        (
+            url("127.0.0.1", "other", &client),
+            "invalid peer certificate",
+        ),
+        (url("localhost", "ca", &client), "not valid for name"),
+        (url("127.0.0.1", "ca", &foreign), ""),
+        (url("127.0.0.1", "missing", &client), "missing"),
+    ];
+    for (url, expected) in wrong {
+        let error = Etcd::open(&url).unwrap_err();
+        assert!(why(&error).contains(expected), "{}", why(&error));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_have_passwords_and_tokens_are_replaced() {
+    let member = Member::start(&[]).unwrap();
+    for (path, request) in [
+        ("auth/user/add", r#"{"name":"root","password":"hunter2"}"#),
+        ("auth/role/add", r#"{"name":"root"}"#),
+        ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
+        ("auth/enable", "{}"),
+    ] {
+        member.ask(path, request);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    std::fs::write(&file, "hunter2\n").unwrap();
+    let plain = member.url(member.port, "users");
+    let url = format!("{plain}?user=root&password-file={}", file.display());
+    let store = open(&url);
+    let resource = store.resource("core/configmaps");
+    let write = |key: &str| Write::create(&resource, key.to_owned(), object(1));
+    store.commit(write("a")).await.unwrap();
+    // Tokens are in the memory of etcd.
+    tokio::task::block_in_place(|| {
+        member.kill();
+        member.run(&[]);
+    });
+    store.commit(write("b")).await.unwrap();
+    store.close().await;
+    assert!(Etcd::open(&plain).is_err(), "without a user");
+    std::fs::write(&file, "hunter3").unwrap();
+    let error = why(&Etcd::open(&url).unwrap_err());
+    assert!(error.contains("authentication failed"), "{error}");
+    assert!(!error.contains("hunter"), "{error}");
+    std::fs::write(&file, "hunter2").unwrap();
+    assert_eq!(Etcd::open(&url).unwrap().mark().unwrap().last, 3);
+}
