@@ -4,6 +4,7 @@ use crate::policy::Scope;
 use crate::slots::RoleId;
 use bareboat_api::kind::User;
 use bareboat_api::{Str, Value};
+use smallvec::SmallVec;
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -118,7 +119,8 @@ pub(crate) struct Binding {
     pub(crate) order: u64,
     pub(crate) name: Str,
     pub(crate) role: RoleId,
-    pub(crate) subjects: Box<[Subject]>,
+    /// Mostly one, which is then in the binding itself.
+    pub(crate) subjects: SmallVec<[Subject; 1]>,
 }
 
 impl Binding {

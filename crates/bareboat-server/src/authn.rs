@@ -18,7 +18,7 @@ pub use bareboat_auth::{
 pub(crate) use certificate::ConnectionIdentity;
 pub use certificate::{ClientCertificates, user_of_certificate};
 pub use front_proxy::{FrontProxy, FrontProxyError, FrontProxySettings};
-pub(crate) use impersonate::impersonate;
+pub(crate) use impersonate::{impersonate, wants_impersonation};
 pub use issuers::JwtIssuers;
 pub use tokens::{StaticTokens, TokenFileError, bearer};
 pub use webhook::{ReviewVersion, WebhookTokens};

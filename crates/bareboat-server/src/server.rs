@@ -1,5 +1,6 @@
 //! The server as a value: built, listened on, called in-process, shut down.
 
+pub(crate) mod authenticate;
 mod builder;
 mod documents;
 mod error;

@@ -1,4 +1,6 @@
 //! Routes resource requests to the verb that answers them.
+//!
+//! Rare ways are boxed: a future takes the memory of its largest part, and it is moved for every request.
 
 mod action;
 mod computed;
@@ -60,7 +62,7 @@ pub(crate) async fn route(
     if ask.raw {
         return match backing {
             Backing::Stored(served) if scope_fits(&served.kind, &ask) => {
-                raw::answer(state, ask, body, served).await
+                Box::pin(raw::answer(state, ask, body, served)).await
             }
             _ => nothing_here(state, &ask),
         };
@@ -70,7 +72,7 @@ pub(crate) async fn route(
         .iter()
         .position(|version| version.name == ask.info.version && version.served);
     let Some(version) = version else {
-        return match retired(&state.threads, kind, &ask, body).await {
+        return match Box::pin(retired(&state.threads, kind, &ask, body)).await {
             Some(status) => Err(status),
             None => nothing_here(state, &ask),
         };
@@ -86,7 +88,9 @@ pub(crate) async fn route(
     }
     match backing {
         Backing::Stored(served) => carry_out(state, ask, body, served, version).await,
-        Backing::Computed(computed) => computed::answer(state, ask, body, computed, version).await,
+        Backing::Computed(computed) => {
+            Box::pin(computed::answer(state, ask, body, computed, version)).await
+        }
     }
 }
 
@@ -156,7 +160,7 @@ async fn carry_out(
             served,
             version,
         };
-        return connect::to_stored_kind(&call, body).await;
+        return Box::pin(connect::to_stored_kind(&call, body)).await;
     }
     let verb = allowed_verb(&ask, &served, version)?;
     let call = Arc::new(KindRequest {

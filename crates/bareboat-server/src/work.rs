@@ -72,12 +72,15 @@ impl Threads {
 
     /// Runs a request: on this worker while it is small, on another thread once it is large. Dropping the future ends
     /// the work.
-    pub(crate) async fn carry_out<T: Send + 'static>(
+    ///
+    /// Not an `async fn`: the work is boxed before anything waits, so that the futures around it stay small. They are
+    /// moved several times for every request.
+    pub(crate) fn carry_out<T: Send + 'static>(
         &self,
         seat: Option<Arc<Seat>>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> T {
-        self.carry_out_boxed(seat, Box::pin(work)).await
+    ) -> impl Future<Output = T> + Send {
+        self.carry_out_boxed(seat, Box::pin(work))
     }
 
     /// Runs a request as [`Threads::carry_out`] does, from a future that is already boxed.

@@ -15,16 +15,20 @@ const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 
+/// Returns whether a request has impersonation headers.
+pub(crate) fn wants_impersonation(headers: &HeaderMap) -> bool {
+    headers
+        .keys()
+        .any(|name| name.as_str().starts_with("impersonate-"))
+}
+
 /// Returns the impersonated user, if the sender may impersonate it; the sender itself without impersonation headers.
 pub(crate) async fn impersonate(
     authorizer: &dyn Authorizer,
     user: Arc<User>,
     headers: &HeaderMap,
 ) -> Result<Arc<User>, Status> {
-    if !headers
-        .keys()
-        .any(|name| name.as_str().starts_with("impersonate-"))
-    {
+    if !wants_impersonation(headers) {
         return Ok(user);
     }
     let Some(wanted) = wanted(headers)? else {

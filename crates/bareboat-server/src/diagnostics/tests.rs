@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 fn trace(resource: &str) -> Trace {
-    let trace = Trace::new("id-1".to_owned(), &http::Method::POST, "/api/v1/things");
+    let trace = Trace::new("id-1".into(), &http::Method::POST, "/api/v1/things");
     trace.parsed(&Arc::new(RequestInfo {
         is_resource: true,
         verb: Str::new("create"),
@@ -60,7 +60,7 @@ fn a_refusal_before_the_body_is_read_is_logged_as_it_is() {
 
 #[test]
 fn the_stage_that_refused_is_the_one_after_the_last_passed() {
-    let trace = Trace::new("id-1".to_owned(), &http::Method::GET, "/");
+    let trace = Trace::new("id-1".into(), &http::Method::GET, "/");
     assert_eq!(trace.doing(), "parsing");
     trace.pass(Stage::Authenticated);
     trace.skip(Stage::Flow);

@@ -114,11 +114,11 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Starts a trace.
-    pub(crate) fn new(audit_id: String, method: &http::Method, path: &str) -> Trace {
+    pub(crate) fn new(audit_id: Arc<str>, method: &http::Method, path: &str) -> Trace {
         let span = tracing::debug_span!(
             target: "bareboat_server::request",
             "request",
-            audit_id = audit_id.as_str(),
+            audit_id = &*audit_id,
             method = method.as_str(),
             path,
             verb = Empty,
@@ -128,7 +128,7 @@ impl Trace {
             user = Empty,
         );
         Trace {
-            audit_id: audit_id.into(),
+            audit_id,
             started: Instant::now(),
             span,
             info: OnceLock::new(),

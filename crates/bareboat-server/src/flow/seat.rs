@@ -244,20 +244,27 @@ impl FairSeat {
             Place::Queue(waiting, length) => {
                 meter.found_no_room();
                 meter.queued(length);
-                self.class.someone_waits();
-                let begun = Instant::now();
-                let _in_queue = meter.in_queue();
-                let waited = tokio::time::timeout(self.visitor.patience, waiting).await;
-                meter.waited(begun.elapsed(), waited.is_ok());
-                match waited {
-                    Ok(running) => {
-                        meter.dispatched_later(self.seats);
-                        self.hold(Token::Running(running));
-                        Ok(())
-                    }
-                    Err(_) => Err(self.refused(Reason::TimeOut)),
-                }
+                // Boxed, because most requests do not wait.
+                Box::pin(self.enter_in_turn(waiting)).await
             }
+        }
+    }
+
+    /// Waits in a queue for the seat of a new request.
+    async fn enter_in_turn(&self, waiting: Waiting<'_>) -> Result<(), Status> {
+        let meter = &self.class.meter;
+        self.class.someone_waits();
+        let begun = Instant::now();
+        let _in_queue = meter.in_queue();
+        let waited = tokio::time::timeout(self.visitor.patience, waiting).await;
+        meter.waited(begun.elapsed(), waited.is_ok());
+        match waited {
+            Ok(running) => {
+                meter.dispatched_later(self.seats);
+                self.hold(Token::Running(running));
+                Ok(())
+            }
+            Err(_) => Err(self.refused(Reason::TimeOut)),
         }
     }
 

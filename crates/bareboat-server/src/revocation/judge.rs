@@ -2,7 +2,7 @@
 
 use super::{Changes, Registry, Stream};
 use crate::connections::Close;
-use crate::server::serve::{accepts_anonymous, identify};
+use crate::server::authenticate::{accepts_anonymous, identify};
 use crate::server::state::State;
 use crate::{authn, authz};
 use std::sync::atomic::Ordering;

@@ -20,16 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The server is not ready when it has not seen the log for this long.
 const STALE: Duration = Duration::from_secs(10);
 
-/// Waits until this server has seen what others have written, if the request needs that.
-pub(super) async fn barrier(
-    state: &State,
-    query: &Query,
-    info: &RequestInfo,
-) -> Result<(), Status> {
-    let public = !info.is_resource && paths::is_public(&info.path);
-    if !state.store.is_shared() || public || is_about_any_version(query, info) {
-        return Ok(());
-    }
+/// Returns whether a request must not be answered before this server has seen what others have written.
+pub(super) fn is_needed(state: &State, query: &Query, info: &RequestInfo) -> bool {
+    let public = || !info.is_resource && paths::is_public(&info.path);
+    state.store.is_shared() && !public() && !is_about_any_version(query, info)
+}
+
+/// Waits until this server has seen what others have written.
+pub(super) async fn barrier(state: &State) -> Result<(), Status> {
     match state.store.freshen(PATIENCE).await {
         Ok(true) => Ok(()),
         Ok(false) => Err(refused()),

@@ -51,10 +51,14 @@ pub(super) fn without_credentials(
 }
 
 /// Returns the client's ID of the request, or a new one.
-pub(super) fn audit_id(headers: &HeaderMap) -> String {
+pub(super) fn audit_id(headers: &HeaderMap) -> Arc<str> {
     let given = headers.get("audit-id").and_then(|id| id.to_str().ok());
     match given {
-        Some(id) if !id.is_empty() && id.len() <= 64 => id.to_owned(),
-        _ => uuid::Uuid::new_v4().to_string(),
+        Some(id) if !id.is_empty() && id.len() <= 64 => Arc::from(id),
+        _ => {
+            let mut text = uuid::Uuid::encode_buffer();
+            let id = uuid::Uuid::new_v4().hyphenated();
+            Arc::from(&*id.encode_lower(&mut text))
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The path of every request: all steps in order.
 
+use super::authenticate::authenticate;
 use super::error::Error;
 use super::fresh;
 use super::head::{audit_id, deadline, without_credentials};
@@ -8,11 +9,11 @@ use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
 use crate::aggregation;
 use crate::audit::Arrival;
-use crate::authn::{self, BadCredentials, ConnectionIdentity, Evidence, Peer};
-use crate::connections::{Close, Line};
+use crate::authn::{self, ConnectionIdentity, Peer};
+use crate::connections::Line;
 use crate::diagnostics::{self, Stage, Trace};
 use crate::flow::{self, Class, Unread, Visitor};
-use crate::metrics::{Answered, Attempt, RemoteLabels, Sight};
+use crate::metrics::{Answered, RemoteLabels, Sight};
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::{Ask, Basis, Came, Warnings};
 use crate::request::body::RequestBody;
@@ -195,6 +196,9 @@ async fn walk(
 }
 
 /// Passes a request through the steps of the server (the rooms of ARCHITECTURE.md), in order.
+///
+/// Steps that wait only for some requests are boxed: a future takes the memory of its largest step, and it is moved
+/// several times for every request.
 async fn rooms(
     state: &Arc<State>,
     door: &Door,
@@ -209,7 +213,9 @@ async fn rooms(
         trace,
         body,
     } = arrived;
-    fresh::barrier(state, &query, &info).await?;
+    if fresh::is_needed(state, &query, &info) {
+        Box::pin(fresh::barrier(state)).await?;
+    }
     let user = authenticate(state, door, &headers, &info).await;
     if let Some(audit) = &state.audit {
         let arrival = Arrival {
@@ -219,12 +225,22 @@ async fn rooms(
             user: user.as_ref().ok(),
             from: door.came().from,
         };
-        audit.begin(&trace, arrival).await?;
+        Box::pin(audit.begin(&trace, arrival)).await?;
     }
     let authenticated = user?;
     trace.pass(Stage::Authenticated);
-    let user = authn::impersonate(state.authorizer.as_ref(), authenticated.clone(), &headers);
-    let user = user.await?;
+    let user = match authn::wants_impersonation(&headers) {
+        true => {
+            let authorizer = state.authorizer.as_ref();
+            Box::pin(authn::impersonate(
+                authorizer,
+                authenticated.clone(),
+                &headers,
+            ))
+            .await?
+        }
+        false => authenticated.clone(),
+    };
     trace.acts_as(&user);
     // The raw endpoint is about stored objects.
     let remote = match door {
@@ -289,13 +305,18 @@ async fn rooms(
         ask.standing = Some(state.revocations.register(state, stream));
     }
     drop(sent);
-    let ask = flow::maybe_away(seat.as_ref(), authorize(state, ask)).await?;
+    let ask = match authorize_now(state, ask) {
+        authz::Now::Decided(outcome) => outcome?,
+        authz::Now::Later(ask) => {
+            Box::pin(flow::maybe_away(seat.as_ref(), authorize(state, ask))).await?
+        }
+    };
     trace.pass(Stage::Authorized);
     let body = Unread::new(body, seat);
     if let Some(route) = remote {
         trace.goes_to(route.clone());
         let until = (!streams).then_some(deadline);
-        return Ok(aggregation::answer(state, &ask, body, &route, until).await?);
+        return Ok(Box::pin(aggregation::answer(state, &ask, body, &route, until)).await?);
     }
     if patient {
         return answer(state, ask, body).await;
@@ -340,99 +361,26 @@ async fn enter(
     Ok(state.flow.enter(class, visitor).await?)
 }
 
-/// Returns the user. Health and version need no credentials.
-async fn authenticate(
-    state: &State,
-    door: &Door,
-    headers: &HeaderMap,
-    info: &RequestInfo,
-) -> Result<Arc<User>, Refusal> {
-    let client = match door {
-        Door::InProcess(user) | Door::Raw(user) => return Ok(user.clone()),
-        Door::Socket(client) => client,
-    };
-    let found = identify(state, client, headers).await;
-    state.metrics.authenticated(match &found {
-        Ok(Some(_)) => Attempt::Success,
-        Ok(None) => Attempt::Failure,
-        Err(_) => Attempt::Error,
-    });
-    match found {
-        Ok(Some((user, proof))) => {
-            if proof == Proof::Certificate {
-                state.metrics.certificate_used(client.peer.ends());
-            }
-            admit(&client.line, user, info)
-        }
-        Ok(None) if accepts_anonymous(state, info) => Ok(Arc::new(authn::anonymous())),
-        Ok(None) => Err(Status::unauthorized().into()),
-        Err(bad) => Err(unauthenticated(bad)),
+/// Returns the authorizer of a request; public paths are allowed to everybody.
+fn authorizer<'a>(state: &'a State, info: &RequestInfo) -> &'a dyn authz::Authorizer {
+    match !info.is_resource && paths::is_public(&info.path) {
+        true => &authz::AllowAll,
+        false => state.authorizer.as_ref(),
     }
 }
 
-/// Returns whether a request without credentials is accepted.
-pub(crate) fn accepts_anonymous(state: &State, info: &RequestInfo) -> bool {
-    state.anonymous.accepts(&info.path, paths::is_public)
-}
-
-/// How a user was authenticated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Proof {
-    /// By the certificate of the connection.
-    Certificate,
-    /// By credentials in the request, such as a token.
-    Request,
-}
-
-/// Returns the user of a request over a connection; `None` without credentials.
-pub(crate) async fn identify(
-    state: &State,
-    client: &SocketClient,
-    headers: &HeaderMap,
-) -> Result<Option<(Arc<User>, Proof)>, BadCredentials> {
-    let peer = &client.peer;
-    if let Some(Ok(user)) = &client.identity.current(&state.authn, peer).user {
-        // A connection may outlive the certificate it was opened with.
-        if peer.has_expired() {
-            return Err(BadCredentials(format!(
-                "the client certificate of {} has expired",
-                user.name
-            )));
-        }
-        return Ok(Some((user.clone(), Proof::Certificate)));
+/// Authorizes a request without waiting, which is nearly always possible.
+fn authorize_now(state: &State, ask: Ask) -> authz::Now<Ask> {
+    if ask.trace.audited().is_some() {
+        return authz::Now::Later(ask);
     }
-    let translated = authn::with_bearer(headers)?;
-    let evidence = Evidence {
-        headers: translated.as_ref().unwrap_or(headers),
-        peer,
-        objects: state,
-    };
-    let found = state.authn.authenticate(&evidence).await?;
-    Ok(found.map(|user| (Arc::new(authn::authenticated(user)), Proof::Request)))
-}
-
-fn unauthenticated(bad: BadCredentials) -> Refusal {
-    Error::new(Status::unauthorized(), bad).into()
-}
-
-/// Marks a connection as authenticated, while the limit allows it. Health checks are always answered, and anonymous
-/// users do not count as authenticated.
-fn admit(line: &Line, user: Arc<User>, info: &RequestInfo) -> Result<Arc<User>, Refusal> {
-    let is_anonymous = user.is_in("system:unauthenticated");
-    if line.is_known() || is_anonymous || line.know() || paths::is_public(&info.path) {
-        return Ok(user);
-    }
-    line.close(Close::Soon);
-    Err(Status::too_many_requests("Too many connections, please try again later.", 1).into())
+    let (user, info) = (ask.user.clone(), ask.info.clone());
+    authz::authorize_now(authorizer(state, &info), &user, &info, ask)
 }
 
 async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Refusal> {
-    let is_public = !ask.info.is_resource && paths::is_public(&ask.info.path);
-    let authorizer: &dyn authz::Authorizer = match is_public {
-        true => &authz::AllowAll,
-        false => state.authorizer.as_ref(),
-    };
     let (user, info) = (ask.user.clone(), ask.info.clone());
+    let authorizer = authorizer(state, &info);
     let Some(audited) = ask.trace.audited().cloned() else {
         return Ok(authz::authorize(authorizer, &user, &info, ask).await?);
     };
@@ -444,7 +392,7 @@ async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Re
 /// Runs the verb, and completes the answer.
 async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -> Outcome {
     if !ask.info.is_resource {
-        return Ok(paths::answer(state, ask, body.into_seat()).await?);
+        return Ok(Box::pin(paths::answer(state, ask, body.into_seat())).await?);
     }
     let headers = ask.headers.clone();
     // Answers of other servers are forwarded unchanged, compressed or not.

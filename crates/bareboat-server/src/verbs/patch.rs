@@ -136,7 +136,8 @@ impl Edit for Patch {
 }
 
 impl Patch {
-    fn patched(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
+    /// Returns the live object with the patch applied, before it is compared with the schema.
+    fn merged(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
         let mut value = live.value().clone();
         match &self.change {
             PatchBody::Json(patch) => patch
@@ -158,14 +159,25 @@ impl Patch {
         let mut object = Object::try_from(value)
             .map_err(|_| unfit(&shown.unwrap_or_default(), "the result is no object"))?;
         self.check_type(call, &mut object)?;
+        Ok(object)
+    }
+
+    /// Returns the object as error messages show it: a strategic patch as it was sent, the result of other patches.
+    fn shown(&self, call: &KindRequest, live: &Object) -> Result<String, Status> {
+        Ok(match &self.change {
+            PatchBody::Strategic(patch) => patch.to_string(),
+            PatchBody::Json(_) | PatchBody::Merge(_) => {
+                self.merged(call, live)?.value().to_string()
+            }
+        })
+    }
+
+    fn patched(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
+        let mut object = self.merged(call, live)?;
         let mut findings = match &self.change {
             PatchBody::Strategic(_) => self.findings.clone(),
             // Findings in the patch itself come after those in its result.
             PatchBody::Json(_) | PatchBody::Merge(_) => Vec::new(),
-        };
-        let shown = match &self.change {
-            PatchBody::Strategic(patch) => patch.to_string(),
-            PatchBody::Json(_) | PatchBody::Merge(_) => object.value().to_string(),
         };
         let conformed = decode::conform(decode::Wanted::of(call), &mut object, &mut findings);
         if let Err(status) = conformed {
@@ -176,6 +188,7 @@ impl Patch {
             let why = message
                 .filter(|_| matches!(self.change, PatchBody::Strategic(_)))
                 .and_then(|message| misfit::describe(message.get(), object.value()));
+            let shown = self.shown(call, live)?;
             return Err(unfit(&shown, why.unwrap_or(status.message)));
         }
         if !matches!(self.change, PatchBody::Strategic(_)) {

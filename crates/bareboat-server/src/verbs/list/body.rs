@@ -9,7 +9,7 @@ use crate::work;
 use bareboat_api::Status;
 use bareboat_api::kind::BoxFuture;
 use bareboat_wire::proto;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use http_body::Frame;
 use parking_lot::Mutex;
@@ -125,11 +125,11 @@ impl ListBody {
                 }
                 None => {
                     first.push_back(self.tail());
-                    let whole = first.iter().fold(BytesMut::new(), |mut whole, frame| {
-                        whole.extend_from_slice(frame);
-                        whole
-                    });
-                    return Ok(reply::full(StatusCode::OK, content_type, whole.freeze()));
+                    let mut whole = Vec::with_capacity(first.iter().map(Bytes::len).sum());
+                    first
+                        .iter()
+                        .for_each(|frame| whole.extend_from_slice(frame));
+                    return Ok(reply::full(StatusCode::OK, content_type, whole.into()));
                 }
             }
         }

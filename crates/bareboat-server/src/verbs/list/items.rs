@@ -100,7 +100,9 @@ impl Items {
             let Some(batch) = self.next_batch(target).await else {
                 return Ok(None);
             };
-            let mut out = Vec::with_capacity(target.min(128 * 1024) + 4096);
+            // Each item is followed by a comma or by the end of the frame.
+            let size = batch.iter().map(|entry| entry.json().len() + 1).sum();
+            let mut out = Vec::with_capacity(size);
             self.write(batch, &mut out).await?;
             if !out.is_empty() {
                 return Ok(Some(out.into()));

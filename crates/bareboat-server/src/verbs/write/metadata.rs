@@ -67,7 +67,9 @@ pub(super) fn for_create(
 
 /// Sets uid and time of creation of a new object.
 pub(super) fn fill(object: &mut Object, now: &str) {
-    object.set_meta("uid", Value::from(uuid::Uuid::new_v4().to_string()));
+    let mut text = uuid::Uuid::encode_buffer();
+    let uid = uuid::Uuid::new_v4().hyphenated();
+    object.set_meta("uid", Value::string(uid.encode_lower(&mut text)));
     object.set_meta("creationTimestamp", Value::string(now));
 }
 
