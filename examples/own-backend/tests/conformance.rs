@@ -18,7 +18,7 @@ bareboat_storage::conformance!(place);
 fn an_incomplete_line_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let whole = r#"{"batch":[{"revision":7,"prev":0,"resource":"core/configmaps","key":"a","value":null}]}"#;
+    let whole = r#"{"batch":[{"revision":7,"prev":0,"cluster":"","resource":"core/configmaps","key":"a","actor":null,"value":null}]}"#;
     std::fs::write(&path, format!("{whole}\n{{\"batch\":[{{\"revis")).unwrap();
     let log = TextLog::open(&path).unwrap();
     assert_eq!(log.mark().unwrap().last, 7);
