@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bareboat_storage::{BackendError, Sweep};
 
@@ -16,6 +17,9 @@ use crate::session::{ReadError, damaged};
 /// Rows of younger batches stay, whatever the floor is: a writer whose connection was lost asks for its batch again,
 /// for up to 30 s. Two clocks may differ.
 const KEEP: u64 = 10 * 60 * 1000;
+
+/// How long a watch may take to say what it can begin with.
+const LONGEST: Duration = Duration::from_secs(10);
 
 impl Inner {
     pub(crate) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
@@ -204,7 +208,9 @@ impl Inner {
         let mut answers = channel.stream(method::WATCH, watch(&tail, &[], 1)).await?;
         loop {
             let unreadable = CallError::Unreadable("the answer of a watch");
-            let watched = Watched::decode(&answers.next().await?).ok_or(unreadable)?;
+            let late = |_| CallError::Lost("no answer of a watch within 10 s".into());
+            let answer = tokio::time::timeout(LONGEST, answers.next()).await;
+            let watched = Watched::decode(&answer.map_err(late)??).ok_or(unreadable)?;
             if watched.compacted > 0 || !watched.written.is_empty() {
                 return Ok(watched.compacted);
             }

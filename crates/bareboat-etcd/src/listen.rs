@@ -23,6 +23,8 @@ pub(crate) struct Heard {
 struct State {
     /// The highest revision that another server wrote.
     last: u64,
+    /// The one that a waiting thread was last woken for. What it did not find then may never come: a restored cluster lacks it.
+    told: u64,
     /// Whether something may have been missed since the log was read.
     missed: bool,
     listening: bool,
@@ -42,12 +44,13 @@ impl Heard {
             true => until,
             false => until.min(Instant::now() + DEAF),
         };
-        while state.last <= after
+        while (state.last <= after || state.last == state.told)
             && !state.missed
             && !state.closed
             && !self.changed.wait_until(&mut state, until).timed_out()
         {}
         state.missed = false;
+        state.told = state.last;
     }
 
     pub(crate) fn last(&self) -> u64 {

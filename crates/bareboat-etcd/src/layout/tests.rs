@@ -1,3 +1,5 @@
+//! Tests of paths, stored values and rows.
+
 use super::*;
 
 #[test]

@@ -11,7 +11,7 @@ use bareboat_storage::{
     WatchSpec, Write,
 };
 
-use super::member::lease;
+use super::member::{Member, lease};
 use super::proxy::{Cut, Proxy};
 use super::{number, object, open, wait_for};
 
@@ -124,8 +124,32 @@ async fn a_cluster_that_is_away_fails_writes_and_not_reads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_server_loses_no_acknowledged_write() {
     let member = lease();
-    let url = member.url(member.port, "killed");
-    let stores = [open(&url), open(&url)];
+    let kill = |_| {
+        member.kill();
+        member.run(&[]);
+    };
+    survive(&member.fresh(), &kill).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_members_one_after_another_lose_no_acknowledged_write() {
+    let members = Member::cluster(3);
+    let ports: Vec<String> = members
+        .iter()
+        .map(|member| format!("127.0.0.1:{}", member.port))
+        .collect();
+    // One of the three is the leader.
+    let kill = |round: usize| {
+        members[round].kill();
+        std::thread::sleep(Duration::from_millis(700));
+        members[round].run(&[]);
+    };
+    survive(&format!("etcd://{}/three", ports.join(",")), &kill).await;
+}
+
+/// Writes through two stores while something is killed three times; checks that all is there.
+async fn survive(url: &str, kill: &dyn Fn(usize)) {
+    let stores = [open(url), open(url)];
     let begun = stores[0].visible();
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..6)
@@ -146,12 +170,9 @@ async fn a_killed_server_loses_no_acknowledged_write() {
             })
         })
         .collect();
-    for _ in 0..3 {
+    for round in 0..3 {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        tokio::task::block_in_place(|| {
-            member.kill();
-            member.run(&[]);
-        });
+        tokio::task::block_in_place(|| kill(round));
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
     stop.store(true, Ordering::Relaxed);
@@ -166,7 +187,7 @@ async fn a_killed_server_loses_no_acknowledged_write() {
         store.close().await;
     }
     // What a new server finds.
-    let store = open(&url);
+    let store = open(url);
     let resource = store.resource("core/configmaps");
     assert_eq!(resource.len(), expected.len());
     for (key, (revision, n)) in expected {

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A running etcd with one member.
+/// A running member of an etcd.
 pub(crate) struct Member {
     folder: tempfile::TempDir,
+    name: String,
     pub(crate) port: u16,
-    peer_port: u16,
+    peer: String,
+    /// All members with their addresses.
+    cluster: String,
     process: std::sync::Mutex<Option<Child>>,
     /// Ends the process when this program is gone, however that happens: a static is never dropped.
     guards: std::sync::Mutex<Vec<Child>>,
@@ -37,18 +40,44 @@ fn free_port() -> u16 {
 }
 
 impl Member {
-    /// Makes an etcd with these flags; `None` if it is not built.
+    /// Makes an etcd of one member with these flags; `None` if it is not built.
     pub(crate) fn start(flags: &[&str]) -> Option<Self> {
         program()?;
-        let member = Self {
+        let member = Self::several(1).pop()?;
+        member.run(flags);
+        Some(member)
+    }
+
+    /// Makes an etcd of several members.
+    pub(crate) fn cluster(count: usize) -> Vec<Self> {
+        let members = Self::several(count);
+        // None of them is up without a majority.
+        for member in &members {
+            member.spawn(&[]);
+        }
+        members.iter().for_each(Self::wait);
+        members
+    }
+
+    fn several(count: usize) -> Vec<Self> {
+        let each = |n| Self {
             folder: tempfile::tempdir().unwrap(),
+            name: format!("m{n}"),
             port: free_port(),
-            peer_port: free_port(),
+            peer: format!("http://127.0.0.1:{}", free_port()),
+            cluster: String::new(),
             process: std::sync::Mutex::new(None),
             guards: std::sync::Mutex::default(),
         };
-        member.run(flags);
-        Some(member)
+        let mut members: Vec<Self> = (0..count).map(each).collect();
+        let pairs = members
+            .iter()
+            .map(|member| format!("{}={}", member.name, member.peer));
+        let cluster = pairs.collect::<Vec<_>>().join(",");
+        for member in &mut members {
+            member.cluster.clone_from(&cluster);
+        }
+        members
     }
 
     /// Returns the folder of its data.
@@ -56,26 +85,36 @@ impl Member {
         self.folder.path().join("data")
     }
 
-    /// Starts the process, again after it ended.
+    /// Starts the process, again after it ended, and waits until it can be used.
     pub(crate) fn run(&self, flags: &[&str]) {
+        self.spawn(flags);
+        self.wait();
+    }
+
+    fn spawn(&self, flags: &[&str]) {
         let scheme = match flags.iter().any(|flag| flag.starts_with("--cert-file")) {
             true => "https",
             false => "http",
         };
         let client = format!("{scheme}://127.0.0.1:{}", self.port);
-        let peer = format!("http://127.0.0.1:{}", self.peer_port);
+        // A single member need not wait long before it elects itself.
+        let (heartbeat, election) = match self.cluster.contains(',') {
+            true => ("100", "1000"),
+            false => ("20", "200"),
+        };
         let mut server = Command::new(program().unwrap());
         server
             .arg("--data-dir")
             .arg(self.data())
             .args(["--listen-client-urls", &client])
             .args(["--advertise-client-urls", &client])
-            .args(["--listen-peer-urls", &peer])
-            .args(["--initial-advertise-peer-urls", &peer])
-            .args(["--initial-cluster", &format!("default={peer}")])
+            .args(["--name", &self.name])
+            .args(["--listen-peer-urls", &self.peer])
+            .args(["--initial-advertise-peer-urls", &self.peer])
+            .args(["--initial-cluster", &self.cluster])
             .args(["--log-level", "warn"])
-            // A single member need not wait long before it elects itself.
-            .args(["--heartbeat-interval", "20", "--election-timeout", "200"])
+            .args(["--heartbeat-interval", heartbeat])
+            .args(["--election-timeout", election])
             .args(flags);
         let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
         server.stdout(Stdio::null()).stderr(log);
@@ -90,6 +129,9 @@ impl Member {
         shell.args(["-c", &guard]).stdin(Stdio::piped());
         self.guards.lock().unwrap().push(shell.spawn().unwrap());
         *self.process.lock().unwrap() = Some(process);
+    }
+
+    fn wait(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while !self.is_up() {
             let log = || std::fs::read_to_string(self.folder.path().join("log"));
@@ -174,6 +216,21 @@ impl Member {
         self.ask("kv/put", &format!(r#"{{"key":"{key}","value":"{value}"}}"#));
     }
 
+    /// Returns the number of calls that it has answered, from its metrics.
+    pub(crate) fn calls(&self) -> u64 {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let get = "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
+        stream.write_all(get.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let counters = text
+            .lines()
+            .filter(|line| line.starts_with("grpc_server_handled_total") && line.contains("unary"));
+        let counts = counters.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        counts.sum::<f64>() as u64
+    }
+
     /// Returns the revision of etcd.
     pub(crate) fn revision(&self) -> u64 {
         let answer = self.ask("kv/range", r#"{"key":"AA=="}"#);
@@ -211,7 +268,7 @@ impl Drop for Member {
 }
 
 /// The JSON gateway has keys and values in base64.
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 

@@ -158,3 +158,21 @@ async fn a_store_that_was_silent_for_longer_than_the_history_loads_again() {
         store.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_store_asks_seldom() {
+    let member = lease();
+    let store = open(&member.fresh());
+    let resource = store.resource("core/configmaps");
+    let write = Write::create(&resource, "a", object(1));
+    store.commit(write).await.unwrap();
+    // The watch may still be starting.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (before, begun) = (member.calls(), Instant::now());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let calls = member.calls() - before;
+    let allowed = 3.0 * begun.elapsed().as_secs_f64();
+    println!("{calls} calls in {:?}", begun.elapsed());
+    assert!(calls > 0 && (calls as f64) < allowed, "{calls} calls");
+    store.close().await;
+}

@@ -9,7 +9,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-use super::member::Member;
+use super::member::{Member, base64};
 use super::{object, open};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -97,10 +97,20 @@ async fn certificates_are_verified_on_both_sides() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_have_passwords_and_tokens_are_replaced() {
     let member = Member::start(&[]).unwrap();
+    let granted = format!(
+        r#"{{"name":"boat","perm":{{"permType":"READWRITE","key":"{}","range_end":"{}"}}}}"#,
+        base64(b"/users/"),
+        base64(b"/users0")
+    );
     for (path, request) in [
         ("auth/user/add", r#"{"name":"root","password":"hunter2"}"#),
         ("auth/role/add", r#"{"name":"root"}"#),
         ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
+        // The server itself needs the keys below its prefix, and nothing else.
+        ("auth/user/add", r#"{"name":"boat","password":"hunter2"}"#),
+        ("auth/role/add", r#"{"name":"boat"}"#),
+        ("auth/role/grant", &granted),
+        ("auth/user/grant", r#"{"user":"boat","role":"boat"}"#),
         ("auth/enable", "{}"),
     ] {
         member.ask(path, request);
@@ -109,7 +119,7 @@ async fn users_have_passwords_and_tokens_are_replaced() {
     let file = folder.path().join("password");
     std::fs::write(&file, "hunter2\n").unwrap();
     let plain = member.url(member.port, "users");
-    let url = format!("{plain}?user=root&password-file={}", file.display());
+    let url = format!("{plain}?user=boat&password-file={}", file.display());
     let store = open(&url);
     let resource = store.resource("core/configmaps");
     let write = |key: &str| Write::create(&resource, key.to_owned(), object(1));
@@ -120,7 +130,12 @@ async fn users_have_passwords_and_tokens_are_replaced() {
         member.run(&[]);
     });
     store.commit(write("b")).await.unwrap();
+    store.compact(store.visible()).await.unwrap();
+    assert_eq!(store.floor(), store.visible());
     store.close().await;
+    let elsewhere = url.replace("/users?", "/elsewhere?");
+    let denied = why(&Etcd::open(&elsewhere).unwrap_err());
+    assert!(denied.contains("permission denied"), "{denied}");
     assert!(Etcd::open(&plain).is_err(), "without a user");
     std::fs::write(&file, "hunter3").unwrap();
     let error = why(&Etcd::open(&url).unwrap_err());
