@@ -73,6 +73,12 @@ if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
     { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends postgresql-15; } || postgres="PostgreSQL is not installed (apt-get install postgresql-15)"
 fi
 
+step "MariaDB"
+mariadb=yes
+if ! command -v mariadbd >/dev/null 2>&1; then
+    { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends mariadb-server; } || mariadb="MariaDB is not installed (apt-get install mariadb-server)"
+fi
+
 kubectl=yes
 command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
 
@@ -86,7 +92,7 @@ done
 
 # One build for everything that follows.
 step "build"
-if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres && cargo build --package bareboat-etcd --test etcd; }; then
+if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres --test mariadb && cargo build --package bareboat-etcd --test etcd; }; then
     failure build "it does not compile"
     close
 fi
@@ -98,6 +104,7 @@ cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log" || outcome=fa
 cargo test --package bareboat-cli --test e2e --test hostile --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 [ "$postgres" != yes ] || cargo test --package bareboat-sql --test postgres --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 [ "$go" != yes ] || cargo test --package bareboat-etcd --test etcd --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
+[ "$mariadb" != yes ] || cargo test --package bareboat-sql --test mariadb --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
 "$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
@@ -134,6 +141,8 @@ client "PostgreSQL" tests/postgres/main.rs "" "$postgres"
 client "three servers on PostgreSQL" $e2e replicas::three_servers_share_a_database "$postgres"
 client "etcd" tests/etcd/main.rs "" "$go"
 client "three servers on etcd" $e2e replicas::three_servers_share_an_etcd "$go"
+client "MariaDB" tests/mariadb/main.rs "" "$mariadb"
+client "two servers on MariaDB" $e2e replicas::two_servers "$mariadb"
 client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"

@@ -99,7 +99,7 @@
 //! | `rbac`, `service_accounts`, `bootstrap_tokens` | roles and bindings; tokens |
 //! | `certificates` | certificates and the authorities that issue them |
 //! | `encryption` | encryption at rest |
-//! | `sqlite`, `postgres`, `etcd` | the embedded engine, and those that several servers share |
+//! | `sqlite`, `postgres`, `mysql`, `etcd` | the embedded engine, and those that several servers share |
 //! | `streams` | exec, attach, log, port-forward and proxy, by functions or by kubelets |
 //! | `client` | a kube-rs client without a socket |
 //!
@@ -108,7 +108,7 @@
 //!
 //! # Feature flags
 //!
-//! All but `postgres` and `etcd` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
+//! All but `postgres`, `mysql` and `etcd` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
 //! store.
 //!
 //! | feature | what it adds |
@@ -118,6 +118,7 @@
 //! | `encryption` | encryption at rest |
 //! | `etcd` | the log in an etcd cluster that several servers share |
 //! | `kube` | a kube-rs client that calls a server of the same process |
+//! | `mysql` | the log in a MySQL or MariaDB database that several servers share |
 //! | `postgres` | the log in a PostgreSQL database that several servers share |
 //! | `rbac` | authorization by roles and bindings |
 //! | `sqlite` | the embedded store in a file, [`open_sqlite`] |
@@ -147,6 +148,8 @@ pub mod etcd;
 mod fairness;
 #[cfg(feature = "builtin")]
 mod issued;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 mod open;
 #[cfg(feature = "builtin")]
 mod pod_security;

@@ -28,11 +28,13 @@ const KNOWN: &[&str] = &[
     "sqlite:PATH",
     #[cfg(feature = "postgres")]
     "postgres://USER@HOST/DATABASE",
+    #[cfg(feature = "mysql")]
+    "mysql://USER@HOST/DATABASE",
     #[cfg(feature = "etcd")]
     "etcd://HOST:PORT,HOST:PORT/PREFIX",
 ];
 
-/// Opens the engine at an address: `memory:`, `sqlite:PATH`, `postgres://…` or `etcd://…`, each if its feature is on.
+/// Opens the engine at an address: `memory:`, `sqlite:PATH`, `postgres://…`, `mysql://…` or `etcd://…`, each if its feature is on.
 pub fn open_backend(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
     let scheme = address.split(':').next().unwrap_or_default();
     match scheme {
@@ -47,6 +49,12 @@ pub fn open_backend(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError>
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => {
             let opened = bareboat_sql::Postgres::open(address);
+            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
+            Ok(Arc::new(opened))
+        }
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => {
+            let opened = bareboat_sql::Mysql::open(address);
             let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
             Ok(Arc::new(opened))
         }

@@ -1,3 +1,3 @@
 //! The log in a PostgreSQL database.
 
-pub use bareboat_sql::{AddressError, Failover, Postgres, SqlError, SqlOptions};
+pub use bareboat_sql::{AddressError, DatabaseError, Failover, Postgres, SqlError, SqlOptions};

@@ -25,6 +25,9 @@ mod javascript;
 mod kube_rs;
 mod kubectl;
 mod logs;
+#[allow(dead_code, reason = "the tests of the engine use more of it")]
+#[path = "../../../bareboat-sql/tests/mariadb/cluster.rs"]
+mod mariadb;
 mod planted;
 mod pod_security;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]

@@ -1,6 +1,7 @@
-//! Three servers on one PostgreSQL or one etcd: all of them write, and all of them see everything.
+//! Several servers on one database or one etcd: all of them write, and all of them see everything.
 
 use crate::etcd::Member;
+use crate::mariadb;
 use crate::postgres::Cluster;
 use crate::server::Home;
 use futures_util::TryStreamExt as _;
@@ -119,6 +120,82 @@ async fn share(url: &str, restart: &dyn Fn()) {
         .await
         .unwrap();
     maps[0].get("after").await.unwrap();
+    for server in servers.into_iter().flatten() {
+        let (status, _) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
+        assert!(status.success());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_share_a_mariadb() {
+    let Some(cluster) = mariadb::Cluster::start(&[]) else {
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "MariaDB is missing"
+        );
+        return eprintln!("skipped: MariaDB is not installed");
+    };
+    let url = cluster.fresh();
+    let homes: Vec<Home> = (0..2).map(|_| Home::with(&["--storage", &url])).collect();
+    let mut servers: Vec<_> = homes.iter().map(|home| Some(home.serve())).collect();
+    let mut maps = Vec::new();
+    for home in &homes {
+        maps.push(Api::<ConfigMap>::namespaced(home.client().await, "default"));
+    }
+    let start = maps[0].list(&ListParams::default()).await.unwrap();
+    let version = start.metadata.resource_version.unwrap();
+    let watching = maps[0].clone();
+    let watched = tokio::spawn(async move {
+        let params = WatchParams::default().timeout(120);
+        let mut events = Box::pin(watching.watch(&params, &version).await.unwrap());
+        let mut names = Vec::new();
+        while let Some(event) = events.try_next().await.unwrap() {
+            if let WatchEvent::Added(map) = event
+                && map.name_any().starts_with("m-")
+            {
+                names.push(map.name_any());
+                if names.len() == 60 {
+                    break;
+                }
+            }
+        }
+        names
+    });
+    // The database is killed on the way, and one of the servers.
+    for n in 0..60 {
+        if n == 20 {
+            tokio::task::block_in_place(|| {
+                cluster.kill();
+                cluster.run(&[]);
+            });
+        }
+        if n == 40 {
+            servers[1].take().unwrap().kill();
+        }
+        let at = if n >= 40 { 0 } else { n % 2 };
+        let name = format!("m-{n}");
+        maps[at]
+            .create(&PostParams::default(), &map(&name))
+            .await
+            .unwrap();
+        // Read after write, on the other server.
+        let other = if n >= 40 { 0 } else { 1 - at };
+        maps[other].get(&name).await.unwrap();
+    }
+    let names = tokio::time::timeout(Duration::from_secs(120), watched);
+    let expected: Vec<String> = (0..60).map(|n| format!("m-{n}")).collect();
+    assert_eq!(names.await.unwrap().unwrap(), expected);
+    // The killed one comes back and knows all.
+    servers[1] = Some(homes[1].serve());
+    let again = Api::<ConfigMap>::namespaced(homes[1].client().await, "default");
+    let list = again.list(&ListParams::default()).await.unwrap();
+    let found: BTreeSet<String> = list.iter().map(|map| map.name_any()).collect();
+    assert!(expected.iter().all(|name| found.contains(name)));
+    // What people see of it.
+    let live = "SELECT count(*) FROM t1.live WHERE resource = 'core/configmaps' AND name LIKE 'm-%'
+        AND JSON_VALUE(object, '$.metadata.namespace') = 'default'";
+    assert_eq!(cluster.ask(live).as_deref(), Some("60"));
     for server in servers.into_iter().flatten() {
         let (status, _) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
         assert!(status.success());

@@ -107,7 +107,7 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
         primary.port
     );
     standby.ask(&follow).unwrap();
-    // The address leads to whoever is the primary.
+    // The address leads to the primary.
     let address = Proxy::to(primary.port);
     let url = primary
         .url(primary.port, "bareboat")
