@@ -2,6 +2,10 @@
 //!
 //! The texts are those Kubernetes prints, because operators' tests match on them.
 
+mod errors;
+
+pub use errors::FieldErrors;
+
 use crate::Value;
 use std::fmt::{self, Write as _};
 

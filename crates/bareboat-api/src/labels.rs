@@ -5,7 +5,7 @@
 mod parse;
 
 use crate::field::go_quote;
-use crate::{FieldError, FieldPath, Map, Str, Value, names};
+use crate::{FieldError, FieldErrors, FieldPath, Map, Str, Value, names};
 use std::fmt;
 
 /// The operator of a requirement.
@@ -42,7 +42,7 @@ pub struct Requirement {
 impl Requirement {
     /// Returns a requirement, or the error for invalid parts.
     pub fn new(key: &str, operator: Operator, values: Vec<Str>) -> Result<Self, SelectorError> {
-        let mut wrong = Vec::new();
+        let mut wrong = FieldErrors::default();
         complain(
             names::qualified_name(key),
             &FieldPath::new("key"),
@@ -103,7 +103,7 @@ impl Requirement {
             complain(names::label_value(value), &path, value, &mut wrong);
         }
         if !wrong.is_empty() {
-            return Err(SelectorError::from_fields(&wrong));
+            return Err(SelectorError::from_fields(wrong.kept()));
         }
         let mut values = values;
         values.sort();
@@ -309,7 +309,7 @@ impl fmt::Display for Selector {
 
 /// Returns the errors of a `LabelSelector` object inside another object.
 pub fn validate_selector(selector: &Value, path: &FieldPath) -> Vec<FieldError> {
-    let mut wrong = Vec::new();
+    let mut wrong = FieldErrors::default();
     if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
         let path = path.child("matchLabels");
         for (key, value) in labels.iter() {
@@ -357,7 +357,7 @@ pub fn validate_selector(selector: &Value, path: &FieldPath) -> Vec<FieldError> 
             complain(names::label_value(value), &path, value, &mut wrong);
         }
     }
-    wrong
+    wrong.into_list()
 }
 
 fn expression_operator(name: &str) -> Option<Operator> {
@@ -370,7 +370,7 @@ fn expression_operator(name: &str) -> Option<Operator> {
     }
 }
 
-fn complain(messages: Vec<String>, path: &FieldPath, value: &str, wrong: &mut Vec<FieldError>) {
+fn complain(messages: Vec<String>, path: &FieldPath, value: &str, wrong: &mut FieldErrors) {
     for message in messages {
         wrong.push(FieldError::invalid(path.clone(), value, message));
     }

@@ -21,7 +21,7 @@ pub mod time;
 pub mod typing;
 pub mod value;
 
-pub use field::{FieldError, FieldErrorKind, FieldPath};
+pub use field::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 pub use kind::Kind;
 pub use object::Object;
 pub use status::Status;

@@ -10,7 +10,7 @@ pub use managed::validate_field_manager;
 
 use crate::field::go_quote;
 use crate::kind::NameRule;
-use crate::{FieldError, FieldPath, Map, Value, names};
+use crate::{FieldError, FieldErrors, FieldPath, Map, Value, names};
 use std::collections::HashSet;
 
 /// The maximum size of all annotation keys and values together, in bytes.
@@ -29,7 +29,7 @@ pub fn validate_metadata(
     name_rule: NameRule,
     path: &FieldPath,
 ) -> Vec<FieldError> {
-    let mut wrong = Vec::new();
+    let mut wrong = FieldErrors::default();
     let text = |key| meta.get_str(key).unwrap_or("");
     let generate_name = text("generateName");
     if !generate_name.is_empty() {
@@ -71,12 +71,12 @@ pub fn validate_metadata(
     }
     always(meta, path, &mut wrong);
     finalizers(meta, &path.child("finalizers"), &mut wrong);
-    wrong
+    wrong.into_list()
 }
 
 /// Returns the errors in new metadata, compared with the stored metadata.
 pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<FieldError> {
-    let mut wrong = Vec::new();
+    let mut wrong = FieldErrors::default();
     finalizers(new, &path.child("finalizers"), &mut wrong);
     if old
         .get("deletionTimestamp")
@@ -107,11 +107,11 @@ pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<F
         }
     }
     always(new, path, &mut wrong);
-    wrong
+    wrong.into_list()
 }
 
 /// Checks the rules that new and changed objects share.
-fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+fn always(meta: &Map, path: &FieldPath, wrong: &mut FieldErrors) {
     validate_labels(meta.get("labels"), &path.child("labels"), wrong);
     validate_annotations(meta.get("annotations"), &path.child("annotations"), wrong);
     owners::validate(
@@ -129,7 +129,7 @@ fn always(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
 /// Returns the errors in labels and annotations that a conversion changed. Those that it did not
 /// change are not checked.
 pub fn validate_converted(before: Option<&Map>, after: &Map) -> Vec<FieldError> {
-    let mut wrong = Vec::new();
+    let mut wrong = FieldErrors::default();
     let path = FieldPath::new("metadata");
     let was = |member: &str| before.and_then(|before| before.get(member));
     let (labels, annotations) = (after.get("labels"), after.get("annotations"));
@@ -139,11 +139,11 @@ pub fn validate_converted(before: Option<&Map>, after: &Map) -> Vec<FieldError> 
     if annotations != was("annotations") {
         validate_annotations(annotations, &path.child("annotations"), &mut wrong);
     }
-    wrong
+    wrong.into_list()
 }
 
 /// Appends the errors in a map of labels.
-pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut FieldErrors) {
     for (key, value) in members(labels, path, wrong) {
         for message in names::qualified_name(key) {
             wrong.push(FieldError::invalid(path.clone(), key, message));
@@ -158,7 +158,7 @@ pub fn validate_labels(labels: Option<&Value>, path: &FieldPath, wrong: &mut Vec
 pub fn validate_annotations(
     annotations: Option<&Value>,
     path: &FieldPath,
-    wrong: &mut Vec<FieldError>,
+    wrong: &mut FieldErrors,
 ) {
     let mut size = 0;
     for (key, value) in members(annotations, path, wrong) {
@@ -181,7 +181,7 @@ pub fn validate_finalizer_name(name: &str, path: &FieldPath) -> Vec<FieldError> 
         .collect()
 }
 
-fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut FieldErrors) {
     let finalizers = finalizer_names(meta);
     for name in &finalizers {
         wrong.extend(validate_finalizer_name(name, path));
@@ -194,7 +194,7 @@ fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
     }
 }
 
-fn no_new_finalizers(new: &Map, old: &Map, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+fn no_new_finalizers(new: &Map, old: &Map, path: &FieldPath, wrong: &mut FieldErrors) {
     let before: HashSet<&str> = finalizer_names(old).into_iter().collect();
     let mut added = finalizer_names(new);
     added.retain(|name| !before.contains(name));
@@ -239,7 +239,7 @@ fn unset(key: &str) -> Value {
 fn members<'m>(
     map: Option<&'m Value>,
     path: &FieldPath,
-    wrong: &mut Vec<FieldError>,
+    wrong: &mut FieldErrors,
 ) -> Vec<(&'m str, &'m str)> {
     let map = match map {
         None | Some(Value::Null) => return Vec::new(),

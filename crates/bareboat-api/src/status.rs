@@ -257,12 +257,20 @@ impl Status {
         let mut seen = HashSet::with_capacity(all.len());
         let texts = all.iter().map(String::as_str);
         let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
-        let listed = match texts.as_slice() {
-            [] => String::new(),
-            [one] => format!(": {one}"),
-            many => format!(": [{}]", many.join(", ")),
+        let mut message = format!("{what} {} is invalid", go_quote(name));
+        let (open, close) = match texts.len() {
+            0 => ("", ""),
+            1 => (": ", ""),
+            _ => (": [", "]"),
         };
-        let message = format!("{what} {} is invalid{listed}", go_quote(name));
+        message.push_str(open);
+        for (index, text) in texts.iter().enumerate() {
+            message.push_str(if index > 0 { ", " } else { "" });
+            message.push_str(text);
+        }
+        message.push_str(close);
+        drop((texts, seen));
+        drop(all);
         let mut details = what.details(name);
         details.causes = errors
             .iter()

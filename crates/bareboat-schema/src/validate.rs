@@ -18,7 +18,7 @@ pub(crate) use value::check_value;
 
 use crate::schema::Schema;
 use bareboat_api::kind::Validated;
-use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Value};
 
 /// The result of validation.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +39,8 @@ impl Schema {
     /// Validates an object. With `old`, validates an update, in which unchanged parts are not
     /// errors. `earlier` has the caller's errors in metadata or scale paths.
     pub fn validate(&self, new: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Findings {
-        let mut errors = earlier;
+        let mut errors = FieldErrors::default();
+        errors.extend(earlier);
         let root = FieldPath::root();
         let correlated = old.map(|value| Old {
             value,
@@ -53,7 +54,8 @@ impl Schema {
 
     /// Validates an update of the status subresource: the schema of `status`, and every rule.
     pub fn validate_status(&self, new: &Value, old: &Value, earlier: Vec<FieldError>) -> Findings {
-        let mut errors = earlier;
+        let mut errors = FieldErrors::default();
+        errors.extend(earlier);
         if let (Some(node), Some(status)) = (self.root.property("status"), new.get("status")) {
             let correlated = old.get("status").map(|value| Old { value, node });
             let base = FieldPath::new("status");
@@ -64,29 +66,31 @@ impl Schema {
     }
 
     /// Checks for duplicates in sets and maps; they count only if the old object had none.
-    fn check_lists(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+    fn check_lists(&self, new: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
         let start = errors.len();
         lists::unique(&self.root, new, &FieldPath::root(), errors);
         if errors.len() > start
             && let Some(old) = old
         {
-            let mut before = Vec::new();
+            let mut before = FieldErrors::default();
             lists::unique(&self.root, old, &FieldPath::root(), &mut before);
             if !before.is_empty() {
-                errors.truncate(start);
+                errors.take_after(start);
             }
         }
     }
 
-    fn check_rules(&self, new: &Value, old: Option<&Value>, errors: Vec<FieldError>) -> Findings {
+    fn check_rules(&self, new: &Value, old: Option<&Value>, errors: FieldErrors) -> Findings {
+        // Nothing was checked after the last error that fits the list.
+        let unreliable = errors.is_full() || errors.kept().iter().any(keeps_rules_from_running);
         let mut findings = Findings {
-            errors,
+            errors: errors.into_list(),
             warnings: Vec::new(),
         };
         if !self.has_rules() {
             return findings;
         }
-        if findings.errors.iter().any(keeps_rules_from_running) {
+        if unreliable {
             findings.errors.push(FieldError::invalid(
                 FieldPath::root(),
                 Value::Null,

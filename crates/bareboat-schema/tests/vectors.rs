@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bareboat_api::{FieldError, Value};
+use bareboat_api::{FieldError, FieldErrors, Value};
 use bareboat_schema::crd::{self, Taken};
 use bareboat_schema::{Schema, SchemaCache, Source, scale};
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError
     let version = api_version.rsplit('/').next().unwrap().to_owned();
     schema.coerce(object, Source::Request, None).unwrap();
     schema.default(object).expect("the defaults are few");
-    let mut earlier = Vec::new();
+    let mut earlier = FieldErrors::default();
     if let Some(paths) = definition
         .version(&version)
         .and_then(|version| version.scale.as_ref())
@@ -128,7 +128,7 @@ fn errors_of(crd: &Value, schema: &Schema, object: &mut Value) -> Vec<FieldError
         scale::validate_spec(paths, object, &mut earlier);
         scale::validate_status(paths, object, &mut earlier);
     }
-    schema.validate(object, None, earlier).errors
+    schema.validate(object, None, earlier.into_list()).errors
 }
 
 /// Returns causes as recorded: sorted triples of field, reason and message.

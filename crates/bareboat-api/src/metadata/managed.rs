@@ -1,12 +1,12 @@
 //! Validation of `managedFields` entries: their form, not the fields they own.
 
-use crate::{FieldError, FieldPath, Value, names};
+use crate::{FieldError, FieldErrors, FieldPath, Value, names};
 
 const MANAGER_MAX: usize = 128;
 const SUBRESOURCE_MAX: usize = 256;
 
 /// Appends the errors in a list of entries.
-pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut FieldErrors) {
     let entries = entries.and_then(Value::as_array).unwrap_or_default();
     for (index, entry) in entries.iter().enumerate() {
         let path = path.index(index);

@@ -1,6 +1,6 @@
 //! Validation of owner references.
 
-use crate::{FieldError, FieldPath, Value};
+use crate::{FieldError, FieldErrors, FieldPath, Value};
 
 /// The maximum number of references that the errors about several controllers show in total. Each
 /// error shows the whole list, so a long list would need memory that grows with the square of its
@@ -8,7 +8,7 @@ use crate::{FieldError, FieldPath, Value};
 const MOST_SHOWN: usize = 10_000;
 
 /// Appends the errors in a list of owner references.
-pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut Vec<FieldError>) {
+pub(super) fn validate(owners: Option<&Value>, path: &FieldPath, wrong: &mut FieldErrors) {
     let Some(owners) = owners.and_then(Value::as_array) else {
         return;
     };

@@ -1,69 +1,9 @@
 //! Checks that many kinds share, with upstream's error texts.
 
+pub(crate) use bareboat_api::FieldErrors as Errors;
+
 use crate::reach::Reach as _;
 use bareboat_api::{FieldError, FieldPath, Value, names};
-
-/// Maximum number of errors of one write. An invalid body must not cost more memory than its size.
-const MAX_ERRORS: usize = 1000;
-/// Maximum size of values and details in all errors. Some errors show a whole list, and one list can have many errors.
-const MAX_SHOWN: usize = 4 << 20;
-
-/// Validation errors, up to a limit.
-#[derive(Default)]
-pub(crate) struct Errors {
-    list: Vec<FieldError>,
-    shown: usize,
-}
-
-impl Errors {
-    /// Adds an error unless the limit is reached.
-    pub(super) fn push(&mut self, error: FieldError) {
-        if !self.is_full() {
-            self.shown += error.detail.len() + error.value.as_ref().map_or(0, size);
-            self.list.push(error);
-        }
-    }
-
-    /// Returns whether the limit is reached. Callers that would clone a lot for an error check this first.
-    pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= MAX_ERRORS || self.shown >= MAX_SHOWN
-    }
-
-    /// Adds errors up to the limit.
-    pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
-        errors.into_iter().for_each(|error| self.push(error));
-    }
-
-    /// Returns whether there are no errors.
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Returns the list, for checks in other crates.
-    pub(super) fn list(&mut self) -> &mut Vec<FieldError> {
-        &mut self.list
-    }
-
-    /// Returns all errors.
-    pub(super) fn into_list(self) -> Vec<FieldError> {
-        self.list
-    }
-}
-
-/// Returns the approximate size of a value in bytes.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| 2 + size(item)).sum(),
-        Value::Object(members) => {
-            let sizes = members
-                .iter()
-                .map(|(key, member)| key.len() + 4 + size(member));
-            sizes.sum()
-        }
-        _ => 4,
-    }
-}
 
 pub(super) const IMMUTABLE: &str = "field is immutable";
 pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";

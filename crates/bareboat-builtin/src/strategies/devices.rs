@@ -48,12 +48,12 @@ pub(crate) fn resource_claim_template() -> Rules {
         validate_labels(
             template.at(&["spec", "metadata", "labels"]),
             &metadata.child("labels"),
-            wrong.list(),
+            wrong,
         );
         validate_annotations(
             template.at(&["spec", "metadata", "annotations"]),
             &metadata.child("annotations"),
-            wrong.list(),
+            wrong,
         );
         let spec = template.at(&["spec", "spec"]).unwrap_or(&Value::Null);
         devices(spec, &path(&["spec", "spec", "devices"]), wrong);

@@ -42,7 +42,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     validate_labels(
         spec.at(&["nodeSelector"]),
         &path.child("nodeSelector"),
-        wrong.list(),
+        wrong,
     );
     host::validate(spec, path, wrong);
     for member in [
@@ -155,12 +155,12 @@ pub(super) fn validate_template(template: &Value, path: &FieldPath, wrong: &mut 
     validate_labels(
         template.at(&["metadata", "labels"]),
         &path.child("labels"),
-        wrong.list(),
+        wrong,
     );
     validate_annotations(
         template.at(&["metadata", "annotations"]),
         &path.child("annotations"),
-        wrong.list(),
+        wrong,
     );
     seccomp_annotations(template, &path.child("annotations"), wrong);
     let empty = Value::object();

@@ -154,11 +154,7 @@ fn validate(service: &Object, wrong: &mut Errors) {
         wrong.push(FieldError::required(place.child("ports"), ""));
     }
     validate_ports(ports, ty, wrong);
-    validate_labels(
-        spec.at(&["selector"]),
-        &place.child("selector"),
-        wrong.list(),
-    );
+    validate_labels(spec.at(&["selector"]), &place.child("selector"), wrong);
     required_one_of(
         spec.text(&["sessionAffinity"]),
         &["ClientIP", "None"],

@@ -446,7 +446,7 @@ pub(crate) fn runtime_class() -> Rules {
         validate_labels(
             class.at(&["scheduling", "nodeSelector"]),
             &place.child("nodeSelector"),
-            wrong.list(),
+            wrong,
         );
         let place = place.child("tolerations");
         let given = class.value().list(&["scheduling", "tolerations"]);

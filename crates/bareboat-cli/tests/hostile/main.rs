@@ -8,6 +8,7 @@ mod bodies;
 mod client;
 mod connections;
 mod converter;
+mod errors;
 mod http2;
 mod memory;
 mod metrics;

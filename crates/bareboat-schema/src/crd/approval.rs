@@ -1,6 +1,6 @@
 //! The approval annotation, which groups of the Kubernetes community require.
 
-use bareboat_api::{FieldError, FieldPath, Value, field::go_quote};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, field::go_quote};
 
 /// The annotation with the URL of the review, or `unapproved` and a reason.
 pub const ANNOTATION: &str = "api-approved.kubernetes.io";
@@ -56,7 +56,7 @@ pub(super) fn state(crd: &Value) -> (Approval, String) {
 }
 
 /// Checks the annotation of a new definition; an update may not make it worse.
-pub(super) fn check(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+pub(super) fn check(new: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let group = new.at(&["spec", "group"]).and_then(Value::as_str);
     if !group.is_some_and(is_protected) {
         return;

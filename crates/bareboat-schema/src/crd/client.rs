@@ -1,6 +1,6 @@
 //! Client configurations of webhooks: a URL or a service, and a CA bundle.
 
-use bareboat_api::{FieldError, FieldPath, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -52,7 +52,7 @@ pub fn check(
     client: &Value,
     path: &FieldPath,
     allow_invalid_bundle: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let url = client.get("url").and_then(Value::as_str);
     let service = client.get("service").filter(|service| !service.is_null());
@@ -76,7 +76,7 @@ pub fn check(
     }
 }
 
-fn check_url(url: &str, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_url(url: &str, path: &FieldPath, errors: &mut FieldErrors) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     if scheme != "https" {
@@ -121,7 +121,7 @@ fn check_url(url: &str, path: &FieldPath, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_service(service: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_service(service: &Value, path: &FieldPath, errors: &mut FieldErrors) {
     let text = |key: &str| service.get(key).and_then(Value::as_str).unwrap_or("");
     for key in ["name", "namespace"] {
         if text(key).is_empty() {

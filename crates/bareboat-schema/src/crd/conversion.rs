@@ -4,7 +4,7 @@
 //! of `spec.conversion.webhook.clientConfig`.
 
 use super::client;
-use bareboat_api::{FieldError, FieldPath, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -14,7 +14,7 @@ pub(super) fn check(
     path: &FieldPath,
     require_known_review: bool,
     allow_invalid_bundle: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let strategy = conversion
         .get("strategy")
@@ -58,7 +58,7 @@ fn check_reviews(
     reviews: &[Value],
     path: &FieldPath,
     require_known: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if reviews.is_empty() {
         errors.push(FieldError::required(path.clone(), ""));

@@ -17,7 +17,7 @@ pub(super) use check::check;
 use super::validate;
 use crate::{Schema, SchemaCache};
 use bareboat_api::kind::ConvertError;
-use bareboat_api::{FieldPath, Str, Value};
+use bareboat_api::{FieldErrors, FieldPath, Str, Value};
 use bareboat_cel::DeclType;
 use declared::Pair;
 use routes::Leg;
@@ -79,7 +79,7 @@ impl Conversions {
     }
 
     fn read(crd: &Value, text: &str, cache: &SchemaCache) -> Conversions {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let pairs = declared::read(text, &place_of_annotation(), &mut errors);
         let named = |version: &Value| {
             let name = version.get("name").and_then(Value::as_str);
@@ -101,7 +101,7 @@ impl Conversions {
             storage: versions
                 .iter()
                 .position(|version| version.get("storage") == Some(&Value::Bool(true))),
-            broken: errors.first().map(ToString::to_string),
+            broken: errors.kept().first().map(ToString::to_string),
             pairs: pairs
                 .into_iter()
                 .map(|pair| (pair, OnceLock::new()))

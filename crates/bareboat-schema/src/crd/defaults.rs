@@ -7,7 +7,7 @@ use crate::metadata::coerce_embedded;
 use crate::prune::{is_meta, prune};
 use crate::schema::{Flags, Node};
 use crate::validate::{check_value, embedded_resources, resource};
-use bareboat_api::{FieldError, FieldPath, Map, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value};
 
 /// Checks every default of a schema.
 pub(super) fn check(
@@ -19,7 +19,7 @@ pub(super) fn check(
     let mut walk = Walk {
         require_pruned,
         budget: crate::rules::OBJECT_BUDGET,
-        errors: Vec::new(),
+        errors: FieldErrors::default(),
     };
     let here = Here {
         resource: root,
@@ -28,7 +28,7 @@ pub(super) fn check(
         is_resource: true,
     };
     walk.schema(schema, root, path, &here);
-    walk.errors
+    walk.errors.into_list()
 }
 
 /// Returns whether a schema has defaults that pruning would change.
@@ -36,7 +36,7 @@ pub(super) fn has_unpruned(schema: Props<'_>, root: &Node) -> bool {
     let mut walk = Walk {
         require_pruned: true,
         budget: 0,
-        errors: Vec::new(),
+        errors: FieldErrors::default(),
     };
     walk.only_pruning(schema, root);
     !walk.errors.is_empty()
@@ -66,7 +66,7 @@ enum Step<'t> {
 struct Walk {
     require_pruned: bool,
     budget: u64,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Walk {
@@ -125,11 +125,11 @@ impl Walk {
             if let Err(problem) = coerce_embedded(&mut object, here.resource, true) {
                 return complain(problem.to_string());
             }
-            let mut found = Vec::new();
+            let mut found = FieldErrors::default();
             if let Value::Object(map) = &object {
                 resource(map, &FieldPath::root(), &mut found);
             }
-            if let Some(problem) = found.first() {
+            if let Some(problem) = found.kept().first() {
                 return complain(problem.to_string());
             }
         } else {

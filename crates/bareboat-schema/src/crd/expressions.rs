@@ -4,7 +4,7 @@
 
 use crate::rules::{Rule, Wanted, check_expression, declare};
 use crate::schema::{Additional, Flags, Kind, Node};
-use bareboat_api::{FieldError, FieldPath, Map, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value};
 use bareboat_cel::{DeclType, estimate_cost};
 
 /// The cost limit of one expression, over all values it runs on.
@@ -107,7 +107,7 @@ impl Expressions {
                  declarations",
             )];
         };
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         for (index, rule) in rules.list.iter().enumerate() {
             if rule.rule.trim().is_empty() {
                 continue;
@@ -121,7 +121,7 @@ impl Expressions {
                 &mut errors,
             );
         }
-        errors
+        errors.into_list()
     }
 
     fn rule(
@@ -131,7 +131,7 @@ impl Expressions {
         scope: Scope,
         path: &FieldPath,
         uncorrelatable: Option<&FieldPath>,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         let at = path.child("rule");
         let (env, checked) = match check_expression(decl, rule, &rule.rule, Wanted::Truth) {
@@ -174,7 +174,7 @@ impl Expressions {
         rule: &Rule,
         decl: &DeclType,
         path: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         if rule.message_expression.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl Expressions {
         }
     }
 
-    fn observe(&mut self, what: &str, cost: u64, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    fn observe(&mut self, what: &str, cost: u64, at: &FieldPath, errors: &mut FieldErrors) {
         if self.limit_each && cost > EXPRESSION_LIMIT {
             let detail = too_expensive(what, cost, EXPRESSION_LIMIT);
             errors.push(FieldError::forbidden(at.clone(), detail));
@@ -206,7 +206,7 @@ impl Expressions {
     }
 
     /// Checks the total cost of all expressions.
-    pub(super) fn check_total(&self, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    pub(super) fn check_total(&self, path: &FieldPath, errors: &mut FieldErrors) {
         if self.total <= SCHEMA_LIMIT {
             return;
         }

@@ -7,7 +7,7 @@ use super::lists::{list_map, map_and_set_items, non_atomic_set};
 use super::props::{Props, is_zero};
 use crate::path::field_path;
 use crate::schema::{Additional, Node};
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = [
@@ -50,8 +50,8 @@ pub(super) fn check(
     let mut walk = Walk {
         strictness,
         expressions,
-        schema_errors: Vec::new(),
-        rule_errors: Vec::new(),
+        schema_errors: FieldErrors::default(),
+        rule_errors: FieldErrors::default(),
     };
     let here = Here {
         root: true,
@@ -63,14 +63,14 @@ pub(super) fn check(
     };
     walk.schema(schema, path, here);
     walk.schema_errors.append(&mut walk.rule_errors);
-    walk.schema_errors
+    walk.schema_errors.into_list()
 }
 
 struct Walk<'w> {
     strictness: Strictness,
     expressions: &'w mut Expressions,
-    schema_errors: Vec<FieldError>,
-    rule_errors: Vec<FieldError>,
+    schema_errors: FieldErrors,
+    rule_errors: FieldErrors,
 }
 
 impl Walk<'_> {
@@ -97,10 +97,10 @@ impl Walk<'_> {
         if self.schema_errors.len() == start
             && let Some(node) = here.node
         {
-            let mut found =
+            let found =
                 self.expressions
                     .check(node, here.scope, &path, here.uncorrelatable.as_ref());
-            self.rule_errors.append(&mut found);
+            self.rule_errors.extend(found);
         }
     }
 

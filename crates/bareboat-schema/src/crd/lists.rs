@@ -1,14 +1,14 @@
 //! Validation of lists that are sets or maps: their elements and keys.
 
 use super::props::Props;
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
 use std::collections::HashSet;
 
 /// The maximum number of errors about the keys of one list.
 const MAX_SHOWN: usize = 16;
 
 /// Checks the keys of a map list.
-pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     let list_type = s.0.get_str("x-kubernetes-list-type");
     let keys = s.list("x-kubernetes-list-map-keys");
     if !keys.is_empty() && list_type != Some("map") {
@@ -55,7 +55,7 @@ pub(super) fn list_map(s: Props<'_>, path: &FieldPath, errors: &mut Vec<FieldErr
     let mut seen = HashSet::new();
     // Each of these errors shows all keys.
     let mut shown = 0;
-    let mut complain = |errors: &mut Vec<FieldError>, detail: &str| {
+    let mut complain = |errors: &mut FieldErrors, detail: &str| {
         shown += 1;
         if shown <= MAX_SHOWN {
             errors.push(FieldError::invalid(keys_at.clone(), keys.to_vec(), detail));
@@ -102,13 +102,13 @@ pub(super) fn non_atomic_set(s: Props<'_>, path: &FieldPath) -> Option<FieldErro
 /// Checks that elements of sets and maps are never null, and that the keys of maps are required or
 /// defaulted.
 pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let list_type = s.text("x-kubernetes-list-type");
     let Some(items) = s
         .child("items")
         .filter(|_| matches!(list_type, "set" | "map"))
     else {
-        return errors;
+        return errors.into_list();
     };
     let at = path.child("items");
     if items.truth("nullable") {
@@ -116,7 +116,7 @@ pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldErro
         errors.push(FieldError::forbidden(at.child("nullable"), detail));
     }
     if list_type != "map" {
-        return errors;
+        return errors.into_list();
     }
     let required: HashSet<&str> = items.texts("required").collect();
     for key in s.texts("x-kubernetes-list-map-keys") {
@@ -138,5 +138,5 @@ pub(super) fn map_and_set_items(s: Props<'_>, path: &FieldPath) -> Vec<FieldErro
             ));
         }
     }
-    errors
+    errors.into_list()
 }

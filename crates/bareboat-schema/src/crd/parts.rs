@@ -1,13 +1,13 @@
 //! Validation of names, columns, subresources and deprecation of a definition.
 
-use bareboat_api::{FieldError, FieldPath, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
 
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
 
 /// Validates `deprecationWarning`: only in deprecated versions, printable, not empty, at most 256
 /// characters.
-pub(super) fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut FieldErrors) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
         return;
     };
@@ -37,7 +37,7 @@ pub(super) fn check_deprecation(version: &Value, at: &FieldPath, errors: &mut Ve
 }
 
 /// Checks the syntax of names, in the spec or the status.
-pub(super) fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut FieldErrors) {
     let Some(value) = value else { return };
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
     for key in ["plural", "singular"] {
@@ -80,7 +80,7 @@ pub(super) fn check_names(value: Option<&Value>, path: &FieldPath, errors: &mut 
 }
 
 /// Checks a table column.
-pub(super) fn check_column(column: &Value, at: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn check_column(column: &Value, at: &FieldPath, errors: &mut FieldErrors) {
     let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or("");
     if text("name").is_empty() {
         errors.push(FieldError::required(at.child("name"), ""));
@@ -104,7 +104,7 @@ pub(super) fn check_column(column: &Value, at: &FieldPath, errors: &mut Vec<Fiel
     }
 }
 
-fn check_simple_path(path: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> bool {
+fn check_simple_path(path: &str, at: &FieldPath, errors: &mut FieldErrors) -> bool {
     if path.starts_with('.') {
         return true;
     }
@@ -117,11 +117,7 @@ fn check_simple_path(path: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -
 }
 
 /// Checks the paths of the scale subresource.
-pub(super) fn check_subresources(
-    value: Option<&Value>,
-    at: &FieldPath,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn check_subresources(value: Option<&Value>, at: &FieldPath, errors: &mut FieldErrors) {
     let Some(scale) = value.and_then(|value| value.get("scale")) else {
         return;
     };

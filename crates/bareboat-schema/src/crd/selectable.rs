@@ -3,7 +3,7 @@
 use crate::Schema;
 use crate::path::field_path;
 use crate::schema::Kind;
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
 use std::collections::HashSet;
 
 const MAX_SELECTABLE: usize = 8;
@@ -13,7 +13,7 @@ pub(super) fn check_selectable(
     version: &Value,
     old: Option<&Value>,
     at: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let fields = version.get("selectableFields");
     let list = fields.and_then(Value::as_array).unwrap_or(&[]);

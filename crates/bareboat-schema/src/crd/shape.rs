@@ -2,9 +2,9 @@
 
 use crate::validate::scale;
 use crate::{Schema, Source};
-use bareboat_api::Value;
 use bareboat_api::field::go_quote;
 use bareboat_api::kind::{Findings, PublishedSchema, ScalePaths, Shape, Typing, Validated};
+use bareboat_api::{FieldErrors, Value};
 use std::sync::Arc;
 
 /// Returns the `openAPIV3Schema` when it is needed, so that it need not be kept in memory.
@@ -85,20 +85,22 @@ impl Shape for CustomShape {
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
-        let mut earlier = Vec::new();
+        let mut earlier = FieldErrors::default();
         if let Some(paths) = &self.scale {
             scale::validate_spec(paths, new, &mut earlier);
             scale::validate_status(paths, new, &mut earlier);
         }
-        self.schema.validate(new, old, earlier).into()
+        self.schema.validate(new, old, earlier.into_list()).into()
     }
 
     fn validate_status(&self, new: &Value, old: &Value) -> Validated {
-        let mut earlier = Vec::new();
+        let mut earlier = FieldErrors::default();
         if let Some(paths) = &self.scale {
             scale::validate_status(paths, new, &mut earlier);
         }
-        self.schema.validate_status(new, old, earlier).into()
+        self.schema
+            .validate_status(new, old, earlier.into_list())
+            .into()
     }
 
     fn reshape(&self, object: &mut Value) -> Result<(), String> {

@@ -4,7 +4,7 @@
 //! Upstream: apiextensions pkg/apiserver/schema, validation.go, complete.go and convert.go.
 
 use super::props::{Props, is_zero};
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
@@ -15,10 +15,11 @@ enum Level {
 
 /// Returns the reasons why a schema is not structural, in the order of their texts.
 pub(super) fn violations(schema: Props<'_>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     invariants(schema, Level::Root, path, &mut errors);
     // Like upstream, checks completeness only for compositions at the root.
     completeness(schema, schema, path, path, &mut errors);
+    let mut errors = errors.into_list();
     errors.sort_by_cached_key(ToString::to_string);
     errors
 }
@@ -58,7 +59,7 @@ pub(super) fn unsupported(schema: Props<'_>) -> Option<String> {
     problem
 }
 
-fn invariants(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn invariants(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let items = s.child("items");
     if s.kind() == "array" && items.is_none() {
         errors.push(FieldError::required(
@@ -124,7 +125,7 @@ fn invariants(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<Fie
     }
 }
 
-fn types(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn types(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let at = path.child("type");
     let kind = s.kind();
     let free =
@@ -149,7 +150,7 @@ fn types(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldErr
     }
 }
 
-fn metadata(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn metadata(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let resource = level == Level::Root || s.truth("x-kubernetes-embedded-resource");
     let at = |name: &str| path.child("properties").key(name);
     for name in ["kind", "apiVersion"] {
@@ -216,7 +217,7 @@ fn value_validation(
     skip_any_of: bool,
     skip_first_all_of: bool,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if !skip_any_of {
         for (index, branch) in v.children("anyOf") {
@@ -242,7 +243,7 @@ fn value_validation(
     }
 }
 
-fn nested(v: Props<'_>, skip_any_of: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn nested(v: Props<'_>, skip_any_of: bool, path: &FieldPath, errors: &mut FieldErrors) {
     value_validation(v, skip_any_of, false, path, errors);
     if let Some(items) = v.child("items") {
         nested(items, false, &path.child("items"), errors);
@@ -296,7 +297,7 @@ fn completeness(
     s: Props<'_>,
     s_path: &FieldPath,
     v_path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for key in ["allOf", "anyOf", "oneOf"] {
         for (index, branch) in v.children(key) {
@@ -314,7 +315,7 @@ fn nested_completeness(
     s: Option<Props<'_>>,
     s_path: &FieldPath,
     v_path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(s) = s else {
         let detail = format!("because it is defined in {v_path}");

@@ -11,12 +11,12 @@ use super::props::Props;
 use super::selectable::check_selectable;
 use super::{approval, conversion, convert, defaults, lists, patterns, structural};
 use crate::Schema;
-use bareboat_api::{FieldError, FieldPath, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the errors in a new definition; the caller checks its metadata, except for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let text = |path: &[&str]| crd.at(path).and_then(Value::as_str).unwrap_or("");
     let wanted = format!(
         "{}.{}",
@@ -32,12 +32,12 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
         ));
     }
     Validator::new(crd, None).run(&mut errors);
-    errors
+    errors.into_list()
 }
 
 /// Returns the errors in a changed definition.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     Validator::new(new, Some(old)).run(&mut errors);
     let spec = FieldPath::new("spec");
     let mut fixed = vec![
@@ -60,15 +60,15 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(path, value, "field is immutable"));
         }
     }
-    errors
+    errors.into_list()
 }
 
 /// Returns the errors in a status that a client wrote.
 pub fn validate_status(new: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let path = FieldPath::new("status").child("acceptedNames");
     check_names(new.at(&["status", "acceptedNames"]), &path, &mut errors);
-    errors
+    errors.into_list()
 }
 
 pub(super) fn versions(crd: &Value) -> &[Value] {
@@ -139,7 +139,7 @@ impl<'a> Validator<'a> {
         }
     }
 
-    fn run(&self, errors: &mut Vec<FieldError>) {
+    fn run(&self, errors: &mut FieldErrors) {
         let path = FieldPath::new("spec");
         let nothing = Value::object();
         let spec = self.crd.get("spec").unwrap_or(&nothing);
@@ -187,7 +187,7 @@ impl<'a> Validator<'a> {
         }
     }
 
-    fn check_group_and_scope(&self, spec: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    fn check_group_and_scope(&self, spec: &Value, path: &FieldPath, errors: &mut FieldErrors) {
         let group = spec.get("group").and_then(Value::as_str).unwrap_or("");
         let at = path.child("group");
         let problems = names::dns1123_subdomain(group);
@@ -211,7 +211,7 @@ impl<'a> Validator<'a> {
         }
     }
 
-    fn check_versions(&self, preserve: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    fn check_versions(&self, preserve: bool, path: &FieldPath, errors: &mut FieldErrors) {
         let versions = versions(self.crd);
         let at = path.child("versions");
         self.check_schemas_exist(versions, preserve, &at, errors);
@@ -273,7 +273,7 @@ impl<'a> Validator<'a> {
         versions: &[Value],
         preserve: bool,
         at: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         for (index, version) in versions.iter().enumerate() {
             if Props::of_version(version).is_some() {
@@ -296,7 +296,7 @@ impl<'a> Validator<'a> {
         versions: &[Value],
         structural: bool,
         path: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         let parts = [
             ("schema", "validation"),
@@ -328,7 +328,7 @@ impl<'a> Validator<'a> {
         version: &Value,
         structural: bool,
         at: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         match key {
             "schema" => self.check_schema(version, structural, at, errors),
@@ -351,7 +351,7 @@ impl<'a> Validator<'a> {
         version: &Value,
         structural: bool,
         at: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else {
             return;
@@ -385,7 +385,7 @@ impl<'a> Validator<'a> {
                     if found.is_empty() {
                         compiled = Some(schema);
                     }
-                    errors.append(&mut found);
+                    errors.extend(found);
                 }
             }
         }
@@ -424,7 +424,7 @@ impl<'a> Validator<'a> {
         spec: &Value,
         preserve: bool,
         at: &FieldPath,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         let Some(conversion) = spec.get("conversion").filter(|value| !value.is_null()) else {
             return;
@@ -453,7 +453,7 @@ impl<'a> Validator<'a> {
         conversion::check(conversion, at, require_known, allow_invalid_bundle, errors);
     }
 
-    fn check_stored_versions(&self, errors: &mut Vec<FieldError>) {
+    fn check_stored_versions(&self, errors: &mut FieldErrors) {
         let at = FieldPath::new("status").child("storedVersions");
         let stored = self
             .crd

@@ -6,7 +6,9 @@ use super::compile::CompiledRule;
 use super::{OBJECT_BUDGET, Rule};
 use crate::schema::{Flags, Kind, Node};
 use crate::validate::{Findings, Old, same};
-use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, field::go_quote, interrupt};
+use bareboat_api::{
+    FieldError, FieldErrorKind, FieldErrors, FieldPath, Value, field::go_quote, interrupt,
+};
 use bareboat_cel::{Budget, DeclType, EvalError, PER_CALL_LIMIT, Val, Variables};
 
 /// The maximum length of a computed message.
@@ -20,7 +22,7 @@ pub(crate) fn evaluate(root: &Node, new: &Value, old: Option<&Value>, findings: 
     let mut run = Run::new(&base, OBJECT_BUDGET);
     let old = old.map(|value| Old { value, node: root });
     run.visit(root, new, Before::start(old, true), true, &Trail::start());
-    findings.errors.append(&mut run.errors);
+    findings.errors.append(&mut run.errors.into_list());
     findings.warnings.append(&mut run.warnings);
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn check_default(
     resource: bool,
     path: &FieldPath,
     budget: u64,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> u64 {
     if !node.has(Flags::RULES_BELOW) {
         return budget;
@@ -148,7 +150,7 @@ struct Run<'b> {
     untyped: usize,
     /// The last two values that were compared, and whether they are equal.
     compared: Option<((*const Value, *const Value), bool)>,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     warnings: Vec<String>,
 }
 
@@ -160,7 +162,7 @@ impl<'b> Run<'b> {
             stopped: false,
             untyped: 0,
             compared: None,
-            errors: Vec::new(),
+            errors: FieldErrors::default(),
             warnings: Vec::new(),
         }
     }

@@ -3,14 +3,14 @@
 use crate::schema::{Flags, Node};
 use bareboat_api::kind::NameRule;
 use bareboat_api::metadata::validate_metadata;
-use bareboat_api::{FieldError, FieldPath, Map, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value, names};
 
 /// Checks every embedded resource below a node.
 pub(crate) fn embedded_resources(
     node: &Node,
     value: &Value,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if !node.has(Flags::EMBEDDED_BELOW) {
         return;
@@ -41,7 +41,7 @@ pub(crate) fn embedded_resources(
 }
 
 /// Checks one resource.
-pub(crate) fn resource(map: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(crate) fn resource(map: &Map, path: &FieldPath, errors: &mut FieldErrors) {
     for key in ["apiVersion", "kind"] {
         let path = path.child(key);
         let text = match map.get(key) {
@@ -84,11 +84,11 @@ pub(crate) fn resource(map: &Map, path: &FieldPath, errors: &mut Vec<FieldError>
     }
 }
 
-fn metadata(meta: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn metadata(meta: &Map, path: &FieldPath, errors: &mut FieldErrors) {
     let namespaced = meta
         .get_str("namespace")
         .is_some_and(|name| !name.is_empty());
-    let mut found = if meta.get_str("name").is_some_and(|name| !name.is_empty()) {
+    let found = if meta.get_str("name").is_some_and(|name| !name.is_empty()) {
         validate_metadata(meta, namespaced, NameRule::PathSegment, path)
     } else {
         // Templates need no name; a valid one is filled in so that the check does not require it.
@@ -96,5 +96,5 @@ fn metadata(meta: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) {
         named.insert("name", Value::string("unnamed"));
         validate_metadata(&named, namespaced, NameRule::PathSegment, path)
     };
-    errors.append(&mut found);
+    errors.extend(found);
 }

@@ -2,11 +2,11 @@
 
 use crate::schema::{Flags, Node};
 use bareboat_api::typing::ListType;
-use bareboat_api::{FieldError, FieldPath, Map, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value};
 use std::collections::HashMap;
 
 /// Reports the first repetition of every element that occurs more than once.
-pub(super) fn unique(node: &Node, value: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn unique(node: &Node, value: &Value, path: &FieldPath, errors: &mut FieldErrors) {
     if !node.has(Flags::UNIQUE_BELOW) {
         return;
     }
@@ -51,7 +51,7 @@ pub(super) fn unique(node: &Node, value: &Value, path: &FieldPath, errors: &mut 
     }
 }
 
-fn map_list(node: &Node, list: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn map_list(node: &Node, list: &[Value], path: &FieldPath, errors: &mut FieldErrors) {
     let odd = list
         .iter()
         .position(|item| !matches!(item, Value::Null | Value::Object(_)));

@@ -2,7 +2,7 @@
 
 use bareboat_api::field::go_float;
 use bareboat_api::kind::ScalePaths;
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
 
 /// Returns the value at a dotted path; the error names a parent of the wrong type.
 pub fn find<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
@@ -23,12 +23,12 @@ pub fn find<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, Stri
 }
 
 /// Checks the desired number of replicas.
-pub fn validate_spec(paths: &ScalePaths, object: &Value, errors: &mut Vec<FieldError>) {
+pub fn validate_spec(paths: &ScalePaths, object: &Value, errors: &mut FieldErrors) {
     replicas(object, &paths.spec_replicas, errors);
 }
 
 /// Checks the observed number of replicas, and the selector.
-pub fn validate_status(paths: &ScalePaths, object: &Value, errors: &mut Vec<FieldError>) {
+pub fn validate_status(paths: &ScalePaths, object: &Value, errors: &mut FieldErrors) {
     replicas(object, &paths.status_replicas, errors);
     let Some(path) = &paths.label_selector else {
         return;
@@ -45,7 +45,7 @@ pub fn validate_status(paths: &ScalePaths, object: &Value, errors: &mut Vec<Fiel
     ));
 }
 
-fn replicas(object: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn replicas(object: &Value, path: &str, errors: &mut FieldErrors) {
     let (value, problem) = match find(object, path) {
         Ok(None) => return,
         Ok(Some(Value::Int(number))) if *number < 0 => {

@@ -403,7 +403,7 @@ fn long_enums_accept_the_same_values_as_short_ones() {
 }
 
 #[test]
-fn large_errors_are_shortened() {
+fn many_or_large_errors_are_cut_off() {
     let choices: Vec<String> = (0..5000).map(|n| format!("choice{n}")).collect();
     let declared = schema(&format!(
         "{{type: object, properties: {{l: {{type: array, items: {{type: string, enum: [{}]}}}}}}}}",
@@ -412,7 +412,7 @@ fn large_errors_are_shortened() {
     let measure = |count: usize| {
         let list = vec!["x"; count].join(", ");
         let found = declared.validate(&yaml(&format!("{{l: [{list}]}}")), None, Vec::new());
-        assert_eq!(found.errors.len(), count);
+        assert!(!found.errors.is_empty() && found.errors.len() <= count);
         found
             .errors
             .iter()

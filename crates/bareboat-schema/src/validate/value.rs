@@ -3,11 +3,10 @@
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
 use super::{Old, same};
-use crate::default::bytes_of;
 use crate::number;
 use crate::schema::{Additional, Checks, Flags, Kind, Node};
 use bareboat_api::field::go_quote;
-use bareboat_api::{FieldError, FieldErrorKind, FieldPath, Value, interrupt};
+use bareboat_api::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Value, interrupt};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -20,15 +19,14 @@ pub(crate) fn check_value(
     old: Option<Old<'_>>,
     base: &FieldPath,
     resource: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let earlier = std::mem::take(errors);
     let mut checker = Checker {
         base,
         resource,
         composed: false,
-        errors: Vec::new(),
-        told: 0,
+        errors: FieldErrors::default(),
     };
     let here = ValuePath {
         parent: None,
@@ -45,8 +43,8 @@ pub(crate) fn check_value(
 }
 
 /// Removes duplicate errors, which compositions cause.
-fn deduplicate(errors: &mut Vec<FieldError>) {
-    let mut seen = HashSet::with_capacity(errors.len());
+fn deduplicate(errors: &mut FieldErrors) {
+    let mut seen = HashSet::with_capacity(errors.kept().len());
     errors.retain(|error| seen.insert(error.to_string()));
 }
 
@@ -56,18 +54,7 @@ pub(super) struct Checker<'a> {
     resource: bool,
     /// Whether any error came from a composition, the only source of duplicates.
     composed: bool,
-    pub(super) errors: Vec<FieldError>,
-    /// The bytes of values and texts in the errors so far.
-    told: usize,
-}
-
-/// The maximum bytes of values and texts in errors; later errors have none. An error may show all
-/// values of an `enum`, or a large part of the object, and there may be one for every element of a
-/// list.
-const MAX_TOLD: usize = 4 << 20;
-
-fn weight(error: &FieldError) -> usize {
-    error.detail.len() + error.value.as_ref().map_or(0, bytes_of)
+    pub(super) errors: FieldErrors,
 }
 
 /// A place in the value, printed only when something is wrong there.
@@ -119,7 +106,8 @@ impl Checker<'_> {
         old: Option<Old<'_>>,
         place: &ValuePath<'_>,
     ) -> usize {
-        if interrupt::requested() {
+        // A list of errors that is full stays an answer, whatever else is wrong.
+        if interrupt::requested() || self.errors.is_full() {
             return 0;
         }
         let start = self.errors.len();
@@ -322,10 +310,6 @@ impl Checker<'_> {
         if !value.is_null() && checks.offers(value) {
             return;
         }
-        if self.told >= MAX_TOLD {
-            let path = self.path(&place.text());
-            return self.tell(FieldError::invalid_whole(path, ""));
-        }
         let supported = checks.choices.iter().map(|choice| match choice {
             Value::String(text) => text.to_string(),
             other => other.to_string(),
@@ -359,20 +343,13 @@ impl Checker<'_> {
     }
 
     /// Adds an error.
-    pub(super) fn tell(&mut self, mut error: FieldError) {
-        if self.told >= MAX_TOLD {
-            error.value = None;
-            error.detail = String::new();
-        }
-        self.told += weight(&error);
+    pub(super) fn tell(&mut self, error: FieldError) {
         self.errors.push(error);
     }
 
     /// Removes and returns the errors from an index on.
     pub(super) fn take_back(&mut self, start: usize) -> Vec<FieldError> {
-        let taken = self.errors.split_off(start);
-        self.told -= taken.iter().map(weight).sum::<usize>();
-        taken
+        self.errors.take_after(start)
     }
 
     pub(super) fn forget(&mut self, start: usize) {

@@ -6,7 +6,7 @@ use super::routes::route;
 use super::run::{Compiled, check_move};
 use super::{declaration, place_of_annotation};
 use crate::{Schema, SchemaCache};
-use bareboat_api::{FieldError, FieldPath, Str, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Str, Value};
 use bareboat_cel::DeclType;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const MAX_VERSIONS: usize = 64;
 
 /// Checks the annotation of a definition with valid schemas; errors that `old` had already do not
 /// count.
-pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let Some(text) = declaration(crd).filter(|text| text.len() <= MAX_TEXT) else {
         return;
     };
@@ -69,7 +69,7 @@ pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut Vec<F
     check_pairs(crd, &pairs, &names, &path, errors);
 }
 
-fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut FieldErrors) {
     for (index, pair) in pairs.iter().enumerate() {
         let at = path.index(index);
         for (key, version) in [("from", &pair.from), ("to", &pair.to)] {
@@ -103,7 +103,7 @@ fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut 
 }
 
 /// Checks that every field is written at most once and removed at most once.
-fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut FieldErrors) {
     let moves = || pair.moves.iter();
     let move_at = |from: &ConversionPath| at.child("move").key(&from.text);
     let written: Vec<(&ConversionPath, FieldPath)> = moves()
@@ -145,7 +145,7 @@ fn check_ways(
     names: &[Str],
     storage: Option<usize>,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(storage) = storage else { return };
     let known: Vec<&Str> = names.iter().collect();
@@ -170,7 +170,7 @@ fn check_pairs(
     pairs: &[Pair],
     names: &[Str],
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let cache = SchemaCache::new();
     let schemas: Vec<(&Str, Schema)> = names
@@ -209,8 +209,8 @@ fn check_pairs(
                 decl
             }
         };
-        if let Err(mut problems) = Compiled::new(pair, &decl, target, &at) {
-            errors.append(&mut problems);
+        if let Err(problems) = Compiled::new(pair, &decl, target, &at) {
+            errors.extend(problems);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The parsed annotation: pairs of versions, and the changes between them.
 
 use super::conversion_path::ConversionPath;
-use bareboat_api::{FieldError, FieldPath, Map, Str, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Str, Value};
 
 /// The changes to an object from one version to another.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ const KEYS: [&str; 5] = ["from", "to", "move", "set", "remove"];
 const EXAMPLE: &str = "write a list such as [{from: v1, to: v2, move: {spec.old: spec.new}, set: {spec.port: \"int(self.spec.text)\"}, remove: [spec.text]}]";
 
 /// Parses an annotation; invalid parts are reported and skipped.
-pub(super) fn read(text: &str, path: &FieldPath, errors: &mut Vec<FieldError>) -> Vec<Pair> {
+pub(super) fn read(text: &str, path: &FieldPath, errors: &mut FieldErrors) -> Vec<Pair> {
     let parsed = match bareboat_wire::yaml::parse(text.as_bytes()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str, path: &FieldPath, errors: &mut Vec<FieldError>) -
     pairs
 }
 
-fn pair(map: &Map, path: &FieldPath, errors: &mut Vec<FieldError>) -> Pair {
+fn pair(map: &Map, path: &FieldPath, errors: &mut FieldErrors) -> Pair {
     for key in map.keys().filter(|key| !KEYS.contains(key)) {
         let detail = format!("unknown key; the keys of a pair are {}", KEYS.join(", "));
         errors.push(FieldError::invalid_whole(path.child(key), detail));
@@ -132,7 +132,7 @@ fn entries<'m>(
     map: &'m Map,
     key: &str,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Vec<(&'m str, &'m Value, FieldPath)> {
     let at = path.child(key);
     match map.get(key) {
@@ -156,7 +156,7 @@ fn text<'v>(
     value: &'v Value,
     at: &FieldPath,
     wanted: &str,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Option<&'v str> {
     let text = value.as_str();
     if text.is_none() {
@@ -166,7 +166,7 @@ fn text<'v>(
     text
 }
 
-fn place(text: &str, at: &FieldPath, errors: &mut Vec<FieldError>) -> Option<ConversionPath> {
+fn place(text: &str, at: &FieldPath, errors: &mut FieldErrors) -> Option<ConversionPath> {
     match ConversionPath::parse(text) {
         Ok(place) => Some(place),
         Err(problem) => {

@@ -7,7 +7,7 @@ use crate::Schema;
 use crate::rules::OBJECT_BUDGET;
 use bareboat_api::metadata::validate_converted;
 use bareboat_api::value::MAX_DEPTH;
-use bareboat_api::{FieldError, FieldPath, Str, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Str, Value};
 use bareboat_cel::{Budget, DeclType, Env, EvalError, Program, Type, Val, Variables};
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Compiled {
         target: &Schema,
         path: &FieldPath,
     ) -> Result<Compiled, Vec<FieldError>> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let mut sets = Vec::new();
         for (place, expression) in &pair.sets {
             let at = path.child("set").key(&place.text);
@@ -61,7 +61,7 @@ impl Compiled {
             }
         }
         if !errors.is_empty() {
-            return Err(errors);
+            return Err(errors.into_list());
         }
         let written = pair.moves.iter().flat_map(|(from, to)| [from, to]);
         let written = written.chain(pair.sets.iter().map(|(place, _)| place));

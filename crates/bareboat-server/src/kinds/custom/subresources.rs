@@ -9,7 +9,7 @@ mod reader;
 use crate::kinds::connector::{Connection, Connections, RemoteServer};
 use crate::outbound::Address;
 use bareboat_api::kind::{Kind, Subresource, Verb, Version};
-use bareboat_api::{FieldError, FieldPath, Str, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Str, Value, names};
 use bareboat_schema::crd;
 use reader::Reader;
 use std::collections::HashSet;
@@ -306,9 +306,10 @@ fn backend(mut client: Reader<'_>) -> Option<RemoteServer> {
             .make_object()
             .insert("caBundle", Value::string(&bundle));
     }
-    let mut problems = Vec::new();
+    let mut problems = FieldErrors::default();
     crd::check_client_config(&unbroken, client.here(), false, &mut problems);
     let sound = problems.is_empty();
+    let problems = problems.into_list();
     problems.into_iter().for_each(|error| client.report(error));
     let certificate = client.object("clientCertificate").and_then(certificate);
     if !sound {

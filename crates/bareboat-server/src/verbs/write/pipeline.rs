@@ -9,7 +9,7 @@ use crate::verbs::kind_request::KindRequest;
 use bareboat_api::admission::{Operation, Review};
 use bareboat_api::kind::{Fields, Generation, Reservations, Shape, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
-use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
+use bareboat_api::{FieldErrors, FieldPath, Object, Status, Str, Value};
 use std::time::Instant;
 
 /// One write.
@@ -321,7 +321,7 @@ impl<'a> Pipeline<'a> {
 
     fn validate_create(&self, object: &Object) -> Result<(), Status> {
         let kind = &self.call.served.kind;
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let empty = bareboat_api::Map::new();
         let metadata = object.metadata().unwrap_or(&empty);
         let path = FieldPath::new("metadata");
@@ -342,7 +342,7 @@ impl<'a> Pipeline<'a> {
 
     fn validate_update(&self, object: &Object, live: &Object) -> Result<(), Status> {
         let kind = &self.call.served.kind;
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let empty = bareboat_api::Map::new();
         let path = FieldPath::new("metadata");
         let (new, old) = (
@@ -367,14 +367,14 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    fn refuse(&self, object: &Object, errors: Vec<FieldError>) -> Result<(), Status> {
+    fn refuse(&self, object: &Object, errors: FieldErrors) -> Result<(), Status> {
         if errors.is_empty() {
             return Ok(());
         }
         Err(Status::invalid(
             self.call.served.kind.group_kind(),
             object.name(),
-            &errors,
+            errors.kept(),
         ))
     }
 
