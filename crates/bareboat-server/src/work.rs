@@ -8,6 +8,7 @@
 //!
 //! Waiting (for a converter, a commit, a lock) occupies no thread: only polls of the request run there.
 
+mod pool;
 mod scope;
 
 pub(crate) use scope::{audit_id, seat, small, wanted};
@@ -16,6 +17,7 @@ use crate::diagnostics::Trace;
 use crate::flow::Seat;
 use bareboat_api::interrupt::Interrupt;
 use bareboat_api::kind::BoxFuture;
+use pool::Pool;
 use scope::{PolledOn, Scope};
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -39,6 +41,7 @@ pub(crate) const STEP: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Threads {
     places: Arc<Semaphore>,
+    pool: Arc<Pool>,
     /// The audit ID of the request that they work for.
     audit_id: Option<Arc<str>>,
 }
@@ -47,8 +50,13 @@ impl Threads {
     /// One thread per core.
     pub(crate) fn new() -> Threads {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Threads::limited_to(cores)
+    }
+
+    fn limited_to(threads: usize) -> Threads {
         Threads {
-            places: Arc::new(Semaphore::new(cores)),
+            places: Arc::new(Semaphore::new(threads)),
+            pool: Arc::new(Pool::new(threads)),
             audit_id: None,
         }
     }
@@ -57,6 +65,7 @@ impl Threads {
     pub(crate) fn of(&self, trace: &Trace) -> Threads {
         Threads {
             places: self.places.clone(),
+            pool: self.pool.clone(),
             audit_id: Some(trace.shared_audit_id()),
         }
     }
@@ -122,7 +131,7 @@ impl Threads {
                 let polled = interrupt.watch(|| scope.enter(|| work.as_mut().poll(cx)));
                 Some((scope, work, polled))
             };
-            let polled = match tokio::task::spawn_blocking(poll).await {
+            let polled = match self.pool.run(poll).await {
                 Ok(polled) => polled,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => resume_unwind(panic),

@@ -97,10 +97,7 @@ async fn parts_polled_together_move_together() {
 
 #[tokio::test]
 async fn no_more_work_runs_at_once_than_there_are_threads() {
-    let threads = Threads {
-        places: Arc::new(Semaphore::new(2)),
-        audit_id: None,
-    };
+    let threads = Threads::limited_to(2);
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let all = (0..8).map(|_| {
         let (threads, running, most) = (threads.clone(), running.clone(), most.clone());
@@ -170,4 +167,18 @@ async fn a_panic_on_another_thread_reaches_the_request() {
     };
     let carried = tokio::spawn(async move { Threads::new().carry_out(None, work).await });
     assert!(carried.await.unwrap_err().is_panic());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn large_work_has_a_lower_priority_than_small_work() {
+    use rustix::process::getpriority_process;
+    let work = async {
+        let before = getpriority_process(None).unwrap();
+        large().await;
+        (before, getpriority_process(None).unwrap())
+    };
+    let (small, large) = Threads::new().carry_out(None, work).await;
+    assert!(large > small || small == 19, "{large} instead of {small}");
+    assert_eq!(getpriority_process(None).unwrap(), small, "only its thread");
 }

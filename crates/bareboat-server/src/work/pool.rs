@@ -1,0 +1,77 @@
+//! The threads that large work runs on.
+//!
+//! They have a lower priority than all other threads of the process. On a machine with few cores, a worker of the
+//! runtime that wakes up would otherwise have to wait until one of these threads has used up its share of the processor.
+
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+/// How much lower their priority is. While other threads want the processor, too, they get a third of an equal share:
+/// enough to go on beside programs that are always busy.
+#[cfg(target_os = "linux")]
+const NICER_BY: i32 = 5;
+/// The lowest priority there is.
+#[cfg(target_os = "linux")]
+const LOWEST: i32 = 19;
+/// How long a thread without work is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Threads of a low priority, started when they are needed.
+pub(super) struct Pool {
+    threads: Handle,
+    /// Has no workers and no drivers of its own; `None` only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Pool {
+    pub(super) fn new(threads: usize) -> Pool {
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(threads)
+            .thread_keep_alive(KEEP_ALIVE)
+            .thread_name("bareboat-large")
+            .on_thread_start(lower_priority)
+            .build()
+            .expect("a runtime without drivers needs nothing from the system");
+        Pool {
+            threads: runtime.handle().clone(),
+            runtime: Some(runtime),
+        }
+    }
+
+    /// Runs work on one of the threads, in the context of the current runtime.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let outer = Handle::current();
+        let work = move || {
+            let _outer = outer.enter();
+            work()
+        };
+        self.threads.spawn_blocking(work)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Does not wait, because this may be a worker of another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Lowers the priority of the current thread. On other systems than Linux that would concern the whole process.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{getpriority_process, setpriority_process};
+        // On Linux this concerns only the calling thread.
+        let lowered = getpriority_process(None)
+            .and_then(|now| setpriority_process(None, (now + NICER_BY).min(LOWEST)));
+        if let Err(error) = lowered {
+            tracing::debug!(%error, "a thread for large work keeps its priority");
+        }
+    }
+}
