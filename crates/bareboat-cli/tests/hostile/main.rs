@@ -12,6 +12,7 @@ mod errors;
 mod http2;
 mod memory;
 mod metrics;
+mod policies;
 mod pulse;
 mod stalls;
 mod victim;

@@ -1,7 +1,7 @@
 //! Mutating policies: one after the other, each sees what the one before it changed.
 
 use super::evaluate::Shared;
-use super::params::{ParamSource, collect};
+use super::params::{Param, ParamSource, collect};
 use super::table::Bound;
 use super::validating::applies;
 use super::{Policies, object_of};
@@ -10,7 +10,7 @@ use crate::admission::matching::Target;
 use crate::admission::pass::{Pass, Reinvocations};
 use bareboat_api::kind::{BoxFuture, Origin};
 use bareboat_api::typing::{NodeType, TypeNode};
-use bareboat_api::{Object, Status, Str, Value};
+use bareboat_api::{Status, Str, Value};
 use bareboat_policy::{Binding, ErrorType, FailurePolicy, Inputs, Matched, Policy};
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ struct Invocation {
     bound: Arc<Bound>,
     binding: usize,
     form: usize,
-    params: Option<Object>,
+    params: Option<Param>,
 }
 
 impl Invocation {
@@ -38,7 +38,7 @@ impl Invocation {
     /// Returns what identifies it in the second round.
     fn id(&self) -> String {
         let (namespace, name) = match &self.params {
-            Some(params) => (params.namespace(), params.name()),
+            Some(params) => (params.entry.namespace().unwrap_or(""), params.entry.name()),
             None => ("", ""),
         };
         let (policy, binding) = (&self.policy().name, &self.binding().name);
@@ -199,7 +199,18 @@ impl MutatingPolicies {
     ) -> Result<Applied, Status> {
         const INVALID: Option<&str> = Some("Invalid");
         let (policy, binding) = (invocation.policy(), invocation.binding());
-        let (form, params) = (invocation.form, invocation.params.as_ref());
+        let form = invocation.form;
+        let params = match &invocation.params {
+            None => None,
+            Some(param) => match param.read().await {
+                Ok(object) => Some(object),
+                Err(why) => {
+                    failures.misconfigured(policy, Some(binding), &why);
+                    return Ok(Applied::No);
+                }
+            },
+        };
+        let params = params.as_ref();
         if let Err(status) = pass.prepare(form).await {
             failures.misconfigured(policy, None, &status.message);
             return Ok(Applied::No);

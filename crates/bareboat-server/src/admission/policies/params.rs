@@ -4,7 +4,7 @@ use crate::admission::pass::Pass;
 use crate::kinds::catalog::Backing;
 use crate::kinds::stored_kind::StoredKind;
 use crate::work::{self, Pace};
-use bareboat_api::{Object, Status};
+use bareboat_api::Object;
 use bareboat_policy::{Binding, Params, Policy};
 use bareboat_storage::Entry;
 use std::sync::Arc;
@@ -17,7 +17,10 @@ pub(super) struct ParamSource {
 
 impl ParamSource {
     /// Finds the kind; `None` if the policy has no parameters. The error is for the client.
-    pub(super) fn of(policy: &Policy, pass: &Pass<'_, '_>) -> Result<Option<ParamSource>, String> {
+    pub(super) fn of(
+        policy: &Policy,
+        pass: &Pass<'_, '_>,
+    ) -> Result<Option<Arc<ParamSource>>, String> {
         let Some(kind) = &policy.param_kind else {
             return Ok(None);
         };
@@ -26,28 +29,38 @@ impl ParamSource {
             return Err(kind.unknown());
         };
         match served.version_index(&kind.version) {
-            Some(version) if served.version(version).served => Ok(Some(ParamSource {
+            Some(version) if served.version(version).served => Ok(Some(Arc::new(ParamSource {
                 served: served.clone(),
                 version,
-            })),
+            }))),
             _ => Err(kind.unknown()),
         }
     }
+}
 
-    async fn read(&self, entry: &Entry) -> Result<Object, Status> {
-        work::maybe_large(entry.json().len()).await;
-        self.served.object(entry, self.version).await
+/// A parameter object. It is decoded when a policy reads it, because a binding may select any number of objects.
+pub(super) struct Param {
+    source: Arc<ParamSource>,
+    pub(super) entry: Arc<Entry>,
+}
+
+impl Param {
+    /// Returns the object in the version that the policy names. The error is for the client.
+    pub(super) async fn read(&self) -> Result<Object, String> {
+        work::maybe_large(self.entry.json().len()).await;
+        let object = self.source.served.object(&self.entry, self.source.version);
+        object.await.map_err(|status| status.message)
     }
 }
 
 /// Returns the parameters of a binding for a request: one `None` if the policy is evaluated without any, and nothing
 /// if it does not apply because there are none.
 pub(super) async fn collect(
-    source: Option<&ParamSource>,
+    source: Option<&Arc<ParamSource>>,
     policy: &Policy,
     binding: &Binding,
     pass: &Pass<'_, '_>,
-) -> Result<Vec<Option<Object>>, String> {
+) -> Result<Vec<Option<Param>>, String> {
     let Some(source) = source else {
         return Ok(vec![None]);
     };
@@ -80,13 +93,11 @@ pub(super) async fn collect(
     if entries.is_empty() {
         binding.without_params()?;
     }
-    let mut params = Vec::with_capacity(entries.len());
-    for entry in entries {
-        if pace.spend(entry.json().len()) {
-            work::turn().await;
-        }
-        let object = source.read(&entry).await;
-        params.push(Some(object.map_err(|status| status.message)?));
-    }
-    Ok(params)
+    let params = entries.into_iter().map(|entry| {
+        Some(Param {
+            source: source.clone(),
+            entry,
+        })
+    });
+    Ok(params.collect())
 }

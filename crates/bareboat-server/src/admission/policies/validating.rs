@@ -98,7 +98,17 @@ impl ValidatingPolicies {
                 continue;
             }
             let ready = shared.prepare(policy, pass, form).await?;
-            for params in &params {
+            for param in params {
+                let params = match &param {
+                    None => None,
+                    Some(param) => match param.read().await {
+                        Ok(object) => Some(object),
+                        Err(why) => {
+                            verdict.misconfigured(policy, Some(binding), &why);
+                            continue;
+                        }
+                    },
+                };
                 let began = Instant::now();
                 let validate = |inputs: &bareboat_policy::Inputs<'_>| policy.validate(inputs);
                 let validated = ready.evaluate(pass, form, params.as_ref(), validate).await;
