@@ -3,6 +3,8 @@
 //! Defaults can contain defaults, and lists multiply them, so the memory they add to an object is
 //! limited.
 
+mod weight;
+
 use crate::schema::{Flags, Node, Schema};
 use bareboat_api::Value;
 
@@ -20,6 +22,12 @@ impl Schema {
     pub fn default(&self, object: &mut Value) -> Result<(), TooManyDefaults> {
         let mut room = MAX_DEFAULTS;
         fill(object, &self.root, &mut room)
+    }
+
+    /// Returns how many bytes of defaults one value of an object can cause, at most: an empty object
+    /// or null may be filled with defaults that are filled with defaults again.
+    pub fn defaults_per_value(&self) -> usize {
+        weight::most(&self.root)
     }
 
     /// Returns whether [`Schema::default`] would leave an object unchanged.

@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bareboat_api::field::FieldErrors;
-use bareboat_api::{FieldError, Value};
+use bareboat_api::{FieldError, FieldErrors, Value};
 use bareboat_schema::crd::{self, Taken};
 use bareboat_schema::{Schema, SchemaCache, Source, scale};
 use std::collections::BTreeMap;

@@ -22,7 +22,7 @@ pub(crate) use body::Unread;
 pub(crate) use estimate::objects;
 pub use fair::FlowControl;
 pub(crate) use fair::{Class, Dump};
-pub(crate) use memory::decoding;
+pub(crate) use memory::{decoding, set_aside, values};
 pub(crate) use seat::Seat;
 
 use crate::reply::{Response, plain_text};
@@ -64,6 +64,8 @@ struct Budgets {
     parked: Arc<Semaphore>,
     /// The memory of decoded bodies, in units.
     decoded: Arc<Semaphore>,
+    /// The memory of those that wait for other servers, in units.
+    set_aside: Arc<Semaphore>,
 }
 
 /// A request that needs a seat.
@@ -105,6 +107,7 @@ impl Flow {
                 arriving: Arc::new(Semaphore::new(ARRIVING)),
                 parked: Arc::new(Semaphore::new(PARKED)),
                 decoded: Arc::new(Semaphore::new(memory::DECODED / memory::UNIT)),
+                set_aside: Arc::new(Semaphore::new(memory::SET_ASIDE / memory::UNIT)),
             },
         }
     }

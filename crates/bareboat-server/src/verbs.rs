@@ -208,12 +208,13 @@ async fn carry_out(
             }
             let threads = threads(&call);
             let work = async move {
-                let mut _place = None;
+                let (mut _place, mut defaults) = (None, 0);
                 if call.may_be_large(other, &body) {
                     _place = flow::large_place(body.len()).await?;
                     work::large().await;
+                    defaults = call.most_defaults(&body);
                 }
-                let _memory = flow::decoding(&body).await?;
+                let _memory = flow::decoding(&body, defaults).await?;
                 let written = write(&call, other, body).await;
                 if written.is_ok() {
                     flow::woke(|| call.served.resource().stats().watchers);

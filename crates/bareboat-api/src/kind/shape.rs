@@ -66,6 +66,11 @@ pub trait Shape: Send + Sync {
     /// Fills in defaults; the error reports that there are too many.
     fn default(&self, object: &mut Value) -> Result<(), String>;
 
+    /// Returns how many bytes of defaults one value of an object can cause, at most.
+    fn defaults_per_value(&self) -> usize {
+        0
+    }
+
     /// Validates an object against its schema; `old` is the object it replaces.
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated;
 

@@ -47,6 +47,37 @@ fn decoded_bodies_that_wait_for_a_converter() {
     });
 }
 
+/// The memory for decoding is not held by requests that wait for another server.
+#[test]
+fn other_bodies_are_decoded_while_some_wait_for_a_converter() {
+    let victim = Victim::start(&[]);
+    let converter = SilentConverter::define(&victim);
+    // Every comma counts as a value, so that these bodies need twice the memory for decoding.
+    let body = serde_json::json!({
+        "apiVersion": "hostile.example/v2", "kind": "Slow",
+        "metadata": {"generateName": "x-"}, "data": ",".repeat(600_000),
+    });
+    let body = body.to_string();
+    let mut waiting = Vec::new();
+    for _ in 0..12 {
+        let mut connection = victim.admin.connect().unwrap();
+        let path = "/apis/hostile.example/v2/slows";
+        connection
+            .send("POST", path, "application/json", body.as_bytes())
+            .unwrap();
+        waiting.push(connection);
+    }
+    let _call = converter.is_called();
+    let large = serde_json::json!({"metadata": {"generateName": "large-"}, "data": {"value": "x".repeat(500_000)}});
+    for _ in 0..5 {
+        victim
+            .admin
+            .post("/api/v1/namespaces/default/configmaps", &large)
+            .accepted();
+    }
+    drop(waiting);
+}
+
 #[test]
 fn bodies_of_many_small_values() {
     let victim = Victim::start(&[]);

@@ -223,3 +223,36 @@ fn defaults_that_multiply() {
         });
     });
 }
+
+#[test]
+fn defaults_of_many_small_values() {
+    let victim = Victim::start(&[]);
+    let text = json!({"type": "string", "default": "x".repeat(200)});
+    let item = json!({"type": "object", "properties": {"a": text, "b": text, "c": text}});
+    let list = json!({"type": "array", "items": item});
+    let schema = json!({"type": "object", "properties": {"list": list}});
+    victim.define("smalls", schema).unwrap();
+    // 24 KiB that become more than 5 MiB.
+    let object = json!({
+        "apiVersion": "hostile.example/v1", "kind": "SMALL",
+        "metadata": {"generateName": "one-"}, "list": vec![json!({}); 8_000],
+    });
+    victim.attack(1, |_| {
+        victim.grows_at_most(ALLOWED, || {
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let path = "/apis/hostile.example/v1/smalls?dryRun=All";
+                        let answer = victim.admin.post(path, &object);
+                        assert!(
+                            [201, 413, 429].contains(&answer.code),
+                            "{}: {:.300}",
+                            answer.code,
+                            answer.text()
+                        );
+                    });
+                }
+            });
+        });
+    });
+}

@@ -16,6 +16,7 @@ pub struct CustomShape {
     scale: Option<ScalePaths>,
     text: SchemaText,
     preserve_unknown: bool,
+    defaults_per_value: usize,
 }
 
 bareboat_api::opaque_debug!(CustomShape);
@@ -24,6 +25,7 @@ impl CustomShape {
     /// Returns a shape with a compiled schema, scale paths and the source of the schema's text.
     pub fn new(schema: Schema, scale: Option<ScalePaths>, text: SchemaText) -> CustomShape {
         CustomShape {
+            defaults_per_value: schema.defaults_per_value(),
             schema,
             scale,
             text,
@@ -82,6 +84,10 @@ impl Shape for CustomShape {
     fn default(&self, object: &mut Value) -> Result<(), String> {
         let defaulted = self.schema.default(object);
         defaulted.map_err(|why| why.to_string())
+    }
+
+    fn defaults_per_value(&self) -> usize {
+        self.defaults_per_value
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {

@@ -2,21 +2,23 @@
 
 use super::fair::Class;
 use super::level::{Place, Waiter, Waiting};
-use super::memory::{DECODED, Decoded, UNIT};
+use super::memory::{DECODED, SET_ASIDE, Share, UNIT};
 use super::meters::Reason;
 use super::plain::PlainSeat;
 use super::{Budgets, LargePlace, Visitor, later, reads};
 use bareboat_api::Status;
 use bareboat_flow::{Lane, Refusal, Running, cost};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Counts a request as running, except while it waits for something outside this server.
 pub(crate) struct Seat {
     kind: Kind,
     budgets: Budgets,
+    /// The memory of its decoded body.
+    share: Mutex<Option<Share>>,
 }
 
 enum Kind {
@@ -29,6 +31,7 @@ impl Seat {
         Seat {
             kind: Kind::Plain(seat),
             budgets,
+            share: Mutex::default(),
         }
     }
 
@@ -36,6 +39,7 @@ impl Seat {
         Seat {
             kind: Kind::Fair(FairSeat::new(class, visitor)),
             budgets,
+            share: Mutex::default(),
         }
     }
 
@@ -94,12 +98,16 @@ impl Seat {
 
     /// Takes so much memory for a decoded body of `body` bytes. Waits without a seat until there is enough; without
     /// queues it refuses.
-    pub(super) async fn decode(&self, memory: usize, body: usize) -> Result<Decoded, Status> {
+    pub(super) async fn decode(
+        &self,
+        memory: usize,
+        body: usize,
+    ) -> Result<OwnedSemaphorePermit, Status> {
         let units = memory.min(DECODED).div_ceil(UNIT);
         let units = u32::try_from(units).map_err(|_| later())?;
         let decoded = &self.budgets.decoded;
         if let Ok(permit) = decoded.clone().try_acquire_many_owned(units) {
-            return Ok(Decoded::new(permit));
+            return Ok(permit);
         }
         let Kind::Fair(seat) = &self.kind else {
             return Err(later());
@@ -112,8 +120,29 @@ impl Seat {
         let waited = tokio::time::timeout(seat.visitor.patience, waiting).await;
         self.take().await;
         match waited {
-            Ok(Ok(permit)) => Ok(Decoded::new(permit)),
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(seat.refused(Reason::TimeOut)),
+        }
+    }
+
+    /// Returns the memory of its decoded body.
+    pub(super) fn share(&self) -> MutexGuard<'_, Option<Share>> {
+        self.share.lock()
+    }
+
+    /// Exchanges the memory for work for so much memory of requests that wait.
+    pub(super) fn set_aside(&self, memory: usize) -> Result<(), Status> {
+        let units = memory.min(SET_ASIDE).div_ceil(UNIT);
+        let units = u32::try_from(units).map_err(|_| later())?;
+        let aside = self.budgets.set_aside.clone();
+        match (aside.try_acquire_many_owned(units), &self.kind) {
+            (Ok(permit), _) => {
+                *self.share() = Some(Share::SetAside { _permit: permit });
+                Ok(())
+            }
+            (Err(_), _) if self.budgets.decoded.available_permits() >= DECODED / UNIT / 2 => Ok(()),
+            (Err(_), Kind::Fair(seat)) => Err(seat.refused(Reason::QueueFull)),
+            (Err(_), Kind::Plain(_)) => Err(later()),
         }
     }
 

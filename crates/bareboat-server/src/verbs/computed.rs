@@ -80,7 +80,7 @@ pub(super) async fn answer(
             let threads = state.threads.of(&ask.trace);
             let work = async move {
                 work::maybe_large(body.len()).await;
-                let _memory = flow::decoding(&body).await?;
+                let _memory = flow::decoding(&body, 0).await?;
                 let mut object = decode(&ask, &computed, version, &body)?;
                 admit(&owned, &ask, &computed, version, &mut object).await?;
                 let object = computed.do_create(question, object).await?;

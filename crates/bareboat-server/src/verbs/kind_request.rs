@@ -6,6 +6,7 @@ pub(crate) use present::{Shown, reread, reread_object};
 
 use crate::authz::Authorized;
 use crate::diagnostics;
+use crate::flow;
 use crate::kinds::stored_kind::StoredKind;
 use crate::protobuf::MetaMessages;
 use crate::reply::{Response, status_response};
@@ -16,6 +17,7 @@ use crate::server::state::State;
 use crate::work;
 use bareboat_api::kind::{Action, Kind, MediaErrors, ScalePaths, SubresourceRole, Verb, Version};
 use bareboat_api::{Object, Status};
+use bareboat_schema::MAX_DEFAULTS;
 use bareboat_storage::Entry;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// A Status with more causes than this is encoded as large work.
 const MANY_CAUSES: usize = 100;
+/// More bytes of defaults than this are not filled in on a worker.
+const MANY_DEFAULTS: usize = 1 << 20;
 
 /// A request to a stored kind.
 #[derive(Clone)]
@@ -128,7 +132,18 @@ impl KindRequest {
             return true;
         }
         let checks = matches!(verb, Verb::Create | Verb::Update | Verb::Patch);
-        checks && (self.served.defines_kinds() || self.version().shape.may_take_long())
+        checks
+            && (self.served.defines_kinds()
+                || self.version().shape.may_take_long()
+                || self.most_defaults(body) > MANY_DEFAULTS)
+    }
+
+    /// Returns how many bytes of defaults a body can cause, at most. Compiles the schema.
+    pub(crate) fn most_defaults(&self, body: &[u8]) -> usize {
+        match self.version().shape.defaults_per_value() {
+            0 => 0,
+            each => MAX_DEFAULTS.min(each.saturating_mul(flow::values(body))),
+        }
     }
 
     /// Returns the answer to a refused write: encoded here if it is long, otherwise with all other answers.

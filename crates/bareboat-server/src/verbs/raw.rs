@@ -58,7 +58,7 @@ pub(super) async fn answer(
             let threads = state.threads.of(&call.ask.trace);
             let work = async move {
                 work::maybe_large(body.len()).await;
-                let _memory = flow::decoding(&body).await?;
+                let _memory = flow::decoding(&body, 0).await?;
                 match is_patch {
                     true => patch(&call, &body).await?,
                     false => delete(&call, &body).await?,

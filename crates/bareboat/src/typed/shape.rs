@@ -32,6 +32,9 @@ impl Shape for TypedShape {
     fn default(&self, object: &mut Value) -> Result<(), String> {
         self.0.default(object)
     }
+    fn defaults_per_value(&self) -> usize {
+        self.0.defaults_per_value()
+    }
     fn validate(&self, new: &Value, old: Option<&Value>) -> Validated {
         self.0.validate(new, old)
     }

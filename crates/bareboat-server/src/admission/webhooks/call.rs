@@ -42,6 +42,13 @@ pub(super) struct Question {
     time: Duration,
 }
 
+impl Question {
+    /// Returns what is sent.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+}
+
 /// Sends reviews.
 pub(super) struct Caller {
     outbound: Arc<Outbound>,

@@ -6,7 +6,7 @@ use super::*;
 fn decode(seat: Arc<Seat>, body: Vec<u8>) -> tokio::task::JoinHandle<Result<(), u16>> {
     tokio::spawn(async move {
         let work = async move {
-            let decoded = decoding(&body).await;
+            let decoded = decoding(&body, 0).await;
             let outcome = decoded.as_ref().map(drop).map_err(|status| status.code);
             // Held until the test goes on.
             tokio::task::yield_now().await;
@@ -51,4 +51,47 @@ async fn without_queues_a_large_body_is_refused_while_there_is_no_memory() {
     let accepted = decode(seat, vec![b'x'; work::LARGE + 1]);
     assert_eq!(accepted.await.unwrap(), Ok(()));
     assert_eq!(budget.available_permits(), 100);
+}
+
+#[tokio::test]
+async fn large_requests_that_wait_for_another_server_leave_the_memory_for_work() {
+    let mut flow = plain(100, 100);
+    let budget = small_budget(&mut flow, 100);
+    let aside = Arc::new(Semaphore::new(100));
+    flow.budgets.set_aside = aside.clone();
+    let mut waiting = Vec::new();
+    // Each holds 33 units, so that three of them fill either budget.
+    for _ in 0..3 {
+        let seat = write(&flow).await.ok().unwrap();
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let work = async move {
+            let body = vec![b'x'; work::LARGE + 1];
+            let _decoded = decoding(&body, 0).await.ok().unwrap();
+            set_aside([&[b'x'; 16 << 10][..]]).ok().unwrap();
+            begin.send(()).unwrap();
+            let _ = ended.await;
+        };
+        let threads = work::Threads::new();
+        let task = tokio::spawn(async move { threads.carry_out(Some(seat), work).await });
+        begun.await.unwrap();
+        assert_eq!(budget.available_permits(), 100);
+        waiting.push((end, task));
+    }
+    let seat = write(&flow).await.ok().unwrap();
+    let work = async {
+        let body = vec![b'x'; work::LARGE + 1];
+        let _decoded = decoding(&body, 0).await.ok().unwrap();
+        set_aside([&[b'x'; 16 << 10][..]]).map_err(|status| status.code)
+    };
+    let refused = work::Threads::new().carry_out(Some(seat), work).await;
+    assert_eq!(refused, Err(429));
+    for (end, task) in waiting {
+        drop(end);
+        task.await.unwrap();
+    }
+    assert_eq!(
+        (budget.available_permits(), aside.available_permits()),
+        (100, 100)
+    );
 }

@@ -114,6 +114,7 @@ impl Converter {
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(failed(&"too many requests wait for its answer"));
         };
+        flow::set_aside([&question[..]]).map_err(|status| failed(&status.message))?;
         let asked = self.outbound.post_json(destination, question, bounds);
         let answer = flow::away(asked).await;
         let answer = answer.map_err(|error| failed(&self.outbound.disclose(&error)))?;

@@ -3,6 +3,7 @@
 //! Most definitions of a large installation are never used; they cost little more than their bytes.
 
 use super::warm::{Lazy, Warm};
+use crate::work;
 use bareboat_api::kind::{Findings, PublishedSchema, ScalePaths, Shape, Typing, Validated};
 use bareboat_api::{Str, Value};
 use bareboat_schema::crd::{self, CustomShape, Definition, SchemaText};
@@ -100,10 +101,13 @@ impl Shape for LazyShape {
         self.compiled().is_complete(object)
     }
     fn may_take_long(&self) -> bool {
-        // Compiling takes long, and rules may cost far more than the size of the object suggests.
-        self.compiled
-            .peek()
-            .is_none_or(|compiled| compiled.schema().has_rules())
+        // Compiling takes long, and rules and defaults may cost far more than the size of the object suggests.
+        self.compiled.peek().is_none_or(|compiled| {
+            compiled.schema().has_rules() || compiled.defaults_per_value() > work::LARGE
+        })
+    }
+    fn defaults_per_value(&self) -> usize {
+        self.compiled().defaults_per_value()
     }
     fn fingerprint(&self) -> u64 {
         self.fingerprint
