@@ -151,6 +151,15 @@ impl Client {
         read_answer(code, &bytes)
     }
 
+    /// Sends a merge patch that another server answers.
+    pub(crate) async fn remote_merge(&self, path: &str, patch: &Value) -> Result<(), Status> {
+        let (json, merge) = ("application/json", "application/merge-patch+json");
+        let (code, bytes) = self
+            .exchange_within(Method::PATCH, path, json, merge, Some(patch), MOST_REMOTE)
+            .await?;
+        read_answer(code, &bytes).map(|_| ())
+    }
+
     /// Creates an object under the path of its collection.
     pub async fn create(&self, path: &str, object: &Value) -> Result<Value, Status> {
         self.request(Method::POST, path, "application/json", Some(object))

@@ -5,6 +5,7 @@
 
 mod collector;
 mod decide;
+mod dependents;
 mod graph;
 mod remote;
 mod report;
@@ -35,6 +36,8 @@ pub(crate) enum Job {
     Orphan(Node),
     /// Finish the deletion of an owner if its dependents are gone.
     Foreground(Node),
+    /// Check the objects of other servers that name owners.
+    Remote,
 }
 
 /// The graph of owners and the queue of jobs, shared by listener and collector.
@@ -111,6 +114,7 @@ fn owners(entry: &Entry) -> Cow<'_, [Owner]> {
 impl Listener for GarbageListener {
     fn reset(&mut self, store: &Store) {
         let shared = self.shared.clone();
+        shared.queue.add(Job::Remote);
         let mut graph = shared.graph.lock();
         *graph = Graph::default();
         let mut found = Vec::new();
@@ -140,8 +144,16 @@ impl Listener for GarbageListener {
         if matches!(resource.name(), DEFINITIONS | aggregation::STORE) {
             self.kinds_changed();
         }
+        if resource.name() == aggregation::STORE {
+            self.shared.queue.add(Job::Remote);
+        }
         let entry = &event.entry;
         let gone = event.kind == EventKind::Deleted;
+        if (gone || is_deleting(entry))
+            && (self.shared.graph.lock()).is_named_remotely(&entry.facets().uid)
+        {
+            self.shared.queue.add(Job::Remote);
+        }
         let none = || Cow::Borrowed(&[][..]);
         let before = event.prev.as_deref().map_or_else(none, owners);
         let after = if gone { none() } else { owners(entry) };

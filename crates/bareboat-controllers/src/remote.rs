@@ -59,7 +59,26 @@ pub(crate) fn removable(server: &Server) -> (Vec<RemoteResource>, Vec<String>) {
     removable_of(server.remote_versions())
 }
 
+/// Returns the resources of other servers whose objects can be collected, each in one version.
+// Upstream: garbagecollector/garbagecollector.go, GetDeletableResources.
+pub(crate) fn collectable(server: &Server) -> Vec<RemoteResource> {
+    let verbs = ["list", "watch", "delete"];
+    let versions = server.remote_versions();
+    choose(versions, |resource| {
+        verbs.iter().all(|verb| resource.has(verb))
+    })
+    .0
+}
+
 fn removable_of(versions: Vec<RemoteVersion>) -> (Vec<RemoteResource>, Vec<String>) {
+    choose(versions, RemoteResource::can_be_removed)
+}
+
+/// Returns the resources that meet a condition, each in one version, and the versions that are not available.
+fn choose(
+    versions: Vec<RemoteVersion>,
+    is_wanted: impl Fn(&RemoteResource) -> bool,
+) -> (Vec<RemoteResource>, Vec<String>) {
     let mut seen: HashSet<(Str, Str)> = HashSet::new();
     let (mut found, mut unavailable) = (Vec::new(), Vec::new());
     for version in versions {
@@ -67,7 +86,7 @@ fn removable_of(versions: Vec<RemoteVersion>) -> (Vec<RemoteResource>, Vec<Strin
             None => unavailable.push(group_version(&version)),
             Some(resources) => {
                 let new = |resource: &RemoteResource| {
-                    resource.can_be_removed()
+                    is_wanted(resource)
                         && seen.insert((resource.group.clone(), resource.plural.clone()))
                 };
                 found.extend(resources.into_iter().filter(new));

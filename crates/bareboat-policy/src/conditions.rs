@@ -16,12 +16,37 @@ pub enum Matched {
     Failed(String),
 }
 
+/// The result of evaluating match conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// Whether they hold.
+    pub matched: Matched,
+    /// How many could not be evaluated.
+    pub errors: usize,
+}
+
 impl Policy {
-    /// Evaluates the match conditions.
+    /// Returns whether the policy has match conditions.
+    pub fn has_conditions(&self) -> bool {
+        !self.list("matchConditions").is_empty()
+    }
+
+    /// Returns whether the match conditions hold.
     pub fn matches(&self, inputs: &Inputs<'_>) -> Matched {
-        if self.list("matchConditions").is_empty() {
-            return Matched::Yes;
-        }
+        self.conditions(inputs).matched
+    }
+
+    /// Evaluates the match conditions.
+    pub fn conditions(&self, inputs: &Inputs<'_>) -> Conditions {
+        let mut errors = 0;
+        let matched = match self.has_conditions() {
+            true => self.evaluate_conditions(inputs, &mut errors),
+            false => Matched::Yes,
+        };
+        Conditions { matched, errors }
+    }
+
+    fn evaluate_conditions(&self, inputs: &Inputs<'_>, failures: &mut usize) -> Matched {
         let failed = |why: String| match self.failure_policy {
             FailurePolicy::Fail => Matched::Failed(why),
             FailurePolicy::Ignore => Matched::No,
@@ -40,8 +65,12 @@ impl Policy {
             let expression = self.text("matchConditions", index, "expression");
             match scope.evaluate(condition, expression) {
                 Err(_) => return failed(OUT_OF_BUDGET.to_owned()),
-                Ok(Err(error)) if !errors.contains(&error) => errors.push(error),
-                Ok(Err(_)) => {}
+                Ok(Err(error)) => {
+                    *failures += 1;
+                    if !errors.contains(&error) {
+                        errors.push(error);
+                    }
+                }
                 Ok(Ok(value)) => is_false |= matches!(value, Val::Bool(false)),
             }
             if is_false && errors.is_empty() {

@@ -23,12 +23,12 @@ pub(crate) fn patch(object: &Value, operations: &Val<'_>) -> Result<Option<Value
     match patch.apply(&mut patched) {
         Ok(()) => Ok(Some(patched)),
         Err(ApplyError::TestFailed { .. }) => Ok(None),
-        Err(error) => Err(format!("JSON Patch: {}", message(&error, object))),
+        Err(error) => Err(format!("JSON Patch: {}", patch_failure(&error, object))),
     }
 }
 
-/// Returns an error in the words of the library that Kubernetes uses.
-fn message(error: &ApplyError, object: &Value) -> String {
+/// Returns why a patch does not apply to an object, in the words of the library that Kubernetes uses.
+pub fn patch_failure(error: &ApplyError, object: &Value) -> String {
     match error {
         ApplyError::UnknownOperation(name) => {
             format!("Unexpected kind: {}", name.trim_matches('"'))
@@ -48,6 +48,7 @@ fn message(error: &ApplyError, object: &Value) -> String {
                 ),
             }
         }
+        ApplyError::TestFailed { .. } => format!("{error}: test failed"),
         other => other.to_string(),
     }
 }

@@ -55,8 +55,9 @@ mod validating;
 mod verdict;
 
 pub use binding::{Action, Binding, ParamRef, Params};
-pub use conditions::Matched;
+pub use conditions::{Conditions, Matched};
 pub use inputs::{Inputs, Trial};
+pub use json_patch::patch_failure;
 pub use mutating::MutationError;
 pub use policy::{FailurePolicy, ParamKind, Policy, PolicyKind};
 pub use typecheck::{

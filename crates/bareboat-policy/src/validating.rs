@@ -57,10 +57,14 @@ impl Policy {
     /// Evaluates match conditions, validations and audit annotations.
     pub fn validate(&self, inputs: &Inputs<'_>) -> Validated {
         match self.matches(inputs) {
-            Matched::No => return Validated::default(),
-            Matched::Failed(why) => return self.failed(why),
-            Matched::Yes => {}
+            Matched::No => Validated::default(),
+            Matched::Failed(why) => self.failed(why),
+            Matched::Yes => self.judge(inputs),
         }
+    }
+
+    /// Evaluates validations and audit annotations, for a request that meets the match conditions.
+    pub fn judge(&self, inputs: &Inputs<'_>) -> Validated {
         let decisions = match self.decide(inputs) {
             Ok(decisions) => decisions,
             Err(OutOfBudget) => return self.failed(OUT_OF_BUDGET.to_owned()),
@@ -72,7 +76,7 @@ impl Policy {
     }
 
     /// Returns the result of a policy that could not be evaluated as a whole.
-    fn failed(&self, message: String) -> Validated {
+    pub fn failed(&self, message: String) -> Validated {
         Validated {
             decisions: vec![self.error(0, message)],
             audits: Vec::new(),

@@ -6,6 +6,7 @@
 mod access;
 mod alone;
 mod chain;
+mod condition_metrics;
 mod configuration;
 mod connection;
 mod forms;
@@ -19,6 +20,7 @@ mod webhooks;
 
 pub(crate) use alone::Alone;
 pub(crate) use chain::{Chain, mutate, validate};
+pub(crate) use condition_metrics::ConditionMetrics;
 pub use configuration::{AdmissionConfiguration, AdmissionConfigurationError};
 pub(crate) use connection::options_of_connection;
 pub(crate) use options::OptionsOf;

@@ -97,17 +97,18 @@ impl Published {
         Some(self.proxy_ca.as_str()).filter(|ca| !ca.trim().is_empty())
     }
 
-    /// Returns the same names and headers with the CAs of another one.
-    fn with_authorities_of(&self, other: &Published) -> Published {
+    /// Returns the same headers with the CAs and names of another one.
+    fn with_proxies_of(&self, other: &Published) -> Published {
         Published {
             client_ca: other.client_ca.clone(),
             proxy_ca: other.proxy_ca.clone(),
+            names: other.names.clone(),
             ..self.clone()
         }
     }
 }
 
-/// Keeps the CAs of a delegating server up to date until it is dropped.
+/// Keeps the CAs and the allowed names of a delegating server up to date until it is dropped.
 #[derive(Debug)]
 pub struct Delegation(JoinHandle<()>);
 
@@ -165,7 +166,7 @@ impl ServerBuilder {
     }
 }
 
-/// Reads the config map now and then, and replaces CAs that changed.
+/// Reads the config map now and then, and replaces CAs and names that changed.
 async fn follow(remote: RemoteApi, mut known: Published, proxy: Option<FrontProxy>, tls: Tls) {
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -184,10 +185,15 @@ async fn follow(remote: RemoteApi, mut known: Published, proxy: Option<FrontProx
         {
             tracing::warn!(%error, "the new front-proxy CA of the other server cannot be used");
         }
-        let others = read.with_authorities_of(&known);
+        if let Some(proxy) = &proxy
+            && let Err(error) = renew_names(&mut known, &read, proxy)
+        {
+            tracing::warn!(%error, "the new names of the other server's front proxy cannot be used");
+        }
+        let others = read.with_proxies_of(&known);
         if others != known {
             tracing::warn!(
-                "the other server changed the names or headers of its front proxy; a restart is needed to use them"
+                "the other server changed the headers of its front proxy; a restart is needed to use them"
             );
             known = others;
         }
@@ -205,6 +211,19 @@ fn renew_clients(known: &mut Published, read: &Published, tls: &Tls) -> Result<(
     }
     tls.replace_client_ca(ca)?;
     known.client_ca = ca.to_owned();
+    Ok(())
+}
+
+/// Replaces the allowed names if they changed, and notes it once they are in use.
+fn renew_names(
+    known: &mut Published,
+    read: &Published,
+    proxy: &FrontProxy,
+) -> Result<(), FrontProxyError> {
+    if read.names != known.names {
+        proxy.replace_names(read.names.clone())?;
+        known.names.clone_from(&read.names);
+    }
     Ok(())
 }
 

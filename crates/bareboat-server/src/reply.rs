@@ -50,7 +50,7 @@ const WARNING_CUT: usize = 256;
 pub(crate) fn add_warnings(response: &mut Response, warnings: Vec<String>) {
     let total: usize = warnings.iter().map(|text| text.chars().count()).sum();
     let mut spent = 0;
-    for text in warnings {
+    for text in warnings.into_iter().filter(|text| !text.is_empty()) {
         let text: String = if total > WARNINGS_BUDGET {
             text.chars().take(WARNING_CUT).collect()
         } else {

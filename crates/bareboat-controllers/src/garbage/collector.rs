@@ -28,14 +28,16 @@ const MAX_SEARCHES: usize = 16;
 const FRESH: Duration = Duration::from_secs(30);
 /// How often an object is checked whose owner another server has.
 const REMOTE_INTERVAL: Duration = Duration::from_secs(60);
+/// How often an owner is looked at that waits for objects of another server.
+const REMOTE_WAIT: Duration = Duration::from_secs(1);
 /// How many dependents of one owner are changed at the same time.
 const PARALLEL_CHANGES: usize = 16;
 
 /// Deletes objects whose owners are gone, and finishes deletions that wait for dependents.
 #[derive(Clone)]
 pub(crate) struct GarbageCollector {
-    client: Client,
-    shared: Arc<Shared>,
+    pub(super) client: Client,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// An object, its kind and its URL.
@@ -83,15 +85,17 @@ impl Controller for GarbageCollector {
         let result = match &job {
             Job::Check(node) => self.check(node).await,
             Job::Orphan(node) => self.orphan(node).await.map(|()| Verdict::Done),
-            Job::Foreground(node) => self.foreground(node).await.map(|()| Verdict::Done),
+            Job::Foreground(node) => self.foreground(node).await,
+            Job::Remote => Ok(self.check_remote().await),
         };
         match result {
             Ok(verdict) => verdict,
             // It was deleted or changed since it was checked.
             Err(status) if matches!(status.code, 404 | 409) => Verdict::Retry,
             Err(status) => {
-                let (Job::Check(node) | Job::Orphan(node) | Job::Foreground(node)) = &job;
-                tracing::warn!(?node, %status, "cannot collect an object");
+                if let Job::Check(node) | Job::Orphan(node) | Job::Foreground(node) = &job {
+                    tracing::warn!(?node, %status, "cannot collect an object");
+                }
                 Verdict::Retry
             }
         }
@@ -199,6 +203,22 @@ impl GarbageCollector {
         (states, misplaced)
     }
 
+    /// The states of the owners of an object of another server.
+    pub(super) fn states(
+        &self,
+        namespace: Option<&str>,
+        owners: &[Owner],
+        remote: &HashMap<usize, OwnerState>,
+    ) -> Vec<OwnerState> {
+        let table = self.client.server().catalog().table();
+        let owners = owners.iter().enumerate();
+        let state = |(index, owner)| match remote.get(&index) {
+            Some(state) => *state,
+            None => owner_state(&table, namespace, owner),
+        };
+        owners.map(state).collect()
+    }
+
     /// Deletes an object after its dependents.
     async fn delete_foreground(
         &self,
@@ -246,17 +266,22 @@ impl GarbageCollector {
     }
 
     /// Removes the finalizer of an owner whose dependents are gone.
-    async fn foreground(&self, node: &Node) -> Result<(), Status> {
+    async fn foreground(&self, node: &Node) -> Result<Verdict, Status> {
         let Some(found) = self
             .find(node)
             .filter(|found| is_foreground_deleting(&found.entry))
         else {
-            return Ok(());
+            return Ok(Verdict::Done);
         };
         if self.shared.graph.lock().is_blocked(&found.entry) {
-            return Ok(());
+            return Ok(Verdict::Done);
         }
-        self.drop_finalizer(&found, FOREGROUND).await
+        if self.is_blocked_remotely(&found.entry).await {
+            self.shared.queue.add(Job::Remote);
+            return Ok(Verdict::After(REMOTE_WAIT));
+        }
+        let dropped = self.drop_finalizer(&found, FOREGROUND).await;
+        dropped.map(|()| Verdict::Done)
     }
 
     /// Removes an owner from its dependents, then removes its finalizer.
@@ -284,6 +309,7 @@ impl GarbageCollector {
             outcome = outcome.and(ended.unwrap_or_else(|error| Err(Status::internal(error))));
         }
         outcome?;
+        self.orphan_remotely(&found.entry).await?;
         self.drop_finalizer(&found, ORPHAN).await
     }
 

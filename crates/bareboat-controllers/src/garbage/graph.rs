@@ -73,7 +73,7 @@ impl std::fmt::Debug for Node {
 }
 
 /// A hash of a uid. It takes a third of the memory, and there is one for each reference.
-type Uid = u128;
+pub(super) type Uid = u128;
 
 /// References to owners, and what is known about these.
 #[derive(Default)]
@@ -86,6 +86,8 @@ pub(crate) struct Graph {
     unresolved: HashSet<Node>,
     /// Owners that were deleted while objects still name them, and whether they were in a namespace.
     deleted: HashMap<Uid, bool>,
+    /// The owners that objects of other servers named when these were listed.
+    pub(super) named_remotely: HashSet<Uid>,
     /// Random hash functions, so that clients cannot choose two uids with the same hash.
     hashers: [RandomState; 2],
 }
@@ -95,7 +97,7 @@ impl Graph {
         self.references.is_empty() && self.waiting.is_empty() && self.unresolved.is_empty()
     }
 
-    fn hash(&self, uid: &str) -> Uid {
+    pub(super) fn hash(&self, uid: &str) -> Uid {
         let [high, low] = self.hashers.each_ref().map(|hasher| hasher.hash_one(uid));
         Uid::from(high) << 64 | Uid::from(low)
     }

@@ -1,6 +1,5 @@
 //! The options of a request as an object, for webhooks and policies.
 
-use crate::request::options::is_true;
 use crate::request::query::Query;
 use crate::verbs::{DeleteOptions, Propagation};
 use bareboat_api::admission::{Operation, RequestOptions};
@@ -12,7 +11,6 @@ pub(crate) enum OptionsOf<'a> {
     /// A write, with its options in the query.
     Write {
         operation: Operation,
-        verb: &'a str,
         query: &'a Query,
     },
     /// A deletion.
@@ -24,15 +22,10 @@ impl RequestOptions for OptionsOf<'_> {
         let mut map = Map::new();
         map.insert("apiVersion", "meta.k8s.io/v1".into());
         match self {
-            OptionsOf::Write {
-                operation,
-                verb,
-                query,
-            } => {
-                // A missing object that an update or an apply creates has the options of a creation.
-                let kind = match (operation, *verb) {
-                    (Operation::Create, _) => "CreateOptions",
-                    (_, "patch") => "PatchOptions",
+            OptionsOf::Write { operation, query } => {
+                // A patch has the options of the update that it is, or of the creation of a missing object.
+                let kind = match operation {
+                    Operation::Create => "CreateOptions",
                     _ => "UpdateOptions",
                 };
                 map.insert("kind", kind.into());
@@ -45,9 +38,6 @@ impl RequestOptions for OptionsOf<'_> {
                     if let Some(text) = query.given(key) {
                         map.insert(key, Value::string(text));
                     }
-                }
-                if let (Some(text), "PatchOptions") = (query.get("force"), kind) {
-                    map.insert("force", Value::Bool(is_true(text)));
                 }
             }
             OptionsOf::Delete(options) => {

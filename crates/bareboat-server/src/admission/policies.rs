@@ -14,14 +14,17 @@ pub(crate) use metrics::PolicyMetrics;
 pub(crate) use mutating::MutatingPolicies;
 pub(crate) use validating::ValidatingPolicies;
 
+use super::condition_metrics::{ConditionMetrics, Judge};
 use super::matching::Target;
 use super::pass::Pass;
 use arc_swap::ArcSwap;
-use bareboat_api::Str;
 use bareboat_api::status::GroupResource;
-use bareboat_policy::PolicyKind;
+use bareboat_api::{Object, Str};
+use bareboat_policy::{Inputs, Matched, Policy, PolicyKind};
 use bareboat_storage::Observer;
+use evaluate::Ready;
 use std::sync::Arc;
+use std::time::Instant;
 use table::{Bound, Known, Part, Source, Table};
 
 /// What both stages share.
@@ -29,15 +32,21 @@ pub(crate) struct Policies {
     kind: PolicyKind,
     table: Arc<ArcSwap<Table>>,
     metrics: Arc<PolicyMetrics>,
+    conditions: Arc<ConditionMetrics>,
 }
 
 impl Policies {
     /// No policies yet; the observers add them.
-    pub(crate) fn new(kind: PolicyKind, metrics: Arc<PolicyMetrics>) -> Policies {
+    pub(crate) fn new(
+        kind: PolicyKind,
+        metrics: Arc<PolicyMetrics>,
+        conditions: Arc<ConditionMetrics>,
+    ) -> Policies {
         Policies {
             kind,
             table: Arc::default(),
             metrics,
+            conditions,
         }
     }
 
@@ -61,6 +70,33 @@ impl Policies {
             ),
             (bindings, Arc::new(Source::new(known, Part::Bindings))),
         ]
+    }
+
+    /// Evaluates the match conditions of a policy, and measures it.
+    async fn conditions(
+        &self,
+        policy: &Policy,
+        ready: &Ready,
+        pass: &Pass<'_, '_>,
+        form: usize,
+        params: Option<&Object>,
+    ) -> Matched {
+        if !policy.has_conditions() {
+            return Matched::Yes;
+        }
+        let began = Instant::now();
+        let conditions = |inputs: &Inputs<'_>| policy.conditions(inputs);
+        let found = ready.evaluate(pass, form, params, conditions).await;
+        let judge = Judge {
+            name: &policy.name,
+            kind: "policy",
+            // kube-apiserver says this of mutating policies, too.
+            step: "validate",
+        };
+        let (operation, took) = (pass.review().operation, began.elapsed());
+        self.conditions
+            .evaluated(judge, operation, took, found.errors);
+        found.matched
     }
 
     fn concerns(&self, target: &Target<'_>, aliases: &[Str]) -> bool {

@@ -20,6 +20,7 @@ pub(crate) use metrics::WebhookMetrics;
 pub(crate) use mutating::MutatingWebhooks;
 pub(crate) use validating::ValidatingWebhooks;
 
+use super::condition_metrics::{ConditionMetrics, Judge};
 use super::matching::{Index, Target};
 use super::pass::Pass;
 use crate::outbound::Outbound;
@@ -44,6 +45,7 @@ pub(crate) struct Webhooks {
     table: Arc<ArcSwap<Table>>,
     caller: call::Caller,
     metrics: Arc<WebhookMetrics>,
+    condition_metrics: Arc<ConditionMetrics>,
 }
 
 impl Webhooks {
@@ -51,12 +53,13 @@ impl Webhooks {
     pub(crate) fn new(
         outbound: Arc<Outbound>,
         credentials: WebhookCredentials,
-        metrics: Arc<WebhookMetrics>,
+        (metrics, condition_metrics): (Arc<WebhookMetrics>, Arc<ConditionMetrics>),
     ) -> Webhooks {
         Webhooks {
             table: Arc::default(),
             caller: call::Caller::new(outbound, credentials),
             metrics,
+            condition_metrics,
         }
     }
 
@@ -86,7 +89,7 @@ impl Webhooks {
         &self,
         hook: &Hook,
         pass: &mut Pass<'_, '_>,
-        step: &str,
+        step: &'static str,
     ) -> Result<Option<usize>, Status> {
         let Some(form) = hook.criteria.matches(pass)? else {
             return Ok(None);
@@ -102,8 +105,17 @@ impl Webhooks {
             Matched::No => (0, true),
             Matched::Failed(_, errors) => (*errors, hook.fails_open),
         };
-        let metrics = &self.metrics;
-        metrics.conditions(&hook.name, step, operation, began, counted);
+        let judge = Judge {
+            name: &hook.name,
+            kind: "webhook",
+            step,
+        };
+        let (errors, excluded) = counted;
+        let metrics = &self.condition_metrics;
+        metrics.evaluated(judge, operation, began.elapsed(), errors);
+        if excluded {
+            metrics.excluded(judge, operation);
+        }
         match matched {
             Matched::Yes => Ok(Some(form)),
             Matched::No => Ok(None),

@@ -96,7 +96,9 @@ impl std::error::Error for FrontProxyError {
 /// Users that front proxies name.
 #[derive(Clone)]
 pub struct FrontProxy {
+    /// What cannot change while the server runs: the headers.
     settings: Arc<FrontProxySettings>,
+    names: Arc<ArcSwap<Vec<String>>>,
     trust: Arc<ArcSwap<Trust>>,
     generation: Arc<AtomicU64>,
     revocations: Arc<OnceLock<Revocations>>,
@@ -156,15 +158,14 @@ impl FrontProxy {
         settings: FrontProxySettings,
         client_ca: Option<&str>,
     ) -> Result<FrontProxy, FrontProxyError> {
-        if settings.allowed_names.iter().all(String::is_empty) {
-            return Err(FrontProxyError::NoNames);
-        }
+        check_names(&settings.allowed_names)?;
         if settings.username_headers.is_empty() {
             return Err(FrontProxyError::NoHeader);
         }
         check_authorities(&settings.ca, client_ca)?;
         Ok(FrontProxy {
             trust: Arc::new(ArcSwap::from_pointee(Trust::new(&settings.ca)?)),
+            names: Arc::new(ArcSwap::from_pointee(settings.allowed_names.clone())),
             settings: Arc::new(settings),
             generation: Arc::default(),
             revocations: Arc::default(),
@@ -175,11 +176,23 @@ impl FrontProxy {
     pub fn replace_ca(&self, ca: &str, client_ca: Option<&str>) -> Result<(), FrontProxyError> {
         check_authorities(ca, client_ca)?;
         self.trust.store(Arc::new(Trust::new(ca)?));
+        self.changed();
+        Ok(())
+    }
+
+    /// Trusts front proxies with other common names from the next request on.
+    pub fn replace_names(&self, allowed: Vec<String>) -> Result<(), FrontProxyError> {
+        check_names(&allowed)?;
+        self.names.store(Arc::new(allowed));
+        self.changed();
+        Ok(())
+    }
+
+    fn changed(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
         if let Some(revocations) = self.revocations.get() {
             revocations.everything_changed();
         }
-        Ok(())
     }
 
     fn user(&self, headers: &HeaderMap) -> Result<Option<User>, BadCredentials> {
@@ -213,6 +226,13 @@ impl FrontProxy {
             }
         }
         Ok(Some(user))
+    }
+}
+
+fn check_names(allowed: &[String]) -> Result<(), FrontProxyError> {
+    match allowed.iter().all(String::is_empty) {
+        true => Err(FrontProxyError::NoNames),
+        false => Ok(()),
     }
 }
 
@@ -254,9 +274,7 @@ impl Authenticator for FrontProxy {
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
         let found = match self.trust.load().name(evidence.peer) {
             None => Ok(None),
-            Some(name) if self.settings.allowed_names.contains(&name) => {
-                self.user(evidence.headers)
-            }
+            Some(name) if self.names.load().contains(&name) => self.user(evidence.headers),
             Some(name) => Err(BadCredentials(format!(
                 "a certificate of the front proxies' CA has the name {name:?}, which is not allowed"
             ))),

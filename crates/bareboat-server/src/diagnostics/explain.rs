@@ -20,9 +20,11 @@ const MOST_CAUSES: usize = 8;
 /// Logs, and notes for audit, why a request is refused (at debug), is not authenticated (at info) or fails (as an error).
 pub(crate) fn refused(trace: &Trace, error: &Error) {
     let status = error.status();
+    // A policy may refuse a request with 401, too.
+    let unknown = status.code == 401 && !trace.has_passed(Stage::Authenticated);
     if let Some(audited) = trace.audited() {
         audited.refused(status, trace.has_passed(Stage::Read));
-        if status.code == 401 {
+        if unknown {
             audited.annotate("bareboat.dev/authentication-error", &why_unknown(error));
         }
     }
@@ -32,7 +34,7 @@ pub(crate) fn refused(trace: &Trace, error: &Error) {
                 failed(trace, error);
             }
         }
-        401 => {
+        401 if unknown => {
             trace.report();
             tracing::info!(
                 target: "bareboat_server::request",

@@ -1,5 +1,8 @@
 //! The parameters of operations: names, types and descriptions.
 
+use bareboat_api::Str;
+use bareboat_api::facts::{Field, Type};
+
 /// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterIn {
@@ -13,43 +16,64 @@ pub(super) enum ParameterIn {
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     /// The name.
-    pub(super) name: &'static str,
+    pub(super) name: Str,
     /// The location.
     pub(super) location: ParameterIn,
     /// `string`, `integer` or `boolean`.
     pub(super) ty: &'static str,
     /// The description.
     pub(super) description: String,
+    /// Whether it is an option of a connection, rather than a parameter of many operations.
+    pub(super) is_option: bool,
 }
 
 impl Parameter {
     /// The name of an object of the kind.
     pub(super) fn name(kind: &str) -> Parameter {
         Parameter {
-            name: "name",
+            name: Str::const_new("name"),
             location: ParameterIn::Path,
             ty: "string",
             description: format!("name of the {kind}"),
+            is_option: false,
         }
     }
 
     /// The path after a subresource.
     pub(super) fn path() -> Parameter {
         Parameter {
-            name: "path",
+            name: Str::const_new("path"),
             location: ParameterIn::Path,
             ty: "string",
             description: "path to the resource".to_owned(),
+            is_option: false,
         }
     }
 
     /// The namespace of objects.
     pub(super) fn namespace() -> Parameter {
         Parameter {
-            name: "namespace",
+            name: Str::const_new("namespace"),
             location: ParameterIn::Path,
             ty: "string",
             description: "The namespace the objects live in.".to_owned(),
+            is_option: false,
+        }
+    }
+
+    /// An option of a connection, in the query. Lists are given by repeating it.
+    pub(super) fn option(field: &Field, options: &str) -> Parameter {
+        let ty = match field.ty {
+            Type::Bool => "boolean",
+            Type::Int32 | Type::Int64 => "integer",
+            _ => "string",
+        };
+        Parameter {
+            name: field.json.clone(),
+            location: ParameterIn::Query,
+            ty,
+            description: format!("{} of {options}", field.json),
+            is_option: true,
         }
     }
 }
@@ -110,10 +134,11 @@ pub(super) const PATCH: Names = &["dryRun", "fieldManager", "fieldValidation", "
 pub(super) fn query(name: &'static str) -> Parameter {
     let (ty, description) = described(name);
     Parameter {
-        name,
+        name: Str::const_new(name),
         location: ParameterIn::Query,
         ty,
         description: description.to_owned(),
+        is_option: false,
     }
 }
 

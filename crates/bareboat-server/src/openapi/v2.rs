@@ -133,7 +133,9 @@ fn schema(definition: &str) -> Value {
 
 /// Returns a parameter, or a reference to it if it is the same in all operations.
 fn parameter(parameter: &Parameter) -> Value {
-    let shared = parameter.name != "name" && !INLINE.contains(&parameter.name);
+    let shared = !parameter.is_option
+        && parameter.name != "name"
+        && !INLINE.contains(&parameter.name.as_str());
     if shared {
         return value!({"$ref": (format!("#/parameters/{}", parameter.name))});
     }
@@ -142,7 +144,7 @@ fn parameter(parameter: &Parameter) -> Value {
 
 fn spelled_out(parameter: &Parameter) -> Value {
     let mut members = Map::new();
-    members.insert("name", parameter.name.into());
+    members.insert("name", parameter.name.as_str().into());
     members.insert("description", parameter.description.as_str().into());
     members.insert("type", parameter.ty.into());
     members.insert("uniqueItems", value!(true));

@@ -65,7 +65,7 @@ fn write(operation: &Operation, used: &mut dyn FnMut(&Str)) -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let mut members = Map::new();
-    members.insert("name", parameter.name.into());
+    members.insert("name", parameter.name.as_str().into());
     members.insert("description", parameter.description.as_str().into());
     members.insert(
         "schema",

@@ -55,7 +55,8 @@ impl Dial {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| io::Error::other(format!("lookup {host}: no such host"))))
+        Err(last
+            .unwrap_or_else(|| io::Error::other(format!("dial tcp: lookup {host}: no such host"))))
     }
 }
 
@@ -104,13 +105,29 @@ impl Names {
             match self.lookup(&endpoint.host, endpoint.port).await {
                 Ok(more) => found.extend(more),
                 Err(error) => {
-                    let why = format!("lookup {}: {error}", endpoint.host);
+                    let error = error.to_string();
+                    let why = lookup_failure(&error);
+                    let why = format!("dial tcp: lookup {}: {why}", endpoint.host);
                     *trouble = Some(io::Error::other(why));
                 }
             }
         }
         found.truncate(TRIES);
         found
+    }
+}
+
+/// Returns why a name cannot be resolved, in the words of Go, which people search for.
+fn lookup_failure(why: &str) -> &str {
+    let unknown = [
+        "Name or service not known",
+        "Name does not resolve",
+        "No address associated",
+        "nodename nor servname provided",
+    ];
+    match unknown.iter().any(|text| why.contains(text)) {
+        true => "no such host",
+        false => why,
     }
 }
 

@@ -10,7 +10,7 @@ use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
 use super::pages::Page;
-use super::registration::{WebhookStages, connections_of, install_policies, register};
+use super::registration::{WebhookStages, connections_of, install_extensions, register};
 use super::state::{Ending, Limits, State, UnderWay};
 use super::version;
 use crate::admission::{Chain, WebhookCredentials};
@@ -377,15 +377,14 @@ impl ServerBuilder {
         let mut admission = self.admission;
         admission.note_kinds(self.kinds.iter());
         let mut collectors = self.collectors;
-        let metrics = install_policies(self.policies, &mut admission, &store);
-        collectors.extend(metrics.map_err(BuildError::Metrics)?);
         let hooks = WebhookStages {
             mutating: self.mutating_webhooks,
             validating: self.validating_webhooks,
         };
         let connect =
             |identity| Outbound::new(&store, resolver.clone(), Some(identity), reach.clone());
-        let metrics = hooks.install(&mut admission, &store, &outbound, connect);
+        let stages = (self.policies, hooks);
+        let metrics = install_extensions(stages, &mut admission, &store, &outbound, connect);
         collectors.extend(metrics.map_err(BuildError::Metrics)?);
         let mut connectors = self.connectors;
         for kind in self.kinds.into_iter().chain(definitions) {

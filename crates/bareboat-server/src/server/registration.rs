@@ -3,8 +3,9 @@
 
 use super::builder::BuildError;
 use crate::admission::{
-    Chain, MUTATING, MutatingPolicies, MutatingWebhooks, Policies, PolicyMetrics, VALIDATING,
-    ValidatingPolicies, ValidatingWebhooks, WebhookCredentials, WebhookMetrics, Webhooks,
+    Chain, ConditionMetrics, MUTATING, MutatingPolicies, MutatingWebhooks, Policies, PolicyMetrics,
+    VALIDATING, ValidatingPolicies, ValidatingWebhooks, WebhookCredentials, WebhookMetrics,
+    Webhooks,
 };
 use crate::kinds::catalog::{Backing, Catalog};
 use crate::kinds::connector::{Connections, Connector};
@@ -16,18 +17,33 @@ use bareboat_storage::Store;
 use prometheus::core::Collector;
 use std::sync::Arc;
 
-/// Adds the stages of mutating and of validating policies to the chain, where they are on; returns their metrics.
-pub(super) fn install_policies(
+/// Adds the stages of policies and webhooks to the chain, where they are on; returns their metrics.
+pub(super) fn install_extensions(
+    (policies, hooks): ((bool, bool), WebhookStages),
+    chain: &mut Chain,
+    store: &Store,
+    outbound: &Arc<Outbound>,
+    connect: impl Fn(ClientIdentity) -> Outbound,
+) -> Result<Vec<Box<dyn Collector>>, prometheus::Error> {
+    let conditions = Arc::new(ConditionMetrics::new()?);
+    let mut metrics = conditions.collectors();
+    metrics.extend(install_policies(policies, chain, store, &conditions)?);
+    metrics.extend(hooks.install(chain, store, outbound, &conditions, connect)?);
+    Ok(metrics)
+}
+
+fn install_policies(
     (mutating, validating): (bool, bool),
     chain: &mut Chain,
     store: &Store,
+    conditions: &Arc<ConditionMetrics>,
 ) -> Result<Vec<Box<dyn Collector>>, prometheus::Error> {
     if !mutating && !validating {
         return Ok(Vec::new());
     }
     let metrics = Arc::new(PolicyMetrics::new()?);
     let make = |kind: PolicyKind| {
-        let policies = Policies::new(kind, metrics.clone());
+        let policies = Policies::new(kind, metrics.clone(), conditions.clone());
         for (resource, observer) in policies.observers() {
             store.observe(resource, observer);
         }
@@ -54,11 +70,12 @@ pub(super) struct WebhookStages {
 
 impl WebhookStages {
     /// Adds the stages to the chain; returns their metrics.
-    pub(super) fn install(
+    fn install(
         self,
         chain: &mut Chain,
         store: &Store,
         outbound: &Arc<Outbound>,
+        conditions: &Arc<ConditionMetrics>,
         connect: impl Fn(ClientIdentity) -> Outbound,
     ) -> Result<Vec<Box<dyn Collector>>, prometheus::Error> {
         if self.mutating.is_none() && self.validating.is_none() {
@@ -67,7 +84,8 @@ impl WebhookStages {
         let metrics = Arc::new(WebhookMetrics::new()?);
         let make = |credentials: WebhookCredentials| {
             let credentials = credentials.connect(&connect);
-            Webhooks::new(outbound.clone(), credentials, metrics.clone())
+            let metrics = (metrics.clone(), conditions.clone());
+            Webhooks::new(outbound.clone(), credentials, metrics)
         };
         if let Some(credentials) = self.mutating {
             let hooks = make(credentials);

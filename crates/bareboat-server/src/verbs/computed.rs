@@ -125,7 +125,6 @@ async fn admit(
         shape: Some(version.shape.as_ref()),
         options: &OptionsOf::Write {
             operation: Operation::Create,
-            verb: &ask.info.verb,
             query: &ask.query,
         },
         dry_run: ask.query.all("dryRun").any(|text| text == "All"),

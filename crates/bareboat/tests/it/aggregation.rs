@@ -3,6 +3,7 @@
 mod availability;
 mod behind;
 mod faults;
+mod garbage;
 
 use crate::backend::{Ca, Speaks, TestBackend};
 use crate::socket::{As, Connection};

@@ -55,6 +55,10 @@ impl Log {
             .await
     }
 
+    pub(crate) fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
     pub(crate) fn text(&self) -> String {
         std::fs::read_to_string(&self.path).unwrap()
     }

@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use std::convert::Infallible;
 use std::io::Error;
 use std::sync::Arc;
@@ -40,6 +41,17 @@ impl Ca {
 
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
+    }
+
+    /// Verifies client certificates of this CA; clients may show none.
+    pub(crate) fn optional_verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(self.0.der().clone()).unwrap();
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .allow_unauthenticated()
+            .build()
+            .unwrap()
     }
 
     fn signed(&self, names: &[&str], common_name: &str) -> (rcgen::Certificate, KeyPair) {

@@ -6,6 +6,7 @@
 //! `docs/parity.md` with their reasons. An unlisted difference fails the test, and so does a listed one that no longer
 //! occurs.
 
+mod admission;
 mod corpus;
 mod edit;
 mod generated;

@@ -1,5 +1,6 @@
 //! PodSecurity: pods and templates under the policies of their namespaces.
 
+use crate::audit::Log;
 use crate::support::*;
 use bareboat::builtin::admission::PodSecurityConfiguration;
 use bareboat::control_plane::Settings;
@@ -215,8 +216,8 @@ async fn labels_of_namespaces_are_checked() {
     );
 }
 
-#[tokio::test]
-async fn defaults_and_exemptions_are_configured() {
+/// Starts a server with defaults and exemptions; audit events go to a log.
+async fn configured(log: &Log) -> TestServer {
     let configuration = serde_json::to_string(&json!({
         "apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration",
         "defaults": {"enforce": "baseline"},
@@ -226,17 +227,83 @@ async fn defaults_and_exemptions_are_configured() {
     let configuration = PodSecurityConfiguration::parse(&configuration.value).unwrap();
     let mut settings = Settings::default().pod_security(configuration);
     settings.disabled_admission.insert("ServiceAccount");
-    let server = TestServer::builder()
+    let builder = TestServer::builder()
         .bare()
-        .with(move |builder| builder.control_plane_with(&settings))
-        .start()
-        .await;
+        .with(move |builder| builder.control_plane_with(&settings));
+    let server = log.of(builder).start().await;
     for name in ["default", "free"] {
         server
             .post(NAMESPACES, &namespace(name, &[]))
             .await
             .expect(201);
     }
+    server
+}
+
+#[tokio::test]
+async fn audit_events_and_metrics_tell_of_violations_and_exemptions() {
+    let log = Log::new("[{level: Metadata}]");
+    let server = configured(&log).await;
+    let labels = [
+        ("enforce", "privileged"),
+        ("audit", "restricted"),
+        ("audit-version", "v1.30"),
+    ];
+    let watched = namespace("watched", &labels);
+    server.post(NAMESPACES, &watched).await.expect(201);
+    let jane = [
+        ("impersonate-user", "jane"),
+        ("impersonate-group", "system:masters"),
+        ("content-type", "application/json"),
+    ];
+    let annotations = async |answer: Answer| -> Value {
+        let events = log.eventually(answer.header("audit-id"), 2).await;
+        let mut found = events.last().unwrap()["annotations"].clone();
+        let map = found.as_object_mut().unwrap();
+        map.retain(|key, _| key.starts_with("pod-security.kubernetes.io/"));
+        found
+    };
+    let mut shared = pod("p");
+    shared["spec"]["hostNetwork"] = json!(true);
+    let refused = server.post(&pods("default"), &shared).await.expect(403);
+    assert_eq!(
+        annotations(refused).await,
+        json!({"pod-security.kubernetes.io/enforce-policy": "baseline:latest"})
+    );
+    let made = server.post(&pods("watched"), &pod("p")).await.expect(201);
+    assert_eq!(made.header("warning"), "");
+    assert_eq!(
+        annotations(made).await,
+        json!({
+            "pod-security.kubernetes.io/enforce-policy": "privileged:latest",
+            "pod-security.kubernetes.io/audit-violations":
+                format!("would violate PodSecurity \"restricted:v1.30\": {RESTRICTED}"),
+        })
+    );
+    let free = server.post(&pods("free"), &shared).await.expect(201);
+    let exempt = |why: &str| json!({"pod-security.kubernetes.io/exempt": why});
+    assert_eq!(annotations(free).await, exempt("namespace"));
+    let hers = server
+        .send("POST", &pods("default"), &jane, shared.to_string())
+        .await
+        .expect(201);
+    assert_eq!(annotations(hers).await, exempt("user"));
+    let metrics = server.get("/metrics").await.expect(200).text();
+    for line in [
+        "pod_security_exemptions_total{request_operation=\"create\",resource=\"pod\",subresource=\"\"} 2",
+        "pod_security_evaluations_total{decision=\"deny\",mode=\"audit\",policy_level=\"restricted\",\
+         policy_version=\"v1.30\",request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1",
+        "pod_security_evaluations_total{decision=\"deny\",mode=\"enforce\",policy_level=\"baseline\",\
+         policy_version=\"latest\",request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing");
+    }
+}
+
+#[tokio::test]
+async fn defaults_and_exemptions_are_configured() {
+    let log = Log::new("[{level: None}]");
+    let server = configured(&log).await;
     let mut shared = pod("p");
     shared["spec"]["hostNetwork"] = json!(true);
     let (code, _, message) = server.post(&pods("default"), &shared).await.status();

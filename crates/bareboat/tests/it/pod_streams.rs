@@ -39,6 +39,49 @@ async fn discovery_shows_streams_with_their_options() {
 }
 
 #[tokio::test]
+async fn openapi_has_the_options_of_streams() {
+    let server = TestServer::start().await;
+    let index = server.get("/openapi/v3").await.expect(200).json();
+    let url = index["paths"]["api/v1"]["serverRelativeURL"].as_str();
+    let third = server.get(url.unwrap()).await.expect(200).json();
+    let second = server.get("/openapi/v2").await.expect(200).json();
+    let options = |document: &Value, path: &str| -> Vec<String> {
+        let parameters = document["paths"][path]["parameters"].as_array();
+        let parameters = parameters.unwrap_or_else(|| panic!("no parameters of {path}"));
+        let ty = |found: &Value| match &found["schema"]["type"] {
+            Value::Null => found["type"].clone(),
+            ty => ty.clone(),
+        };
+        let options = parameters.iter().filter(|found| found["in"] == "query");
+        let options = options.map(|found| format!("{} {}", found["name"], ty(found)));
+        options.map(|text| text.replace('"', "")).collect()
+    };
+    for (path, wanted) in [
+        (
+            "pods/{name}/exec",
+            "stdin boolean, stdout boolean, stderr boolean, tty boolean, container string, command string",
+        ),
+        ("pods/{name}/portforward", "ports integer"),
+        ("pods/{name}/proxy/{path}", "path string"),
+        (
+            "pods/{name}/log",
+            "container string, follow boolean, previous boolean, sinceSeconds integer, sinceTime string, \
+             timestamps boolean, tailLines integer, limitBytes integer, insecureSkipTLSVerifyBackend boolean, \
+             stream string",
+        ),
+    ] {
+        let path = format!("/api/v1/namespaces/{{namespace}}/{path}");
+        let mut wanted: Vec<&str> = wanted.split(", ").collect();
+        wanted.sort_unstable();
+        for document in [&third, &second] {
+            let mut found = options(document, &path);
+            found.sort_unstable();
+            assert_eq!(found, wanted, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn streams_are_refused_with_the_messages_of_kubernetes() {
     let server = TestServer::start().await;
     server.post(PODS, &pod("one", &["a"])).await.expect(201);

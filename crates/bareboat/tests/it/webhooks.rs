@@ -2,7 +2,7 @@
 
 mod connections;
 mod failures;
-mod hook;
+pub(crate) mod hook;
 mod matching;
 mod mutation;
 mod records;

@@ -216,8 +216,8 @@ impl MutatingPolicies {
             return Ok(Applied::No);
         }
         let ready = shared.prepare(policy, pass, form).await?;
-        let matches = |inputs: &Inputs<'_>| policy.matches(inputs);
-        match ready.evaluate(pass, form, params, matches).await {
+        let conditions = self.0.conditions(policy, &ready, pass, form, params);
+        match conditions.await {
             Matched::Yes => {}
             Matched::No => return Ok(Applied::No),
             Matched::Failed(why) => {

@@ -9,7 +9,7 @@ use crate::admission::matching::Target;
 use crate::admission::pass::Pass;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Str};
-use bareboat_policy::Verdict;
+use bareboat_policy::{Inputs, Matched, Verdict};
 use std::time::Instant;
 
 /// The stage of validating policies.
@@ -110,8 +110,16 @@ impl ValidatingPolicies {
                     },
                 };
                 let began = Instant::now();
-                let validate = |inputs: &bareboat_policy::Inputs<'_>| policy.validate(inputs);
-                let validated = ready.evaluate(pass, form, params.as_ref(), validate).await;
+                let params = params.as_ref();
+                let matched = self.0.conditions(policy, &ready, pass, form, params).await;
+                let validated = match matched {
+                    Matched::No => continue,
+                    Matched::Failed(why) => policy.failed(why),
+                    Matched::Yes => {
+                        let validate = |inputs: &Inputs<'_>| policy.judge(inputs);
+                        ready.evaluate(pass, form, params, validate).await
+                    }
+                };
                 let counted = verdict.checks().len();
                 verdict.add(policy, binding, validated);
                 for check in &verdict.checks()[counted..] {

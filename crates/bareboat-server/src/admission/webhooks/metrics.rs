@@ -5,12 +5,10 @@ use parking_lot::Mutex;
 use prometheus::core::Collector;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts};
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Upper bounds of durations in seconds.
 const DURATIONS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
-/// Upper bounds of the duration of conditions.
-const CONDITIONS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 /// How many names of webhooks have their own series. The rest share one.
 const NAMES: usize = 500;
 /// Larger codes are counted as this one.
@@ -22,9 +20,6 @@ pub(crate) struct WebhookMetrics {
     requests: IntCounterVec,
     rejections: IntCounterVec,
     open: IntCounterVec,
-    condition_errors: IntCounterVec,
-    exclusions: IntCounterVec,
-    condition_time: HistogramVec,
     names: Mutex<HashSet<String>>,
 }
 
@@ -51,7 +46,6 @@ impl WebhookMetrics {
             let options = HistogramOpts::new(format!("apiserver_admission_{name}"), help);
             HistogramVec::new(options.buckets(bounds.to_vec()), labels)
         };
-        let conditions = ["name", "kind", "type", "operation"];
         Ok(WebhookMetrics {
             durations: histogram(
                 "webhook_admission_duration_seconds",
@@ -74,22 +68,6 @@ impl WebhookMetrics {
                 "Failed calls of webhooks that were ignored.",
                 &["name", "type"],
             )?,
-            condition_errors: counter(
-                "match_condition_evaluation_errors_total",
-                "Match conditions that failed.",
-                &conditions,
-            )?,
-            exclusions: counter(
-                "match_condition_exclusions_total",
-                "Requests that match conditions excluded.",
-                &conditions,
-            )?,
-            condition_time: histogram(
-                "match_condition_evaluation_seconds",
-                "How long match conditions took, in seconds.",
-                &CONDITIONS,
-                &conditions,
-            )?,
             names: Mutex::default(),
         })
     }
@@ -100,9 +78,6 @@ impl WebhookMetrics {
             Box::new(self.requests.clone()),
             Box::new(self.rejections.clone()),
             Box::new(self.open.clone()),
-            Box::new(self.condition_errors.clone()),
-            Box::new(self.exclusions.clone()),
-            Box::new(self.condition_time.clone()),
         ]
     }
 
@@ -155,27 +130,5 @@ impl WebhookMetrics {
     /// Records a failed call that was ignored.
     pub(super) fn failed_open(&self, name: &str, step: &str) {
         self.open.with_label_values(&[self.label(name), step]).inc();
-    }
-
-    /// Records the evaluation of match conditions: when it began, how many failed, and whether they excluded the
-    /// request.
-    pub(super) fn conditions(
-        &self,
-        name: &str,
-        step: &str,
-        operation: Operation,
-        began: Instant,
-        (errors, excluded): (usize, bool),
-    ) {
-        let labels = [self.label(name), "webhook", step, operation.name()];
-        let time = began.elapsed().as_secs_f64();
-        self.condition_time.with_label_values(&labels).observe(time);
-        if errors > 0 {
-            let counter = self.condition_errors.with_label_values(&labels);
-            counter.inc_by(errors as u64);
-        }
-        if excluded {
-            self.exclusions.with_label_values(&labels).inc();
-        }
     }
 }

@@ -12,6 +12,7 @@ use crate::work;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Str, Value};
 use bareboat_merge::json_patch::JsonPatch;
+use bareboat_policy::patch_failure;
 use std::time::Instant;
 
 /// The step in metrics.
@@ -148,7 +149,8 @@ impl MutatingWebhooks {
         }
         let mut patched = object.clone();
         let applied = patch.apply(&mut patched);
-        applied.map_err(|error| Failure::Other(Status::internal(error)))?;
+        let applied = applied.map_err(|error| patch_failure(&error, object));
+        applied.map_err(|why| Failure::Other(Status::internal(why)))?;
         let changed = pass.replace(form, patched).await.map_err(Failure::Other)?;
         let audited = pass.ground().audited;
         if audited.is_some_and(|audited| audited.wants_sent()) {

@@ -155,6 +155,7 @@ impl Builder<'_> {
     fn connection(&self, sub: &Subresource, path: String, paths: bool, routes: &mut Vec<Route>) {
         let mut parameters = self.path_parameters(true);
         parameters.retain(|parameter| parameter.name != parameters::PRETTY);
+        parameters.extend(self.options(sub));
         let mut deeper = self.connections(sub);
         for (_, operation) in &mut deeper {
             operation.id.push_str("WithPath");
@@ -176,6 +177,30 @@ impl Builder<'_> {
         if paths {
             routes.push(below);
         }
+    }
+
+    /// Returns the options of a connection: the fields of a type such as PodExecOptions.
+    fn options(&self, sub: &Subresource) -> Vec<Parameter> {
+        let typed = sub.response.as_ref();
+        let typed = typed.filter(|(_, _, kind)| kind.ends_with("Options"));
+        // Logs are read: their answer has another type than their options.
+        let name = match typed {
+            Some((_, _, kind)) => kind.to_string(),
+            None => format!("{}{}Options", self.kind.names.kind, title(&sub.name)),
+        };
+        let (group, version) = match typed {
+            Some((group, version, _)) => (group.as_str(), version.as_str()),
+            None => (self.kind.group.as_str(), self.version.name.as_str()),
+        };
+        let Some(message) = self.sources.message(group, version, &name) else {
+            return Vec::new();
+        };
+        let fields = message.fields.iter();
+        let fields =
+            fields.filter(|field| !matches!(field.json.as_str(), "" | "apiVersion" | "kind"));
+        fields
+            .map(|field| Parameter::option(field, &name))
+            .collect()
     }
 
     /// Returns get, replace and patch of an object or a subresource.

@@ -460,7 +460,6 @@ impl<'a> Pipeline<'a> {
             Some(options) => OptionsOf::Delete(options),
             None => OptionsOf::Write {
                 operation,
-                verb: &self.call.ask.info.verb,
                 query: &self.call.ask.query,
             },
         }

@@ -92,6 +92,25 @@ async fn the_service_and_its_endpoints_decide() {
 }
 
 #[tokio::test]
+async fn a_service_may_be_the_name_of_a_host() {
+    let (callers, builder) = builder();
+    let backend = TestBackend::start(&callers, Speaks::Http1).await;
+    let server = builder.start().await;
+    let mut service = at_url(&backend);
+    service["metadata"] = json!({"name": NAME});
+    service["spec"]["service"]["port"] = json!(backend.port);
+    server.post(SERVICES, &service).await.expect(201);
+    until(&server, NAME, "False", "ServiceNotFound").await;
+    let vms = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "vms"},
+        "spec": {"type": "ExternalName", "externalName": "localhost"}});
+    server.post(CORE, &vms).await.expect(201);
+    let why = until(&server, NAME, "True", "Passed").await;
+    assert_eq!(why, "all checks passed");
+    let found = server.get(THINGS).await.expect(200);
+    assert_eq!(found.header("x-backend"), "yes");
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_answer_is_not_available() {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, Speaks::Http1).await;

@@ -2,7 +2,9 @@
 //! it.
 
 use super::*;
+use crate::support::Value;
 use bareboat::prelude::*;
+use bareboat::server::Delegation;
 use bareboat::{RemoteApi, Server};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -18,10 +20,17 @@ struct ShipSpec {
     masts: i32,
 }
 
-const SHIPS: &str = "/apis/sea.example.com/v1/namespaces/default/ships";
+pub(super) const SHIPS: &str = "/apis/sea.example.com/v1/namespaces/default/ships";
 
-#[tokio::test]
-async fn a_server_of_the_library_runs_behind_another_one() {
+/// A hub, and a server with ships behind it.
+pub(super) struct Fleet {
+    pub(super) hub: TestServer,
+    spoke: Server,
+    _delegation: Delegation,
+}
+
+/// Starts both, and waits until the hub forwards requests for ships.
+pub(super) async fn fleet() -> Fleet {
     let (callers, builder) = builder();
     let hub = builder.default_roles().listening().start().await;
     let config = json!({
@@ -44,7 +53,7 @@ async fn a_server_of_the_library_runs_behind_another_one() {
     let remote = RemoteApi::from_kubeconfig(hub.kubeconfig_path()).unwrap();
     let ships = TypedKind::new("sea.example.com", "ships", "Ship").version::<Ship>("v1");
     let spoke = Server::builder().kind(ships.build().unwrap());
-    let (spoke, tls, _delegation) = spoke.behind(remote, &chain, &key).await.unwrap();
+    let (spoke, tls, delegation) = spoke.behind(remote, &chain, &key).await.unwrap();
     let spoke = spoke.build().unwrap();
     let address = spoke
         .listen("127.0.0.1:0".parse().unwrap(), Some(tls))
@@ -63,9 +72,21 @@ async fn a_server_of_the_library_runs_behind_another_one() {
     });
     hub.post(SERVICES, &service).await.expect(201);
     until(&hub, "v1.sea.example.com", "True", "Passed").await;
+    Fleet {
+        hub,
+        spoke,
+        _delegation: delegation,
+    }
+}
 
-    let ship = json!({"apiVersion": "sea.example.com/v1", "kind": "Ship", "metadata": {"name": "one"}, "spec": {"masts": 3}});
-    hub.post(SHIPS, &ship).await.expect(201);
+pub(super) fn ship(name: &str) -> Value {
+    json!({"apiVersion": "sea.example.com/v1", "kind": "Ship", "metadata": {"name": name}, "spec": {"masts": 3}})
+}
+
+#[tokio::test]
+async fn a_server_of_the_library_runs_behind_another_one() {
+    let Fleet { hub, spoke, .. } = &fleet().await;
+    hub.post(SHIPS, &ship("one")).await.expect(201);
     let jane = [
         ("impersonate-user", "jane"),
         ("impersonate-group", "people"),

@@ -187,6 +187,22 @@ async fn another_ca_counts_on_open_connections() {
 }
 
 #[tokio::test]
+async fn other_names_count_on_open_connections() {
+    let setting = setting().await;
+    let mut front = connect(&setting, &setting.ca.client("front")).await;
+    let mut next = connect(&setting, &setting.ca.client("next")).await;
+    assert!(who(&mut front, &ANN).await.is_ok());
+    assert_eq!(who(&mut next, &ANN).await, Err(401));
+    let names = vec!["next".to_owned()];
+    setting.proxy.replace_names(names).unwrap();
+    assert_eq!(who(&mut front, &ANN).await, Err(401));
+    assert!(who(&mut next, &ANN).await.is_ok());
+    let refused = setting.proxy.replace_names(Vec::new());
+    assert!(matches!(refused, Err(FrontProxyError::NoNames)));
+    assert!(who(&mut next, &ANN).await.is_ok());
+}
+
+#[tokio::test]
 async fn settings_that_would_let_users_name_others_are_refused() {
     let ca = Ca::new();
     let settings = |names: &[&str]| {

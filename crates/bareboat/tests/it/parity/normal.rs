@@ -41,7 +41,7 @@ pub(super) fn recorded(answer: &Answer) -> Value {
 }
 
 /// Replaces volatile values in a body.
-fn normalise(value: &mut Value) {
+pub(super) fn normalise(value: &mut Value) {
     match value {
         Value::Object(map) => {
             let made = map.get("generateName").and_then(Value::as_str);

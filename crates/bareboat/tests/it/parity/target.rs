@@ -9,7 +9,7 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::time::Duration;
 
 /// All requests use this user name, so that derived values are equal.
-const USER: &str = "parity";
+pub(super) const USER: &str = "parity";
 
 /// A server that receives requests.
 pub(super) enum Target {
@@ -28,7 +28,12 @@ impl Target {
 
     /// Connects to the server whose kubeconfig `BAREBOAT_PARITY_PEER` names, if set.
     pub(super) async fn theirs() -> Option<Target> {
-        let path = std::env::var("BAREBOAT_PARITY_PEER").ok()?;
+        Target::named("BAREBOAT_PARITY_PEER").await
+    }
+
+    /// Connects to the server whose kubeconfig a variable of the environment names, if set.
+    pub(super) async fn named(variable: &str) -> Option<Target> {
+        let path = std::env::var(variable).ok()?;
         let kubeconfig = Kubeconfig::read_from(path).expect("the peer's kubeconfig can be read");
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;

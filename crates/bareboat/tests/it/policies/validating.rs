@@ -89,7 +89,6 @@ async fn a_policy_without_a_binding_does_nothing_and_changes_apply_at_once() {
 async fn reasons_decide_the_code() {
     let server = TestServer::start().await;
     for (reason, code) in [
-        ("Unauthorized", 401),
         ("Forbidden", 403),
         ("RequestEntityTooLarge", 413),
         ("Invalid", 422),
@@ -358,4 +357,22 @@ async fn a_policy_for_another_version_sees_the_object_in_it() {
         )
         .await
         .expect(201);
+}
+
+#[tokio::test]
+async fn metrics_measure_match_conditions() {
+    let server = TestServer::start().await;
+    let spec = json!({
+        "failurePolicy": "Ignore",
+        "matchConditions": [{"name": "broken", "expression": "object.data.missing == 'x'"}],
+        "validations": [{"expression": "false"}],
+    });
+    validate(&server, "measured", spec, json!({})).await;
+    server.post(MAPS, &config_map("a")).await.expect(201);
+    let metrics = server.get("/metrics").await.expect(200).text();
+    let labels = "{kind=\"policy\",name=\"measured\",operation=\"CREATE\",type=\"validate\"}";
+    for name in ["evaluation_errors_total", "evaluation_seconds_count"] {
+        let line = format!("apiserver_admission_match_condition_{name}{labels} 1");
+        assert!(metrics.contains(&line), "{line} is missing");
+    }
 }

@@ -1,6 +1,8 @@
 //! A webhook server whose answers a test decides.
 
+use crate::backend::Ca;
 use crate::support::{Requests, Value, json};
+use bareboat::server::authn::user_of_certificate;
 use bareboat_testing::TestServer;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -23,7 +25,7 @@ use tokio_rustls::TlsAcceptor;
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// What the server answers.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// A response; the uid is added unless it has one.
     Review(Value),
     /// A code and a body.
@@ -39,18 +41,18 @@ pub(super) enum Reply {
 }
 
 /// Admits everything.
-pub(super) fn allow() -> Reply {
+pub(crate) fn allow() -> Reply {
     Reply::Review(json!({"allowed": true}))
 }
 
 /// Admits with a JSON patch.
-pub(super) fn patch(operations: &Value) -> Reply {
+pub(crate) fn patch(operations: &Value) -> Reply {
     let patch = BASE64_STANDARD.encode(operations.to_string());
     Reply::Review(json!({"allowed": true, "patch": patch, "patchType": "JSONPatch"}))
 }
 
 /// Refuses with a Status.
-pub(super) fn deny(status: &Value) -> Reply {
+pub(crate) fn deny(status: &Value) -> Reply {
     Reply::Review(json!({"allowed": false, "status": status}))
 }
 
@@ -58,16 +60,18 @@ type Behaviour = Box<dyn Fn(&str, &Value) -> Reply + Send + Sync>;
 
 /// One call: path and query, body, and the HTTP version.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) target: String,
-    pub(super) review: Value,
-    pub(super) version: http::Version,
+pub(crate) struct Call {
+    pub(crate) target: String,
+    pub(crate) review: Value,
+    pub(crate) version: http::Version,
     /// The content of the Authorization header.
-    pub(super) authorization: String,
+    pub(crate) authorization: String,
+    /// The name in the client certificate, if one was presented.
+    pub(crate) caller: Option<String>,
 }
 
 /// A running server.
-pub(super) struct TestHook {
+pub(crate) struct TestHook {
     port: u16,
     ca: String,
     shared: Arc<Shared>,
@@ -81,10 +85,18 @@ struct Shared {
 
 impl TestHook {
     /// Starts a server; the behaviour gets the path and the `request` of a review.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         behaviour: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> TestHook {
-        let (ca, tls) = certificates();
+        TestHook::start_asking(None, behaviour).await
+    }
+
+    /// Starts a server that asks for client certificates of a CA.
+    pub(crate) async fn start_asking(
+        callers: Option<&Ca>,
+        behaviour: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> TestHook {
+        let (ca, tls) = certificates(callers);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
@@ -98,34 +110,38 @@ impl TestHook {
     }
 
     /// Returns a client configuration for a path.
-    pub(super) fn at(&self, path: &str) -> Value {
+    pub(crate) fn at(&self, path: &str) -> Value {
         let url = format!("https://localhost:{}{path}", self.port);
         json!({"url": url, "caBundle": BASE64_STANDARD.encode(&self.ca)})
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://localhost:{}", self.port)
     }
 
-    pub(super) fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Vec<Call> {
         self.shared.calls.lock().unwrap().clone()
     }
 
+    /// Returns all calls, and forgets them.
+    pub(crate) fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.shared.calls.lock().unwrap())
+    }
+
     /// Returns the `request` of every review, and forgets them.
-    pub(super) fn requests(&self) -> Vec<Value> {
-        let calls = std::mem::take(&mut *self.shared.calls.lock().unwrap());
-        calls
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.take_calls()
             .into_iter()
             .map(|call| call.review["request"].clone())
             .collect()
     }
 
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
     /// Returns a webhook with a rule for all operations on some resources of a group.
-    pub(super) fn webhook(&self, path: &str, group: &str, resources: &[&str]) -> Value {
+    pub(crate) fn webhook(&self, path: &str, group: &str, resources: &[&str]) -> Value {
         let name = path.trim_matches('/').replace('/', "-");
         json!({
             "name": format!("{name}.hooks.example.com"),
@@ -138,7 +154,7 @@ impl TestHook {
 }
 
 /// Creates a configuration; `kind` is `Mutating` or `Validating`.
-pub(super) async fn configure(server: &TestServer, kind: &str, name: &str, webhooks: &[Value]) {
+pub(crate) async fn configure(server: &TestServer, kind: &str, name: &str, webhooks: &[Value]) {
     let object = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": format!("{kind}WebhookConfiguration"),
@@ -152,7 +168,7 @@ pub(super) async fn configure(server: &TestServer, kind: &str, name: &str, webho
     server.post(&path, &object).await.expect(201);
 }
 
-fn certificates() -> (String, rustls::ServerConfig) {
+fn certificates(callers: Option<&Ca>) -> (String, rustls::ServerConfig) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -164,10 +180,14 @@ fn certificates() -> (String, rustls::ServerConfig) {
         .unwrap();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+    let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
+        .unwrap();
+    let config = match callers {
+        Some(callers) => config.with_client_cert_verifier(callers.optional_verifier()),
+        None => config.with_no_client_auth(),
+    };
+    let mut config = config
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -182,7 +202,11 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
             let Ok(stream) = tls.accept(stream).await else {
                 return;
             };
-            let service = service_fn(move |request| answer(request, shared.clone()));
+            let shown = stream.get_ref().1.peer_certificates();
+            let shown = shown.and_then(|chain| user_of_certificate(&chain[0]).unwrap());
+            let caller = shown.map(|user| user.name.to_string());
+            let service =
+                service_fn(move |request| answer(request, caller.clone(), shared.clone()));
             let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -195,6 +219,7 @@ type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
 async fn answer(
     request: Request<Incoming>,
+    caller: Option<String>,
     shared: Arc<Shared>,
 ) -> Result<Response<Body>, Infallible> {
     let target = request.uri().path_and_query().unwrap().to_string();
@@ -210,6 +235,7 @@ async fn answer(
         review: review.clone(),
         version,
         authorization,
+        caller,
     });
     let (sender, receiver): (_, Parts) = mpsc::channel(4);
     let mut response = Response::builder().status(200);

@@ -1,8 +1,11 @@
 //! Which requests reach a webhook: selectors, conditions, exempt kinds, order.
 
 use super::hook::{TestHook, allow, configure};
+use crate::backend::Ca;
 use crate::support::{MAPS, MERGE, Requests, config_map, json};
 use bareboat_testing::TestServer;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 
 #[tokio::test]
 async fn objects_match_by_their_old_or_new_labels() {
@@ -178,14 +181,11 @@ async fn configurations_are_called_by_name_over_one_connection() {
     );
 }
 
-#[tokio::test]
-async fn credentials_are_shown_to_the_hosts_they_are_for() {
-    let hook = TestHook::start(|_, _| allow()).await;
-    let other = TestHook::start(|_, _| allow()).await;
+/// Starts a server that shows mutating hooks at an address the credentials of a user.
+async fn with_user(hook: &TestHook, user: &serde_json::Value) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let host = hook.url().replace("https://", "");
-    let users =
-        json!({"kind": "Config", "users": [{"name": host, "user": {"token": "for-hooks"}}]});
+    let users = json!({"kind": "Config", "users": [{"name": host, "user": user}]});
     std::fs::write(directory.path().join("users"), users.to_string()).unwrap();
     let settings = json!({
         "apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration", "kubeConfigFile": "users",
@@ -198,10 +198,47 @@ async fn credentials_are_shown_to_the_hosts_they_are_for() {
     std::fs::write(&path, file.to_string()).unwrap();
     let read = bareboat::server::AdmissionConfiguration::read(&path).unwrap();
     let webhooks = bareboat::admission::Webhooks::of(&read).unwrap();
-    let server = TestServer::builder()
+    TestServer::builder()
         .with(move |builder| builder.mutating_webhooks(webhooks.mutating.clone()))
         .start()
-        .await;
+        .await
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_to_the_hosts_it_is_for() {
+    let callers = Ca::new();
+    let hook = TestHook::start_asking(Some(&callers), |_, _| allow()).await;
+    let other = TestHook::start_asking(Some(&callers), |_, _| allow()).await;
+    let (chain, key) = callers.client("caller-of-hooks");
+    let user = json!({
+        "client-certificate-data": BASE64_STANDARD.encode(chain),
+        "client-key-data": BASE64_STANDARD.encode(key),
+    });
+    let server = with_user(&hook, &user).await;
+    let hooks = [
+        hook.webhook("/a", "", &["configmaps"]),
+        other.webhook("/b", "", &["configmaps"]),
+    ];
+    configure(&server, "Mutating", "all", &hooks).await;
+    configure(&server, "Validating", "all", &hooks).await;
+    server.post(MAPS, &config_map("a")).await.expect(201);
+    let shown = |hook: &TestHook| -> Vec<Option<String>> {
+        hook.calls().into_iter().map(|call| call.caller).collect()
+    };
+    let name = Some("caller-of-hooks".to_owned());
+    assert_eq!(
+        shown(&hook),
+        [name, None],
+        "only mutating hooks have credentials"
+    );
+    assert_eq!(shown(&other), [None, None]);
+}
+
+#[tokio::test]
+async fn credentials_are_shown_to_the_hosts_they_are_for() {
+    let hook = TestHook::start(|_, _| allow()).await;
+    let other = TestHook::start(|_, _| allow()).await;
+    let server = with_user(&hook, &json!({"token": "for-hooks"})).await;
     let hooks = [
         hook.webhook("/a", "", &["configmaps"]),
         other.webhook("/b", "", &["configmaps"]),

@@ -36,13 +36,13 @@ async fn a_review_has_everything_about_the_request() {
                "fieldManager": "me", "fieldValidation": "Strict"})
     );
     assert!(request["userInfo"]["username"].is_string());
-    // A patch is an update with the options of a patch.
+    // A patch is an update.
     let path = format!("{MAPS}/a");
     let change = json!({"data": {"c": "d"}});
     server.patch(&path, MERGE, &change).await.expect(200);
     let request = hook.requests().remove(0);
     assert_eq!(request["operation"], "UPDATE");
-    assert_eq!(request["options"]["kind"], "PatchOptions");
+    assert_eq!(request["options"]["kind"], "UpdateOptions");
     assert_eq!(request["oldObject"]["data"], json!({"a": "b"}));
     assert_eq!(request["object"]["data"], json!({"a": "b", "c": "d"}));
     let options =
@@ -244,7 +244,7 @@ async fn broken_managed_fields_are_restored_with_a_warning() {
 async fn warnings_reach_the_client() {
     let server = TestServer::start().await;
     let hook = TestHook::start(|_, _| {
-        super::hook::Reply::Review(json!({"allowed": true, "warnings": ["mind the gap"]}))
+        super::hook::Reply::Review(json!({"allowed": true, "warnings": ["mind the gap", ""]}))
     })
     .await;
     for kind in ["Mutating", "Validating"] {
