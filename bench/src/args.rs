@@ -149,4 +149,6 @@ pub(crate) enum Row {
     Crds,
     /// Latency of another client, health and memory during each attack.
     Attacks,
+    /// Latency of a user while another one lists everything over 200 connections.
+    Neighbour,
 }

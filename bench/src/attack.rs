@@ -5,6 +5,7 @@
 
 mod kinds;
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,12 +13,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::args::Side;
 use crate::bench::{Bench, MIB, say};
+use crate::credentials::Access;
 use crate::http1::{self, Connection};
 use crate::rows::Measuring;
 
-pub(crate) use kinds::{Attack, run};
+pub(crate) use kinds::{Attack, fill, run};
 
-const PULSE: &str = "/api/v1/namespaces/default/configmaps/pulse";
+/// The object that the other client reads and writes.
+pub(crate) const PULSE: &str = "/api/v1/namespaces/default/configmaps/pulse";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// Measures every attack in turn and records the worst results.
@@ -36,13 +39,13 @@ pub(crate) fn attacks<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         let mut worst = Worst::default();
         for attack in kinds::ALL {
             // The baseline is measured each time, because the machine's state changes.
-            let quiet = beat(bench, span).await?;
+            let quiet = beat(&bench.server.access, span).await?;
             bench.server.forget_peak()?;
             let before = bench.server.resident()?;
-            let attacker = Attacker::start(bench, *attack)?;
+            let attacker = Attacker::start(*attack, &bench.server.kubeconfig)?;
             // The attack must be in full progress before the other client is measured.
             tokio::time::sleep(Duration::from_millis(500)).await;
-            let under_attack = beat(bench, span).await?;
+            let under_attack = beat(&bench.server.access, span).await?;
             attacker.end()?;
             let grown = bench.server.peak()?.saturating_sub(before) as f64 / MIB;
             let times = under_attack.p99.as_secs_f64() / quiet.p99.as_secs_f64();
@@ -75,14 +78,14 @@ struct Worst {
 }
 
 /// The latencies of the other client.
-struct Beats {
-    p99: Duration,
-    health: Duration,
+pub(crate) struct Beats {
+    pub(crate) p99: Duration,
+    /// The slowest answer to a health check over a new connection.
+    pub(crate) health: Duration,
 }
 
 /// Reads continuously, writes at every fifth step and checks health at every tenth.
-async fn beat(bench: &Bench<'_>, span: Duration) -> Result<Beats> {
-    let access = &bench.server.access;
+pub(crate) async fn beat(access: &Access, span: Duration) -> Result<Beats> {
     let read = http1::request(access, "GET", PULSE, "", b"");
     let health = http1::request(access, "GET", "/livez", "", b"");
     let mut connection = Connection::open(access, 16 * 1024).await?;
@@ -126,10 +129,11 @@ async fn timed(connection: &mut Connection, request: &[u8]) -> Result<Duration> 
 }
 
 /// The attacking process.
-struct Attacker(Child);
+pub(crate) struct Attacker(Child);
 
 impl Attacker {
-    fn start(bench: &Bench<'_>, attack: Attack) -> Result<Self> {
+    /// Starts an attack with the credentials of a kubeconfig.
+    pub(crate) fn start(attack: Attack, kubeconfig: &Path) -> Result<Self> {
         let program = std::env::current_exe().context("the path of this program is not known")?;
         let child = Command::new("nice")
             .args(["-n", "19"])
@@ -137,7 +141,7 @@ impl Attacker {
             .arg("--attack")
             .arg(attack.name())
             .arg("--kubeconfig")
-            .arg(&bench.server.kubeconfig)
+            .arg(kubeconfig)
             .stdin(Stdio::null())
             .spawn()
             .context("cannot start the attacker")?;
@@ -145,7 +149,7 @@ impl Attacker {
     }
 
     /// Ends the attack; fails if it ended by itself, because then nothing was measured.
-    fn end(mut self) -> Result<()> {
+    pub(crate) fn end(mut self) -> Result<()> {
         if let Some(status) = self.0.try_wait()? {
             bail!("the attacker ended early: {status}");
         }

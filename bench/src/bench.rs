@@ -11,7 +11,7 @@ use crate::load::{Load, Outcome};
 use crate::objects::{self, GROUP, Template};
 use crate::report::{FAILED, Figures};
 use crate::server::{Programs, Server};
-use crate::{attack, quiet, rows, watchers};
+use crate::{attack, neighbour, quiet, rows, watchers};
 
 /// The namespace of the measured collection.
 pub(crate) const NAMESPACE: &str = "bench";
@@ -101,7 +101,7 @@ impl Bench<'_> {
     async fn rows(&mut self) -> Result<()> {
         use Row::{
             Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get, Idle, Label, List, ListH2,
-            Memory, Namespace, Page, Patch, Protobuf, Quiet, Watch,
+            Memory, Namespace, Neighbour, Page, Patch, Protobuf, Quiet, Watch,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -148,6 +148,7 @@ impl Bench<'_> {
             (Quiet, "quiet", quiet::quiet),
             (Namespace, "namespace", rows::namespace),
             (Crds, "crd.cpu", rows::crds),
+            (Neighbour, "neighbour.p99", neighbour::neighbour),
             (Attacks, "attack.p99", attack::attacks),
         ] {
             if self.wants(row) {

@@ -11,6 +11,7 @@ mod credentials;
 mod http1;
 mod http2;
 mod load;
+mod neighbour;
 mod objects;
 mod process;
 mod quiet;

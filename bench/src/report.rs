@@ -266,6 +266,13 @@ const QUANTITIES: &[Quantity] = &[
     quantity("crd.memory", "  memory", Kibibytes, Times(60.0)),
     quantity("crd.last", "  CPU, the last of 2,000", Micros, Free),
     quantity(
+        "neighbour.p99",
+        "another user's p99 beside 200 lists",
+        Multiple,
+        Below(3.0),
+    ),
+    quantity("neighbour.health", "  slowest health", Millis, Free),
+    quantity(
         "attack.p99",
         "another client's p99 under attack",
         Multiple,

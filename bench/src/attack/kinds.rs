@@ -60,9 +60,11 @@ pub(crate) enum Attack {
     SilentSockets,
     /// Requests with unknown methods, without credentials.
     Methods,
+    /// Lists of everything over 200 connections; the row `neighbour` runs it as an ordinary user.
+    Neighbour,
 }
 
-/// All attacks, in the order of measurement.
+/// The attacks of the row `attacks`, in the order of measurement.
 pub(crate) const ALL: &[Attack] = &[
     Attack::Owners,
     Attack::Labels,
@@ -109,7 +111,8 @@ pub(crate) async fn prepare(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-async fn fill(bench: &Bench<'_>, path: &str, count: usize, bytes: usize) -> Result<()> {
+/// Creates config maps.
+pub(crate) async fn fill(bench: &Bench<'_>, path: &str, count: usize, bytes: usize) -> Result<()> {
     let load = Load {
         operations: count,
         limit: Duration::from_secs(300),
@@ -168,12 +171,16 @@ pub(crate) async fn run(attack: Attack, kubeconfig: &Path) -> Result<()> {
         }
         Attack::SilentSockets => return silent_sockets(&access).await,
         Attack::Methods => return methods(&access).await,
+        Attack::Neighbour => {
+            let request = get(&access, "/api/v1/configmaps", "application/json");
+            return press(&access, &request, 200).await;
+        }
     };
-    press(&access, &request).await
+    press(&access, &request, CLIENTS).await
 }
 
-/// Sends one request repeatedly with every client and ignores the responses.
-async fn press(access: &Access, request: &[u8]) -> Result<()> {
+/// Sends one request repeatedly with a number of clients and ignores the responses.
+async fn press(access: &Access, request: &[u8], clients: usize) -> Result<()> {
     let client = async || -> Result<()> {
         loop {
             // The server may close a connection; then a new one is opened.
@@ -188,7 +195,7 @@ async fn press(access: &Access, request: &[u8]) -> Result<()> {
             }
         }
     };
-    futures_util::future::try_join_all((0..CLIENTS).map(|_| client())).await?;
+    futures_util::future::try_join_all((0..clients).map(|_| client())).await?;
     Ok(())
 }
 

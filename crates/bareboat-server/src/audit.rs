@@ -116,6 +116,9 @@ impl Audit {
         let request = Arc::new(arrival.describe(trace, &verdict));
         let audited = Arc::new(Audited::new(self.clone(), request, verdict.omit));
         trace.audit(audited.clone());
+        if let Some(account) = arrival.account_of_secret() {
+            audited.annotate("authentication.k8s.io/legacy-token", account);
+        }
         if !is_authenticated {
             return Ok(());
         }

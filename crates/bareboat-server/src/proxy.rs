@@ -19,7 +19,7 @@ use crate::outbound::{Destination, Outbound, OutboundError, Protocol};
 use crate::reply::{Body, Response};
 use crate::request::ask::Came;
 use crate::request::body::RequestBody;
-use crate::revocation::Standing;
+use crate::revocation::{End, Standing};
 use crate::server::state::{Counted, Ending, UnderWay};
 use bareboat_api::Status;
 use bareboat_api::kind::User;
@@ -110,6 +110,8 @@ pub(crate) struct Passing<'a> {
     pub(crate) limit: usize,
     /// When the answer must be complete; `None` for streams.
     pub(crate) until: Option<Instant>,
+    /// How the answer ends if it is cut off.
+    pub(crate) end: End,
 }
 
 /// Resources held until the last byte of the answer.
@@ -212,7 +214,7 @@ impl Proxy {
             return Err(failure::redirect(call));
         }
         let (head, body) = response.into_parts();
-        let body = Answered::new(body, ending, passing.until, (held, load));
+        let body = Answered::new(body, ending, passing.end, passing.until, (held, load));
         let mut answer = http::Response::new(Body::stream(body));
         *answer.status_mut() = code;
         *answer.headers_mut() = headers::homeward(head.headers, false);

@@ -9,6 +9,7 @@ use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
 use crate::request::body::LIMIT;
 use crate::request::query::{Query, percent_decode};
+use crate::revocation::End;
 use crate::server::state::State;
 use crate::verbs::escape;
 use bareboat_api::Status;
@@ -43,6 +44,10 @@ pub(crate) async fn answer(
         body: body.into_stream(),
         limit: LIMIT,
         until,
+        end: match ask.info.verb.as_str() {
+            "watch" => End::Plain,
+            _ => End::Broken,
+        },
     };
     let failure = match state.proxy.forward(&route.backend.remote, passing).await {
         Ok(response) => return Ok(response),

@@ -1,11 +1,15 @@
 //! A request on arrival, as policies and events see it.
 
+use crate::authn::bearer;
 use crate::diagnostics::Trace;
 use crate::request::info::RequestInfo;
+use bareboat_api::Value;
 use bareboat_api::kind::User;
 use bareboat_api::time::Timestamp;
 use bareboat_audit::event::{ObjectRef, Request};
 use bareboat_audit::policy::{Attributes, Target, Verdict};
+use bareboat_tokens::Jws;
+use bareboat_tokens::account::{LEGACY_ISSUER, USER_PREFIX};
 use http::{HeaderMap, Uri, header};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -44,6 +48,12 @@ impl Arrival<'_> {
         }
     }
 
+    /// Returns the service account that a token of a Secret authenticated.
+    pub(super) fn account_of_secret(&self) -> Option<&str> {
+        let name = self.user.map(|user| user.name.as_str());
+        name.filter(|name| name.starts_with(USER_PREFIX) && is_of_secret(self.headers))
+    }
+
     pub(super) fn describe(&self, trace: &Trace, verdict: &Verdict) -> Request {
         let info = self.info;
         let agent = self.headers.get(header::USER_AGENT);
@@ -69,6 +79,15 @@ impl Arrival<'_> {
             received: before_now(trace.started().elapsed()),
         }
     }
+}
+
+/// Whether the bearer token of a request is one that a Secret holds. It was verified, so its content can be trusted.
+fn is_of_secret(headers: &HeaderMap) -> bool {
+    let token = bearer(headers).and_then(|token| Jws::parse(token).ok());
+    token.is_some_and(|token| {
+        let issuer = token.unverified().get("iss").and_then(Value::as_str);
+        issuer == Some(LEGACY_ISSUER)
+    })
 }
 
 /// Returns the source addresses: those in headers, which any client can set, then the address of the connection.
@@ -108,6 +127,22 @@ pub(super) fn before_now(ago: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_of_secrets_are_told_by_their_issuer() {
+        use base64::Engine as _;
+        let encode = |text: &str| base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(text);
+        let told = |claims: &str| {
+            let head = encode(r#"{"alg":"ES256"}"#);
+            let token = format!("Bearer {head}.{}.{}", encode(claims), encode("signature"));
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, token.parse().expect("a header"));
+            is_of_secret(&headers)
+        };
+        assert!(told(r#"{"iss":"kubernetes/serviceaccount"}"#));
+        assert!(!told(r#"{"iss":"https://kubernetes.default.svc"}"#));
+        assert!(!is_of_secret(&HeaderMap::new()));
+    }
 
     #[test]
     fn the_address_of_the_connection_is_the_last() {

@@ -3,6 +3,7 @@
 use super::Held;
 use crate::outbound::Load;
 use crate::request::body::{BodyError, RequestBody};
+use crate::revocation::End;
 use crate::server::state::Ending;
 use bareboat_api::Status;
 use bytes::Bytes;
@@ -113,10 +114,14 @@ impl Body for Sending {
 
 /// The body of an answer.
 ///
-/// When the server shuts down, an answer of known length is completed. Any other answer is aborted with an error, so
-/// that the client does not take it for complete. So is an answer that is not complete in time.
+/// When the server shuts down, or the client loses its permission, an answer of known length is completed. A watch ends
+/// plainly. Any other answer is aborted with an error, so that the client does not take it for complete. So is an answer
+/// that is not complete in time.
 pub(super) struct Answered {
     inner: Incoming,
+    end: End,
+    /// Whether it ended before the other server ended it.
+    is_cut: bool,
     ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     until: Option<Pin<Box<tokio::time::Sleep>>>,
     _held: (Held, Load),
@@ -126,6 +131,7 @@ impl Answered {
     pub(super) fn new(
         inner: Incoming,
         ending: Ending,
+        end: End,
         until: Option<Instant>,
         held: (Held, Load),
     ) -> Answered {
@@ -133,6 +139,8 @@ impl Answered {
         let until = until.filter(|_| !inner.is_end_stream());
         Answered {
             inner,
+            end,
+            is_cut: false,
             ending: endless.then(|| Box::pin(ending.begun()) as _),
             until: until.map(|until| Box::pin(tokio::time::sleep_until(until.into()))),
             _held: held,
@@ -152,7 +160,14 @@ impl Body for Answered {
             && ending.as_mut().poll(cx).is_ready()
         {
             self.ending = None;
-            return Poll::Ready(Some(Err("the server is shutting down".into())));
+            self.is_cut = true;
+            return Poll::Ready(match self.end {
+                End::Plain => None,
+                End::Broken => Some(Err("the answer was cut off".into())),
+            });
+        }
+        if self.is_cut {
+            return Poll::Ready(None);
         }
         if let Some(until) = &mut self.until
             && until.as_mut().poll(cx).is_ready()

@@ -8,7 +8,7 @@ use crate::outbound::{Destination, Load, OutboundError, Protocol, Shown};
 use crate::reply::Response;
 use crate::request::ask::{Ask, Came};
 use crate::request::body::{LIMIT, RequestBody};
-use crate::revocation::Standing;
+use crate::revocation::{End, Standing};
 use crate::server::state::{Ending, State};
 use crate::tls::ClientIdentity;
 use bareboat_api::Status;
@@ -155,6 +155,7 @@ impl Calls {
             body,
             limit: LIMIT,
             until: None,
+            end: End::Broken,
         };
         self.state.proxy.pass_on(&to.0, passing).await
     }

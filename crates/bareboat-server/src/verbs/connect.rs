@@ -240,6 +240,7 @@ async fn pass_on(
         body,
         limit: LIMIT,
         until: None,
+        end: End::Broken,
     };
     call.state.proxy.pass_on(remote, passing).await
 }

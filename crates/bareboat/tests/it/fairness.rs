@@ -1,6 +1,7 @@
 //! Priority and fairness: default objects and conditions; `load` tests fairness under load.
 
 mod load;
+mod storm;
 
 use crate::support::*;
 use crate::vectors;

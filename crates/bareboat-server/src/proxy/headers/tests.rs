@@ -4,6 +4,7 @@
 use super::*;
 use crate::request::ask::Came;
 use crate::request::body::RequestBody;
+use crate::revocation::End;
 use http::Method;
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ fn sent(client: &[(&str, &str)], user: &User, upgrade: bool) -> Result<Vec<Strin
         body: RequestBody::default(),
         until: None,
         limit: 0,
+        end: End::Broken,
     };
     let out = outward(&passing, upgrade, true)?;
     let mut lines: Vec<String> = out

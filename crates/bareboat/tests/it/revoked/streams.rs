@@ -139,8 +139,8 @@ impl Setting {
             let answer = read(response).await;
             return Err(format!("{what}: {} {}", answer.code, answer.text()));
         }
-        // A watch of this server ends plainly; what others send must not look complete.
-        let (shown, is_plain) = (what.clone(), what.starts_with("a watch"));
+        // A watch ends plainly; other answers must not look complete.
+        let (shown, is_plain) = (what.clone(), what.contains("watch"));
         let task = tokio::spawn(async move {
             let mut body = response.into_body();
             let end = loop {
