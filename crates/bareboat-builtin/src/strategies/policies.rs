@@ -92,7 +92,7 @@ fn validation(validation: &Value, env: &AdmissionEnv, place: &FieldPath, wrong: 
     let reason = validation.text(&["reason"]);
     if !reason.is_empty() && !REASONS.contains(&reason) {
         let at = place.child("reason");
-        wrong.push(FieldError::not_supported(at, reason, &REASONS));
+        wrong.push(FieldError::not_supported(at, reason, REASONS));
     }
 }
 
