@@ -31,6 +31,8 @@ async fn foreground_deletion_waits_for_blocking_dependents() {
     fixture
         .config("grandchild", vec![blocking(&child)], &["example.com/hold"])
         .await;
+    // The collector knows all of them; otherwise it may look at the child before it knows the grandchild.
+    fixture.settle().await;
     fixture.delete(&config("root"), "Foreground").await;
     fixture
         .until_it(&config("grandchild"), |it| {

@@ -29,7 +29,7 @@ fn fair(seats: usize, queues: bool) -> (Flow, FlowControl) {
     };
     let level = value!({
         "metadata": {"name": "all", "uid": "level-uid"},
-        "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 1000000, "limitResponse": (response)}},
+        "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 1000000, "borrowingLimitPercent": 0, "limitResponse": (response)}},
     });
     let schema = value!({
         "metadata": {"name": "all", "uid": "schema-uid"},
@@ -83,7 +83,12 @@ fn free(flow: &Flow) -> usize {
 }
 
 async fn until(what: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
     while !what() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it never happens"
+        );
         tokio::task::yield_now().await;
     }
 }
