@@ -72,8 +72,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Driver<S> {
             accepted,
             guard: _guard,
         } = self;
+        let reading = read(&mut reader, &shared, &accepted);
+        tokio::pin!(reading);
         tokio::select! {
-            read = read(&mut reader, &shared, &accepted) => {
+            read = &mut reading => {
                 // Answers that are complete are still sent, such as the last bytes before the peer's GOAWAY.
                 shared.close();
                 frames.close();
@@ -81,7 +83,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Driver<S> {
                 let _ = tokio::time::timeout(FAREWELL, rest).await;
                 read
             }
-            written = write(&mut writer, &shared, &mut frames) => written,
+            written = write(&mut writer, &shared, &mut frames) => {
+                // A peer that closes without reading everything makes writes fail. What it sent before is still read.
+                if written.is_err() {
+                    let _ = tokio::time::timeout(FAREWELL, reading).await;
+                }
+                written
+            }
         }
     }
 }
