@@ -40,7 +40,7 @@ pub(crate) struct ConnectionSettings {
     pub(crate) client_ca: Option<PathBuf>,
 
     /// Decide by FlowSchemas and PriorityLevelConfigurations which requests run, wait or are refused; without it, reads and
-    /// writes have a limit each and nobody waits
+    /// writes have a limit each, and requests beyond it are refused
     #[arg(
         long,
         env = "BAREBOAT_ENABLE_PRIORITY_AND_FAIRNESS",

@@ -67,9 +67,10 @@ impl Basis {
         }
     }
 
-    /// Notes that the request is authorized again next.
-    pub(crate) fn authorize_at(&self, revision: u64) {
+    /// Notes that the request is authorized again next, and then its write begins again.
+    pub(crate) fn begin_again_at(&self, revision: u64) {
         self.authorized.store(revision, Ordering::Relaxed);
+        self.begin_at(revision);
     }
 
     /// Notes that the write begins, or begins again.

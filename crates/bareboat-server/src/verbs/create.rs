@@ -62,6 +62,8 @@ pub(super) async fn create_object(
             }
             (CommitError::Outdated, Some(again)) => {
                 authorize_again(call).await?;
+                // An apply or update that creates needs this right, too.
+                authorize_creation(call).await?;
                 (next, tries) = (again, tries - 1);
             }
             // The conflict is not about the new object: a companion changed in the meantime.

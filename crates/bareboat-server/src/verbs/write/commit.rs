@@ -40,7 +40,8 @@ pub(crate) async fn authorize_again(call: &KindRequest) -> Result<(), Status> {
     check_deadline(call)?;
     tokio::time::sleep(SOON).await;
     let ask = &call.ask;
-    ask.basis.authorize_at(call.state.store.visible());
+    // Everything is decided again, on what is visible now.
+    ask.basis.begin_again_at(call.state.store.visible());
     authz::also(&*call.state.authorizer, &ask.user, &ask.info).await
 }
 
