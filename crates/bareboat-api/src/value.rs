@@ -186,7 +186,7 @@ impl Value {
         out
     }
 
-    /// Returns the JSON text with the API's indentation for people.
+    /// Returns the JSON text indented by two spaces, with a final newline, as for `?pretty=true`.
     pub fn to_json_pretty(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         print::write_pretty(self, 0, &mut out);

@@ -9,15 +9,15 @@ mod allocate;
 mod claims;
 mod endpoints;
 mod families;
+mod ip_addresses;
 mod ranges;
 mod strategy;
 #[cfg(test)]
 mod tests;
-mod told;
 
 pub use claims::Claims;
 pub use endpoints::ServiceEndpoints;
 pub(crate) use families::check as check_addresses;
+pub use ip_addresses::{addresses, ip_address_of, is_managed, parent};
 pub use ranges::{RangeError, ServiceRanges};
 pub use strategy::allocating;
-pub use told::{addresses, is_managed, parent, told_of};

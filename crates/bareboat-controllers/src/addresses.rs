@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::queue::{Queue, Verdict};
 use crate::startup::Context;
 use bareboat_api::{Object, Status, value};
-use bareboat_builtin::services::{self, is_managed, parent, told_of};
+use bareboat_builtin::services::{self, ip_address_of, is_managed, parent};
 use bareboat_server::Server;
 use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Entry, Event, EventKind, Resource, Store};
@@ -177,7 +177,7 @@ impl AddressRepairer {
 
     async fn create(&self, key: &str, address: IpAddr) -> Result<(), Status> {
         let (namespace, service) = key.split_once('/').unwrap_or(("", key));
-        let object = told_of(namespace, service, address);
+        let object = ip_address_of(namespace, service, address);
         self.client.ensure(PATH, &object).await
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct GracefulDeletion {
     key: Arc<str>,
 }
 
-/// Schedules pods for the end of their grace period.
+/// Queues each deleted pod for the end of its grace period.
 pub(crate) struct PodListener {
     queue: Arc<Queue<GracefulDeletion>>,
     server: Server,

@@ -168,7 +168,8 @@ pub(crate) fn record(place: Place, stored: &Bytes) -> Option<Record> {
     })
 }
 
-/// A record in the row of its batch. Its value, and who wrote it, are stored with the object; a deletion has them here.
+/// A record in the row of its batch, without its value. The actor of a write is stored with the value; the actor of
+/// a deletion is here.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Item {
     pub(crate) path: String,

@@ -1,4 +1,4 @@
-//! How many seats a request takes.
+//! How many seats a request takes, by the number of objects it reads.
 
 /// The number of objects that a list reads for each seat it takes.
 const OBJECTS_PER_SEAT: usize = 100;

@@ -116,7 +116,7 @@ fn held(
     Ok(false)
 }
 
-/// Returns whether some rules cover every right of another.
+/// Returns whether the rules in `own` together cover every right of `wanted`; false if the comparison takes too long.
 pub(crate) fn all_covered(own: &[Rule], wanted: &Rule) -> bool {
     uncovered(own, std::slice::from_ref(wanted)).is_ok_and(|left| left.is_empty())
 }

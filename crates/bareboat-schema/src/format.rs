@@ -94,7 +94,7 @@ impl Format {
         })
     }
 
-    /// Returns whether strings are checked against it.
+    /// Returns whether strings are validated against this format; number formats are not.
     pub(crate) fn is_for_text(self) -> bool {
         !matches!(
             self,

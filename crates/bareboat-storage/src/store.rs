@@ -358,8 +358,8 @@ impl Store {
         queued.map_err(|Closed| self.gone())
     }
 
-    /// Returns the error of a write without an answer. A closing store answers all writes first, so
-    /// this one did not close.
+    /// Returns the error of a write that the sequencer never answered: its outcome is unknown. A store that
+    /// closes answers all writes first, so the sequencer failed.
     fn unanswered(&self) -> CommitError {
         let unknown = || "the sequencer ended before it answered".into();
         CommitError::Unknown(self.poison().unwrap_or_else(unknown))

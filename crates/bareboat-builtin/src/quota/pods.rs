@@ -115,7 +115,8 @@ fn looks_into_other_namespaces(pod: &Value) -> bool {
     })
 }
 
-/// Returns the containers that do not specify a limited resource.
+/// Returns the error text for containers that do not specify a resource the quota limits, such as
+/// `must specify cpu for: a,b`; `None` if all do.
 pub(super) fn missing<'a>(required: impl Iterator<Item = &'a str>, pod: &Value) -> Option<String> {
     let required: BTreeSet<&str> = required.filter(|name| REQUIRED.contains(name)).collect();
     if required.is_empty() || asks_as_a_whole(pod) {

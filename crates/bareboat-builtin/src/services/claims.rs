@@ -3,8 +3,8 @@
 //! It is built from services, from IPAddress objects (a service does not get an address that names another owner) and
 //! from ServiceCIDR objects, which add networks to those of the server.
 
+use super::ip_addresses::{addresses, parent};
 use super::ranges::{Family, Network, ServiceRanges};
-use super::told::{addresses, parent};
 use crate::reach::Reach;
 use bareboat_api::kind::{Dependency, Reservation};
 use bareboat_api::{Str, Value};

@@ -3,7 +3,7 @@
 use super::allocate;
 use super::claims::Claims;
 use super::families;
-use super::told::{addresses, told_of};
+use super::ip_addresses::{addresses, ip_address_of};
 use bareboat_api::kind::{Companion, Kind, Reservations, Strategy, WriteContext};
 use bareboat_api::{Object, Status, Str, Value};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Strategy for Allocating {
             group: "networking.k8s.io",
             resource: "ipaddresses",
             name: Str::new(address.to_string()),
-            says: Some(told_of(object.namespace(), object.name(), address)),
+            says: Some(ip_address_of(object.namespace(), object.name(), address)),
         }));
         all
     }

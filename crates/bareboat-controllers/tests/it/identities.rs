@@ -9,7 +9,7 @@ use bareboat::service_accounts::{ServiceAccounts, TokenSettings};
 use bareboat_api::admission::{Lookup, Review, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value, value};
-use bareboat_builtin::services::told_of;
+use bareboat_builtin::services::ip_address_of;
 use bareboat_controllers::{FrontProxy, KubernetesService, Options};
 use bareboat_rbac::Rule;
 use bareboat_server::Server;
@@ -150,7 +150,7 @@ async fn every_controller_writes_as_its_own_user() {
     fixture
         .create("/apis/networking.k8s.io/v1/servicecidrs", networks)
         .await;
-    let stale = told_of("default", "gone", Ipv4Addr::new(10, 96, 0, 9).into());
+    let stale = ip_address_of("default", "gone", Ipv4Addr::new(10, 96, 0, 9).into());
     fixture
         .create("/apis/networking.k8s.io/v1/ipaddresses", stale)
         .await;

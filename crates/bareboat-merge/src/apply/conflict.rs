@@ -1,12 +1,14 @@
 //! Conflicts: fields that a configuration would change although another manager owns them.
 
-use crate::{fields::FieldSet, managed::Entry};
+use crate::fields::FieldSet;
+use crate::managed::{Entry, Operation};
+use bareboat_api::field::go_quote;
 use std::fmt;
 
 /// The fields of one manager that a configuration would change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
-    /// The manager as in messages: `"name" using apps/v1`.
+    /// The manager as in messages: `"name" with subresource "status" using apps/v1`.
     pub manager: String,
     /// The fields in conflict that this manager owns.
     pub fields: FieldSet,
@@ -15,10 +17,24 @@ pub struct Conflict {
 impl Conflict {
     pub(super) fn new(entry: &Entry, fields: FieldSet) -> Conflict {
         Conflict {
-            manager: entry.describe(),
+            manager: describe(entry),
             fields,
         }
     }
+}
+
+/// Returns the manager of an entry as in messages.
+fn describe(entry: &Entry) -> String {
+    let mut text = go_quote(&entry.manager);
+    if !entry.subresource.is_empty() {
+        text.push_str(" with subresource ");
+        text.push_str(&go_quote(&entry.subresource));
+    }
+    if entry.operation == Operation::Update {
+        text.push_str(" using ");
+        text.push_str(&entry.api_version);
+    }
+    text
 }
 
 /// All conflicts of an apply, sorted by manager.

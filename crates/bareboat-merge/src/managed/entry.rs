@@ -108,20 +108,6 @@ impl Entry {
             .then_with(|| self.subresource.cmp(&other.subresource))
     }
 
-    /// Returns the manager as in conflicts.
-    pub fn describe(&self) -> String {
-        let mut text = go_quote(&self.manager);
-        if !self.subresource.is_empty() {
-            text.push_str(" with subresource ");
-            text.push_str(&go_quote(&self.subresource));
-        }
-        if self.operation == Operation::Update {
-            text.push_str(" using ");
-            text.push_str(&self.api_version);
-        }
-        text
-    }
-
     pub(super) fn parse(index: usize, entry: &Value) -> Result<Entry, ManagedError> {
         let members = entry.as_object().ok_or(ManagedError::Malformed(index))?;
         let text = |name: &str| match members.get(name) {

@@ -99,7 +99,8 @@ pub fn settle_with_type(fields: &mut FieldSet, node: &dyn TypeNode) {
     }
 }
 
-/// Like [`settle_with_type`], but visits only places where the other set has fields.
+/// Replaces fields below an atomic list or map by the whole, like [`settle_with_type`], but only on paths that are
+/// also in `along`.
 pub(crate) fn settle_along(fields: &mut FieldSet, along: &FieldSet, node: &dyn TypeNode) {
     settle_common(&mut fields.0, &along.0, node);
 }

@@ -17,8 +17,8 @@ pub(crate) trait MutatingStage: Send + Sync {
     /// Returns whether a request may match something. Every write asks this, so it must be quick.
     fn concerns(&self, target: &Target<'_>, aliases: &[Str]) -> bool;
 
-    /// Changes the object, or refuses the request. Called a second time, with [`Pass::round`] 1, if something changed
-    /// the object after an earlier part of the chain saw it.
+    /// Changes the object, or refuses the request. If a policy or webhook changed the object, all stages are called
+    /// once more, with [`Pass::round`] 1.
     fn mutate<'a>(
         &'a self,
         pass: &'a mut Pass<'_, '_>,

@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Maximum number of cached tokens.
 const REMEMBERED: usize = 4096;
 
-/// Users by tokens of configured issuers. The issuers can be replaced while the server runs.
+/// Authenticates users by JWTs of configured issuers. The issuers can be replaced while the server runs.
 #[derive(Clone)]
 pub struct JwtIssuers {
     client: HttpsClient,

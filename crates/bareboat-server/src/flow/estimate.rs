@@ -1,4 +1,4 @@
-//! Estimates how many objects a request reads.
+//! Estimates how many objects a request reads. `cost` of `bareboat-flow` turns objects into seats.
 
 use crate::kinds::catalog::{Backing, Catalog};
 use crate::request::info::RequestInfo;

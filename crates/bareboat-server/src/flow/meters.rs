@@ -106,7 +106,7 @@ impl Meter {
         }
     }
 
-    /// Counts a request that runs after waiting.
+    /// Counts a dispatched request and records its seats: one that waited, or one with several seats.
     pub(super) fn dispatched_later(&self, seats: u32) {
         self.other.fetch_add(1, Ordering::Relaxed);
         self.seats.observe(u64::from(seats));

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 
 /// How many documents are cached: each client fetches them once and then seldom.
 const KEPT: usize = 8;
-/// With this many kinds, making a document is large work.
+/// With more kinds than this, answering from finished documents is large work, too.
 const MANY: usize = 256;
 
 /// The documents of one generation of the catalog and of remote groups. Each is made once, also for concurrent requests.

@@ -126,7 +126,7 @@ impl KindRequest {
         self.ask.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Returns whether a write may be large work, judged before its object is read.
+    /// Returns whether a write may be large work, judged by its body and kind. The stored object is not read yet.
     pub(crate) fn may_be_large(&self, verb: Verb, body: &[u8]) -> bool {
         if body.len() > work::LARGE {
             return true;

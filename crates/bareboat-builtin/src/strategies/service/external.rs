@@ -9,7 +9,7 @@ pub(super) const POLICIES: [&str; 2] = ["Cluster", "Local"];
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// Validates all fields that apply to some types only.
+/// Validates traffic policies, load balancer fields, and fields that ExternalName services may not set.
 pub(super) fn validate(spec: &Value, wrong: &mut Errors) {
     if is_name(spec) {
         for member in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {

@@ -19,7 +19,7 @@ pub(super) struct Shared {
     requests: Vec<Option<Arc<Value>>>,
 }
 
-/// The inputs of one policy, except the objects.
+/// What the expressions of a policy read, except `object`, `oldObject` and `params`: request, namespace, authorizer.
 pub(super) struct Ready {
     access: Option<Arc<AccessChecks>>,
     own: AccessCheck,

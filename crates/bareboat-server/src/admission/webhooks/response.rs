@@ -1,4 +1,4 @@
-//! The answer of a webhook: checked against the review that was sent.
+//! The answer of a webhook: checked against the review that was sent. `mutating` applies its patch.
 
 use super::hook::ReviewVersion;
 use bareboat_api::status::{Cause, Details};

@@ -26,7 +26,7 @@ pub fn addresses(service: &Value) -> Vec<IpAddr> {
 }
 
 /// Returns the IPAddress object of a service address.
-pub fn told_of(namespace: &str, service: &str, address: IpAddr) -> Value {
+pub fn ip_address_of(namespace: &str, service: &str, address: IpAddr) -> Value {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     value!({
         "apiVersion": "networking.k8s.io/v1",
