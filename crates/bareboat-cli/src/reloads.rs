@@ -166,7 +166,8 @@ impl Reloads {
         settings: &Settings,
         renewed: impl Fn(&certificates::Certificates) + Send + 'static,
     ) {
-        let (data, names) = (settings.data_dir.clone(), settings.connections.san.clone());
+        let data = settings.data_dir.clone();
+        let names = settings.connections.certificate_names();
         let bind = settings.bind.ip();
         self.renewing = Some(tokio::spawn(async move {
             loop {

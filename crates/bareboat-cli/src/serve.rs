@@ -75,7 +75,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     let (store, encrypted) = open_store(settings)?;
     let certificates = certificates::ensure(
         &settings.data_dir,
-        &settings.connections.san,
+        &settings.connections.certificate_names(),
         settings.bind.ip(),
     )?;
     let (chain, client_ca, tls) = tls(settings, &certificates)?;
@@ -192,7 +192,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         let listening = server.listen(settings.bind, Some(tls.clone())).await;
         let address =
             listening.context("the server cannot listen; choose another address with --bind")?;
-        controllers.listens(advertised(address));
+        controllers.listens(advertised(settings, address));
         let kubeconfig = settings.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         kubeconfig::save(&kubeconfig, &text);
@@ -326,8 +326,12 @@ fn service_accounts(settings: &Settings, keys: &KeyFiles) -> Result<ServiceAccou
         .context("the keys of service account tokens cannot be used")
 }
 
-/// Returns the address for other machines: if the server listens on all addresses, this machine's own.
-fn advertised(address: SocketAddr) -> SocketAddr {
+/// Returns the address for other machines: the one of the settings, or, if the server listens on all addresses, this
+/// machine's own.
+fn advertised(settings: &Settings, address: SocketAddr) -> SocketAddr {
+    if let Some(ip) = settings.connections.advertise_address {
+        return SocketAddr::new(ip, address.port());
+    }
     if !address.ip().is_unspecified() {
         return address;
     }

@@ -1,7 +1,11 @@
 //! Keeps the service `default/kubernetes`, its endpoints, and the ServiceCIDR `kubernetes`. Clients inside a cluster find
 //! the server by this service.
 //!
-//! Which addresses services may have is a setting of the kind Service, not of this controller.
+//! Which addresses services may have is a setting of the kind Service, not of this controller. The endpoints name all
+//! running servers of a shared store.
+
+mod endpoints;
+mod servers;
 
 use crate::Client;
 use crate::conditions::now;
@@ -18,14 +22,18 @@ use bareboat_server::kinds::catalog::Table;
 use bareboat_storage::{Event, EventKind, Resource, Store};
 use http::Method;
 use parking_lot::Mutex;
-use std::net::{IpAddr, Ipv4Addr};
+use servers::Servers;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 const SERVICES: &str = "core/services";
 const KEY: &str = "default/kubernetes";
 const NETWORKS: &str = "/apis/networking.k8s.io/v1/servicecidrs";
 const SERVICE: &str = "/api/v1/namespaces/default/services";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";
+const STORED_SLICES: &str = "discovery.k8s.io/endpointslices";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
 
 /// The service `default/kubernetes` and the networks of services.
@@ -56,6 +64,8 @@ impl Default for KubernetesService {
 pub(crate) struct ServiceKeeper {
     client: Client,
     wanted: Arc<Mutex<KubernetesService>>,
+    /// The servers of a shared store.
+    servers: Option<Arc<Servers>>,
 }
 
 impl Controller for ServiceKeeper {
@@ -73,9 +83,12 @@ impl Controller for ServiceKeeper {
         ];
         let namespace = [
             "create get patch | core | endpoints services",
-            "create get patch | discovery.k8s.io | endpointslices",
+            "create delete get patch | discovery.k8s.io | endpointslices",
         ];
-        Identity::own("bareboat-kubernetes-service", &cluster).and_in("default", &namespace)
+        let (elsewhere, leases) = servers::RIGHTS;
+        Identity::own("bareboat-kubernetes-service", &cluster)
+            .and_in("default", &namespace)
+            .and_in(elsewhere, &[leases])
     }
 
     fn has_work(_: &Server, options: &Options) -> bool {
@@ -85,9 +98,20 @@ impl Controller for ServiceKeeper {
     fn new(context: &mut Context<'_>, queue: Arc<Queue<()>>) -> (ServiceKeeper, ServiceListener) {
         let wanted = context.options.kubernetes.clone().unwrap_or_default();
         let wanted = Arc::new(Mutex::new(wanted));
+        let table = context.server.catalog().table();
+        let is_shared = context.server.store().is_shared()
+            && table.find("coordination.k8s.io", "leases").is_some();
+        let servers = is_shared.then(|| Arc::new(Servers::new(context.client.clone())));
+        if let Some(servers) = servers.clone() {
+            context.on_stop(move || {
+                let servers = servers.clone();
+                Box::pin(async move { servers.leave().await })
+            });
+        }
         let keeper = ServiceKeeper {
             client: context.client.clone(),
             wanted: wanted.clone(),
+            servers,
         };
         let listener = ServiceListener {
             queue: queue.clone(),
@@ -113,8 +137,13 @@ impl Controller for ServiceKeeper {
             return Verdict::Done;
         }
         match self.ensure(&wanted).await {
-            Ok(()) => Verdict::Done,
+            Ok(None) => Verdict::Done,
+            Ok(Some(wait)) => Verdict::After(wait),
             Err(status) => {
+                // Another server wrote it, or the namespace may not exist yet.
+                if matches!(status.code, 404 | 409) {
+                    return Verdict::Retry;
+                }
                 tracing::warn!(%status, "cannot write the service default/kubernetes");
                 Verdict::Retry
             }
@@ -123,49 +152,59 @@ impl Controller for ServiceKeeper {
 }
 
 impl ServiceKeeper {
-    async fn ensure(&self, wanted: &KubernetesService) -> Result<(), Status> {
+    /// Writes what differs. Returns when to look again, if other servers may come and go.
+    async fn ensure(&self, wanted: &KubernetesService) -> Result<Option<Duration>, Status> {
         if self.serves("networking.k8s.io", "servicecidrs") {
             self.ensure_networks(wanted).await?;
         }
         if self.serves("", "services") {
             self.ensure_service(wanted).await?;
         }
-        let Some(endpoint) = wanted.endpoint else {
-            return Ok(());
+        let Some(ip) = wanted.endpoint else {
+            return Ok(None);
+        };
+        let own = SocketAddr::new(ip, wanted.port);
+        let (servers, wait) = match &self.servers {
+            Some(servers) => {
+                let (running, wait) = servers.running(own).await?;
+                (running, Some(wait))
+            }
+            None => (BTreeSet::from([own]), None),
         };
         if self.serves("", "endpoints") {
-            let subsets = value!([{
-                "addresses": [{"ip": (endpoint.to_string())}],
-                "ports": [{"name": "https", "port": (i64::from(wanted.port)), "protocol": "TCP"}],
-            }]);
-            let object = value!({
-                "apiVersion": "v1",
-                "kind": "Endpoints",
-                "metadata": {
-                    "name": "kubernetes",
-                    "namespace": "default",
-                    "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
-                },
-                "subsets": subsets,
-            });
+            let object = endpoints::endpoints(&servers);
             self.ensure_same(ENDPOINTS, object, &["subsets"]).await?;
         }
         if self.serves("discovery.k8s.io", "endpointslices") {
-            let family = if endpoint.is_ipv4() { "IPv4" } else { "IPv6" };
-            let object = value!({
-                "apiVersion": "discovery.k8s.io/v1",
-                "kind": "EndpointSlice",
-                "metadata": {
-                    "name": "kubernetes",
-                    "namespace": "default",
-                    "labels": {"kubernetes.io/service-name": "kubernetes"},
-                },
-                "addressType": family,
-                "endpoints": [{"addresses": [(endpoint.to_string())], "conditions": {"ready": true}}],
-                "ports": [{"name": "https", "port": (i64::from(wanted.port)), "protocol": "TCP"}],
-            });
-            self.ensure_same(SLICES, object, &["endpoints", "ports"])
+            self.ensure_slices(&servers).await?;
+        }
+        Ok(wait)
+    }
+
+    async fn ensure_slices(&self, servers: &BTreeSet<SocketAddr>) -> Result<(), Status> {
+        let slices = endpoints::slices(servers);
+        let mut names = BTreeSet::new();
+        for slice in slices {
+            let name = name_of(&slice).to_owned();
+            let path = format!("{SLICES}/{name}");
+            let live = self.find(&path).await?;
+            // The type of the addresses cannot be changed.
+            if live.is_some_and(|live| live.get("addressType") != slice.get("addressType")) {
+                self.client.remove(&path, &Value::object()).await?;
+            }
+            self.ensure_same(SLICES, slice, &["endpoints", "ports"])
                 .await?;
+            names.insert(name);
+        }
+        let stored = self.client.server().store().resource(STORED_SLICES);
+        let snapshot = stored.snapshot();
+        let extra = snapshot
+            .range("default/kubernetes-", None)
+            .filter(|entry| entry.facets().label(endpoints::EXTRA).is_some())
+            .filter(|entry| !names.contains(entry.name()));
+        for entry in extra {
+            let path = format!("{SLICES}/{}", entry.name());
+            self.client.remove(&path, &Value::object()).await?;
         }
         Ok(())
     }
@@ -263,7 +302,7 @@ impl ServiceKeeper {
         object: Value,
         members: &[&str],
     ) -> Result<(), Status> {
-        let path = format!("{collection}/kubernetes");
+        let path = format!("{collection}/{}", name_of(&object));
         let Some(live) = self.find(&path).await? else {
             return self.client.ensure(collection, &object).await;
         };
@@ -294,20 +333,27 @@ impl ServiceKeeper {
     }
 }
 
-/// Notices when the service is deleted.
+fn name_of(object: &Value) -> &str {
+    let name = object.at(&["metadata", "name"]);
+    name.and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Notices when the service is deleted, and when servers come and go.
 pub(crate) struct ServiceListener {
     queue: Arc<Queue<()>>,
 }
 
 impl Listener for ServiceListener {
     fn reset(&mut self, store: &Store) {
-        if store.resource(SERVICES).get(KEY).is_none() {
+        if store.is_shared() || store.resource(SERVICES).get(KEY).is_none() {
             self.queue.add(());
         }
     }
 
     fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
-        if resource.name() == SERVICES && event.kind == EventKind::Deleted && event.key() == KEY {
+        let is_deleted =
+            resource.name() == SERVICES && event.kind == EventKind::Deleted && event.key() == KEY;
+        if is_deleted || servers::concerns(resource, event) {
             self.queue.add(());
         }
     }

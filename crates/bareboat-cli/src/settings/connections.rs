@@ -1,6 +1,7 @@
 //! Settings of connections: TLS, limits, timeouts.
 
 use super::values;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,11 @@ pub(crate) struct ConnectionSettings {
         value_delimiter = ','
     )]
     pub(crate) san: Vec<String>,
+
+    /// The address at which other machines reach this server, for the endpoints of the service default/kubernetes and the
+    /// serving certificate [default: the address of --bind, or this machine's own if that is all addresses]
+    #[arg(long, value_name = "IP", env = "BAREBOAT_ADVERTISE_ADDRESS")]
+    pub(crate) advertise_address: Option<IpAddr>,
 
     /// Serve with this certificate chain (PEM) instead of one made here; needs --tls-key
     #[arg(
@@ -99,4 +105,12 @@ pub(crate) struct ConnectionSettings {
         value_parser = values::duration
     )]
     pub(crate) stalled_client_timeout: Option<Duration>,
+}
+
+impl ConnectionSettings {
+    /// The names and addresses beyond the usual ones that the serving certificate is good for.
+    pub(crate) fn certificate_names(&self) -> Vec<String> {
+        let advertised = self.advertise_address.iter().map(ToString::to_string);
+        self.san.iter().cloned().chain(advertised).collect()
+    }
 }

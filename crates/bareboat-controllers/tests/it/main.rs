@@ -4,6 +4,7 @@
 mod api_services;
 mod certificates;
 mod definitions;
+mod endpoints;
 mod every_namespace;
 mod expiry;
 mod extension_authentication;
