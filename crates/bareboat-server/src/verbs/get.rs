@@ -1,8 +1,8 @@
 //! GET of one object.
 
 use super::freshness;
-use super::kind_request::Shown;
-use super::kind_request::{Arity, KindRequest};
+use super::kind_request::{Arity, KindRequest, Shown};
+use super::list;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
 use crate::request::options::{refuse_export, resource_version};
@@ -14,6 +14,9 @@ pub(crate) fn ready(call: &KindRequest) -> Result<Option<Response>, Status> {
     let agreed = call.negotiate(Arity::One)?;
     refuse_export(&call.ask.query)?;
     let version = resource_version(call.ask.query.get("resourceVersion"))?;
+    if is_exact(call) {
+        return Ok(None);
+    }
     if !agreed.is_plain_json() || version.is_some_and(|it| it > call.served.store().visible()) {
         return Ok(None);
     }
@@ -27,13 +30,35 @@ pub(crate) fn ready(call: &KindRequest) -> Result<Option<Response>, Status> {
 pub(crate) async fn get(call: &KindRequest) -> Result<Response, Status> {
     // Negotiation fails before the object is looked up.
     call.negotiate(Arity::One)?;
-    if let Some(version) = resource_version(call.ask.query.get("resourceVersion"))? {
+    let version = resource_version(call.ask.query.get("resourceVersion"))?;
+    if let Some(version) = version {
         freshness::at_least(call, version).await?;
+    }
+    if is_exact(call) {
+        return exact(call, version.unwrap_or(0)).await;
     }
     let entry = call
         .served
         .resource()
         .get(&call.key())
         .ok_or_else(|| call.not_found())?;
+    call.present(StatusCode::OK, Shown::Entry(entry)).await
+}
+
+/// Returns whether the request asks for a past version. Kubernetes has this only for lists.
+fn is_exact(call: &KindRequest) -> bool {
+    call.ask.query.get("resourceVersionMatch") == Some("Exact")
+}
+
+/// Answers with the object as it was at a revision.
+async fn exact(call: &KindRequest, version: u64) -> Result<Response, Status> {
+    if version == 0 {
+        return Err(Status::bad_request(
+            "resourceVersionMatch=Exact needs a resourceVersion other than 0",
+        ));
+    }
+    let past = list::past(call, version, "get").await?;
+    let entry = past.get(&call.key()).cloned();
+    let entry = entry.ok_or_else(|| call.not_found())?;
     call.present(StatusCode::OK, Shown::Entry(entry)).await
 }

@@ -137,6 +137,18 @@ fn head(call: &KindRequest, agreed: Agreed, meta: &ListMeta) -> Vec<u8> {
     out
 }
 
+/// Returns the objects as they were at a revision, which the store has reached.
+pub(super) async fn past(call: &KindRequest, version: u64, verb: &str) -> Result<Snapshot, Status> {
+    let found = call.served.resource().snapshot_at(version).await;
+    found.map_err(|error| match error {
+        SnapshotError::Expired { .. } => Status::expired(format!(
+            "The resourceVersion for the provided {verb} is too old."
+        )),
+        SnapshotError::Busy => busy(),
+        other => Status::failed(other),
+    })
+}
+
 /// The snapshot a list shows, and where in it the page starts.
 struct View {
     snapshot: Snapshot,
@@ -163,14 +175,7 @@ impl View {
         let exact = options.version_match == Some(VersionMatch::Exact)
             || (options.version_match.is_none() && options.limit > 0);
         let snapshot = if exact {
-            let found = resource.snapshot_at(version).await;
-            found.map_err(|error| match error {
-                SnapshotError::Expired { .. } => {
-                    Status::expired("The resourceVersion for the provided list is too old.")
-                }
-                SnapshotError::Busy => busy(),
-                other => Status::failed(other),
-            })?
+            past(call, version, "list").await?
         } else {
             resource.snapshot()
         };
