@@ -8,7 +8,7 @@
 mod failure;
 mod headers;
 mod streams;
-mod tunnel;
+pub(crate) mod tunnel;
 pub(crate) mod upstream;
 
 pub(crate) use failure::{ProxyFailure, REDIRECT, UNREACHABLE};
