@@ -112,7 +112,7 @@ async fn open(
     headers.insert(STREAM_PROTOCOL, HeaderValue::from_static(protocol));
     let sent = calls.send(to, target, request).await;
     let mut answer = sent.map_err(|error| match error {
-        CallError::Busy => Status::too_many_requests(error.to_string(), 1),
+        CallError::Busy(_) => Status::too_many_requests(error.to_string(), 1),
         error => not_reached(&error.to_string()),
     })?;
     if answer.response.status() != StatusCode::SWITCHING_PROTOCOLS {
