@@ -42,6 +42,8 @@ pub use flow::FlowControl;
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
 pub use outbound::{KubeconfigError, RemoteApi, RemoteApiError};
+pub use proxy::places::{NoPlace, Places};
+pub use proxy::tunnel::carry;
 pub use proxy::upstream::{CallError, Calls, Hold, Life, Upstream, UpstreamAnswer, UpstreamTrust};
 pub use revocation::Revocations;
 pub use server::{Page, Server, ServerBuilder};

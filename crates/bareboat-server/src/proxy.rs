@@ -7,8 +7,9 @@
 
 mod failure;
 mod headers;
+pub(crate) mod places;
 mod streams;
-mod tunnel;
+pub(crate) mod tunnel;
 pub(crate) mod upstream;
 
 pub(crate) use failure::{ProxyFailure, REDIRECT, UNREACHABLE};
@@ -25,13 +26,10 @@ use bareboat_api::Status;
 use bareboat_api::kind::User;
 use http::{HeaderMap, Method, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
+use places::{Place, Places};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use streams::{Answered, Sent};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// How many requests to one upstream server may run at once; streams and tunnels count until they end.
-const PLACES: usize = 1024;
 
 /// Forwards requests to upstream servers, and streams the answers back.
 pub(crate) struct Proxy {
@@ -46,8 +44,7 @@ pub(crate) struct Remote {
     destination: Result<Destination, OutboundError>,
     /// How long an answer may take to start.
     patience: Duration,
-    /// A limit per server, so that a hanging one does not affect others.
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
     /// Whether the server learns who asks, and may therefore not redirect.
     identifies: bool,
 }
@@ -60,16 +57,16 @@ impl Remote {
         Remote {
             destination,
             patience,
-            places: Arc::new(Semaphore::new(PLACES)),
+            places: Arc::default(),
             identifies: true,
         }
     }
 
-    /// A server that does not learn who asks, with a limit of its own.
+    /// A server that does not learn who asks. Several may share their places.
     pub(crate) fn anonymous(
         destination: Result<Destination, OutboundError>,
         patience: Duration,
-        places: Arc<Semaphore>,
+        places: Arc<Places>,
     ) -> Remote {
         Remote {
             destination,
@@ -116,7 +113,7 @@ pub(crate) struct Passing<'a> {
 
 /// Resources held until the last byte of the answer.
 struct Held {
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     _counted: Counted,
     _audited: Option<Arc<Audited>>,
 }
@@ -157,9 +154,9 @@ impl Proxy {
             to: destination,
             audit_id: passing.audit_id,
         };
-        let place = to.places.clone().try_acquire_owned();
+        let place = to.places.take(passing.user);
         let held = Held {
-            _place: place.map_err(|_| failure::no_place(destination))?,
+            _place: place.map_err(|why| failure::no_place(destination, why))?,
             _counted: self.under_way.enter(),
             _audited: passing.audited.clone(),
         };

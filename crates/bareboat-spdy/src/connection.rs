@@ -1,6 +1,7 @@
 //! Streams over one connection: opening, accepting, and the task that reads and writes frames.
 
 mod driver;
+mod outgoing;
 mod stream;
 
 pub use driver::Driver;
@@ -44,6 +45,8 @@ pub struct Settings {
     pub ping: Option<Duration>,
     /// How long the peer may take to accept a stream.
     pub open_timeout: Duration,
+    /// How long the last frames may take after either side has ended the connection.
+    pub farewell: Duration,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             most_streams: 256,
             ping: None,
             open_timeout: Duration::from_secs(30),
+            farewell: Duration::from_secs(5),
         }
     }
 }

@@ -8,8 +8,8 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 const WINDOW_BITS: u8 = 15;
 /// How many bytes are decompressed in one step.
 const STEP: usize = 2 * 1024;
-/// The longest header block, decompressed.
-pub(crate) const LONGEST: usize = 64 * 1024;
+/// The longest header block, decompressed. Those of Kubernetes have about a hundred bytes.
+pub(crate) const LONGEST: usize = 8 * 1024;
 
 /// The state of one direction.
 pub(crate) struct Inflater {

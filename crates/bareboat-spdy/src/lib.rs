@@ -9,12 +9,14 @@ mod dictionary;
 mod frame;
 mod headers;
 mod inflate;
+mod pieces;
 
 pub use connection::{
     Connection, Driver, Incoming, Role, Settings, Stream, StreamReader, StreamWriter,
 };
 pub use frame::{Decoder, Frame, ResetCode, encode};
 pub use headers::{HeaderEncoder, Headers};
+pub use pieces::move_into;
 
 /// Why a connection or a stream failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +31,8 @@ pub enum SpdyError {
     /// The connection has ended.
     #[error("the connection is closed")]
     Closed,
-    /// The peer did not answer in time.
-    #[error("the peer did not accept the stream in time")]
+    /// The peer did not accept a stream, or did not read the last frames, in time.
+    #[error("the peer did not answer or read in time")]
     Timeout,
     /// Reading or writing failed.
     #[error("reading or writing the connection failed")]

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// How long a client may take to open its streams.
 const CREATION: Duration = Duration::from_secs(30);
 /// How long a client may take to read what is left after the end, and to close the connection.
-const FAREWELL: Duration = Duration::from_secs(300);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(300);
 
 /// How often a client is pinged while nothing else is sent. Sending fails after it has left, also while its input waits
 /// to be read.
@@ -120,7 +120,7 @@ where
             tokio::spawn(async move {
                 let session = async {
                     if let Some(io) = upgrade::take(connection).await {
-                        websocket::session(io, protocol, options, run).await;
+                        websocket::session(io, protocol, options, FAREWELL, run).await;
                     }
                 };
                 until(life, session).await;
@@ -132,7 +132,7 @@ where
             tokio::spawn(async move {
                 let session = async {
                     if let Some(io) = upgrade::take(connection).await {
-                        spdy::session(io, protocol, options, run).await;
+                        spdy::session(io, protocol, options, FAREWELL, run).await;
                     }
                 };
                 until(life, session).await;
@@ -153,6 +153,23 @@ pub(crate) async fn until(life: Life, session: impl Future<Output = ()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncWriteExt as _;
+
+    /// Writes until the client takes no more: all tasks of this thread wait.
+    pub(super) async fn fill(output: &mut Output) {
+        let settled = async || {
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
+        };
+        loop {
+            tokio::select! {
+                biased;
+                written = output.write(&[7; 1024]) => drop(written.expect("the client is there")),
+                () = settled() => return,
+            }
+        }
+    }
 
     #[test]
     fn the_last_message_has_the_exit_code() {

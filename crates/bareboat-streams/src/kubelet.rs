@@ -10,17 +10,14 @@ use crate::objects::{NODES, Opening, list, resource, text};
 use crate::{handlers, logs, proxies};
 use bareboat_api::admission::Lookup;
 use bareboat_api::{Object, Status, Value};
-use bareboat_server::{ClientIdentity, Connector, Upstream, UpstreamTrust, Visit};
+use bareboat_server::{ClientIdentity, Connector, Places, Upstream, UpstreamTrust, Visit};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// How long a kubelet may take to start its answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many streams to one kubelet may run at once.
-const PLACES: usize = 1024;
 /// How many kubelets are remembered before idle ones are forgotten.
 const KNOWN: usize = 1024;
 /// The port of a kubelet that does not publish one.
@@ -68,8 +65,8 @@ impl std::fmt::Debug for Kubelets {
 
 struct Inner {
     settings: KubeletSettings,
-    /// A limit per URL, so that a hanging server does not affect others.
-    places: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// Limits by host and port.
+    places: Mutex<HashMap<String, Arc<Places>>>,
 }
 
 /// The address of a kubelet.
@@ -113,13 +110,13 @@ impl Kubelets {
         })
     }
 
-    fn places(&self, url: &str) -> Arc<Semaphore> {
+    fn places(&self, url: &str) -> Arc<Places> {
+        let server = server_of(url);
         let mut places = self.0.places.lock();
-        if places.len() >= KNOWN && !places.contains_key(url) {
+        if places.len() >= KNOWN && !places.contains_key(&server) {
             places.retain(|_, places| Arc::strong_count(places) > 1);
         }
-        let new = || Arc::new(Semaphore::new(PLACES));
-        places.entry(url.to_owned()).or_insert_with(new).clone()
+        places.entry(server).or_default().clone()
     }
 
     /// Returns a kubelet to call.
@@ -209,11 +206,7 @@ fn annotated(url: &str) -> Result<Location, Status> {
         ))
     };
     let uri: http::Uri = url.parse().map_err(|_| bad())?;
-    let usual = match uri.scheme_str() {
-        Some("https") => 443,
-        Some("http") => 80,
-        _ => return Err(bad()),
-    };
+    let usual = usual_port(&uri).ok_or_else(bad)?;
     let host = uri
         .host()
         .filter(|host| !host.is_empty() && uri.query().is_none());
@@ -222,6 +215,25 @@ fn annotated(url: &str) -> Result<Location, Status> {
         host: host.ok_or_else(bad)?.to_owned(),
         port: uri.port_u16().unwrap_or(usual).to_string(),
     })
+}
+
+fn usual_port(uri: &http::Uri) -> Option<u16> {
+    match uri.scheme_str()? {
+        "https" => Some(443),
+        "http" => Some(80),
+        _ => None,
+    }
+}
+
+/// Returns host and port of a URL, which name a server whatever the path.
+fn server_of(url: &str) -> String {
+    let uri = url.parse::<http::Uri>().ok();
+    let server = uri.and_then(|uri| {
+        let port = uri.port_u16().or_else(|| usual_port(&uri))?;
+        Some(format!("{}:{port}", uri.host()?.to_ascii_lowercase()))
+    });
+    // Nothing else is ever called.
+    server.unwrap_or_default()
 }
 
 /// Joins host and port; an IPv6 address gets brackets.

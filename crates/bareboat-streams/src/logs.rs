@@ -40,7 +40,7 @@ pub(crate) async fn serve(kubelets: Kubelets, mut visit: Visit) -> Result<Respon
     *request.method_mut() = Method::GET;
     let sent = visit.calls.send(&upstream, &target, request).await;
     let answer = sent.map_err(|error| match error {
-        CallError::Busy => Status::too_many_requests(error.to_string(), 1),
+        CallError::Busy(_) => Status::too_many_requests(error.to_string(), 1),
         error => Status::new(
             500,
             "",

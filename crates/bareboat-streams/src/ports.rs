@@ -22,7 +22,7 @@ pub(crate) const PROTOCOL: &str = "portforward.k8s.io";
 /// The subprotocol of a WebSocket that carries it.
 pub(crate) const TUNNELLED: &str = "SPDY/3.1+portforward.k8s.io";
 /// How many streams may wait for the other one of their pair.
-const UNPAIRED: usize = 64;
+const UNPAIRED: usize = 16;
 
 /// Returns whether a client offers the tunnel.
 pub(crate) fn offers_tunnel(headers: &HeaderMap) -> bool {
@@ -118,10 +118,33 @@ where
     }
 }
 
-/// A stream whose pair has not arrived.
-struct Half {
-    stream: Stream,
-    is_error: bool,
+/// A stream whose pair has not arrived: what is needed of it. Its headers, which may be long, are not kept.
+enum Half {
+    Data(Target),
+    Error(StreamWriter),
+}
+
+/// Where a connection leads; no port if the client named none.
+struct Target {
+    port: Option<u16>,
+    stream: PortStream,
+}
+
+impl Half {
+    /// Returns a stream of a pair; `None` for any other.
+    fn of(stream: Stream) -> Option<Half> {
+        let port = stream.headers().get("port");
+        let port = port.and_then(|port| port.parse().ok());
+        match stream.headers().get("streamtype") {
+            Some("data") => {
+                let (reader, writer) = stream.split();
+                let stream = PortStream { reader, writer };
+                Some(Half::Data(Target { port, stream }))
+            }
+            Some("error") => Some(Half::Error(stream.split().1)),
+            _ => None,
+        }
+    }
 }
 
 async fn accept<F, R>(mut incoming: Incoming, connect: Arc<F>)
@@ -134,42 +157,31 @@ where
     let mut running = JoinSet::new();
     while let Some(stream) = incoming.next().await {
         while running.try_join_next().is_some() {}
-        let header = |name| stream.headers().get(name).unwrap_or("").to_owned();
-        let is_error = match header("streamtype").as_str() {
-            "error" => true,
-            "data" => false,
-            _ => continue,
+        let id = stream.headers().get("requestid").unwrap_or("").to_owned();
+        let Some(half) = Half::of(stream) else {
+            continue;
         };
-        let id = header("requestid");
-        match halves.remove(&id) {
-            Some(other) if other.is_error != is_error => {
-                let (error, data) = match is_error {
-                    true => (stream, other.stream),
-                    false => (other.stream, stream),
-                };
+        match (half, halves.remove(&id)) {
+            (Half::Data(data), Some(Half::Error(error)))
+            | (Half::Error(error), Some(Half::Data(data))) => {
                 running.spawn(connection(error, data, connect.clone()));
             }
-            _ if halves.len() < UNPAIRED => {
-                halves.insert(id, Half { stream, is_error });
+            (half, _) if halves.len() < UNPAIRED => {
+                halves.insert(id, half);
             }
+            // Dropping a stream ends it.
             _ => {}
         }
     }
 }
 
-async fn connection<F, R>(error: Stream, data: Stream, connect: Arc<F>)
+async fn connection<F, R>(mut error: StreamWriter, data: Target, connect: Arc<F>)
 where
     F: Fn(u16, PortStream) -> R + Send + Sync + 'static,
     R: Future<Output = Result<(), String>> + Send + 'static,
 {
-    let port = data
-        .headers()
-        .get("port")
-        .and_then(|port| port.parse().ok());
-    let (_, mut error) = error.split();
-    let (reader, writer) = data.split();
-    let outcome = match port {
-        Some(port) if port > 0 => connect(port, PortStream { reader, writer })
+    let outcome = match data.port {
+        Some(port) if port > 0 => connect(port, data.stream)
             .await
             .map_err(|why| format!("error forwarding port {port}: {why}")),
         _ => Err("the stream has no port".to_owned()),
@@ -179,3 +191,6 @@ where
     }
     let _ = error.finish().await;
 }
+
+#[cfg(test)]
+mod tests;

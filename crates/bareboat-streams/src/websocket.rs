@@ -1,6 +1,7 @@
 //! WebSockets of clients: channels of exec and attach, and a plain byte stream for tunnels.
 
-use bytes::{Buf as _, Bytes};
+use bareboat_spdy::move_into;
+use bytes::Bytes;
 use futures_util::{Sink as _, Stream as _};
 use std::io;
 use std::pin::Pin;
@@ -78,9 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Tunnel<S> {
                 Some(Err(error)) => return Poll::Ready(Err(broken(error))),
             }
         }
-        let count = self.rest.len().min(into.remaining());
-        into.put_slice(&self.rest[..count]);
-        self.rest.advance(count);
+        move_into(&mut self.rest, into);
         Poll::Ready(Ok(()))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! If clients may not read why calls fail, all failures before an answer are the same 503.
 
+use super::places::NoPlace;
 use super::streams::Sent;
 use crate::outbound::{Destination, Outbound, OutboundError, hidden_under};
 use bareboat_api::Status;
@@ -72,8 +73,8 @@ pub(super) fn unusable(error: &OutboundError) -> ProxyFailure {
 }
 
 /// Returns 429: too many requests to the upstream server are running.
-pub(super) fn no_place(to: &Destination) -> Status {
-    let text = format!("too many requests are under way to {to}, please try again later");
+pub(super) fn no_place(to: &Destination, why: NoPlace) -> Status {
+    let text = format!("{to} gets no more requests at once: {why}");
     Status::too_many_requests(text, 1)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The server does not learn who asks. Programs decide what to send; this module connects, forwards and tunnels.
 
+use super::places::{NoPlace, Places};
 use super::{Held, Passing, Proxy, Remark, Remote};
 use crate::audit::Audited;
 use crate::outbound::{Destination, Load, OutboundError, Protocol, Shown};
@@ -20,7 +21,6 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// Which certificates of a server are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub struct Upstream(Arc<Remote>);
 bareboat_api::opaque_debug!(Upstream);
 
 impl Upstream {
-    /// A server at an `http` or `https` URL. The number of its calls at the same time is limited by `places`.
+    /// A server at an `http` or `https` URL. Servers with the same `places` share a limit of calls at once.
     pub fn new(
         url: &str,
         trust: &UpstreamTrust,
         identity: Option<&ClientIdentity>,
         patience: Duration,
-        places: &Arc<Semaphore>,
+        places: &Arc<Places>,
     ) -> Upstream {
         let bundle = match trust {
             UpstreamTrust::Bundle(pem) => BASE64_STANDARD.encode(pem),
@@ -173,9 +173,9 @@ impl Calls {
         let uri = destination.below(target);
         *request.uri_mut() =
             uri.map_err(|error| CallError::of(&self.state.proxy, &self.audit_id, &error))?;
-        let place = to.0.places.clone().try_acquire_owned();
+        let place = to.0.places.take(&self.user);
         let held = Held {
-            _place: place.map_err(|_| CallError::Busy)?,
+            _place: place.map_err(CallError::Busy)?,
             _counted: self.state.under_way.enter(),
             _audited: self.audited.clone(),
         };
@@ -203,8 +203,8 @@ impl Calls {
 #[non_exhaustive]
 pub enum CallError {
     /// Too many calls to the server are running.
-    #[error("too many requests are under way, please try again later")]
-    Busy,
+    #[error("the server gets no more requests at once: {0}")]
+    Busy(NoPlace),
     /// The answer did not start in time.
     #[error("no answer within {} s", .0.as_secs_f64())]
     Late(Duration),

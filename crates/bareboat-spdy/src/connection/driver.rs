@@ -1,30 +1,25 @@
-//! The task of a connection: reads frames into streams, and writes frames.
+//! The task of a connection: reads frames into streams, and ends both directions. Frames are written in `outgoing`.
 
+use super::outgoing::Outgoing;
 use super::{Entry, Role, Shared, Stream, UNREAD};
 use crate::SpdyError;
-use crate::frame::{Decoder, Frame, ResetCode, encode};
-use crate::headers::{HeaderEncoder, Headers};
+use crate::frame::{Decoder, Frame, ResetCode};
+use crate::headers::Headers;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// How many bytes are read at once.
 const BUFFER: usize = 16 * 1024;
-/// More frames are gathered for one write up to this size.
-const BATCH: usize = 64 * 1024;
-/// How long the last frames may take.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Reads and writes the frames of a connection until it ends. Dropping it ends the connection at once.
 pub struct Driver<S> {
     reader: ReadHalf<S>,
-    writer: WriteHalf<S>,
+    outgoing: Outgoing<WriteHalf<S>>,
     shared: Arc<Shared>,
-    frames: mpsc::Receiver<Frame>,
     accepted: mpsc::Sender<Stream>,
     /// Ends all streams, however the driver ends.
     guard: Guard,
@@ -54,10 +49,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Driver<S> {
         let (reader, writer) = tokio::io::split(io);
         Driver {
             reader,
-            writer,
+            outgoing: Outgoing::new(writer, frames),
             guard: Guard(shared.clone()),
             shared,
-            frames,
             accepted,
         }
     }
@@ -66,9 +60,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Driver<S> {
     pub async fn run(self) -> Result<(), SpdyError> {
         let Driver {
             mut reader,
-            mut writer,
+            mut outgoing,
             shared,
-            mut frames,
             accepted,
             guard: _guard,
         } = self;
@@ -78,92 +71,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Driver<S> {
             read = &mut reading => {
                 // Answers that are complete are still sent, such as the last bytes before the peer's GOAWAY.
                 shared.close();
-                frames.close();
-                let rest = write_rest(&mut writer, &mut frames);
-                let _ = tokio::time::timeout(FAREWELL, rest).await;
+                let _ = outgoing.finish(&shared).await;
                 read
             }
-            written = write(&mut writer, &shared, &mut frames) => {
+            written = outgoing.run(&shared) => {
                 // A peer that closes without reading everything makes writes fail. What it sent before is still read.
-                if written.is_err() {
-                    let _ = tokio::time::timeout(FAREWELL, reading).await;
+                if let Err(SpdyError::Io(_)) = written {
+                    let _ = tokio::time::timeout(shared.settings.farewell, reading).await;
                 }
                 written
             }
         }
     }
-}
-
-async fn write<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    shared: &Shared,
-    frames: &mut mpsc::Receiver<Frame>,
-) -> Result<(), SpdyError> {
-    let mut encoder = HeaderEncoder::default();
-    let mut buffer = BytesMut::new();
-    let mut ping = match shared.role {
-        Role::Client => 1u32,
-        Role::Server => 2,
-    };
-    let pause = shared.settings.ping.unwrap_or(Duration::MAX);
-    loop {
-        tokio::select! {
-            biased;
-            frame = frames.recv() => match frame {
-                Some(frame) => encode(&frame, &mut encoder, &mut buffer),
-                None => return Ok(()),
-            },
-            () = shared.closing.cancelled() => break,
-            () = tokio::time::sleep(pause), if shared.settings.ping.is_some() => {
-                encode(&Frame::Ping(ping), &mut encoder, &mut buffer);
-                ping = ping.wrapping_add(2);
-            }
-        }
-        while buffer.len() < BATCH
-            && let Ok(frame) = frames.try_recv()
-        {
-            encode(&frame, &mut encoder, &mut buffer);
-        }
-        send(writer, &mut buffer).await?;
-    }
-    frames.close();
-    while let Some(frame) = frames.recv().await {
-        encode(&frame, &mut encoder, &mut buffer);
-        send(writer, &mut buffer).await?;
-    }
-    let last = shared.table.lock().last;
-    encode(&Frame::GoAway { last, code: 0 }, &mut encoder, &mut buffer);
-    let farewell = async {
-        send(writer, &mut buffer).await?;
-        Ok(writer.shutdown().await?)
-    };
-    let done = tokio::time::timeout(FAREWELL, farewell).await;
-    done.unwrap_or(Err(SpdyError::Timeout))
-}
-
-/// Writes data frames that were queued before the peer closed. Header blocks are left out, because the compression state is gone.
-async fn write_rest<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    frames: &mut mpsc::Receiver<Frame>,
-) -> Result<(), SpdyError> {
-    let mut buffer = BytesMut::new();
-    while let Some(frame) = frames.recv().await {
-        if matches!(frame, Frame::Data { .. }) {
-            encode(&frame, &mut HeaderEncoder::default(), &mut buffer);
-            send(writer, &mut buffer).await?;
-        }
-    }
-    Ok(writer.shutdown().await?)
-}
-
-async fn send<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    buffer: &mut BytesMut,
-) -> Result<(), SpdyError> {
-    writer.write_all(buffer).await?;
-    writer.flush().await?;
-    buffer.clear();
-    Ok(())
 }
 
 async fn read<R: AsyncRead + Unpin>(

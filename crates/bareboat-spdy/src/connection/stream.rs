@@ -4,7 +4,8 @@ use super::Shared;
 use crate::SpdyError;
 use crate::frame::{Frame, ResetCode};
 use crate::headers::Headers;
-use bytes::{Buf as _, Bytes};
+use crate::pieces::move_into;
+use bytes::Bytes;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -88,9 +89,7 @@ impl AsyncRead for StreamReader {
                 None => return Poll::Ready(Ok(())),
             }
         }
-        let count = self.rest.len().min(into.remaining());
-        into.put_slice(&self.rest[..count]);
-        self.rest.advance(count);
+        move_into(&mut self.rest, into);
         Poll::Ready(Ok(()))
     }
 }

@@ -58,6 +58,22 @@ fn a_block_that_grows_without_end_is_refused() {
 }
 
 #[test]
+fn a_block_of_eight_kibibytes_is_read_and_a_longer_one_refused() {
+    let block = |value: usize| {
+        let headers = Headers::of(&[("n", &"v".repeat(value))]);
+        stored(&mut HeaderEncoder::default(), &headers)
+    };
+    // The number of headers, two lengths and the name.
+    let most = 8 * 1024 - 13;
+    let plain = Inflater::new().block(&block(most)).expect("a block");
+    assert_eq!(plain.len(), 8 * 1024);
+    assert!(Headers::parse(&plain).is_ok());
+    let refused = Inflater::new().block(&block(most + 1));
+    let why = refused.expect_err("it is refused").to_string();
+    assert!(why.ends_with("a header block is too long"), "{why}");
+}
+
+#[test]
 fn a_long_name_with_many_values_is_refused() {
     let block = |name: &str, values: usize| {
         let mut headers = Headers::default();

@@ -1,9 +1,10 @@
 //! A session over SPDY: a header of each stream names its role.
 
-use super::{CREATION, CommandStreams, EndForm, FAREWELL, Outcome, PING, Sizes};
+use super::{CREATION, CommandStreams, EndForm, Outcome, PING, Sizes};
 use crate::options::CommandOptions;
 use bareboat_spdy::{Connection, Incoming, Role, Settings, Stream};
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -19,11 +20,13 @@ pub(super) const PROTOCOLS: [&str; 5] = [
 /// The header with the role of a stream.
 pub(crate) const STREAM_TYPE: &str = "streamtype";
 
-/// Runs a function on the streams that the client opens.
+/// Runs a function on the streams that the client opens. After its end, the client has `farewell` to read what is left
+/// and to close the connection.
 pub(super) async fn session<S, F, R>(
     io: S,
     protocol: Option<&'static str>,
     options: CommandOptions,
+    farewell: Duration,
     run: F,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -40,7 +43,12 @@ pub(super) async fn session<S, F, R>(
         true => EndForm::Status,
         false => EndForm::Text,
     };
-    let working = work(&connection, incoming, options, has_resize, form, run);
+    let end = End {
+        connection: &connection,
+        form,
+        farewell,
+    };
+    let working = work(incoming, options, has_resize, end, run);
     tokio::select! {
         ended = &mut driving => {
             if let Err(error) = ended {
@@ -49,17 +57,24 @@ pub(super) async fn session<S, F, R>(
         }
         () = working => {
             connection.close();
+            // The driver limits the time of the last frames.
             let _ = driving.await;
         }
     }
 }
 
+/// How a session ends.
+struct End<'a> {
+    connection: &'a Connection,
+    form: EndForm,
+    farewell: Duration,
+}
+
 async fn work<F, R>(
-    connection: &Connection,
     mut incoming: Incoming,
     options: CommandOptions,
     has_resize: bool,
-    form: EndForm,
+    end: End<'_>,
     run: F,
 ) where
     F: FnOnce(CommandStreams) -> R,
@@ -120,10 +135,13 @@ async fn work<F, R>(
         () = reading_sizes => return,
         () = refusing => return,
     };
-    let last = outcome.message(form);
-    let _ = error.send(last).await;
-    let _ = error.finish().await;
-    let _ = tokio::time::timeout(FAREWELL, connection.closed()).await;
+    // A client that reads no more stops each of these steps.
+    let leaving = async {
+        let _ = error.send(outcome.message(end.form)).await;
+        let _ = error.finish().await;
+        end.connection.closed().await;
+    };
+    let _ = tokio::time::timeout(end.farewell, leaving).await;
 }
 
 /// Waits for the streams of a session.

@@ -1,7 +1,8 @@
 //! The streams of a session, as a program sees them.
 
 use bareboat_api::Value;
-use bytes::{Buf as _, Bytes};
+use bareboat_spdy::move_into;
+use bytes::Bytes;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -69,9 +70,7 @@ impl AsyncRead for ChannelReader {
                 None => return Poll::Ready(Ok(())),
             }
         }
-        let count = self.rest.len().min(into.remaining());
-        into.put_slice(&self.rest[..count]);
-        self.rest.advance(count);
+        move_into(&mut self.rest, into);
         Poll::Ready(Ok(()))
     }
 }

@@ -1,7 +1,7 @@
 //! A session over a WebSocket: each message starts with the number of its channel.
 
 use super::streams::ChannelReader;
-use super::{CommandStreams, EndForm, FAREWELL, Input, Outcome, Output, PING, Sizes};
+use super::{CommandStreams, EndForm, Input, Outcome, Output, PING, Sizes};
 use crate::options::CommandOptions;
 use crate::upgrade::subprotocols;
 use crate::websocket::{PIECE, goodbye, start};
@@ -14,8 +14,9 @@ use http::HeaderMap;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::PollSender;
 
@@ -113,9 +114,15 @@ impl Protocol {
     }
 }
 
-/// Runs a function on the streams of a WebSocket.
-pub(super) async fn session<S, F, R>(io: S, protocol: Protocol, options: CommandOptions, run: F)
-where
+/// Runs a function on the streams of a WebSocket. After its end, the client has `farewell` to read what is left and to
+/// close the connection.
+pub(super) async fn session<S, F, R>(
+    io: S,
+    protocol: Protocol,
+    options: CommandOptions,
+    farewell: Duration,
+    run: F,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
     F: FnOnce(CommandStreams) -> R,
     R: Future<Output = Outcome>,
@@ -148,10 +155,12 @@ where
         (false, true) => STDERR,
         _ => ERROR,
     };
+    let (over, is_over) = oneshot::channel();
     let working = async move {
         // An empty message lets the client know that the session has begun.
         let _ = outgoing.send(protocol.message(lowest, b"")).await;
         let outcome = run(streams).await;
+        let _ = over.send(());
         let last = outcome.message(protocol.form());
         if !last.is_empty() {
             let _ = outgoing.send(protocol.message(ERROR, &last)).await;
@@ -204,8 +213,13 @@ where
         () = async {
             // A client that has left ends the session, also while the other direction waits for the command.
             if tokio::try_join!(working, writing).is_ok() {
-                tokio::time::sleep(FAREWELL).await;
+                std::future::pending::<()>().await;
             }
+        } => {}
+        () = async {
+            // A client that reads no more stops the last messages, too.
+            let _ = is_over.await;
+            tokio::time::sleep(farewell).await;
         } => {}
     }
 }
@@ -243,6 +257,8 @@ impl AsyncWrite for ChannelWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::FAREWELL;
+    use crate::command::tests::fill;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio_tungstenite::WebSocketStream;
     use tokio_tungstenite::tungstenite::protocol::Role;
@@ -255,13 +271,20 @@ mod tests {
     #[tokio::test]
     async fn input_ends_with_the_close_signal_and_the_status_comes_last() {
         let (client, server) = tokio::io::duplex(64 * 1024);
-        let session = tokio::spawn(session(server, PROTOCOLS[0], options(), |streams| async {
-            let (mut stdin, mut stdout) = (streams.stdin.expect("it"), streams.stdout.expect("it"));
-            let mut all = Vec::new();
-            stdin.read_to_end(&mut all).await.expect("input");
-            stdout.write_all(&all).await.expect("output");
-            Outcome::Exit(3)
-        }));
+        let session = tokio::spawn(session(
+            server,
+            PROTOCOLS[0],
+            options(),
+            FAREWELL,
+            |streams| async {
+                let (mut stdin, mut stdout) =
+                    (streams.stdin.expect("it"), streams.stdout.expect("it"));
+                let mut all = Vec::new();
+                stdin.read_to_end(&mut all).await.expect("input");
+                stdout.write_all(&all).await.expect("output");
+                Outcome::Exit(3)
+            },
+        ));
         let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
         for message in [&b"\0hello"[..], b"\0 world", &[CLOSE, STDIN]] {
             client
@@ -290,7 +313,7 @@ mod tests {
     async fn a_client_that_leaves_ends_the_command() {
         let (client, server) = tokio::io::duplex(1024);
         drop(client);
-        session(server, PROTOCOLS[1], options(), |_streams| {
+        session(server, PROTOCOLS[1], options(), FAREWELL, |_streams| {
             std::future::pending()
         })
         .await;
@@ -305,13 +328,25 @@ mod tests {
             sent.expect("it is sent");
         }
         drop(client);
-        let session = session(server, PROTOCOLS[1], options(), |streams| async {
+        let session = session(server, PROTOCOLS[1], options(), FAREWELL, |streams| async {
             let (_stdin, mut stdout) = (streams.stdin, streams.stdout.expect("it"));
             while stdout.write_all(b"more").await.is_ok() {}
             std::future::pending::<Outcome>().await
         });
         let ended = tokio::time::timeout(PING / 3, session).await;
         ended.expect("it ends with the client");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_stops_reading_does_not_keep_a_session_that_is_over() {
+        let (_client, server) = tokio::io::duplex(64);
+        let farewell = Duration::from_millis(10);
+        let session = session(server, PROTOCOLS[0], options(), farewell, |streams| async {
+            fill(&mut streams.stdout.expect("it")).await;
+            Outcome::Exit(0)
+        });
+        let ended = tokio::time::timeout(Duration::from_secs(60), session).await;
+        ended.expect("it ends");
     }
 
     #[test]

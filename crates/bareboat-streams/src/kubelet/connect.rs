@@ -9,13 +9,12 @@ use crate::websocket::Tunnel;
 use bareboat_api::Status;
 use bareboat_server::reply::Response;
 use bareboat_server::request::body::RequestBody;
-use bareboat_server::{CallError, Calls, Hold, Upstream, Visit};
+use bareboat_server::{CallError, Calls, Hold, Upstream, Visit, carry};
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
 
 /// How much of a kubelet's error is read.
 pub(crate) const ERROR_PAGE: usize = 10_000;
@@ -69,23 +68,15 @@ pub(super) async fn ports(visit: Visit, to: &Upstream, target: &str) -> Result<R
     let name = protocol.is_some().then_some(TUNNELLED);
     let response = upgrade::accept_websocket(headers, name)?;
     let life = visit.calls.life();
-    tokio::spawn(command::until(life, carry(client, kubelet, hold)));
+    tokio::spawn(async move {
+        let _hold = hold;
+        let both = tokio::join!(upgrade::take(client), upgrade::take(kubelet));
+        if let (Some(client), Some(kubelet)) = both {
+            // The messages of the WebSocket carry the bytes of the kubelet's connection.
+            carry(Tunnel::new(client).await, kubelet, life.ended()).await;
+        }
+    });
     Ok(response)
-}
-
-/// Copies bytes between the messages of a WebSocket and a connection to a kubelet.
-async fn carry(client: OnUpgrade, kubelet: OnUpgrade, hold: Hold) {
-    let _hold = hold;
-    let both = tokio::join!(upgrade::take(client), upgrade::take(kubelet));
-    let (Some(client), Some(mut kubelet)) = both else {
-        return;
-    };
-    let mut client = Tunnel::new(client).await;
-    let copied = tokio::io::copy_bidirectional(&mut client, &mut kubelet).await;
-    if let Err(error) = copied {
-        tracing::debug!(%error, "a port-forward ended early");
-    }
-    let _ = client.shutdown().await;
 }
 
 /// Lets the client talk to the kubelet itself.
@@ -121,7 +112,7 @@ async fn open(
     headers.insert(STREAM_PROTOCOL, HeaderValue::from_static(protocol));
     let sent = calls.send(to, target, request).await;
     let mut answer = sent.map_err(|error| match error {
-        CallError::Busy => Status::too_many_requests(error.to_string(), 1),
+        CallError::Busy(_) => Status::too_many_requests(error.to_string(), 1),
         error => not_reached(&error.to_string()),
     })?;
     if answer.response.status() != StatusCode::SWITCHING_PROTOCOLS {

@@ -1,7 +1,7 @@
 //! Translates a session of a WebSocket client to SPDY streams of a kubelet.
 
 use super::connect;
-use crate::command::{CommandStreams, Outcome};
+use crate::command::{CommandStreams, FAREWELL, Outcome};
 use crate::options::CommandOptions;
 use bareboat_api::Status;
 use bareboat_spdy::{
@@ -10,7 +10,7 @@ use bareboat_spdy::{
 use bytes::{Bytes, BytesMut};
 use hyper::upgrade::OnUpgrade;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 /// Interval of pings to a kubelet, so that nothing on the way takes the connection for dead.
 const PING: Duration = Duration::from_secs(5);
@@ -23,13 +23,27 @@ pub(super) async fn run(
     options: CommandOptions,
     streams: CommandStreams,
 ) -> Outcome {
-    let lost = || {
-        let status = Status::internal("the connection to the kubelet ended before the command");
-        Outcome::Failed(Box::new(status))
-    };
-    let Some(io) = connect::take(connection).await else {
-        return lost();
-    };
+    match connect::take(connection).await {
+        Some(io) => over(io, options, streams, FAREWELL).await,
+        None => lost(),
+    }
+}
+
+fn lost() -> Outcome {
+    let status = Status::internal("the connection to the kubelet ended before the command");
+    Outcome::Failed(Box::new(status))
+}
+
+/// Runs a session over a connection. After its end, the client has `farewell` to read what is left.
+async fn over<S>(
+    io: S,
+    options: CommandOptions,
+    streams: CommandStreams,
+    farewell: Duration,
+) -> Outcome
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
     let settings = Settings::default().ping(PING);
     let (connection, _incoming, driver) = Connection::new(io, Role::Client, settings);
     let driving = driver.run();
@@ -43,7 +57,10 @@ pub(super) async fn run(
                 tracing::debug!(%error, "a connection to a kubelet ended early");
             }
             // What has arrived is still passed on.
-            relaying.await
+            match tokio::time::timeout(farewell, relaying).await {
+                Ok(relayed) => relayed,
+                Err(_) => Err(SpdyError::Timeout),
+            }
         }
     };
     match relayed {
@@ -127,3 +144,6 @@ async fn read_all(mut reader: StreamReader) -> Bytes {
     }
     all.freeze()
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,6 +90,22 @@ fn a_node_without_addresses_is_an_error() {
 }
 
 #[test]
+fn urls_of_one_server_share_its_limit() {
+    let kubelets = kubelets();
+    let places = kubelets.places("https://n.example:443");
+    for same in ["https://N.example/base", "https://n.example/other/base"] {
+        assert!(Arc::ptr_eq(&places, &kubelets.places(same)), "{same}");
+    }
+    for other in [
+        "http://n.example",
+        "https://n.example:10250",
+        "https://m.example",
+    ] {
+        assert!(!Arc::ptr_eq(&places, &kubelets.places(other)), "{other}");
+    }
+}
+
+#[test]
 fn annotations_come_first() {
     let nodes = node(
         value!({"bareboat.dev/kubelet-url": "http://127.0.0.1:7/base/"}),

@@ -1,14 +1,20 @@
 //! A session over SPDY, with a client in memory.
 
 use super::*;
+use crate::command::FAREWELL;
+use crate::command::tests::fill;
 use bareboat_spdy::Headers;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+fn options(query: &str) -> CommandOptions {
+    let query = bareboat_server::request::query::Query::parse(query);
+    CommandOptions::parse(&query.expect("a query"), "exec")
+}
 
 #[tokio::test]
 async fn a_command_sees_its_streams_and_the_client_its_code() {
     let (client, server) = tokio::io::duplex(4096);
-    let query = bareboat_server::request::query::Query::parse("stdin=1&stdout=1&tty=1");
-    let options = CommandOptions::parse(&query.expect("a query"), "exec");
+    let options = options("stdin=1&stdout=1&tty=1");
     let command = |mut streams: CommandStreams| async move {
         let size = streams.resize.recv().await.expect("a size");
         let (mut stdin, mut stdout) = (streams.stdin.expect("it"), streams.stdout.expect("it"));
@@ -18,7 +24,13 @@ async fn a_command_sees_its_streams_and_the_client_its_code() {
         stdout.write_all(text.as_bytes()).await.expect("output");
         Outcome::Exit(1)
     };
-    let session = tokio::spawn(session(server, Some("v4.channel.k8s.io"), options, command));
+    let session = tokio::spawn(session(
+        server,
+        Some("v4.channel.k8s.io"),
+        options,
+        FAREWELL,
+        command,
+    ));
     let (connection, _, driver) = Connection::new(client, Role::Client, Settings::default());
     tokio::spawn(driver.run());
     let open = async |kind: &str| {
@@ -47,4 +59,25 @@ async fn a_command_sees_its_streams_and_the_client_its_code() {
     assert!(String::from_utf8_lossy(&status).contains("NonZeroExitCode"));
     connection.close();
     session.await.expect("it ends with the client");
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_does_not_keep_a_session_that_is_over() {
+    let (client, server) = tokio::io::duplex(4096);
+    let command = |streams: CommandStreams| async {
+        fill(&mut streams.stdout.expect("it")).await;
+        Outcome::Exit(0)
+    };
+    let farewell = Duration::from_millis(10);
+    let options = options("stdout=1");
+    let session = tokio::spawn(session(server, None, options, farewell, command));
+    let (connection, _, driver) = Connection::new(client, Role::Client, Settings::default());
+    tokio::spawn(driver.run());
+    let mut unread = Vec::new();
+    for kind in ["error", "stdout"] {
+        let headers = Headers::of(&[("streamType", kind)]);
+        unread.push(connection.open(headers).await.expect("a stream"));
+    }
+    let ended = tokio::time::timeout(Duration::from_secs(60), session).await;
+    ended.expect("it ends").expect("it runs");
 }

@@ -126,7 +126,7 @@ async fn bodies_have_the_usual_limit() {
     let body = http_body_util::StreamBody::new(futures_util::stream::iter(pieces));
     let request =
         http::Request::post(format!("{ONE}/start")).body(RequestBody::Boxed(Box::pin(body)));
-    let answer = read(server.server().call(admin(), request.unwrap()).await).await;
+    let answer = read(server.server().call(admin("admin"), request.unwrap()).await).await;
     assert_eq!(answer.status().1, "RequestEntityTooLarge");
 }
 
@@ -167,22 +167,38 @@ async fn a_hanging_backend_uses_up_only_its_own_limit() {
     let backend = TestBackend::start(&callers, Speaks::Http2(100)).await;
     let server = builder.start().await;
     define(&server, &declared(&backend)).await;
-    let ask = |path: String| {
-        let server = server.server().clone();
+    let ask = |name: &str, path: String| {
+        let (server, user) = (server.server().clone(), admin(name));
         let request = http::Request::get(path)
             .body(RequestBody::default())
             .unwrap();
-        async move { server.call(admin(), request).await }
+        async move { server.call(user, request).await }
     };
     let mut waiting = tokio::task::JoinSet::new();
-    for _ in 0..1024 {
-        waiting.spawn(ask(format!("{ONE}/console?do=hang")));
+    // One user has at most a quarter of the limit, so four users take all of it.
+    for name in ["ann", "bob", "cid", "dot"] {
+        let answer = ask(name, format!("{ONE}/console")).await;
+        read(answer).await.expect(200);
+        let before = backend.calls();
+        for _ in 0..256 {
+            waiting.spawn(ask(name, format!("{ONE}/console?do=hang")));
+        }
+        while backend.calls() < before + 256 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let answer = read(ask(name, format!("{ONE}/console")).await).await;
+        let answer = answer.expect(429);
+        assert_eq!(answer.header("retry-after"), "1");
+        let message = answer.status().2;
+        let share = "256 of yours are under way, the most that one user may have; end some of them, then try again";
+        assert!(message.ends_with(share), "{name}: {message}");
     }
-    while backend.calls() < 1024 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    let answer = read(ask(format!("{ONE}/console")).await).await.expect(429);
+    let answer = read(ask("eve", format!("{ONE}/console")).await).await;
+    let answer = answer.expect(429);
     assert_eq!(answer.header("retry-after"), "1");
+    let message = answer.status().2;
+    let full = "too many are under way, please try again later";
+    assert!(message.ends_with(full), "{message}");
     server
         .post(&format!("{ONE}/start"), &json!({}))
         .await
@@ -190,13 +206,13 @@ async fn a_hanging_backend_uses_up_only_its_own_limit() {
     server.get(ONE).await.expect(200);
     // A disconnected client makes room.
     waiting.shutdown().await;
-    let answer = read(ask(format!("{ONE}/console")).await).await;
+    let answer = read(ask("ann", format!("{ONE}/console")).await).await;
     answer.expect(200);
 }
 
-fn admin() -> User {
+fn admin(name: &str) -> User {
     User {
-        name: "admin".into(),
+        name: name.into(),
         groups: vec!["system:masters".into()],
         ..User::default()
     }
