@@ -2,7 +2,7 @@
 //!
 //! Stored services are the record. [`Claims`] is an index of them, updated inside every commit, plus the reservations
 //! of writes in progress. An IPAddress object exists for each address of a service; it is stored and deleted in the
-//! same commit as the service (`told`). A controller repairs IPAddress objects that clients change. While an IPAddress
+//! same commit as the service (`ip_addresses`). A controller repairs IPAddress objects that clients change. While an IPAddress
 //! names another owner, no service gets its address.
 
 mod allocate;

@@ -202,7 +202,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns the oldest revision of etcd that can be read, if there are older ones: a watch that begins before is told.
+    /// Returns the oldest revision of etcd that can be read, if there are older ones: a watch that begins before gets an error.
     async fn oldest(&self, channel: &Channel) -> Result<u64, CallError> {
         let tail = self.keys.tail();
         let mut answers = channel.stream(method::WATCH, watch(&tail, &[], 1)).await?;

@@ -151,7 +151,7 @@ fn set(running: &Running, input: Option<(Instant, Vec<u8>)>) {
     *running.lock().unwrap_or_else(PoisonError::into_inner) = input;
 }
 
-/// The resident memory of this process; 0 where that cannot be told.
+/// The resident memory of this process; 0 where that is not known.
 fn memory() -> usize {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let resident = pages.split(' ').nth(1).and_then(|text| text.parse().ok());

@@ -132,7 +132,7 @@ pub(crate) fn decoded(text: &str) -> String {
 
 /// The text of an error and of its causes, for tests of what it discloses.
 #[cfg(test)]
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = format!("{error} {error:?}");
     let mut source = error.source();
     while let Some(cause) = source {

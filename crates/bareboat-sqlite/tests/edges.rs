@@ -174,17 +174,19 @@ async fn history_expires_across_restarts() {
     put(&store, "a", 2).await.unwrap();
     let last = put(&store, "a", 3).await.unwrap();
     store.close().await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let backend = Arc::new(Sqlite::open(&path).unwrap());
-    backend.history(&mut |written| told.push(written)).unwrap();
-    assert!(told.is_sorted_by_key(|written| written.last));
-    assert_eq!(told.last().map(|written| written.last), Some(last));
-    assert!(told.iter().map(|written| written.bytes).sum::<u64>() > 200);
+    backend
+        .history(&mut |written| reported.push(written))
+        .unwrap();
+    assert!(reported.is_sorted_by_key(|written| written.last));
+    assert_eq!(reported.last().map(|written| written.last), Some(last));
+    assert!(reported.iter().map(|written| written.bytes).sum::<u64>() > 200);
     // A second call returns the same.
     let mut again = Vec::new();
     backend.history(&mut |written| again.push(written)).unwrap();
-    assert_eq!(again, told);
-    for written in &told {
+    assert_eq!(again, reported);
+    for written in &reported {
         let age = SystemTime::now()
             .duration_since(written.at)
             .unwrap_or_default();

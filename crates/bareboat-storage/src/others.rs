@@ -39,7 +39,7 @@ pub(crate) struct OtherStores {
     by_namespace: AHashMap<Arc<str>, u64>,
 }
 
-/// More namespaces are not told apart.
+/// More namespaces count as one.
 const NAMESPACES: usize = 4096;
 
 impl OtherStores {

@@ -350,8 +350,8 @@ fn allow(budget: &Object) -> Result<(), Status> {
     let condition = conditions::find(budget, "DisruptionAllowed").filter(|condition| {
         condition.text(&["status"]) == "False" && !condition.text(&["message"]).is_empty()
     });
-    let told = condition.map(|told| (told.text(&["reason"]), told.text(&["message"])));
-    let why = match told {
+    let cause = condition.map(|cause| (cause.text(&["reason"]), cause.text(&["message"])));
+    let why = match cause {
         Some(("SyncFailed", message)) => format!(
             "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
         ),

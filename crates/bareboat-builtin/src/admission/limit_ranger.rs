@@ -190,7 +190,7 @@ fn fill(pod: &mut Object, range: &Value) {
     if requests.is_empty() && most.is_empty() {
         return;
     }
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     let spec = pod.map_mut().object_mut("spec");
     for (list, called) in [
         ("containers", "container"),
@@ -205,13 +205,13 @@ fn fill(pod: &mut Object, range: &Value) {
             ] {
                 let set = fill_side(container, member, given);
                 if !set.is_empty() {
-                    told.push(format!("{} {what} for {called} {name}", set.join(", ")));
+                    changes.push(format!("{} {what} for {called} {name}", set.join(", ")));
                 }
             }
         }
     }
-    if !told.is_empty() {
-        let text = format!("LimitRanger plugin set: {}", told.join("; "));
+    if !changes.is_empty() {
+        let text = format!("LimitRanger plugin set: {}", changes.join("; "));
         let annotations = pod.metadata_mut().object_mut("annotations");
         annotations.insert(ANNOTATION, Value::from(text));
     }

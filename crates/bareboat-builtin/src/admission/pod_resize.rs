@@ -34,12 +34,12 @@ fn check(new: &Object, old: &Object, lookup: &dyn Lookup) -> Result<(), Refusal>
     let above = |resource: &str, number: fn(Quantity) -> i64| {
         let (asked, has) = (requests.get(resource)?, given.get(resource));
         let has = has.unwrap_or(Quantity::ZERO);
-        let told = format!(
+        let message = format!(
             "{resource}, requested: {}, allocatable: {}",
             number(asked),
             number(has)
         );
-        (asked > has).then_some(told)
+        (asked > has).then_some(message)
     };
     let problems: Vec<String> = [
         above("cpu", Quantity::millis),

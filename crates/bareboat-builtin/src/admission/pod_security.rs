@@ -365,7 +365,7 @@ impl PodSecurity {
             let has = |name: String| namespace.label(&name).is_some();
             has(format!("{PREFIX}{mode}")) || has(format!("{PREFIX}{mode}-version"))
         };
-        let told: Vec<String> = modes
+        let texts: Vec<String> = modes
             .iter()
             .filter(|(mode, of)| of.level != Level::Privileged && set(mode))
             .map(|(mode, of)| format!("{mode}={of}"))
@@ -373,7 +373,7 @@ impl PodSecurity {
         Some(format!(
             "namespace {:?} is exempt from Pod Security, and the policy ({}) will be ignored",
             namespace.name(),
-            told.join(", ")
+            texts.join(", ")
         ))
     }
 }

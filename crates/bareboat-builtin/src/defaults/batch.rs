@@ -100,10 +100,10 @@ fn unset(rules: &mut Map, member: &str, value: Value) {
 /// Sets the defaults of HorizontalPodAutoscaler `v1`, which has one metric.
 pub(crate) fn autoscaler_v1(object: &mut Value) {
     const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-    let told = object.at(&["metadata", "annotations", METRICS]).is_some();
+    let has_annotation = object.at(&["metadata", "annotations", METRICS]).is_some();
     let spec = spec(object);
     spec.fill("minReplicas", 1);
-    if !told {
+    if !has_annotation {
         spec.fill("targetCPUUtilizationPercentage", 80);
     }
     // The annotations that hold `v2` fields are normalized too.

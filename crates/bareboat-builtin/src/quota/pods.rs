@@ -125,13 +125,13 @@ pub(super) fn missing<'a>(required: impl Iterator<Item = &'a str>, pod: &Value) 
     let mut lacking: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let lists = ["containers", "initContainers"];
     for container in lists.iter().flat_map(|list| pod.list(&["spec", list])) {
-        let mut told = Amounts::default();
+        let mut specified = Amounts::default();
         let (requests, limits) = (
             of_container(container, Side::Requests),
             of_container(container, Side::Limits),
         );
-        add_compute(&requests, &limits, &mut told);
-        for name in required.iter().filter(|name| told.get(name).is_none()) {
+        add_compute(&requests, &limits, &mut specified);
+        for name in required.iter().filter(|name| specified.get(name).is_none()) {
             let names = lacking.entry(name).or_default();
             names.insert(container.text(&["name"]));
         }

@@ -224,7 +224,8 @@ pub(super) fn ports(
             }
         }
         for (index, port) in spec.make_object().each("ports").enumerate() {
-            one_port(port, index, &mut chosen, reservation).map_err(|failed| failed.told(name))?;
+            one_port(port, index, &mut chosen, reservation)
+                .map_err(|failed| failed.into_status(name))?;
         }
     }
     health_check(spec, old, reservation)
@@ -238,7 +239,7 @@ enum Failed {
 }
 
 impl Failed {
-    fn told(self, name: &str) -> Status {
+    fn into_status(self, name: &str) -> Status {
         match self {
             Failed::Refused(error) => invalid(name, &[error]),
             Failed::Full => Status::internal("failed to allocate a nodePort: range is full"),

@@ -35,7 +35,7 @@ struct Table {
     by_service: HashMap<Arc<str>, Vec<Claim>>,
     held: HashMap<Claim, Vec<Arc<str>>>,
     /// Addresses of IPAddress objects, with the service that each names, if any.
-    told: HashMap<IpAddr, Option<Arc<str>>>,
+    recorded: HashMap<IpAddr, Option<Arc<str>>>,
     /// The usable networks of each ServiceCIDR.
     added: BTreeMap<Arc<str>, Vec<Network>>,
 }
@@ -44,8 +44,8 @@ impl Table {
     /// Returns whether no service but `own` has it, and no IPAddress names a service other than `service`.
     fn is_free(&self, claim: Claim, own: Option<&str>, service: &str) -> bool {
         if let Claim::Address(address) = claim
-            && let Some(told) = self.told.get(&address)
-            && told.as_deref() != Some(service)
+            && let Some(recorded) = self.recorded.get(&address)
+            && recorded.as_deref() != Some(service)
         {
             return false;
         }
@@ -113,14 +113,16 @@ impl Claims {
         };
         let mut table = self.table();
         match object {
-            None => table.told.remove(&address),
-            Some(object) => table.told.insert(address, parent(object).map(Into::into)),
+            None => table.recorded.remove(&address),
+            Some(object) => table
+                .recorded
+                .insert(address, parent(object).map(Into::into)),
         };
     }
 
     /// Clears all IPAddresses before they are recorded again.
     pub fn forget_addresses(&self) {
-        self.table().told.clear();
+        self.table().recorded.clear();
     }
 
     /// Records a ServiceCIDR, or its deletion. Only networks that are ready and not being deleted are used.

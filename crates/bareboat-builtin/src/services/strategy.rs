@@ -76,8 +76,8 @@ impl Strategy for Allocating {
 
     fn companions(&self, object: &Object) -> Vec<Companion> {
         let mut all = self.inner.companions(object);
-        let told = addresses(object.value()).into_iter();
-        all.extend(told.map(|address| Companion {
+        let ip_addresses = addresses(object.value()).into_iter();
+        all.extend(ip_addresses.map(|address| Companion {
             group: "networking.k8s.io",
             resource: "ipaddresses",
             name: Str::new(address.to_string()),

@@ -31,8 +31,8 @@ pub(crate) fn resource_claim() -> Rules {
         })
         .updating(spec_is_immutable)
         .statuses(|new, _, wrong| {
-            let told = new.value().list(&["status", "devices"]);
-            for (index, device) in told.iter().enumerate() {
+            let listed = new.value().list(&["status", "devices"]);
+            for (index, device) in listed.iter().enumerate() {
                 if let Some(data) = device.at(&["data"]) {
                     let place = path(&["status", "devices"]).index(index).child("data");
                     parameters(Some(data), place, wrong);

@@ -112,8 +112,8 @@ fn resources(node: &Object, wrong: &mut Errors) {
 
 fn validate_update(new: &Object, old: &Object, wrong: &mut Errors) {
     let (after, before) = (new.value(), old.value());
-    let told = before.list(&["spec", "podCIDRs"]);
-    if !told.is_empty() && after.list(&["spec", "podCIDRs"]) != told {
+    let assigned = before.list(&["spec", "podCIDRs"]);
+    if !assigned.is_empty() && after.list(&["spec", "podCIDRs"]) != assigned {
         wrong.push(FieldError::forbidden(
             path(&["spec", "podCIDRs"]),
             "node updates may not change podCIDR except from \"\" to valid",

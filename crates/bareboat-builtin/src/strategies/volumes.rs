@@ -71,9 +71,9 @@ fn phase_time(new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
     let phase = |object: &Object| object.value().text(&["status", "phase"]).to_owned();
     let status = new.map_mut().object_mut("status");
     let given = status.contains_key("lastPhaseTransitionTime");
-    let told =
+    let is_stated =
         status.get("lastPhaseTransitionTime") != old.at(&["status", "lastPhaseTransitionTime"]);
-    if phase(old) != status.get_str("phase").unwrap_or("") && !(given && told) {
+    if phase(old) != status.get_str("phase").unwrap_or("") && !(given && is_stated) {
         status.insert("lastPhaseTransitionTime", ctx.now.into());
     } else if !given && let Some(old) = old.value().members(&["status"]) {
         copy_member(status, old, "lastPhaseTransitionTime");

@@ -32,8 +32,8 @@ async fn reflects_across_restarts(settings: watcher::Config) {
         .unwrap();
 
     let (reader, writer) = reflector::store();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let teller = told.clone();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reporter = reported.clone();
     let watched = Api::<ConfigMap>::namespaced(home.client().await, "default");
     let events = watcher(watched, settings.labels("app=reflected"))
         .default_backoff()
@@ -50,7 +50,7 @@ async fn reflects_across_restarts(settings: watcher::Config) {
                 // The server is down for a moment.
                 Err(_) => continue,
             };
-            teller.lock().unwrap().push(word);
+            reporter.lock().unwrap().push(word);
         }
     });
     reader.wait_until_ready().await.unwrap();
@@ -76,16 +76,16 @@ async fn reflects_across_restarts(settings: watcher::Config) {
         .unwrap();
 
     let waiting = async {
-        while told.lock().unwrap().last().map(String::as_str) != Some("deleted two") {
+        while reported.lock().unwrap().last().map(String::as_str) != Some("deleted two") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let waited = tokio::time::timeout(PATIENCE, waiting).await;
     following.abort();
-    let told = told.lock().unwrap().clone();
-    assert!(waited.is_ok(), "the reflector stays behind: {told:?}");
+    let reported = reported.lock().unwrap().clone();
+    assert!(waited.is_ok(), "the reflector stays behind: {reported:?}");
     assert_eq!(
-        told,
+        reported,
         [
             "init",
             "is one",

@@ -190,11 +190,11 @@ async fn a_data_directory_that_is_removed_ends_the_server() {
         .unwrap_err();
     // The answer is that the outcome is unknown, unless the server was gone before it arrived.
     if let kube::Error::Api(status) = &error {
-        let told = status
+        let reported = status
             .message
             .contains("outcome of this write is not known")
             || status.message.contains("nothing was written");
-        assert!(told, "{}", status.message);
+        assert!(reported, "{}", status.message);
     }
     crate::process::eventually("the end of the server", || {
         (!server.is_alive()).then_some(())

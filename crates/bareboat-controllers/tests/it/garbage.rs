@@ -248,7 +248,7 @@ async fn events_report_owners_in_other_namespaces() {
         "metadata": {"name": "node", "ownerReferences": [(owner(&away))]},
     });
     fixture.create("/api/v1/nodes", node).await;
-    let told = async |kind: &str, message: String| {
+    let reported = async |kind: &str, message: String| {
         let list = fixture
             .client
             .get("/api/v1/namespaces/default/events")
@@ -271,7 +271,7 @@ async fn events_report_owners_in_other_namespaces() {
     };
     for (kind, namespace) in [("ConfigMap", "default"), ("Node", "")] {
         fixture
-            .until(kind, async || told(kind, message(namespace)).await)
+            .until(kind, async || reported(kind, message(namespace)).await)
             .await;
     }
     assert!(fixture.exists("/api/v1/nodes/node").await);
@@ -367,6 +367,6 @@ async fn events_about_owners_in_other_namespaces_are_limited() {
     fixture.until_gone(&config("stray")).await;
     // Events are written before the object is deleted.
     let events = fixture.client.server().store().resource("core/events");
-    let told = events.len();
-    assert!((1..40).contains(&told), "{told} events");
+    let reported = events.len();
+    assert!((1..40).contains(&reported), "{reported} events");
 }

@@ -42,12 +42,12 @@ async fn compaction_by_others_raises_the_floor() {
         assert_eq!(number(past.get("a").unwrap().json()), n as u64);
     }
     let mut watcher = resource.watch(WatchSpec::all(revisions[9])).unwrap();
-    let mut told = Vec::new();
-    while told.len() < 10 {
+    let mut reported = Vec::new();
+    while reported.len() < 10 {
         let events = watcher.next_batch(50).await.unwrap();
-        told.extend(events.iter().map(|event| event.rev));
+        reported.extend(events.iter().map(|event| event.rev));
     }
-    assert_eq!(told, revisions[10..]);
+    assert_eq!(reported, revisions[10..]);
     store.close().await;
     // Everything is compacted while no server runs: only the history is gone.
     member.put("/unrelated", "x");

@@ -32,7 +32,7 @@ fn nodes_below(value: &Value, node: &dyn TypeNode) -> (bool, Map) {
         }
         (Some(rule @ (MergeRule::Set | MergeRule::Keyed)), Value::Array(list)) => {
             for (key, same) in Items::of(node, rule, list).iter() {
-                // Elements that can't be told apart are owned as one.
+                // Elements that look the same are owned as one.
                 let nodes = match same {
                     [item] => nodes_below(item, element(node)).1,
                     _ => Map::new(),

@@ -168,10 +168,10 @@ impl<'a> Validator<'a> {
         let named_well = errors.len() == before;
         self.check_conversion(spec, preserve, &path.child("conversion"), errors);
         // Accepted names equal those of the spec, and are not checked a second time.
-        let told = validate_status(self.crd).into_iter();
+        let of_status = validate_status(self.crd).into_iter();
         let about_names =
             |error: &FieldError| error.path.as_str().starts_with("status.acceptedNames");
-        errors.extend(told.filter(|error| named_well || !about_names(error)));
+        errors.extend(of_status.filter(|error| named_well || !about_names(error)));
         self.check_stored_versions(errors);
         approval::check(self.crd, self.old, errors);
         let kept = self.old.is_some_and(|old| {

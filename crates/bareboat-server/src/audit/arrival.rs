@@ -132,15 +132,15 @@ mod tests {
     fn tokens_of_secrets_are_told_by_their_issuer() {
         use base64::Engine as _;
         let encode = |text: &str| base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(text);
-        let told = |claims: &str| {
+        let is_known = |claims: &str| {
             let head = encode(r#"{"alg":"ES256"}"#);
             let token = format!("Bearer {head}.{}.{}", encode(claims), encode("signature"));
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, token.parse().expect("a header"));
             is_of_secret(&headers)
         };
-        assert!(told(r#"{"iss":"kubernetes/serviceaccount"}"#));
-        assert!(!told(r#"{"iss":"https://kubernetes.default.svc"}"#));
+        assert!(is_known(r#"{"iss":"kubernetes/serviceaccount"}"#));
+        assert!(!is_known(r#"{"iss":"https://kubernetes.default.svc"}"#));
         assert!(!is_of_secret(&HeaderMap::new()));
     }
 

@@ -33,7 +33,7 @@ impl Drop for TempDirectory {
 
 /// Watches files and sends what was loaded; a first file that contains `bad` is rejected.
 fn follow(files: WatchedFiles) -> (Following, Receiver<Vec<String>>) {
-    let (tell, told) = sync_channel(64);
+    let (tell, reported) = sync_channel(64);
     let following = files
         .every(Duration::from_millis(20))
         .start(move |contents| {
@@ -49,11 +49,11 @@ fn follow(files: WatchedFiles) -> (Following, Receiver<Vec<String>>) {
                 }
             }
         });
-    (following, told)
+    (following, reported)
 }
 
-fn next(told: &Receiver<Vec<String>>) -> Vec<String> {
-    let found = told.recv_timeout(Duration::from_secs(30));
+fn next(reported: &Receiver<Vec<String>>) -> Vec<String> {
+    let found = reported.recv_timeout(Duration::from_secs(30));
     found.expect("the change is noticed")
 }
 
@@ -64,15 +64,15 @@ async fn changes_are_taken_together_and_bad_ones_counted() {
     let metrics = ReloadMetrics::files();
     let mut files = WatchedFiles::new("pair", [&one, &two]).metrics(&metrics);
     assert_eq!(files.read().expect("readable").text(1), Ok("2"));
-    let (_following, told) = follow(files);
+    let (_following, reported) = follow(files);
     fs::write(&two, "3").expect("written");
-    assert_eq!(next(&told), ["1", "3"]);
+    assert_eq!(next(&reported), ["1", "3"]);
     fs::write(&one, "bad").expect("written");
-    assert_eq!(next(&told), ["bad", "3"]);
+    assert_eq!(next(&reported), ["bad", "3"]);
     // Replaced by a rename, as tools do.
     let fresh = directory.file("fresh", "4");
     fs::rename(fresh, &one).expect("renamed");
-    assert_eq!(next(&told), ["4", "3"]);
+    assert_eq!(next(&reported), ["4", "3"]);
     let deadline = Instant::now() + Duration::from_secs(30);
     while metrics.count(&["pair", "success"]) != 2 {
         assert!(Instant::now() < deadline);
@@ -88,7 +88,7 @@ async fn a_file_that_is_gone_is_a_failure_and_may_come_back() {
     let metrics = ReloadMetrics::controller("authentication");
     let mut files = WatchedFiles::new("it", [&path]).metrics(&metrics);
     files.read().expect("readable");
-    let (_following, told) = follow(files);
+    let (_following, reported) = follow(files);
     fs::remove_file(&path).expect("removed");
     let deadline = Instant::now() + Duration::from_secs(30);
     while metrics.count(&["failure"]) != 1 {
@@ -96,7 +96,7 @@ async fn a_file_that_is_gone_is_a_failure_and_may_come_back() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     directory.file("it", "second");
-    assert_eq!(next(&told), ["second"]);
+    assert_eq!(next(&reported), ["second"]);
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Ours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::{Failover, told};
+    use crate::address::{Failover, with_causes};
     use mysql_async::Opts;
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             "mysql://u:secret@db",
         ];
         for url in bad {
-            let text = told(&Address::parse(url).err().expect("a bad address"));
+            let text = with_causes(&Address::parse(url).err().expect("a bad address"));
             assert!(!text.contains("secret"), "{text}");
         }
     }

@@ -139,7 +139,7 @@ fn is_local(config: &Config) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::{Failover, told};
+    use crate::address::{Failover, with_causes};
 
     #[test]
     fn remote_hosts_are_verified_unless_the_address_says_otherwise() {
@@ -186,7 +186,7 @@ mod tests {
         ];
         for url in bad {
             let error = Address::parse(url).err().expect("a bad address");
-            let text = told(&error);
+            let text = with_causes(&error);
             assert!(!text.contains("secret"), "{text}");
         }
     }

@@ -63,13 +63,13 @@ async fn three_stores_lose_no_update_and_see_one_order() {
         assert_eq!(number(resource.get("c").unwrap().json()), 240);
         assert_eq!(store.resource("core/secrets").len(), 240);
         let mut watcher = resource.watch(WatchSpec::all(first.revision)).unwrap();
-        let mut told = Vec::new();
-        while told.len() < 240 {
+        let mut reported = Vec::new();
+        while reported.len() < 240 {
             let events = watcher.next_batch(50).await.unwrap();
-            told.extend(events.iter().map(|e| (e.rev, number(e.entry.json()))));
+            reported.extend(events.iter().map(|e| (e.rev, number(e.entry.json()))));
         }
-        assert!(told.is_sorted());
-        seen.push(told);
+        assert!(reported.is_sorted());
+        seen.push(reported);
     }
     assert!(seen[0] == seen[1] && seen[1] == seen[2]);
     for store in &stores {

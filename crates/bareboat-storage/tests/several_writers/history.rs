@@ -208,19 +208,19 @@ async fn run(seed: u64, faults: u64, operations: u64) {
     check(&all, &rows, after);
     // Every watcher got every record, in order and once.
     for mut watcher in watchers {
-        let mut told = Vec::new();
-        while told.len() < of_clients.len() {
+        let mut reported = Vec::new();
+        while reported.len() < of_clients.len() {
             for event in watcher.next_batch(64).await.unwrap() {
                 let content =
                     (event.kind != EventKind::Deleted).then(|| number(event.entry.json()));
-                told.push((event.rev, (event.key().to_owned(), content)));
+                reported.push((event.rev, (event.key().to_owned(), content)));
             }
         }
         let expected: Vec<_> = of_clients
             .iter()
             .map(|(revision, (key, _, content))| (*revision, (key.clone(), *content)))
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
     if faults > 0 {
         let unknown: u64 = connections

@@ -204,7 +204,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         // Whole floats above 2^53 print as the shortest digits that identify them, which as an
         // integer are a neighbouring number: Go's encoder does the same.
         any::<f64>()
-            .prop_filter("finite, and told apart from integers", |number| {
+            .prop_filter("finite, and not an integer", |number| {
                 number.is_finite() && (number.abs() < 9e15 || number.abs() >= 1e21)
             })
             .prop_map(Value::Float),

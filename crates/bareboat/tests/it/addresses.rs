@@ -30,7 +30,7 @@ async fn until(server: &TestServer, path: &str, is: impl Fn(&Answer) -> bool) ->
     panic!("{path} stays {} {}", last.code, last.text());
 }
 
-async fn told(server: &TestServer, address: &str) -> Value {
+async fn ip_address(server: &TestServer, address: &str) -> Value {
     let path = format!("{ADDRESSES}/{address}");
     until(server, &path, |answer| answer.code == 200)
         .await
@@ -181,10 +181,10 @@ async fn a_deleted_address_of_a_service_is_restored() {
     let server = TestServer::start().await;
     assert!(is_told(&server, "10.0.0.1").await);
     let address = service(&server, "a").await;
-    let uid = told(&server, &address).await["metadata"]["uid"].clone();
+    let uid = ip_address(&server, &address).await["metadata"]["uid"].clone();
     let path = format!("{ADDRESSES}/{address}");
     server.delete(&path).await.expect(200);
-    let again = told(&server, &address).await;
+    let again = ip_address(&server, &address).await;
     assert_ne!(again["metadata"]["uid"], uid);
 }
 
@@ -238,7 +238,7 @@ async fn an_address_of_another_owner_is_not_allocated() {
     server.delete(&path).await.expect(200);
     server.post(SERVICES, &body).await.expect(201);
     assert_eq!(
-        told(&server, "10.0.0.7").await["spec"]["parentRef"]["name"],
+        ip_address(&server, "10.0.0.7").await["spec"]["parentRef"]["name"],
         "a"
     );
 }
@@ -278,7 +278,7 @@ async fn networks_are_added_and_removed_when_unused() {
     );
     let address = service(&server, "c").await;
     assert!(address.starts_with("10.8.0."), "{address}");
-    told(&server, &address).await;
+    ip_address(&server, &address).await;
 
     server.delete(&path).await.expect(200);
     until(&server, &path, |answer| {

@@ -162,18 +162,18 @@ async fn only_one_priority_class_can_be_the_global_default() {
     let named = json!({"priorityClassName": "guests"});
     assert_eq!(rank("named", named).await, json!(["guests", 3, "Never"]));
 
-    let told = |name: &str| {
+    let message = |name: &str| {
         format!(
             "priorityclasses.scheduling.k8s.io \"{name}\" is forbidden: PriorityClass crew is already marked as default. Only one default can exist"
         )
     };
     let second = server.post(classes, &class("officers", 9, true)).await;
-    assert_eq!(second.expect(403).status().2, told("officers"));
+    assert_eq!(second.expect(403).status().2, message("officers"));
     let change = json!({"globalDefault": true});
     let second = server
         .patch(&format!("{classes}/guests"), MERGE, &change)
         .await;
-    assert_eq!(second.expect(403).status().2, told("guests"));
+    assert_eq!(second.expect(403).status().2, message("guests"));
     // The global default itself may be updated.
     let change = json!({"description": "all hands"});
     server

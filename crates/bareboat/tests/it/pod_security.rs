@@ -71,15 +71,15 @@ async fn pods_that_violate_the_policy_of_their_namespace_are_refused() {
         .patch(&format!("{NAMESPACES}/later"), MERGE, &labels)
         .await;
     let warnings = changed.expect(200).headers("warning");
-    let told = |text: &str| warnings.iter().any(|warning| warning.contains(text));
+    let reported = |text: &str| warnings.iter().any(|warning| warning.contains(text));
     assert!(
-        told(
+        reported(
             "existing pods in namespace \\\"later\\\" violate the new PodSecurity enforce level \\\"restricted:latest\\\""
         ),
         "{warnings:?}"
     );
     assert!(
-        told(
+        reported(
             "old: allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
         ),
         "{warnings:?}"

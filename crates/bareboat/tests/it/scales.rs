@@ -232,13 +232,13 @@ async fn a_scale_patch_returns_warnings_about_the_patch_and_the_object() {
         .send("PATCH", &path, &headers, twice.to_owned())
         .await;
     let warnings = answer.expect(200).headers("warning");
-    let told = |words: &str| warnings.iter().any(|warning| warning.contains(words));
+    let reported = |words: &str| warnings.iter().any(|warning| warning.contains(words));
     assert!(
-        told("duplicate field \\\"spec.replicas\\\""),
+        reported("duplicate field \\\"spec.replicas\\\""),
         "{warnings:?}"
     );
     assert!(
-        told("a null labelSelector results in matching no pod"),
+        reported("a null labelSelector results in matching no pod"),
         "{warnings:?}"
     );
     let strict = format!("{path}?fieldValidation=Strict");

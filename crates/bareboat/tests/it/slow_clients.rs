@@ -139,8 +139,8 @@ async fn stalled_watches_hold_at_most_one_event_each() {
         .watch(&format!("{MAPS}?watch=true&resourceVersion={version}"))
         .await;
     for number in 0..30 {
-        let told = format!("ADDED large-{number:03}");
-        while watch.brief().await != told {}
+        let expected = format!("ADDED large-{number:03}");
+        while watch.brief().await != expected {}
     }
 }
 

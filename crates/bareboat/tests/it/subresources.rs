@@ -130,13 +130,13 @@ async fn the_backend_gets_the_user_and_clients_cannot_forge_it() {
         assert_eq!(said["method"], "POST");
         assert_eq!(said["target"], format!("/base{path}"));
         assert_eq!(said["body"], "now");
-        let mut told = said["headers"].as_object().unwrap().clone();
+        let mut headers = said["headers"].as_object().unwrap().clone();
         if http == "HTTP/1.1" {
             let host = format!("localhost:{}", backend.port);
-            assert_eq!(told.remove("host").unwrap(), json!([host]));
+            assert_eq!(headers.remove("host").unwrap(), json!([host]));
         }
         assert_eq!(
-            Value::Object(told),
+            Value::Object(headers),
             json!({
                 "audit-id": ["my-request"],
                 "bareboat-object-resource-version": [one["metadata"]["resourceVersion"]],

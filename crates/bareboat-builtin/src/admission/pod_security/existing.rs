@@ -55,7 +55,7 @@ pub(super) fn warnings(
             "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{enforce}\""
         ));
     }
-    let mut told: Vec<String> = bad
+    let mut messages: Vec<String> = bad
         .into_iter()
         .map(|(reasons, (name, count))| match count {
             1 => format!("{name}: {reasons}"),
@@ -63,8 +63,8 @@ pub(super) fn warnings(
             _ => format!("{name} (and {} other pods): {reasons}", count - 1),
         })
         .collect();
-    told.sort_unstable();
-    warnings.extend(told);
+    messages.sort_unstable();
+    warnings.extend(messages);
     warnings
 }
 

@@ -170,12 +170,12 @@ fn to_v2(map: &mut Map) {
     }
     let status = map.object_mut("status");
     let percentage = status.remove("currentCPUUtilizationPercentage");
-    let told = percentage.map(|percentage| {
+    let converted = percentage.map(|percentage| {
         vec![value!({"type": "Resource", "resource": {"name": "cpu",
             "current": {"averageUtilization": (percentage)}}})]
     });
     // Annotations are more precise than the percentage.
-    let current = current.or(told).map_or(Value::Null, Value::Array);
+    let current = current.or(converted).map_or(Value::Null, Value::Array);
     status.insert("currentMetrics", current);
     if status.get("currentReplicas") == Some(&Value::Int(0)) {
         status.remove("currentReplicas");

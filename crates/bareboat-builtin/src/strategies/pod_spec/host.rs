@@ -53,9 +53,9 @@ fn host_processes(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         for (index, entry) in spec.list(&[list]).iter().enumerate() {
             all += 1;
-            let told = flag(entry);
-            if let (Some(own), Some(told)) = (own, told)
-                && own != told
+            let stated = flag(entry);
+            if let (Some(own), Some(stated)) = (own, stated)
+                && own != stated
             {
                 let place = FLAG
                     .iter()
@@ -63,9 +63,9 @@ fn host_processes(spec: &Value, path: &FieldPath, wrong: &mut Errors) {
                 let detail = format!(
                     "pod hostProcess value must be identical if both are specified, was {own}"
                 );
-                wrong.push(FieldError::invalid(place, told, detail));
+                wrong.push(FieldError::invalid(place, stated, detail));
             }
-            processes += usize::from(told.or(own) == Some(true));
+            processes += usize::from(stated.or(own) == Some(true));
         }
     }
     if processes == 0 {

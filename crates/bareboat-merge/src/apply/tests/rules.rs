@@ -492,8 +492,8 @@ fn the_annotation_of_kubectl_has_the_applied_configuration_without_itself() {
             &mut object,
             &value!({"metadata": {"annotations": annotations}}),
         );
-        let told = object.at(&["metadata", "annotations", name]);
+        let value = object.at(&["metadata", "annotations", name]);
         let wanted = format!("{wanted}\n");
-        assert_eq!(told.and_then(Value::as_str), Some(wanted.as_str()));
+        assert_eq!(value.and_then(Value::as_str), Some(wanted.as_str()));
     }
 }

@@ -141,9 +141,9 @@ async fn clients_who_may_not_know_read_the_same_about_every_failure() {
     let outbound = reaching(true, false, &[]);
     for to in cases {
         let answer = outbound.post_json(&to, Bytes::new(), short).await;
-        let told = outbound.disclose(&answer.unwrap_err());
+        let message = outbound.disclose(&answer.unwrap_err());
         let sentence = "the call failed; the cause is in the log of the server under audit-id ";
-        let id = told.strip_prefix(sentence).map(str::len);
-        assert_eq!(id, Some(36), "{}: {told}", to.uri);
+        let id = message.strip_prefix(sentence).map(str::len);
+        assert_eq!(id, Some(36), "{}: {message}", to.uri);
     }
 }

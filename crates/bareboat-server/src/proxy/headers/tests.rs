@@ -57,7 +57,7 @@ fn jane() -> User {
     }
 }
 
-const TOLD: [&str; 10] = [
+const EXPECTED: [&str; 10] = [
     "audit-id: a-1",
     "x-forwarded-for: 10.0.0.7",
     "x-forwarded-host: api.example:6443",
@@ -90,7 +90,7 @@ fn clients_cannot_set_identity_headers() {
         ("Bareboat-Object-Uid", "forged"),
         ("X-Bareboat-Anything", "forged"),
     ];
-    assert_eq!(sent(&spoofed, &jane(), false).unwrap(), TOLD);
+    assert_eq!(sent(&spoofed, &jane(), false).unwrap(), EXPECTED);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn hop_by_hop_headers_are_removed() {
         ("Host", "api.example:6443"),
         ("Expect", "100-continue"),
     ];
-    assert_eq!(sent(&client, &jane(), false).unwrap(), TOLD);
+    assert_eq!(sent(&client, &jane(), false).unwrap(), EXPECTED);
     let kept = sent(
         &[("TE", "gzip, trailers"), ("Accept", "a/b")],
         &jane(),
@@ -121,8 +121,8 @@ fn hop_by_hop_headers_are_removed() {
 #[test]
 fn forwarded_for_is_extended() {
     let way = [("X-Forwarded-For", "1.1.1.1, 2.2.2.2")];
-    let told = sent(&way, &jane(), false).unwrap();
-    assert!(told.contains(&"x-forwarded-for: 1.1.1.1, 2.2.2.2, 10.0.0.7".to_owned()));
+    let headers = sent(&way, &jane(), false).unwrap();
+    assert!(headers.contains(&"x-forwarded-for: 1.1.1.1, 2.2.2.2, 10.0.0.7".to_owned()));
 }
 
 #[test]
@@ -137,20 +137,20 @@ fn an_upgrade_is_forwarded_without_the_bearer_token_protocol() {
         ("Sec-WebSocket-Key", "k"),
     ];
     assert!(asks_to_upgrade(&headers(&client)));
-    let told = sent(&client, &jane(), true).unwrap();
+    let headers = sent(&client, &jane(), true).unwrap();
     for line in [
         "connection: Upgrade",
         "upgrade: websocket",
         "sec-websocket-protocol: v5.channel.k8s.io",
         "sec-websocket-key: k",
     ] {
-        assert!(told.contains(&line.to_owned()), "{line}: {told:?}");
+        assert!(headers.contains(&line.to_owned()), "{line}: {headers:?}");
     }
     let only = [(
         "Sec-WebSocket-Protocol",
         "base64url.bearer.authorization.k8s.io.c2VjcmV0",
     )];
-    assert_eq!(sent(&only, &jane(), true).unwrap(), TOLD);
+    assert_eq!(sent(&only, &jane(), true).unwrap(), EXPECTED);
 }
 
 #[test]

@@ -135,7 +135,7 @@ async fn answer(
 }
 
 /// Returns the names of the objects in the recorded events.
-fn told(requests: &[(String, String, Value)]) -> Vec<String> {
+fn reported(requests: &[(String, String, Value)]) -> Vec<String> {
     let items = requests
         .iter()
         .flat_map(|(_, _, list)| list["items"].as_array());
@@ -181,7 +181,7 @@ async fn events_are_sent_in_batches() {
         (&json!("EventList"), &json!("audit.k8s.io/v1"))
     );
     assert_eq!(list["items"][0]["requestObject"]["data"]["a"], "b");
-    assert_eq!(told(&requests), ["m0", "m1", "m2", "m3", "m4", "m5"]);
+    assert_eq!(reported(&requests), ["m0", "m1", "m2", "m3", "m4", "m5"]);
 }
 
 #[tokio::test]
@@ -194,10 +194,10 @@ async fn a_batch_is_sent_again_after_a_failure() {
     receiver.answers(200);
     create(&server, 1..2).await;
     receiver
-        .until(|requests| told(requests).contains(&"m1".to_owned()))
+        .until(|requests| reported(requests).contains(&"m1".to_owned()))
         .await;
     assert!(
-        told(&receiver.requests())
+        reported(&receiver.requests())
             .iter()
             .filter(|name| *name == "m0")
             .count()

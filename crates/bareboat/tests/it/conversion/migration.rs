@@ -84,12 +84,12 @@ fn in_version(server: &TestServer, version: &str) -> usize {
 }
 
 async fn migrate(api: &dyn Api) -> (Result<Outcome, MigrateError>, Vec<String>) {
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let tell = |progress: Progress<'_>| {
-        told.lock().unwrap().push(format!("{progress:?}"));
+        reported.lock().unwrap().push(format!("{progress:?}"));
     };
     let outcome = migration::migrate(api, NAME, Options::default(), &tell).await;
-    (outcome, told.into_inner().unwrap())
+    (outcome, reported.into_inner().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +113,7 @@ async fn every_object_is_rewritten_once_and_the_old_version_can_be_removed() {
         .patch(&format!("{}/coin-0007", coins("v3")), MERGE, &patch)
         .await
         .expect(200);
-    let (outcome, told) = migrate(&client).await;
+    let (outcome, reported) = migrate(&client).await;
     assert_eq!(
         outcome.unwrap(),
         Outcome::Migrated {
@@ -121,7 +121,7 @@ async fn every_object_is_rewritten_once_and_the_old_version_can_be_removed() {
             rewritten: 1200
         }
     );
-    assert!(told.len() > 3, "page by page: {told:?}");
+    assert!(reported.len() > 3, "page by page: {reported:?}");
     assert_eq!(
         (in_version(&server, "v1"), in_version(&server, "v2")),
         (0, 1201)
@@ -182,7 +182,7 @@ async fn objects_that_cannot_be_converted_leave_the_definition_unchanged() {
     definition["spec"]["versions"][1]["served"] = json!(false);
     definition["spec"]["versions"][2]["served"] = json!(false);
     server.put(&at, &definition).await.expect(200);
-    let (outcome, told) = migrate(&client).await;
+    let (outcome, reported) = migrate(&client).await;
     assert_eq!(
         outcome.unwrap(),
         Outcome::Incomplete {
@@ -191,7 +191,7 @@ async fn objects_that_cannot_be_converted_leave_the_definition_unchanged() {
             failed: 1
         }
     );
-    let failures: Vec<_> = told
+    let failures: Vec<_> = reported
         .iter()
         .filter(|line| line.starts_with("Failed"))
         .collect();

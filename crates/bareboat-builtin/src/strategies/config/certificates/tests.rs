@@ -27,16 +27,16 @@ fn a_certificate_and_its_key_belong_together() {
     ];
     for (index, (certificate, _)) in all.iter().enumerate() {
         for (other, (_, key)) in all.iter().enumerate() {
-            let told = judge(certificate, key);
+            let judged = judge(certificate, key);
             match (index, other) {
-                _ if index == other => assert_eq!(told, Ok(()), "{index}"),
+                _ if index == other => assert_eq!(judged, Ok(()), "{index}"),
                 // Keys on two curves have the same type.
                 (0, 1) | (1, 0) => assert_eq!(
-                    told.unwrap_err(),
+                    judged.unwrap_err(),
                     "tls: private key does not match public key"
                 ),
                 _ => assert_eq!(
-                    told.unwrap_err(),
+                    judged.unwrap_err(),
                     "tls: private key type does not match public key type"
                 ),
             }
@@ -49,8 +49,8 @@ fn a_certificate_and_its_key_belong_together() {
     ] {
         let (certificate, _) = made(algorithm);
         let (_, key) = made(algorithm);
-        let told = judge(&certificate, &key).unwrap_err();
-        assert_eq!(told, "tls: private key does not match public key");
+        let judged = judge(&certificate, &key).unwrap_err();
+        assert_eq!(judged, "tls: private key does not match public key");
     }
 }
 
@@ -75,8 +75,8 @@ fn missing_or_unreadable_parts_are_reported() {
         (CRT, RSA, "x509: malformed certificate"),
         (&certificate, RSA, "tls: failed to parse private key"),
     ] {
-        let told = judge(certificate, key).unwrap_err();
-        assert!(told.contains(wanted), "{wanted}: {told}");
+        let judged = judge(certificate, key).unwrap_err();
+        assert!(judged.contains(wanted), "{wanted}: {judged}");
     }
     // Other blocks before them are ignored.
     let (certificate, key) = (format!("{RSA}{certificate}"), format!("{CRT}{key}"));

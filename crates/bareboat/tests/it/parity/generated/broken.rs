@@ -90,9 +90,9 @@ fn misplace(chance: &mut Chance, object: &mut Value) -> String {
         true => Value::Null,
         false => other_type(chance, &before),
     };
-    let told = format!("{} is {wrong}", tree::pointer(object, &place));
+    let message = format!("{} is {wrong}", tree::pointer(object, &place));
     tree::set(object, &place, wrong);
-    told
+    message
 }
 
 /// Truncates the text or inserts something invalid.

@@ -135,7 +135,7 @@ fn is_number(text: &str) -> bool {
 
 /// Returns managed fields by manager, and their order.
 fn entries(list: &Value) -> Value {
-    let mut told = json!({"order": []});
+    let mut reported = json!({"order": []});
     for entry in list.as_array().into_iter().flatten() {
         let mut rest = entry.clone();
         let mut name = String::new();
@@ -148,10 +148,10 @@ fn entries(list: &Value) -> Value {
             name.push(' ');
         }
         let name = name.trim_end().to_owned();
-        if let Some(order) = told["order"].as_array_mut() {
+        if let Some(order) = reported["order"].as_array_mut() {
             order.push(name.clone().into());
         }
-        told[name] = rest;
+        reported[name] = rest;
     }
-    told
+    reported
 }
