@@ -6,6 +6,7 @@ pub mod admission;
 pub mod facts;
 pub mod field;
 pub mod fields;
+mod hashed;
 pub mod interrupt;
 pub mod jsonpath;
 pub mod kind;
@@ -22,6 +23,7 @@ pub mod typing;
 pub mod value;
 
 pub use field::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
+pub use hashed::{Hashed, HashedMap};
 pub use kind::Kind;
 pub use object::Object;
 pub use status::Status;

@@ -46,6 +46,12 @@ pub trait ServiceResolver: Send + Sync {
         objects: &dyn Lookup,
     ) -> Result<Vec<Endpoint>, String>;
 
+    /// Where the objects are stored that [`ServiceResolver::endpoints`] reads ([`Kind::store`](crate::Kind)). When one of
+    /// them changes, endpoints are looked up again, and a service that moved is called over new connections.
+    fn depends_on(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The certificate in a secret, if there is one.
     fn certificate(
         &self,

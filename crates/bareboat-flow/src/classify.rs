@@ -5,10 +5,9 @@
 
 use crate::schema::{Request, Schema, Subject, account_namespace};
 use ahash::RandomState;
+use bareboat_api::HashedMap;
 use bareboat_api::kind::User;
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// An immutable table of flow schemas.
@@ -24,27 +23,7 @@ pub struct Classifier {
 }
 
 /// Positions of schemas by hashes, which need no hashing of their own.
-type Index = HashMap<u64, SmallVec<[u32; 4]>, BuildHasherDefault<Hashed>>;
-
-/// A hasher for numbers that are hashes already.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
+type Index = HashedMap<SmallVec<[u32; 4]>>;
 
 /// The kind of a subject, as a part of its hash.
 #[derive(Clone, Copy, Hash)]

@@ -44,6 +44,7 @@ mod apply;
 mod binding;
 mod code;
 mod conditions;
+mod first_few;
 mod inputs;
 mod json_patch;
 mod mutating;
@@ -56,6 +57,7 @@ mod verdict;
 
 pub use binding::{Action, Binding, ParamRef, Params};
 pub use conditions::{Conditions, Matched};
+pub use first_few::{FirstFew, MAX_FAILURES};
 pub use inputs::{Inputs, Trial};
 pub use json_patch::patch_failure;
 pub use mutating::MutationError;

@@ -1,14 +1,13 @@
 //! Combines the results of bindings: denials, warnings, audit annotations and what metrics count.
 
 use crate::binding::{Action, Binding};
+use crate::first_few::FirstFew;
 use crate::policy::{FailurePolicy, Policy};
 use crate::validating::{Evaluation, Validated};
 use bareboat_api::status::GroupResource;
 use bareboat_api::value::print_string;
 use bareboat_api::{Status, Str};
 
-/// The maximum number of failures in the audit annotation of a request.
-const MAX_FAILURES: usize = 50;
 /// The maximum length of an audit annotation of a policy, in bytes.
 const MAX_ANNOTATION: usize = 10 * 1024;
 /// The audit annotation with failed validations.
@@ -121,27 +120,35 @@ pub struct Check {
 #[derive(Debug)]
 struct Annotation {
     key: String,
-    values: Vec<String>,
+    values: FirstFew,
 }
 
 /// The combined result of validating policies for a request.
 #[derive(Debug, Default)]
 pub struct Verdict {
     denial: Option<Denial>,
-    warnings: Vec<String>,
-    failures: Vec<String>,
+    warnings: FirstFew,
+    failures: FirstFew,
     annotations: Vec<Annotation>,
-    checks: Vec<Check>,
 }
 
 impl Verdict {
-    /// Adds the result of a policy for a binding and a parameter object.
-    pub fn add(&mut self, policy: &Policy, binding: &Binding, validated: Validated) {
+    /// Adds the result of a policy for a binding and a parameter object. Returns what metrics count.
+    pub fn add(&mut self, policy: &Policy, binding: &Binding, validated: Validated) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let mut check = |error: ErrorType, enforcement: Enforcement| {
+            checks.push(Check {
+                policy: policy.name.clone(),
+                binding: binding.name.clone(),
+                error,
+                enforcement,
+            });
+        };
         for decision in validated.decisions {
             let error = ErrorType::of(&decision.message);
             if decision.admitted {
                 debug_assert_eq!(decision.evaluation, Evaluation::Error);
-                self.check(policy, binding, error, Enforcement::Allow);
+                check(error, Enforcement::Allow);
                 continue;
             }
             for action in &binding.actions {
@@ -151,7 +158,7 @@ impl Verdict {
                         Enforcement::Deny
                     }
                     Action::Warn => {
-                        self.warnings.push(format!(
+                        self.warnings.add_new(format!(
                             "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
                             policy.name, binding.name, decision.message
                         ));
@@ -162,7 +169,7 @@ impl Verdict {
                         Enforcement::Audit
                     }
                 };
-                self.check(policy, binding, error, enforcement);
+                check(error, enforcement);
             }
         }
         for audit in validated.audits {
@@ -170,10 +177,11 @@ impl Verdict {
                 Ok(value) => self.annotate(policy, &audit.key, value),
                 Err(error) => {
                     self.deny(policy, Some(binding), &error, "");
-                    self.check(policy, binding, ErrorType::of(&error), Enforcement::Deny);
+                    check(ErrorType::of(&error), Enforcement::Deny);
                 }
             }
         }
+        checks
     }
 
     /// Adds the error of a policy, or of one of its bindings, that cannot be evaluated as it is configured.
@@ -186,21 +194,6 @@ impl Verdict {
             let message = format!("failed to configure {part}: {error}");
             self.deny(policy, binding, &message, "");
         }
-    }
-
-    fn check(
-        &mut self,
-        policy: &Policy,
-        binding: &Binding,
-        error: ErrorType,
-        enforcement: Enforcement,
-    ) {
-        self.checks.push(Check {
-            policy: policy.name.clone(),
-            binding: binding.name.clone(),
-            error,
-            enforcement,
-        });
     }
 
     /// Remembers the first denial.
@@ -230,23 +223,18 @@ impl Verdict {
         });
     }
 
-    /// Adds a failure to the audit annotation, in the order of members that Kubernetes writes.
+    /// Adds a failure to the audit annotation.
     fn fail(&mut self, binding: &Binding, index: usize, message: &str) {
-        if self.failures.len() >= MAX_FAILURES {
-            return;
-        }
-        let actions: Vec<String> = binding
-            .actions
-            .iter()
-            .map(|action| go_string(action.name()))
-            .collect();
-        self.failures.push(format!(
-            r#"{{"message":{},"policy":{},"binding":{},"expressionIndex":{index},"validationActions":[{}]}}"#,
-            go_string(message),
-            go_string(&binding.policy),
-            go_string(&binding.name),
-            actions.join(",")
-        ));
+        self.failures.add(|| {
+            let actions = binding.actions.iter();
+            let actions: Vec<String> = actions.map(|action| go_string(action.name())).collect();
+            failure(
+                message,
+                (&binding.policy, &binding.name),
+                index,
+                &actions.join(","),
+            )
+        });
     }
 
     fn annotate(&mut self, policy: &Policy, key: &str, mut value: String) {
@@ -259,12 +247,12 @@ impl Verdict {
         }
         let key = format!("{}/{key}", policy.name);
         match self.annotations.iter_mut().find(|known| known.key == key) {
-            Some(known) if known.values.contains(&value) => {}
-            Some(known) => known.values.push(value),
-            None => self.annotations.push(Annotation {
-                key,
-                values: vec![value],
-            }),
+            Some(known) => known.values.add_new(value),
+            None => {
+                let mut values = FirstFew::default();
+                values.add(|| value);
+                self.annotations.push(Annotation { key, values });
+            }
         }
     }
 
@@ -274,28 +262,39 @@ impl Verdict {
     }
 
     /// Returns the warnings for the client.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// Returns what metrics count.
-    pub fn checks(&self) -> &[Check] {
-        &self.checks
+    pub fn warnings(&self) -> Vec<String> {
+        let warnings = &self.warnings;
+        warnings.with_remark(|more| format!("{more} more failed validations were left out"))
     }
 
     /// Returns keys and values for the audit event.
     pub fn audit_annotations(&self) -> Vec<(String, String)> {
         let joined = self.annotations.iter().map(|annotation| {
-            let value = annotation.values.join(", ");
-            (annotation.key.clone(), value)
+            let values = &annotation.values;
+            let values = values.with_remark(|more| format!("{more} more values were left out"));
+            (annotation.key.clone(), values.join(", "))
         });
         let mut all: Vec<(String, String)> = joined.collect();
-        if !self.failures.is_empty() {
-            let value = format!("[{}]", self.failures.join(","));
+        if !self.failures.kept().is_empty() {
+            let failures = self.failures.with_remark(|more| {
+                let message = format!("{more} more failed validations were left out");
+                failure(&message, ("", ""), 0, "")
+            });
+            let value = format!("[{}]", failures.join(","));
             all.push((FAILURES.to_owned(), value));
         }
         all
     }
+}
+
+/// Prints a failed validation, with its members in the order that Kubernetes writes.
+fn failure(message: &str, (policy, binding): (&str, &str), index: usize, actions: &str) -> String {
+    format!(
+        r#"{{"message":{},"policy":{},"binding":{},"expressionIndex":{index},"validationActions":[{actions}]}}"#,
+        go_string(message),
+        go_string(policy),
+        go_string(binding),
+    )
 }
 
 /// Prints a string as Go's JSON encoder does, which escapes some characters of HTML.

@@ -8,15 +8,14 @@ mod decide;
 pub use decide::{Explanation, HeldRules, Outcome, Request};
 
 use crate::binding::{Binding, ByName, RoleRef};
-use crate::role::{Hashed, Role};
+use crate::role::Role;
 use crate::rule::Rule;
 use crate::slots::{RoleId, Slots};
 use ahash::RandomState;
-use bareboat_api::{Str, Value};
+use bareboat_api::{HashedMap, Str, Value};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 /// The scope of a role or binding.
@@ -61,7 +60,7 @@ struct Area {
     roles: HashMap<Str, RoleId, RandomState>,
     bindings: HashSet<ByName, RandomState>,
     /// Bindings by the hash of each of their subjects.
-    subjects: HashMap<u64, SmallVec<[Arc<Binding>; 1]>, BuildHasherDefault<Hashed>>,
+    subjects: HashedMap<SmallVec<[Arc<Binding>; 1]>>,
 }
 
 impl Area {
@@ -233,7 +232,7 @@ impl Policy {
         let mut tables = self.tables.write();
         for namespace in tables.namespaces(cluster) {
             let area = tables.area(&namespace);
-            area.subjects = HashMap::default();
+            area.subjects = HashedMap::default();
             let bindings = std::mem::take(&mut area.bindings);
             for ByName(binding) in bindings {
                 tables.unbind(&namespace, binding.role);

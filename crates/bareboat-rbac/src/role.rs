@@ -3,9 +3,8 @@
 use crate::policy::Request;
 use crate::rule::Rule;
 use ahash::RandomState;
+use bareboat_api::HashedMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// Roles with fewer rules than this are searched linearly.
 const FEW: usize = 6;
@@ -16,7 +15,7 @@ pub(crate) struct Role {
     rules: Vec<Rule>,
     /// The rules that may match a resource, by the hash of group and resource. Absent for short
     /// roles.
-    exact: Option<HashMap<u64, SmallVec<[u16; 4]>, BuildHasherDefault<Hashed>>>,
+    exact: Option<HashedMap<SmallVec<[u16; 4]>>>,
     /// The rules that the index cannot find: those with wildcards or URLs.
     open: Vec<u16>,
 }
@@ -31,8 +30,7 @@ impl Role {
                 open: Vec::new(),
             };
         }
-        let mut exact: HashMap<u64, SmallVec<[u16; 4]>, BuildHasherDefault<Hashed>> =
-            HashMap::default();
+        let mut exact: HashedMap<SmallVec<[u16; 4]>> = HashedMap::default();
         let mut open = Vec::new();
         for (index, rule) in (0u16..).zip(&rules) {
             let wild = |list: &[bareboat_api::Str]| list.iter().any(|entry| entry.contains('*'));
@@ -84,25 +82,5 @@ pub(crate) fn resource_key(request: &Request<'_>, hasher: &RandomState) -> Optio
             ..
         } => Some(hasher.hash_one((*group, *resource, *subresource))),
         Request::Url { .. } => None,
-    }
-}
-
-/// Passes on keys that are hashes already.
-#[derive(Debug, Default)]
-pub(crate) struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use body::Unread;
 pub(crate) use estimate::objects;
 pub use fair::FlowControl;
 pub(crate) use fair::{Class, Dump};
-pub(crate) use memory::{decoding, set_aside, values};
+pub(crate) use memory::{decoding, set_aside, set_body_aside, values};
 pub(crate) use seat::Seat;
 
 use crate::reply::{Response, plain_text};

@@ -12,6 +12,7 @@ mod error;
 mod kubeconfig;
 mod reach;
 mod remote;
+mod reviewed;
 mod services;
 
 pub(crate) use clients::Load;
@@ -23,6 +24,7 @@ pub(crate) use kubeconfig::{Token, UserCredentials, users as kubeconfig_users};
 pub(crate) use reach::{Reach, ReachSettings};
 pub(crate) use remote::HttpsClient;
 pub use remote::{RemoteApi, RemoteApiError};
+pub(crate) use reviewed::{could_not_review, reviewed};
 
 use crate::request::body::RequestBody;
 use crate::tls::ClientIdentity;

@@ -147,10 +147,18 @@ pub trait Strategy: Send + Sync {
         self.inner()?.advise(version, object)
     }
 
-    /// Returns a key: writes of objects with the same key run one after another, because their
+    /// Returns a key: writes of objects with the same key are concluded and stored one after another, because their
     /// results depend on each other.
     fn turn<'a>(&self, object: &'a Object) -> Option<&'a str> {
         self.inner()?.turn(object)
+    }
+
+    /// Decides what depends on other objects with the same [`turn`](Strategy::turn). This is the last change of an
+    /// object, after admission; no other write of the turn is stored before it is.
+    fn conclude(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        if let Some(inner) = self.inner() {
+            inner.conclude(new, ctx);
+        }
     }
 
     /// Returns the reason why this object may not be deleted at all.

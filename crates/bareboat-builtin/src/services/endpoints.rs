@@ -76,6 +76,10 @@ impl ServiceResolver for ServiceEndpoints {
         }
     }
 
+    fn depends_on(&self) -> &'static [&'static str] {
+        &[SERVICES, SLICES, ENDPOINTS]
+    }
+
     fn certificate(
         &self,
         namespace: &str,

@@ -1,7 +1,7 @@
 //! What is refused, with which words.
 
 use super::{binding, denied, policy, verdict};
-use crate::{Enforcement, ErrorType, Verdict};
+use crate::{Decision, Enforcement, ErrorType, Evaluation, MAX_FAILURES, Verdict};
 use bareboat_api::{Value, value};
 
 #[test]
@@ -185,7 +185,8 @@ fn warn_and_audit_do_not_refuse() {
             {"key": "empty", "valueExpression": "''"},
         ],
     });
-    let verdict = verdict(&policy(spec), value!(["Warn", "Audit"]));
+    let policy = policy(spec);
+    let verdict = verdict(&policy, value!(["Warn", "Audit"]));
     assert_eq!(verdict.denial(), None);
     assert_eq!(
         verdict.warnings(),
@@ -204,18 +205,64 @@ fn warn_and_audit_do_not_refuse() {
             ),
         ]
     );
-    let done: Vec<_> = verdict
-        .checks()
-        .iter()
-        .map(|check| (check.enforcement, check.error))
-        .collect();
+    let failed = crate::Validated {
+        decisions: vec![decision("failed")],
+        audits: Vec::new(),
+    };
+    let checks = Verdict::default().add(&policy, &binding(value!(["Warn", "Audit"])), failed);
+    let done = checks.iter().map(|check| (check.enforcement, check.error));
     assert_eq!(
-        done,
+        done.collect::<Vec<_>>(),
         [
             (Enforcement::Warn, ErrorType::Invalid),
             (Enforcement::Audit, ErrorType::Invalid)
         ]
     );
+}
+
+/// A validation that failed with this message.
+fn decision(message: &str) -> Decision {
+    Decision {
+        index: 0,
+        admitted: false,
+        evaluation: Evaluation::Denied,
+        message: message.to_owned(),
+        reason: "Invalid",
+    }
+}
+
+#[test]
+fn what_many_parameter_objects_say_is_cut() {
+    let policy = policy(value!({"validations": [{"expression": "false"}]}));
+    let binding = binding(value!(["Warn", "Audit"]));
+    let mut verdict = Verdict::default();
+    for number in 0..MAX_FAILURES + 3 {
+        let text = format!("object {number}");
+        let validated = crate::Validated {
+            decisions: vec![decision(&text)],
+            audits: vec![crate::AuditAnnotation {
+                key: "k".to_owned(),
+                value: Ok(text),
+            }],
+        };
+        assert_eq!(verdict.add(&policy, &binding, validated).len(), 2);
+    }
+    let warnings = verdict.warnings();
+    assert_eq!(warnings.len(), MAX_FAILURES + 1);
+    assert_eq!(
+        warnings[MAX_FAILURES],
+        "3 more failed validations were left out"
+    );
+    let annotations = verdict.audit_annotations();
+    let (key, values) = &annotations[0];
+    assert_eq!(key, "p/k");
+    assert_eq!(values.split(", ").count(), MAX_FAILURES + 1);
+    assert!(values.ends_with("object 49, 3 more values were left out"));
+    let (_, failures) = &annotations[1];
+    assert_eq!(failures.matches("{\"message\":").count(), MAX_FAILURES + 1);
+    assert!(failures.ends_with(
+        r#",{"message":"3 more failed validations were left out","policy":"","binding":"","expressionIndex":0,"validationActions":[]}]"#
+    ));
 }
 
 #[test]

@@ -14,6 +14,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+/// The text of an object that does not exist.
+const NULL: Bytes = Bytes::from_static(b"null");
+
 /// What admission needs to know about a request beside the review itself.
 pub(crate) struct Ground<'a> {
     pub(crate) state: &'a Arc<State>,
@@ -195,20 +198,24 @@ impl<'p, 'r> Pass<'p, 'r> {
     }
 
     /// Returns the new object in a form as JSON, encoded once; `null` if there is none.
-    pub(crate) fn object_text(&self, index: usize) -> &[u8] {
+    pub(crate) fn object_text(&self, index: usize) -> Bytes {
         match (self.object(index), self.views.get(index)) {
-            (Some(object), Some(view)) => view
-                .object_text
-                .get_or_init(|| Bytes::from(object.to_json())),
-            _ => b"null",
+            (Some(object), Some(view)) => {
+                let text = &view.object_text;
+                text.get_or_init(|| Bytes::from(object.to_json())).clone()
+            }
+            _ => NULL,
         }
     }
 
     /// Returns the old object in a form as JSON, encoded once; `null` if there is none.
-    pub(crate) fn old_text(&self, index: usize) -> &[u8] {
+    pub(crate) fn old_text(&self, index: usize) -> Bytes {
         match (self.old(index), self.views.get(index)) {
-            (Some(old), Some(view)) => view.old_text.get_or_init(|| Bytes::from(old.to_json())),
-            _ => b"null",
+            (Some(old), Some(view)) => {
+                let text = &view.old_text;
+                text.get_or_init(|| Bytes::from(old.to_json())).clone()
+            }
+            _ => NULL,
         }
     }
 

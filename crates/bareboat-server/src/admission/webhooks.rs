@@ -12,6 +12,7 @@ mod metrics;
 mod mutating;
 mod path;
 mod response;
+mod review_text;
 mod table;
 mod validating;
 

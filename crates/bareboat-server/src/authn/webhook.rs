@@ -3,7 +3,7 @@
 //! Successes are cached for a while under a keyed digest of the token; failures are not.
 
 use super::{Authenticator, BadCredentials, Evidence, TokenUser, bearer};
-use crate::outbound::RemoteApi;
+use crate::outbound::{RemoteApi, could_not_review};
 use ahash::{HashMap, HashMapExt as _};
 use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
@@ -126,6 +126,7 @@ impl WebhookTokens {
             return Ok(Some(user.clone()));
         }
         let Ok(_place) = self.places.try_acquire() else {
+            could_not_review();
             let why = "too many token reviews are under way";
             return Err(BadCredentials(why.to_owned()));
         };
@@ -166,6 +167,7 @@ impl WebhookTokens {
         }
         let answer = self.remote.post(self.path, &review, PATIENCE).await;
         answer.map_err(|error| {
+            could_not_review();
             tracing::warn!(%error, "a token could not be reviewed by the webhook");
             BadCredentials("the webhook could not review the token".to_owned())
         })

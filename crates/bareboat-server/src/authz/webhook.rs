@@ -3,7 +3,7 @@
 //! Answers are cached for a while under a digest of the whole review.
 
 use super::{Attributes, Authorizer, Decision, review};
-use crate::outbound::RemoteApi;
+use crate::outbound::{RemoteApi, could_not_review};
 use ahash::HashMap;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Value, value};
@@ -120,6 +120,7 @@ impl WebhookAuthorizer {
     }
 
     fn failed(&self, why: &str) -> Decision {
+        could_not_review();
         tracing::warn!(authorizer = %self.name, %why, "a webhook could not decide about a request");
         match self.failure_policy {
             FailurePolicy::NoOpinion => Decision::NoOpinion(String::new()),

@@ -17,6 +17,29 @@ const LONGEST: usize = 512;
 /// Maximum number of logged causes.
 const MOST_CAUSES: usize = 8;
 
+/// Logs a line about a request that was carried out: its target, the code of its answer, fields of this line only, and
+/// the time it took.
+macro_rules! log_request {
+    ($level:ident, $trace:expr, $code:expr, $elapsed:expr, { $($own:tt)* }, $message:literal) => {{
+        let (trace, what) = ($trace, What::new($trace));
+        tracing::$level!(
+            target: "bareboat_server::request",
+            parent: trace.span(),
+            audit_id = trace.audit_id(),
+            verb = what.verb,
+            resource = what.resource,
+            namespace = what.namespace,
+            name = what.name,
+            user = what.user,
+            code = $code,
+            $($own)*
+            elapsed_ms = milliseconds($elapsed),
+            stages = trace.times(),
+            $message
+        );
+    }};
+}
+
 /// Logs, and notes for audit, why a request is refused (at debug), is not authenticated (at info) or fails (as an error).
 pub(crate) fn refused(trace: &Trace, error: &Error) {
     let status = error.status();
@@ -63,23 +86,17 @@ pub(crate) fn refused(trace: &Trace, error: &Error) {
 /// Logs a request that failed because of this server, or of one it called.
 fn failed(trace: &Trace, error: &Error) {
     let status = error.status();
-    let what = What::new(trace);
-    tracing::error!(
-        target: "bareboat_server::request",
-        parent: trace.span(),
-        audit_id = trace.audit_id(),
-        verb = what.verb,
-        resource = what.resource,
-        namespace = what.namespace,
-        name = what.name,
-        user = what.user,
-        code = status.code,
-        reason = %status.reason,
-        stage = trace.doing(),
-        status = message(trace, status),
-        causes = chain(error),
-        elapsed_ms = milliseconds(trace.started().elapsed()),
-        stages = trace.times(),
+    log_request!(
+        error,
+        trace,
+        status.code,
+        trace.started().elapsed(),
+        {
+            reason = %status.reason,
+            stage = trace.doing(),
+            status = message(trace, status),
+            causes = chain(error),
+        },
         "request failed"
     );
 }
@@ -116,21 +133,7 @@ pub(crate) fn answered(
     if !is_slow || code.is_server_error() || is_patient() {
         return;
     }
-    let what = What::new(trace);
-    tracing::warn!(
-        target: "bareboat_server::request",
-        parent: trace.span(),
-        audit_id = trace.audit_id(),
-        verb = what.verb,
-        resource = what.resource,
-        namespace = what.namespace,
-        name = what.name,
-        user = what.user,
-        code = code.as_u16(),
-        elapsed_ms = milliseconds(elapsed),
-        stages = trace.times(),
-        "slow request"
-    );
+    log_request!(warn, trace, code.as_u16(), elapsed, {}, "slow request");
 }
 
 /// The target of a request, for a log line.

@@ -38,7 +38,7 @@ impl Unread {
         let mut kept: Option<OwnedSemaphorePermit> = None;
         let may_keep = |size: usize| {
             let size = u32::try_from(size).map_err(|_| later())?;
-            let more = seat.arriving().clone().try_acquire_many_owned(size);
+            let more = seat.budgets().arriving.clone().try_acquire_many_owned(size);
             let more = more.map_err(|_| later())?;
             match &mut kept {
                 Some(kept) => kept.merge(more),

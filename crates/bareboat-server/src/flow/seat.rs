@@ -2,7 +2,7 @@
 
 use super::fair::Class;
 use super::level::{Place, Waiter, Waiting};
-use super::memory::{DECODED, SET_ASIDE, Share, UNIT};
+use super::memory::{DECODED, Share, UNIT};
 use super::meters::Reason;
 use super::plain::PlainSeat;
 use super::{Budgets, LargePlace, Visitor, later, reads};
@@ -11,7 +11,7 @@ use bareboat_flow::{Lane, Refusal, Running, cost};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Counts a request as running, except while it waits for something outside this server.
 pub(crate) struct Seat {
@@ -41,10 +41,6 @@ impl Seat {
             budgets,
             share: Mutex::default(),
         }
-    }
-
-    pub(super) fn arriving(&self) -> &Arc<Semaphore> {
-        &self.budgets.arriving
     }
 
     /// Takes a seat for a new request.
@@ -130,19 +126,16 @@ impl Seat {
         self.share.lock()
     }
 
-    /// Exchanges the memory for work for so much memory of requests that wait.
-    pub(super) fn set_aside(&self, memory: usize) -> Result<(), Status> {
-        let units = memory.min(SET_ASIDE).div_ceil(UNIT);
-        let units = u32::try_from(units).map_err(|_| later())?;
-        let aside = self.budgets.set_aside.clone();
-        match (aside.try_acquire_many_owned(units), &self.kind) {
-            (Ok(permit), _) => {
-                *self.share() = Some(Share::SetAside { _permit: permit });
-                Ok(())
-            }
-            (Err(_), _) if self.budgets.decoded.available_permits() >= DECODED / UNIT / 2 => Ok(()),
-            (Err(_), Kind::Fair(seat)) => Err(seat.refused(Reason::QueueFull)),
-            (Err(_), Kind::Plain(_)) => Err(later()),
+    /// Returns the limits on bytes of bodies.
+    pub(super) fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// Returns the answer to a request that there is no memory for.
+    pub(super) fn without_memory(&self) -> Status {
+        match &self.kind {
+            Kind::Fair(seat) => seat.refused(Reason::QueueFull),
+            Kind::Plain(_) => later(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::OutboundError;
 use super::destination::{ChosenBy, Destination, Protocol, Route, Shown};
 use super::dial::{Dial, Names};
 use super::reach::Reach;
-use super::services::Services;
+use super::services::{Services, Whereabouts};
 use crate::request::body::RequestBody;
 use crate::tls::{ClientIdentity, Fingerprint, client_config};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -23,8 +23,9 @@ const IDLE: Duration = Duration::from_secs(60);
 const IDLE_PER_HOST: usize = 16;
 /// Interval of HTTP/2 pings, and their timeout.
 const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(10));
-/// Maximum number of clients (one per set of trusted certificates), and how long an unused one is kept.
-const CLIENTS: (usize, Duration) = (256, Duration::from_secs(600));
+/// Maximum number of clients (one per set of trusted certificates, and per set of endpoints of services), and how long
+/// an unused one is kept.
+const CLIENTS: (usize, Duration) = (1024, Duration::from_secs(600));
 /// How many calls share an HTTP/2 connection. Servers allow a hundred or more; calls beyond that wait for others to
 /// end, which a watch never does.
 const CALLS_PER_LANE: usize = 64;
@@ -43,6 +44,8 @@ pub(super) type Https = Client<HttpsConnector<Dial>, RequestBody>;
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     route: Route,
+    /// A connection to a service must not outlive a change of its endpoints.
+    whereabouts: Whereabouts,
     /// A connection that was not judged must not serve a destination that is.
     chosen_by: ChosenBy,
     trust: Fingerprint,
@@ -101,6 +104,10 @@ impl Clients {
     ) -> Result<(Https, Load), OutboundError> {
         let key = Key {
             route: to.route,
+            whereabouts: match to.route {
+                Route::Service => self.services.whereabouts(&to.uri),
+                Route::Dns | Route::Plain => None,
+            },
             chosen_by: to.chosen_by,
             trust: to.trust.fingerprint(),
             shown: to.shown.clone(),

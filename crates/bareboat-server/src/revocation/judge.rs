@@ -2,9 +2,11 @@
 
 use super::{Changes, Registry, Stream};
 use crate::connections::Close;
+use crate::outbound::reviewed;
 use crate::server::authenticate::{accepts_anonymous, identify};
 use crate::server::state::State;
 use crate::{authn, authz};
+use futures_util::stream::{self, StreamExt as _};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,8 +18,10 @@ const COLLECT: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 /// How long an upgraded connection may take to end.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// After so many streams, the task yields.
-const TURN: usize = 64;
+/// How many streams are checked at once. A webhook may decide about some of them, and take long.
+const AT_ONCE: usize = 64;
+/// How long a webhook that could not review a stream is left alone before it is asked once more.
+const SECOND_TRY: Duration = Duration::from_secs(1);
 
 /// Checks streams until the server is gone.
 pub(super) async fn judge(state: Weak<State>, registry: Arc<Registry>) {
@@ -71,27 +75,38 @@ async fn round(state: &State, registry: &Registry, changes: &Changes) {
         .filter(|stream| expired(stream) || changes.concern(&stream.authenticated))
         .cloned()
         .collect();
-    for (index, stream) in concerned.iter().enumerate() {
-        if index % TURN == TURN - 1 {
-            tokio::task::yield_now().await;
-        }
-        if !may_stay(state, stream).await {
+    let check = |stream: Arc<Stream>| async move {
+        // Most checks do not wait for anything: the task yields after each AT_ONCE of them.
+        tokio::task::yield_now().await;
+        if !may_stay_for_sure(state, &stream).await {
             tracing::info!(user = %stream.user.name, "a stream ends: its client lost the permission for it");
             stream.end();
             stream.due.store(0, Ordering::Relaxed);
             if stream.client.line.is_upgraded() {
-                tokio::spawn(cut_off(stream.clone()));
+                tokio::spawn(cut_off(stream));
             }
-        } else if expired(stream) {
+        } else if expired(&stream) {
             stream.postpone(now);
         }
-    }
+    };
+    let checks = stream::iter(concerned).for_each_concurrent(AT_ONCE, check);
+    checks.await;
 }
 
 /// Closes an upgraded connection unless it ends within a moment, because a program may hold it.
 async fn cut_off(stream: Arc<Stream>) {
     tokio::time::sleep(FAREWELL).await;
     stream.client.line.close(Close::Now);
+}
+
+/// Returns whether a stream may stay. A refusal counts if a webhook could review the stream, or if it could not twice.
+async fn may_stay_for_sure(state: &State, stream: &Stream) -> bool {
+    let (allowed, unreviewed) = reviewed(may_stay(state, stream)).await;
+    if allowed || !unreviewed {
+        return allowed;
+    }
+    tokio::time::sleep(SECOND_TRY).await;
+    may_stay(state, stream).await
 }
 
 /// Returns whether the same request would be answered now.

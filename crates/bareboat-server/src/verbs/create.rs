@@ -4,13 +4,12 @@ use super::kind_request::KindRequest;
 use super::kind_request::Shown;
 use super::write::change::Edited;
 use super::write::{
-    Pipeline, Ready, authorize_again, commit, commit_error, decode, shed_managed_fields,
+    Pipeline, Ready, authorize_again, commit, commit_error, conclude, decode, shed_managed_fields,
 };
 use crate::reply::Response;
 use crate::request::info::RequestInfo;
 use crate::request::options::WriteOptions;
-use crate::work;
-use crate::{authz, flow, managed};
+use crate::{authz, managed};
 use bareboat_api::{Status, Str};
 use bareboat_storage::{CommitError, Write};
 use bytes::Bytes;
@@ -94,13 +93,11 @@ async fn attempt(
         mut object,
         managed: has_managers,
     } = edited;
-    // The write before it may wait for a webhook.
-    let turn = flow::maybe_away(work::seat().as_ref(), call.served.turn(&object)).await;
     if !has_managers {
         object = managed::on_create(call, object, manager, &pipeline.now).await?;
     }
     let mut ready = pipeline.create(object).await?;
-    ready.held.append(turn);
+    conclude(&pipeline, &mut ready).await;
     let name = ready.object.name().to_owned();
     let stored = store(&pipeline, ready, has_managers).await?;
     Ok(stored.map_err(|error| (name, error)))

@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How many deletions run at once: enough for the sequencer to commit them in groups.
 const AT_ONCE: usize = 64;
+/// Fewer run at once if the objects are large: about so many bytes. Webhooks may keep all of them waiting in memory.
+const TOGETHER: usize = 2 << 20;
 
 /// Deletes the objects a list would return, and answers with that list.
 pub(crate) async fn delete_collection(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
@@ -89,6 +91,8 @@ async fn delete_all(
     chosen: Vec<Arc<Entry>>,
     options: &DeleteOptions,
 ) -> Result<Vec<Object>, Status> {
+    let largest = chosen.iter().map(|entry| entry.json().len()).max();
+    let at_once = (TOGETHER / largest.unwrap_or(0).max(1)).clamp(1, AT_ONCE);
     let failed = &AtomicBool::new(false);
     let deletions = chosen.into_iter().map(|entry| async move {
         if failed.load(Ordering::Relaxed) {
@@ -101,7 +105,7 @@ async fn delete_all(
     });
     // Deletions that have started are completed.
     let deleted: Vec<Result<Option<Object>, Status>> =
-        stream::iter(deletions).buffered(AT_ONCE).collect().await;
+        stream::iter(deletions).buffered(at_once).collect().await;
     deleted.into_iter().filter_map(Result::transpose).collect()
 }
 

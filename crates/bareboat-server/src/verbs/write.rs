@@ -10,7 +10,9 @@ mod metadata;
 mod pipeline;
 mod store;
 
-pub(super) use commit::{authorize_again, check_deadline, commit, durable, retry_on_conflict};
+pub(super) use commit::{
+    authorize_again, check_deadline, commit, conclude, durable, retry_on_conflict,
+};
 pub(super) use metadata::{now, place};
 pub(super) use pipeline::{Pipeline, Ready};
 pub(super) use store::{commit_error, shed_managed_fields};

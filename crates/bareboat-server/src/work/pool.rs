@@ -26,11 +26,12 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(threads: usize) -> Pool {
+        let niceness = niceness();
         let runtime = Builder::new_current_thread()
             .max_blocking_threads(threads)
             .thread_keep_alive(KEEP_ALIVE)
             .thread_name("bareboat-large")
-            .on_thread_start(lower_priority)
+            .on_thread_start(move || lower_priority(niceness))
             .build()
             .expect("a runtime without drivers needs nothing from the system");
         Pool {
@@ -62,16 +63,52 @@ impl Drop for Pool {
     }
 }
 
-/// Lowers the priority of the current thread. On other systems than Linux that would concern the whole process.
-fn lower_priority() {
+/// Returns the niceness of threads for large work, on Linux. A thread inherits the niceness of the thread that starts
+/// it, and one of these threads may start another, so it is decided once for all of them.
+fn niceness() -> Option<i32> {
     #[cfg(target_os = "linux")]
+    if let Ok(own) = rustix::process::getpriority_process(None) {
+        return Some((own + NICER_BY).min(LOWEST));
+    }
+    None
+}
+
+/// Sets the niceness of the current thread. On other systems than Linux that would concern the whole process.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
+fn lower_priority(niceness: Option<i32>) {
+    #[cfg(target_os = "linux")]
+    if let Some(niceness) = niceness
+        && let Err(error) = rustix::process::setpriority_process(None, niceness)
     {
-        use rustix::process::{getpriority_process, setpriority_process};
-        // On Linux this concerns only the calling thread.
-        let lowered = getpriority_process(None)
-            .and_then(|now| setpriority_process(None, (now + NICER_BY).min(LOWEST)));
-        if let Err(error) = lowered {
-            tracing::debug!(%error, "a thread for large work keeps its priority");
-        }
+        tracing::debug!(%error, "a thread for large work keeps its priority");
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use rustix::process::getpriority_process;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_thread_that_another_one_starts_has_the_same_priority() {
+        let pool = Arc::new(Pool::new(2));
+        let inner = pool.clone();
+        let first = pool.run(move || {
+            let (tell, told) = std::sync::mpsc::channel();
+            let first = std::thread::current().id();
+            // This thread is busy, so it starts the second one.
+            inner.run(move || {
+                let second = (std::thread::current().id(), getpriority_process(None));
+                tell.send(second).unwrap();
+            });
+            let (second, niceness) = told.recv().unwrap();
+            assert_ne!(first, second);
+            (getpriority_process(None).unwrap(), niceness.unwrap())
+        });
+        let (first, second) = first.await.unwrap();
+        assert_eq!(first, second);
     }
 }

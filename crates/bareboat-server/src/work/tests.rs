@@ -96,24 +96,28 @@ async fn parts_polled_together_move_together() {
 }
 
 #[tokio::test]
-async fn no_more_work_runs_at_once_than_there_are_threads() {
+async fn as_much_work_runs_at_once_as_there_are_threads_and_no_more() {
     let threads = Threads::limited_to(2);
+    let pair = Arc::new(std::sync::Barrier::new(2));
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let all = (0..8).map(|_| {
         let (threads, running, most) = (threads.clone(), running.clone(), most.clone());
+        let pair = pair.clone();
         tokio::spawn(async move {
             let work = async move {
                 large().await;
                 let now = running.fetch_add(1, Ordering::SeqCst) + 1;
                 most.fetch_max(now, Ordering::SeqCst);
-                thread::sleep(Duration::from_millis(5));
+                // Goes on as soon as two of them run.
+                pair.wait();
                 running.fetch_sub(1, Ordering::SeqCst);
             };
             threads.carry_out(None, work).await;
         })
     });
     for one in all.collect::<Vec<_>>() {
-        one.await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(60), one).await;
+        ended.expect("two run at once").unwrap();
     }
     assert_eq!(most.load(Ordering::SeqCst), 2);
     assert_eq!(threads.places.available_permits(), 2);

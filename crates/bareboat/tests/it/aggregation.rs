@@ -46,16 +46,17 @@ pub(crate) fn at_url(backend: &TestBackend) -> Value {
 
 /// Waits until the condition `Available` of an APIService has a status and a reason, and returns its message.
 pub(crate) async fn until(server: &TestServer, name: &str, status: &str, reason: &str) -> String {
-    let mut last = Value::Null;
-    for _ in 0..400 {
-        let answer = server.get(&format!("{SERVICES}/{name}")).await;
-        last = answer.json()["status"]["conditions"][0].clone();
-        if last["status"] == status && last["reason"] == reason {
-            return text(&last["message"]).to_owned();
+    soon(async {
+        loop {
+            let answer = server.get(&format!("{SERVICES}/{name}")).await;
+            let last = answer.json()["status"]["conditions"][0].clone();
+            if last["status"] == status && last["reason"] == reason {
+                return text(&last["message"]).to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
         }
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("{name} is not {status} ({reason}): {last}");
+    })
+    .await
 }
 
 /// Returns a listening server and a backend that serves its group.

@@ -12,6 +12,7 @@ mod escalation;
 mod front_proxy;
 mod impersonation;
 mod issuers;
+mod judged;
 mod names;
 mod peer;
 mod revocation;

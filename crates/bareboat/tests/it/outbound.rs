@@ -3,6 +3,7 @@
 //!
 //! A new caller joins by one line in [`CALLERS`].
 
+mod aggregated;
 mod peers;
 
 use crate::support::*;
@@ -167,68 +168,87 @@ async fn server(loopback: Option<bool>, causes: Option<bool>) -> TestServer {
     builder.listening().start().await
 }
 
-#[tokio::test]
-async fn forbidden_addresses_are_not_called() {
-    let peers = Peers::start().await;
-    let open = server(None, None).await;
-    let closed = server(Some(false), Some(true)).await;
-    let own = format!("https://127.0.0.1:{}", open.address().port());
-    let cases = [
+/// Returns addresses that a server does not call: whether only one does not that refuses loopback addresses, a name,
+/// the URL, and the reason.
+fn forbidden(server: &TestServer) -> [(bool, &'static str, String, &'static str); 8] {
+    let own = format!("https://127.0.0.1:{}", server.address().port());
+    let link = "link-local addresses may not be called";
+    let loopback = "loopback addresses may not be called";
+    [
         (
-            &open,
+            false,
             "own",
             own.as_str(),
             "this server may not call itself",
         ),
+        (false, "link", "https://169.254.169.254", link),
+        (false, "mapped", "https://[::ffff:169.254.1.1]", link),
+        (false, "six", "https://[fe80::1]", link),
         (
-            &open,
-            "link",
-            "https://169.254.169.254",
-            "link-local addresses may not be called",
-        ),
-        (
-            &open,
-            "mapped",
-            "https://[::ffff:169.254.1.1]",
-            "link-local addresses may not be called",
-        ),
-        (
-            &open,
-            "six",
-            "https://[fe80::1]",
-            "link-local addresses may not be called",
-        ),
-        (
-            &open,
+            false,
             "meta",
             "https://[fd00:ec2::254]",
             "metadata services may not be called",
         ),
         (
-            &open,
+            false,
             "any",
             "https://0.0.0.0:443",
             "unspecified addresses may not be called",
         ),
-        (
-            &closed,
-            "loop",
-            "https://127.0.0.1:9",
-            "loopback addresses may not be called",
-        ),
-        (
-            &closed,
-            "name",
-            "https://localhost:9",
-            "loopback addresses may not be called",
-        ),
-    ];
+        (true, "loop", "https://127.0.0.1:9", loopback),
+        (true, "name", "https://localhost:9", loopback),
+    ]
+    .map(|(loopback, case, url, why)| (loopback, case, url.to_owned(), why))
+}
+
+#[tokio::test]
+async fn forbidden_addresses_are_not_called() {
+    let peers = Peers::start().await;
+    let open = server(None, None).await;
+    let closed = server(Some(false), Some(true)).await;
     for caller in CALLERS {
-        for (server, case, url, expected) in cases {
+        for (loopback, case, url, expected) in forbidden(&open) {
+            let server = if loopback { &closed } else { &open };
             let client = json!({"url": url, "caBundle": peers.bundle()});
             let (code, rest) = call(server, caller, case, &client).await;
             assert_eq!(code, caller.fails.0, "{} {case}: {rest}", caller.name);
             assert!(rest.contains(expected), "{} {case}: {rest}", caller.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_does_not_lead_to_forbidden_addresses() {
+    let peers = Peers::start().await;
+    let open = server(None, None).await;
+    let cases = [
+        (
+            "leads-to-link",
+            "169.254.169.254",
+            443,
+            "link-local addresses may not be called",
+        ),
+        (
+            "leads-to-own",
+            "localhost",
+            open.address().port(),
+            "this server may not call itself",
+        ),
+    ];
+    for (name, host, _, _) in cases {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+            "spec": {"type": "ExternalName", "externalName": host}});
+        let services = "/api/v1/namespaces/default/services";
+        open.post(services, &service).await.expect(201);
+    }
+    for caller in CALLERS {
+        for (name, _, port, expected) in cases {
+            let service = json!({"namespace": "default", "name": name, "port": port});
+            let client = json!({"service": service, "caBundle": peers.bundle()});
+            let (code, rest) = call(&open, caller, name, &client).await;
+            assert_eq!(code, caller.fails.0, "{} {name}: {rest}", caller.name);
+            assert!(rest.contains(expected), "{} {name}: {rest}", caller.name);
         }
     }
 }

@@ -9,3 +9,4 @@ mod records;
 mod safety;
 mod subresources;
 mod versions;
+mod waiting;

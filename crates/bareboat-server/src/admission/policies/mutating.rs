@@ -9,9 +9,10 @@ use crate::admission::chain::MutatingStage;
 use crate::admission::matching::Target;
 use crate::admission::pass::{Pass, Reinvocations};
 use bareboat_api::kind::{BoxFuture, Origin};
+use bareboat_api::status::GroupResource;
 use bareboat_api::typing::{NodeType, TypeNode};
 use bareboat_api::{Status, Str, Value};
-use bareboat_policy::{Binding, ErrorType, FailurePolicy, Inputs, Matched, Policy};
+use bareboat_policy::{Binding, ErrorType, FailurePolicy, FirstFew, Inputs, Matched, Policy};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,7 +50,7 @@ impl Invocation {
 /// The errors of policies that do not ignore them.
 #[derive(Default)]
 struct Failures {
-    messages: Vec<String>,
+    messages: FirstFew,
     /// The reason of the first, if it is not that of a refusal.
     reason: Option<&'static str>,
 }
@@ -65,11 +66,11 @@ impl Failures {
         if policy.failure_policy == FailurePolicy::Ignore {
             return;
         }
-        if self.messages.is_empty() {
+        if self.messages.kept().is_empty() {
             self.reason = reason;
         }
         let binding = binding.map(|binding| binding.name.as_str());
-        self.messages.push(policy.mutation_denied(binding, why));
+        self.messages.add(|| policy.mutation_denied(binding, why));
     }
 
     fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, why: &str) {
@@ -81,20 +82,21 @@ impl Failures {
         self.add(policy, binding, &why, None);
     }
 
-    fn into_result(self, pass: &Pass<'_, '_>) -> Result<(), Status> {
-        let Some(first) = self.messages.first() else {
+    /// Returns the refusal of a request for an object, with a cause for each error.
+    fn into_result(self, (what, name): (GroupResource<'_>, &str)) -> Result<(), Status> {
+        let Some(first) = self.messages.kept().first() else {
             return Ok(());
         };
-        let (what, name) = object_of(pass);
         let mut status = Status::forbidden(what, name, "");
         status.message.clone_from(first);
         if let Some(reason) = self.reason {
             status.reason = reason.into();
         }
-        let mut messages = self.messages.into_iter();
-        Err(messages.try_fold(status, |status, message| {
-            Ok::<Status, Status>(status.with_cause("", message, ""))
-        })?)
+        let messages = &self.messages;
+        let messages = messages.with_remark(|more| format!("{more} more errors were left out"));
+        Err(messages
+            .into_iter()
+            .fold(status, |status, message| status.with_cause("", message, "")))
     }
 }
 
@@ -138,7 +140,7 @@ impl MutatingPolicies {
             }
         }
         again.end(round, pass.object(0));
-        failures.into_result(pass)
+        failures.into_result(object_of(pass))
     }
 
     /// Returns the policies that apply to a request, before any of them changes it.
@@ -310,5 +312,34 @@ impl TypeNode for Untyped {
 
     fn items(&self) -> Option<&dyn TypeNode> {
         Some(&Untyped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_api::{Object, value};
+    use bareboat_policy::MAX_FAILURES;
+
+    #[test]
+    fn the_errors_of_many_parameter_objects_are_cut() {
+        let spec = value!({"metadata": {"name": "p"}, "spec": {"failurePolicy": "Fail"}});
+        let policy = Policy::mutating(&Object::try_from(spec).unwrap_or_default());
+        let mut failures = Failures::default();
+        for number in 0..MAX_FAILURES + 3 {
+            failures.add(&policy, None, &format!("error {number}"), Some("Invalid"));
+        }
+        let what = GroupResource {
+            group: "",
+            resource: "pods",
+        };
+        let status = failures
+            .into_result((what, "a"))
+            .expect_err("it is refused");
+        assert!(status.message.contains("error 0"), "{}", status.message);
+        let causes = status.details.unwrap_or_default().causes;
+        assert_eq!(causes.len(), MAX_FAILURES + 1);
+        let last = causes.last().map(|cause| cause.message.as_str());
+        assert_eq!(last, Some("3 more errors were left out"));
     }
 }

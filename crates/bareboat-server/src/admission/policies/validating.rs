@@ -34,7 +34,7 @@ impl ValidatingPolicies {
                 .await?;
         }
         for warning in verdict.warnings() {
-            pass.warn(warning.clone());
+            pass.warn(warning);
         }
         for (key, text) in verdict.audit_annotations() {
             pass.annotate(key, text);
@@ -120,10 +120,8 @@ impl ValidatingPolicies {
                         ready.evaluate(pass, form, params, validate).await
                     }
                 };
-                let counted = verdict.checks().len();
-                verdict.add(policy, binding, validated);
-                for check in &verdict.checks()[counted..] {
-                    self.0.metrics.validated(check, began.elapsed());
+                for check in verdict.add(policy, binding, validated) {
+                    self.0.metrics.validated(&check, began.elapsed());
                 }
             }
         }

@@ -3,11 +3,10 @@
 use super::credentials::WebhookCredentials;
 use super::hook::{Hook, ReviewVersion, SideEffects};
 use super::response::{self, Answer, Unusable};
+use super::review_text::ReviewText;
 use crate::admission::pass::Pass;
 use crate::outbound::{Bounds, Destination, Outbound, OutboundError};
-use crate::request::body::RequestBody;
 use bareboat_api::Status;
-use bareboat_api::value::write_string;
 use bytes::Bytes;
 use http::{Method, Request, header};
 use std::fmt::Display;
@@ -37,15 +36,15 @@ pub(super) struct Question {
     version: ReviewVersion,
     uid: String,
     mutating: bool,
-    body: Bytes,
+    text: ReviewText,
     destination: Destination,
     time: Duration,
 }
 
 impl Question {
-    /// Returns what is sent.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.body
+    /// Returns what is sent, in pieces.
+    pub(super) fn pieces(&self) -> &[Bytes] {
+        self.text.pieces()
     }
 }
 
@@ -103,10 +102,13 @@ impl Caller {
             .with_query(&query)
             .map_err(|error| Failure::Call(format!("could not get REST client: {error}"), 500))?;
         let uid = uuid::Uuid::new_v4().to_string();
+        let mut request = pass.request_value(form);
+        request.make_object().insert("uid", uid.as_str().into());
+        let objects = (pass.object_text(form), pass.old_text(form));
         Ok(Question {
             version,
             mutating,
-            body: body(version, &uid, pass, form),
+            text: ReviewText::new(version.api_version(), &request, objects),
             uid,
             destination: self.credentials.shown_to(&hook.host, destination),
             time,
@@ -117,7 +119,7 @@ impl Caller {
     pub(super) async fn send(&self, hook: &Hook, question: &Question) -> Result<Bytes, Failure> {
         let bounds = Bounds {
             time: question.time,
-            answer: ANSWER + GROWTH * question.body.len(),
+            answer: ANSWER + GROWTH * question.text.len(),
         };
         let mut request = Request::builder()
             .method(Method::POST)
@@ -136,7 +138,7 @@ impl Caller {
             }
         }
         let request = request
-            .body(RequestBody::Memory(question.body.clone()))
+            .body(question.text.body())
             .map_err(|error| Failure::Call(format!("could not get REST client: {error}"), 500))?;
         let outbound = self.credentials.outbound(&hook.host);
         let outbound = outbound.unwrap_or(&self.outbound);
@@ -189,24 +191,4 @@ pub(super) fn timeout() -> Status {
 pub(super) fn failed(hook: &Hook, why: &str) -> Status {
     let name = hook.name.as_str();
     Status::internal(format!("failed calling webhook {name:?}: {why}"))
-}
-
-/// Returns the bytes of a review.
-fn body(version: ReviewVersion, uid: &str, pass: &Pass<'_, '_>, form: usize) -> Bytes {
-    let (object, old) = (pass.object_text(form), pass.old_text(form));
-    let mut request = pass.request_value(form);
-    request.make_object().insert("uid", uid.into());
-    let mut out = Vec::with_capacity(object.len() + old.len() + 1024);
-    out.extend_from_slice(br#"{"kind":"AdmissionReview","apiVersion":"#);
-    write_string(version.api_version(), &mut out);
-    out.extend_from_slice(br#","request":"#);
-    request.write_json(&mut out);
-    // The objects are encoded already: they are added before the last brace.
-    out.pop();
-    out.extend_from_slice(br#","object":"#);
-    out.extend_from_slice(object);
-    out.extend_from_slice(br#","oldObject":"#);
-    out.extend_from_slice(old);
-    out.extend_from_slice(b"}}");
-    out.into()
 }

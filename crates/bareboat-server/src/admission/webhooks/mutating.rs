@@ -112,7 +112,7 @@ impl MutatingWebhooks {
     ) -> Result<bool, Failure> {
         let caller = &self.0.caller;
         let question = caller.question(hook, pass, form, true)?;
-        flow::set_aside([question.bytes()]).map_err(Failure::Other)?;
+        let _aside = flow::set_aside(question.pieces()).map_err(Failure::Other)?;
         let answer = flow::away(caller.send(hook, &question)).await?;
         work::maybe_large(answer.len()).await;
         let answer = caller.read(&question, &answer)?;

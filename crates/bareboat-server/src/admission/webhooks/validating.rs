@@ -51,7 +51,7 @@ impl ValidatingWebhooks {
             .iter()
             .map(|(hook, form)| self.0.caller.question(hook, pass, *form, false))
             .collect();
-        flow::set_aside(questions.iter().flatten().map(Question::bytes))?;
+        let _aside = flow::set_aside(questions.iter().flatten().flat_map(Question::pieces))?;
         let calls = relevant.iter().zip(questions).map(|((hook, _), question)| {
             let began = Instant::now();
             async move {

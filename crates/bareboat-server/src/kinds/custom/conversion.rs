@@ -114,7 +114,8 @@ impl Converter {
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(failed(&"too many requests wait for its answer"));
         };
-        flow::set_aside([&question[..]]).map_err(|status| failed(&status.message))?;
+        let aside = flow::set_body_aside(&question);
+        let _aside = aside.map_err(|status| failed(&status.message))?;
         let asked = self.outbound.post_json(destination, question, bounds);
         let answer = flow::away(asked).await;
         let answer = answer.map_err(|error| failed(&self.outbound.disclose(&error)))?;

@@ -20,7 +20,7 @@ impl DefinitionStrategy {
         DefinitionStrategy { names, drafts }
     }
 
-    /// Sets the conditions: the write that completes a definition also establishes it.
+    /// Accepts names and sets the conditions: the write that completes a definition also establishes it.
     fn settle(&self, new: &mut Object, ctx: &WriteContext<'_>) {
         let group = new
             .at(&["spec", "group"])
@@ -35,10 +35,9 @@ impl DefinitionStrategy {
 }
 
 impl Strategy for DefinitionStrategy {
-    fn prepare_create(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+    fn prepare_create(&self, new: &mut Object, _ctx: &WriteContext<'_>) {
         crd::default(new.value_mut());
         crd::prepare(new.value_mut(), None);
-        self.settle(new, ctx);
     }
 
     fn prepare_update(&self, new: &mut Object, old: &Object, ctx: &WriteContext<'_>) {
@@ -47,7 +46,6 @@ impl Strategy for DefinitionStrategy {
         }
         crd::default(new.value_mut());
         crd::prepare(new.value_mut(), Some(old.value()));
-        self.settle(new, ctx);
     }
 
     fn validate_create(&self, new: &Object, _ctx: &WriteContext<'_>) -> Vec<FieldError> {
@@ -78,9 +76,16 @@ impl Strategy for DefinitionStrategy {
         (version == "v1beta1").then(|| crd::advise_v1beta1(object))
     }
 
-    /// Definitions of a group share one namespace of names, so their writes run one at a time.
+    /// Definitions of a group share one namespace of names, so their names are accepted one at a time.
     fn turn<'a>(&self, object: &'a Object) -> Option<&'a str> {
         object.at(&["spec", "group"])?.as_str()
+    }
+
+    /// Names are not accepted earlier: another definition may take them while a webhook reviews this one.
+    fn conclude(&self, new: &mut Object, ctx: &WriteContext<'_>) {
+        if ctx.subresource.is_none() {
+            self.settle(new, ctx);
+        }
     }
 
     fn begin_delete(&self, object: &mut Object, ctx: &WriteContext<'_>) -> bool {

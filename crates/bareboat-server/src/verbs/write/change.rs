@@ -1,8 +1,7 @@
 //! Changing an object: computes the new object from the live one, again after each conflict with another write.
 
-use super::{Pipeline, Ready, commit, retry_on_conflict, shed_managed_fields};
+use super::{Pipeline, Ready, commit, conclude, retry_on_conflict, shed_managed_fields};
 use crate::admission::Scaled;
-use crate::flow;
 use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::kind_request::KindRequest;
@@ -92,18 +91,17 @@ async fn attempt(
         managed: has_managers,
     } = edit.edit(call, &live).await?;
     check_identity(call, edit, &object, &live)?;
-    // The write before it may wait for a webhook.
-    let turn = flow::maybe_away(work::seat().as_ref(), served.turn(&object)).await;
     let pipeline = Pipeline::new(call, options.dry_run).scaling(edit.scaled());
     if !has_managers {
         let manager = call.ask.manager(options.field_manager.as_deref());
         object = managed::on_update(call, object, &live, manager, &pipeline.now).await?;
     }
+    let mut ready = pipeline.update(object, &live).await?;
+    conclude(&pipeline, &mut ready).await;
     let Ready {
         object: mut ready,
-        mut held,
-    } = pipeline.update(object, &live).await?;
-    held.append(turn);
+        held,
+    } = ready;
     // A write that would only update the time of a manager changes nothing.
     keep_times(live.value(), ready.value_mut());
 

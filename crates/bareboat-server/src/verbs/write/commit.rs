@@ -2,11 +2,12 @@
 
 use super::commit_error;
 use super::companions::{coming, going, same};
-use crate::authz;
+use super::{Pipeline, Ready};
 use crate::diagnostics::Stage;
 use crate::verbs::kind_request::KindRequest;
 use crate::verbs::unstoppable::Unstoppable;
 use crate::work;
+use crate::{authz, flow};
 use bareboat_api::kind::{Companion, Reservations};
 use bareboat_api::{Object, Status};
 use bareboat_storage::{CommitError, Committed, Dependency, Store, TransactionError, Write};
@@ -74,6 +75,17 @@ pub(crate) fn check_deadline(call: &KindRequest) -> Result<(), Status> {
         ));
     }
     Ok(())
+}
+
+/// Waits for the turn of an object, if other writes have to be stored one after another with it, and decides what
+/// depends on those. No webhook may be called from here to the commit: others wait for it.
+pub(crate) async fn conclude(pipeline: &Pipeline<'_>, ready: &mut Ready) {
+    let served = &pipeline.call.served;
+    let turn = served.turn(&ready.object);
+    let turn = flow::maybe_away(work::seat().as_ref(), turn).await;
+    ready.held.append(turn);
+    let strategy = &served.kind.strategy;
+    strategy.conclude(&mut ready.object, &pipeline.context());
 }
 
 /// Makes a write durable, together with its companions. `before` is the current object, `after` the new one. The

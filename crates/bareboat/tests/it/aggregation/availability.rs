@@ -108,6 +108,17 @@ async fn a_service_may_be_the_name_of_a_host() {
     assert_eq!(why, "all checks passed");
     let found = server.get(THINGS).await.expect(200);
     assert_eq!(found.header("x-backend"), "yes");
+    // No one is called over connections to the host that it named before.
+    let moved = json!({"spec": {"externalName": "moved.invalid"}});
+    let path = format!("{CORE}/vms");
+    server.patch(&path, MERGE, &moved).await.expect(200);
+    let why = until(&server, NAME, "False", "FailedDiscoveryCheck").await;
+    assert!(why.contains("lookup moved.invalid"), "{why}");
+    server.get(THINGS).await.expect(503);
+    let back = json!({"spec": {"externalName": "localhost"}});
+    server.patch(&path, MERGE, &back).await.expect(200);
+    until(&server, NAME, "True", "Passed").await;
+    server.get(THINGS).await.expect(200);
 }
 
 #[tokio::test]

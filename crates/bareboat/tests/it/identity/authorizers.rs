@@ -12,7 +12,7 @@ struct Setting {
     authorizer: ConfiguredAuthorizer,
 }
 
-fn configuration(authorizers: Value) -> AuthorizationConfiguration {
+pub(super) fn configuration(authorizers: Value) -> AuthorizationConfiguration {
     let file = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AuthorizationConfiguration",
@@ -21,7 +21,7 @@ fn configuration(authorizers: Value) -> AuthorizationConfiguration {
     AuthorizationConfiguration::parse(&file.to_string()).unwrap()
 }
 
-fn hook(file: &tempfile::NamedTempFile, more: Value) -> Value {
+pub(super) fn hook(file: &tempfile::NamedTempFile, more: Value) -> Value {
     let mut webhook = json!({
         "timeout": "10s", "subjectAccessReviewVersion": "v1", "failurePolicy": "NoOpinion",
         "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": file.path()},

@@ -15,6 +15,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 /// A CA.
@@ -62,6 +63,8 @@ pub(super) struct Reply {
     code: u16,
     body: Bytes,
     location: Option<String>,
+    /// Closed when the answer may be sent.
+    gate: Option<Arc<Semaphore>>,
 }
 
 impl Reply {
@@ -74,6 +77,7 @@ impl Reply {
             code,
             body: body.into(),
             location: None,
+            gate: None,
         }
     }
 
@@ -81,6 +85,14 @@ impl Reply {
         Reply {
             location: Some(location.to_owned()),
             ..Reply::code(code, "")
+        }
+    }
+
+    /// Waits until a gate is closed.
+    pub(super) fn after(self, gate: &Arc<Semaphore>) -> Reply {
+        Reply {
+            gate: Some(gate.clone()),
+            ..self
         }
     }
 }
@@ -192,6 +204,9 @@ async fn answer(
         .unwrap()
         .push((path.clone(), body.clone()));
     let reply = (shared.script.lock().unwrap())(&path, &body);
+    if let Some(gate) = &reply.gate {
+        let _ = gate.acquire().await;
+    }
     let mut response = Response::builder()
         .status(reply.code)
         .header("content-type", "application/json");

@@ -45,12 +45,12 @@ async fn server(accounts: &ServiceAccounts) -> TestServer {
 }
 
 /// A watch and its connection, which ends with its last handle.
-struct Stream {
+pub(super) struct Stream {
     watch: Watching<Incoming>,
     _connection: Connection,
 }
 
-async fn watch(server: &TestServer, token: &str, more: &[(&str, &str)]) -> Stream {
+pub(super) async fn watch(server: &TestServer, token: &str, more: &[(&str, &str)]) -> Stream {
     let mut connection = Connection::http1(server, As::Nobody).await;
     let header = format!("Bearer {token}");
     let mut headers = vec![("authorization", header.as_str())];
@@ -65,7 +65,7 @@ async fn watch(server: &TestServer, token: &str, more: &[(&str, &str)]) -> Strea
 }
 
 /// Makes a config map, and sees that a watch tells of it.
-async fn is_alive(server: &TestServer, stream: &mut Stream, name: &str) {
+pub(super) async fn is_alive(server: &TestServer, stream: &mut Stream, name: &str) {
     server.post(MAPS, &config_map(name)).await.expect(201);
     loop {
         let event = stream.watch.brief().await;
@@ -77,7 +77,7 @@ async fn is_alive(server: &TestServer, stream: &mut Stream, name: &str) {
 }
 
 /// A plain end, without an error.
-async fn ends(mut stream: Stream) {
+pub(super) async fn ends(mut stream: Stream) {
     let rest = soon(stream.watch.rest()).await;
     assert!(
         rest.iter().all(|event| event["type"] != "ERROR"),

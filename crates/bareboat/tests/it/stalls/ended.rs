@@ -90,17 +90,23 @@ async fn reservations_are_released_when_the_client_disconnects() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_turn_of_a_write_ends_when_its_client_disconnects() {
+async fn a_definition_under_review_keeps_no_name_and_nobody_waiting() {
     let server = TestServer::start().await;
     let gate = Arc::new(Gate::default());
     let validator: Arc<dyn Validator> = gate.clone();
     server.server().validate_with(&validator);
-    // Definitions of a group are written one at a time.
-    hang_up(&server, &gate, DEFINITIONS, &costly("slow")).await;
-    server
-        .post(DEFINITIONS, &costly("things"))
-        .await
-        .expect(201);
+    let slow = costly("slow");
+    let mut posting = std::pin::pin!(server.post(DEFINITIONS, &slow));
+    tokio::select! {
+        answer = &mut posting => panic!("{}", answer.text()),
+        () = soon(gate.reached.notified()) => {}
+    }
+    // Names are given to definitions when they are stored.
+    let other = soon(server.post(DEFINITIONS, &costly("things"))).await;
+    let conditions = other.expect(201).json()["status"]["conditions"].clone();
+    let accepted = conditions.as_array().unwrap().iter();
+    let mut accepted = accepted.filter(|condition| condition["type"] == "NamesAccepted");
+    assert_eq!(accepted.next().unwrap()["status"], "True");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

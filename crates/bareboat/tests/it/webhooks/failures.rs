@@ -1,6 +1,7 @@
 //! Refusals, and webhooks that fail: the right Status, and nobody else is harmed.
 
 use super::hook::{Reply, TestHook, allow, configure, deny, patch};
+use crate::socket::{As, Connection};
 use crate::support::{MAPS, Requests, Value, config_map, json};
 use bareboat_testing::TestServer;
 use std::time::{Duration, Instant};
@@ -279,16 +280,36 @@ async fn validating_hooks_are_called_at_the_same_time_and_not_beyond_the_request
 #[tokio::test]
 async fn waiting_writes_hold_no_seats() {
     let server = TestServer::builder()
-        .with(|server| server.max_in_flight(4, 4))
+        .with(|server| server.max_in_flight(4, 4).without_flow_control())
+        .listening()
         .start()
         .await;
     let hook = TestHook::start(|_, _| Reply::Hang).await;
     let mut webhook = hook.webhook("/hang", "", &["configmaps"]);
-    webhook["timeoutSeconds"] = json!(5);
+    webhook["timeoutSeconds"] = json!(30);
     configure(&server, "Validating", "all", &[webhook]).await;
+    // Only requests over sockets take seats. A few write at a time, so that none is refused.
+    let entering = tokio::sync::Semaphore::new(1);
+    let post = async |path: &str, object: &Value| {
+        let mut connection = Connection::http1(&server, As::Admin).await;
+        let headers = [("content-type", "application/json")];
+        connection
+            .send("POST", path, &headers, object.to_string())
+            .await
+    };
     let writes = (0..40).map(|at| {
-        let (server, map) = (&server, config_map(&format!("m{at}")));
-        async move { server.post(MAPS, &map).await }
+        let (post, hook, entering) = (&post, &hook, &entering);
+        async move {
+            let turn = entering.acquire().await;
+            let entered = async {
+                while hook.calls().len() <= at {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                drop(turn);
+            };
+            let map = config_map(&format!("m{at}"));
+            tokio::join!(post(MAPS, &map), entered).0
+        }
     });
     let mut writes = std::pin::pin!(futures_util::future::join_all(writes));
     let others = async {
@@ -297,7 +318,7 @@ async fn waiting_writes_hold_no_seats() {
         }
         for at in 0..10 {
             let secret = json!({"metadata": {"name": format!("s{at}")}});
-            server.post(SECRETS, &secret).await.expect(201);
+            post(SECRETS, &secret).await.expect(201);
         }
     };
     tokio::select! {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -38,6 +38,8 @@ pub(crate) enum Reply {
     Huge(usize),
     /// A redirect.
     Redirect,
+    /// Admits when the semaphore is closed.
+    After(Arc<Semaphore>),
 }
 
 /// Admits everything.
@@ -239,7 +241,12 @@ async fn answer(
     });
     let (sender, receiver): (_, Parts) = mpsc::channel(4);
     let mut response = Response::builder().status(200);
-    match (shared.behaviour)(&path, &review["request"]) {
+    let mut reply = (shared.behaviour)(&path, &review["request"]);
+    if let Reply::After(gate) = &reply {
+        let _ = gate.acquire().await;
+        reply = allow();
+    }
+    match reply {
         Reply::Review(mut answer) => {
             if answer.get("uid").is_none() {
                 answer["uid"] = review["request"]["uid"].clone();
@@ -257,7 +264,7 @@ async fn answer(
                 .await
                 .unwrap();
         }
-        Reply::Hang => std::future::pending().await,
+        Reply::Hang | Reply::After(_) => std::future::pending().await,
         Reply::Drip => {
             tokio::spawn(async move {
                 while sender
