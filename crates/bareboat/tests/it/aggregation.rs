@@ -2,8 +2,10 @@
 
 mod availability;
 mod behind;
+mod cable;
 mod faults;
 mod garbage;
+mod severed;
 
 use crate::backend::{Ca, Speaks, TestBackend};
 use crate::socket::{As, Connection};
@@ -47,7 +49,7 @@ pub(crate) fn at_url(backend: &TestBackend) -> Value {
 /// Waits until the condition `Available` of an APIService has a status and a reason, and returns its message.
 pub(crate) async fn until(server: &TestServer, name: &str, status: &str, reason: &str) -> String {
     let mut last = Value::Null;
-    for _ in 0..400 {
+    for _ in 0..8000 {
         let answer = server.get(&format!("{SERVICES}/{name}")).await;
         last = answer.json()["status"]["conditions"][0].clone();
         if last["status"] == status && last["reason"] == reason {
