@@ -2,16 +2,15 @@
 
 use crate::Client;
 use crate::controller::Controller;
-use crate::feed::Listener;
+use crate::every_namespace::EveryNamespace;
 use crate::identity::Identity;
-use crate::kinds::{NAMESPACES, is_active};
+use crate::kinds::is_active;
 use crate::options::Options;
 use crate::queue::{Queue, Verdict};
 use crate::startup::Context;
 use bareboat_api::value;
 use bareboat_server::Server;
 use bareboat_server::kinds::catalog::Table;
-use bareboat_storage::{Event, EventKind, Resource, Store};
 use std::sync::Arc;
 
 const ACCOUNTS: &str = "core/serviceaccounts";
@@ -27,7 +26,7 @@ impl Controller for AccountCreator {
     const MANAGER: &'static str = "service-account-controller";
     const PARALLEL: usize = 16;
     type Key = Arc<str>;
-    type Listener = AccountListener;
+    type Listener = EveryNamespace;
 
     fn identity(_: &Table) -> Identity {
         Identity::kubernetes("service-account-controller")
@@ -41,9 +40,14 @@ impl Controller for AccountCreator {
     fn new(
         context: &mut Context<'_>,
         queue: Arc<Queue<Arc<str>>>,
-    ) -> (AccountCreator, AccountListener) {
+    ) -> (AccountCreator, EveryNamespace) {
         let client = context.client.clone();
-        (AccountCreator { client }, AccountListener { queue })
+        let listener = EveryNamespace {
+            queue,
+            resource: ACCOUNTS,
+            name: NAME,
+        };
+        (AccountCreator { client }, listener)
     }
 
     async fn reconcile(&self, namespace: Arc<str>) -> Verdict {
@@ -66,30 +70,6 @@ impl Controller for AccountCreator {
                 tracing::warn!(%namespace, %status, "cannot create the default service account");
                 Verdict::Retry
             }
-        }
-    }
-}
-
-/// Notices namespaces that may have no default account.
-pub(crate) struct AccountListener {
-    queue: Arc<Queue<Arc<str>>>,
-}
-
-impl Listener for AccountListener {
-    fn reset(&mut self, store: &Store) {
-        for entry in store.resource(NAMESPACES).snapshot().range("", None) {
-            self.queue.add(entry.key().into());
-        }
-    }
-
-    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
-        let entry = &event.entry;
-        match resource.name() {
-            NAMESPACES if event.kind == EventKind::Added => self.queue.add(event.key().into()),
-            ACCOUNTS if event.kind == EventKind::Deleted && entry.name() == NAME => {
-                self.queue.add(entry.namespace().unwrap_or_default().into());
-            }
-            _ => {}
         }
     }
 }

@@ -151,6 +151,21 @@ impl Client {
         read_answer(code, &bytes)
     }
 
+    /// Reads a page of a list that another server answers: the metadata of the objects, or the objects themselves if that
+    /// server knows no lists of metadata.
+    pub(crate) async fn remote_page(&self, path: &str) -> Result<Bytes, Status> {
+        let accept =
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+        let json = "application/json";
+        let (code, bytes) = self
+            .exchange_within(Method::GET, path, accept, json, None, MOST_REMOTE)
+            .await?;
+        match code.is_success() {
+            true => Ok(bytes),
+            false => Err(failure(code, &bytes)),
+        }
+    }
+
     /// Sends a merge patch that another server answers.
     pub(crate) async fn remote_merge(&self, path: &str, patch: &Value) -> Result<(), Status> {
         let (json, merge) = ("application/json", "application/merge-patch+json");

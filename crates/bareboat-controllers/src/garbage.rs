@@ -5,7 +5,6 @@
 
 mod collector;
 mod decide;
-mod dependents;
 mod graph;
 mod remote;
 mod report;
@@ -116,7 +115,7 @@ impl Listener for GarbageListener {
         let shared = self.shared.clone();
         shared.queue.add(Job::Remote);
         let mut graph = shared.graph.lock();
-        *graph = Graph::default();
+        graph.clear();
         let mut found = Vec::new();
         for resource in store.resources() {
             if self.is_ignored(&resource) {

@@ -15,6 +15,7 @@ mod conditions;
 mod controller;
 mod default_roles;
 mod definitions;
+mod every_namespace;
 mod expiry;
 mod extension_authentication;
 mod feed;

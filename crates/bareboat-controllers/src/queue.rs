@@ -142,6 +142,14 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.ready.notify_one();
     }
 
+    /// The keys that wait for their turn or for a time.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> HashSet<K> {
+        let inner = self.inner.lock();
+        let later = inner.scheduled.keys();
+        inner.dirty.iter().chain(later).cloned().collect()
+    }
+
     /// Waits for a key. The same key is not returned again before [`Queue::done`].
     async fn next(&self) -> K {
         loop {

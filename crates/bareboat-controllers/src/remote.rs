@@ -1,17 +1,20 @@
-//! Objects of other API servers, which are reached through this one: listed, read and deleted with limits, because
+//! Resources of other API servers, which are reached through this one. `pages` lists their objects, with limits, because
 //! another server may answer anything.
 
-use crate::Client;
-use bareboat_api::{Status, Str, Value, value};
+mod pages;
+
+pub(crate) use pages::{Metadata, OwnerReference, list};
+
+use bareboat_api::{Str, Value};
 use bareboat_server::Server;
 use bareboat_server::discovery::RemoteVersion;
-use http::Method;
 use std::collections::HashSet;
 
-/// How many objects one page of a list has.
-const PAGE: usize = 500;
-/// How many pages of a list are read.
-const MOST_PAGES: usize = 200;
+/// How many collections are listed at the same time for one purpose.
+pub(crate) const AT_ONCE: usize = 4;
+
+/// The group and the plural of a resource.
+pub(crate) type GroupResource = (Str, Str);
 
 /// A resource of another server.
 #[derive(Clone, Debug)]
@@ -40,6 +43,11 @@ impl RemoteResource {
         format!("{}.{}", self.plural, self.group)
     }
 
+    /// The group and the plural, which are the same in all versions.
+    pub(crate) fn group_resource(&self) -> GroupResource {
+        (self.group.clone(), self.plural.clone())
+    }
+
     /// The URL of the collection, in a namespace if the resource is namespaced.
     pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
         let root = match self.group.as_str() {
@@ -59,35 +67,37 @@ pub(crate) fn removable(server: &Server) -> (Vec<RemoteResource>, Vec<String>) {
     removable_of(server.remote_versions())
 }
 
-/// Returns the resources of other servers whose objects can be collected, each in one version.
+/// Returns the resources of other servers whose objects can be collected, each in one version, and the groups with a
+/// version that is not available.
 // Upstream: garbagecollector/garbagecollector.go, GetDeletableResources.
-pub(crate) fn collectable(server: &Server) -> Vec<RemoteResource> {
+pub(crate) fn collectable(server: &Server) -> (Vec<RemoteResource>, HashSet<Str>) {
     let verbs = ["list", "watch", "delete"];
     let versions = server.remote_versions();
-    choose(versions, |resource| {
+    let (found, unavailable) = choose(versions, |resource| {
         verbs.iter().all(|verb| resource.has(verb))
-    })
-    .0
+    });
+    let groups = unavailable.into_iter().map(|version| version.group);
+    (found, groups.collect())
 }
 
 fn removable_of(versions: Vec<RemoteVersion>) -> (Vec<RemoteResource>, Vec<String>) {
-    choose(versions, RemoteResource::can_be_removed)
+    let (found, unavailable) = choose(versions, RemoteResource::can_be_removed);
+    (found, unavailable.iter().map(group_version).collect())
 }
 
 /// Returns the resources that meet a condition, each in one version, and the versions that are not available.
 fn choose(
     versions: Vec<RemoteVersion>,
     is_wanted: impl Fn(&RemoteResource) -> bool,
-) -> (Vec<RemoteResource>, Vec<String>) {
-    let mut seen: HashSet<(Str, Str)> = HashSet::new();
+) -> (Vec<RemoteResource>, Vec<RemoteVersion>) {
+    let mut seen: HashSet<GroupResource> = HashSet::new();
     let (mut found, mut unavailable) = (Vec::new(), Vec::new());
     for version in versions {
         match resources_of(&version) {
-            None => unavailable.push(group_version(&version)),
+            None => unavailable.push(version),
             Some(resources) => {
                 let new = |resource: &RemoteResource| {
-                    is_wanted(resource)
-                        && seen.insert((resource.group.clone(), resource.plural.clone()))
+                    is_wanted(resource) && seen.insert(resource.group_resource())
                 };
                 found.extend(resources.into_iter().filter(new));
             }
@@ -133,50 +143,10 @@ pub(crate) fn resources_of(version: &RemoteVersion) -> Option<Vec<RemoteResource
     Some(resources.collect())
 }
 
-/// Returns the metadata of all objects in a collection.
-pub(crate) async fn list(client: &Client, collection: &str) -> Result<Vec<Value>, Status> {
-    let mut found = Vec::new();
-    let mut after = String::new();
-    for _ in 0..MOST_PAGES {
-        let mut path = format!("{collection}?limit={PAGE}");
-        if !after.is_empty() {
-            path.push_str("&continue=");
-            path.push_str(&escape(&after));
-        }
-        let page = client.remote(Method::GET, &path, None).await?;
-        let items = page.get("items").and_then(Value::as_array);
-        for item in items.unwrap_or(&[]) {
-            let metadata = item.get("metadata").cloned().unwrap_or_default();
-            found.push(value!({"metadata": metadata}));
-        }
-        let next = page.at(&["metadata", "continue"]).and_then(Value::as_str);
-        match next.filter(|next| !next.is_empty() && *next != after) {
-            Some(next) => after = next.to_owned(),
-            None => return Ok(found),
-        }
-    }
-    Err(Status::internal(format!(
-        "{collection} has too many objects"
-    )))
-}
-
-fn escape(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte.is_ascii_alphanumeric() {
-            true => out.push(char::from(byte)),
-            false => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bareboat_api::value;
 
     fn version(version: &str, resources: Option<Vec<Value>>) -> RemoteVersion {
         RemoteVersion {

@@ -3,16 +3,15 @@
 
 use crate::Client;
 use crate::controller::Controller;
-use crate::feed::Listener;
+use crate::every_namespace::EveryNamespace;
 use crate::identity::Identity;
-use crate::kinds::{NAMESPACES, is_active, is_deleting, read};
+use crate::kinds::{is_active, is_deleting, read};
 use crate::options::Options;
 use crate::queue::{Queue, Verdict};
 use crate::startup::Context;
 use bareboat_api::{Status, value};
 use bareboat_server::Server;
 use bareboat_server::kinds::catalog::Table;
-use bareboat_storage::{Event, EventKind, Resource, Store};
 use std::sync::Arc;
 
 const CONFIG_MAPS: &str = "core/configmaps";
@@ -31,7 +30,7 @@ impl Controller for RootCaPublisher {
     const MANAGER: &'static str = "root-ca-cert-publisher";
     const PARALLEL: usize = 16;
     type Key = Arc<str>;
-    type Listener = RootCaListener;
+    type Listener = EveryNamespace;
 
     fn identity(_: &Table) -> Identity {
         Identity::kubernetes("root-ca-cert-publisher")
@@ -45,12 +44,17 @@ impl Controller for RootCaPublisher {
     fn new(
         context: &mut Context<'_>,
         queue: Arc<Queue<Arc<str>>>,
-    ) -> (RootCaPublisher, RootCaListener) {
+    ) -> (RootCaPublisher, EveryNamespace) {
         let publisher = RootCaPublisher {
             client: context.client.clone(),
             certificates: context.options.root_ca.clone().unwrap_or_default(),
         };
-        (publisher, RootCaListener { queue })
+        let listener = EveryNamespace {
+            queue,
+            resource: CONFIG_MAPS,
+            name: NAME,
+        };
+        (publisher, listener)
     }
 
     async fn reconcile(&self, namespace: Arc<str>) -> Verdict {
@@ -96,29 +100,5 @@ impl RootCaPublisher {
         config.map_mut().insert("data", data);
         let path = format!("{collection}/{NAME}");
         self.client.update(&path, config.value()).await.map(|_| ())
-    }
-}
-
-/// Notices namespaces whose config map may be missing or changed.
-pub(crate) struct RootCaListener {
-    queue: Arc<Queue<Arc<str>>>,
-}
-
-impl Listener for RootCaListener {
-    fn reset(&mut self, store: &Store) {
-        for entry in store.resource(NAMESPACES).snapshot().range("", None) {
-            self.queue.add(entry.key().into());
-        }
-    }
-
-    fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
-        let entry = &event.entry;
-        match resource.name() {
-            NAMESPACES if event.kind == EventKind::Added => self.queue.add(event.key().into()),
-            CONFIG_MAPS if event.kind != EventKind::Added && entry.name() == NAME => {
-                self.queue.add(entry.namespace().unwrap_or_default().into());
-            }
-            _ => {}
-        }
     }
 }

@@ -22,6 +22,7 @@ use bareboat_tokens::account::Claims;
 use memchr::memmem::Finder;
 use plan::{Plan, plan};
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 const SECRETS: &str = "core/secrets";
 const ACCOUNTS: &str = "core/serviceaccounts";
@@ -40,18 +41,27 @@ pub trait SecretTokenIssuer: Send + Sync {
     fn on_use(&self, hook: UseHook);
 }
 
-/// A Secret, by `namespace/name`, and what to do with it.
+/// How long to wait after an account is gone. Accounts of the same namespace that are deleted meanwhile need no look of
+/// their own at its Secrets.
+const GATHER: Duration = Duration::from_millis(100);
+/// How many Secrets are looked at before others have a turn.
+const TURN: usize = 64;
+
+/// Secrets, and what to do with them. A Secret is named by `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Task {
     /// Compare it with its account.
     Fill(Arc<str>),
     /// Note the day of its last use.
     Used(Arc<str>),
+    /// Find the Secrets of a namespace whose accounts are gone.
+    Sort(Arc<str>),
 }
 
 /// Fills and deletes Secrets.
 pub(crate) struct TokenFiller {
     client: Client,
+    queue: Arc<Queue<Task>>,
     issuer: Option<Arc<dyn SecretTokenIssuer>>,
     ca: Option<String>,
 }
@@ -81,6 +91,7 @@ impl Controller for TokenFiller {
     fn new(context: &mut Context<'_>, queue: Arc<Queue<Task>>) -> (TokenFiller, SecretListener) {
         let filler = TokenFiller {
             client: context.client.clone(),
+            queue: queue.clone(),
             issuer: context.options.secret_tokens.clone(),
             ca: context.options.root_ca.clone(),
         };
@@ -90,14 +101,17 @@ impl Controller for TokenFiller {
                 queue.add(Task::Used(format!("{namespace}/{name}").into()));
             }));
         }
-        let store = context.server.store().clone();
-        (filler, SecretListener { queue, store })
+        (filler, SecretListener { queue })
     }
 
     async fn reconcile(&self, task: Task) -> Verdict {
         let (key, done) = match &task {
             Task::Fill(key) => (key, self.fill(key).await),
             Task::Used(key) => (key, self.note_use(key).await),
+            Task::Sort(namespace) => {
+                self.sort(namespace).await;
+                return Verdict::Done;
+            }
         };
         match done {
             Ok(()) => Verdict::Done,
@@ -122,11 +136,7 @@ impl TokenFiller {
         let Some(mut secret) = self.read(SECRETS, key)? else {
             return Ok(());
         };
-        let account = match plan::account_of(&secret) {
-            Some(name) => self.read(ACCOUNTS, &format!("{}/{name}", secret.namespace()))?,
-            None => None,
-        };
-        match plan(&secret, account.as_ref(), self.ca.as_deref()) {
+        match self.plan(&secret)? {
             Plan::Leave => Ok(()),
             Plan::Remove => {
                 let options = value!({
@@ -148,6 +158,29 @@ impl TokenFiller {
                 };
                 plan::fill(&mut secret, &missing, token.as_deref());
                 self.write(&secret).await
+            }
+        }
+    }
+
+    fn plan(&self, secret: &Object) -> Result<Plan, Status> {
+        let account = match plan::account_of(secret) {
+            Some(name) => self.read(ACCOUNTS, &format!("{}/{name}", secret.namespace()))?,
+            None => None,
+        };
+        Ok(plan(secret, account.as_ref(), self.ca.as_deref()))
+    }
+
+    /// Adds those Secrets of a namespace to the queue that something is to be done with.
+    async fn sort(&self, namespace: &str) {
+        let snapshot = self.client.server().store().resource(SECRETS).snapshot();
+        let prefix = format!("{namespace}/");
+        for (index, entry) in snapshot.range(&prefix, None).enumerate() {
+            let plan = || self.plan(&read(entry)?);
+            if may_hold_token(entry) && !matches!(plan(), Ok(Plan::Leave)) {
+                self.queue.add(Task::Fill(entry.key().into()));
+            }
+            if index % TURN == TURN - 1 {
+                tokio::task::yield_now().await;
             }
         }
     }
@@ -189,23 +222,15 @@ fn may_hold_token(entry: &Entry) -> bool {
 /// Notices Secrets for tokens, and accounts that are gone.
 pub(crate) struct SecretListener {
     queue: Arc<Queue<Task>>,
-    store: Store,
 }
 
-impl SecretListener {
-    fn add_all(&self, prefix: &str) {
-        let snapshot = self.store.resource(SECRETS).snapshot();
-        for entry in snapshot.range(prefix, None) {
+impl Listener for SecretListener {
+    fn reset(&mut self, store: &Store) {
+        for entry in store.resource(SECRETS).snapshot().range("", None) {
             if may_hold_token(entry) {
                 self.queue.add(Task::Fill(entry.key().into()));
             }
         }
-    }
-}
-
-impl Listener for SecretListener {
-    fn reset(&mut self, _: &Store) {
-        self.add_all("");
     }
 
     fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
@@ -216,9 +241,13 @@ impl Listener for SecretListener {
             }
             ACCOUNTS if event.kind == EventKind::Deleted => {
                 let namespace = entry.namespace().unwrap_or_default();
-                self.add_all(&format!("{namespace}/"));
+                let due = Instant::now() + GATHER;
+                self.queue.add_at(Task::Sort(namespace.into()), due);
             }
             _ => {}
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,6 +85,11 @@ impl Aggregation {
         self.table.load().as_ref()?.find(group, version).cloned()
     }
 
+    /// Returns whether there is a route.
+    pub(crate) fn has_routes(&self) -> bool {
+        self.table.load().is_some()
+    }
+
     /// Returns all routes, sorted by group and version.
     pub(crate) fn routes(&self) -> Vec<Arc<Route>> {
         let table = self.table.load();

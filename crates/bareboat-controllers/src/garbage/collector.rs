@@ -1,7 +1,7 @@
 //! Deletes objects and changes their metadata, each only if the object has not changed since it was checked.
 
 use super::decide::{Decision, OwnerState, decide, is_foreground_deleting, owner_state};
-use super::remote::remote_owners;
+use super::remote::{Searches, remote_owners};
 use super::report::{is_in_other_namespace, report};
 use super::{FOREGROUND, GarbageListener, Job, Node, ORPHAN, Shared};
 use crate::Client;
@@ -28,8 +28,6 @@ const MAX_SEARCHES: usize = 16;
 const FRESH: Duration = Duration::from_secs(30);
 /// How often an object is checked whose owner another server has.
 const REMOTE_INTERVAL: Duration = Duration::from_secs(60);
-/// How often an owner is looked at that waits for objects of another server.
-const REMOTE_WAIT: Duration = Duration::from_secs(1);
 /// How many dependents of one owner are changed at the same time.
 const PARALLEL_CHANGES: usize = 16;
 
@@ -38,6 +36,7 @@ const PARALLEL_CHANGES: usize = 16;
 pub(crate) struct GarbageCollector {
     pub(super) client: Client,
     pub(super) shared: Arc<Shared>,
+    pub(super) searches: Arc<Searches>,
 }
 
 /// An object, its kind and its URL.
@@ -69,6 +68,7 @@ impl Controller for GarbageCollector {
         let collector = GarbageCollector {
             client: context.client.clone(),
             shared: shared.clone(),
+            searches: Arc::default(),
         };
         let listener = GarbageListener {
             shared,
@@ -276,9 +276,8 @@ impl GarbageCollector {
         if self.shared.graph.lock().is_blocked(&found.entry) {
             return Ok(Verdict::Done);
         }
-        if self.is_blocked_remotely(&found.entry).await {
-            self.shared.queue.add(Job::Remote);
-            return Ok(Verdict::After(REMOTE_WAIT));
+        if let Some(wait) = self.is_blocked_remotely(node, &found.entry).await? {
+            return Ok(Verdict::After(wait));
         }
         let dropped = self.drop_finalizer(&found, FOREGROUND).await;
         dropped.map(|()| Verdict::Done)
@@ -309,7 +308,7 @@ impl GarbageCollector {
             outcome = outcome.and(ended.unwrap_or_else(|error| Err(Status::internal(error))));
         }
         outcome?;
-        self.orphan_remotely(&found.entry).await?;
+        self.orphan_remotely(node, &found.entry).await?;
         self.drop_finalizer(&found, ORPHAN).await
     }
 

@@ -5,6 +5,7 @@
 // The content of a resource changes, but hash and equality of a node depend only on which resource it is.
 #![allow(clippy::mutable_key_type)]
 
+use super::remote::Names;
 use bareboat_storage::{Entry, Owner, Resource};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
@@ -87,12 +88,23 @@ pub(crate) struct Graph {
     /// Owners that were deleted while objects still name them, and whether they were in a namespace.
     deleted: HashMap<Uid, bool>,
     /// The owners that objects of other servers named when these were listed.
-    pub(super) named_remotely: HashSet<Uid>,
+    pub(super) named_remotely: Names,
     /// Random hash functions, so that clients cannot choose two uids with the same hash.
     hashers: [RandomState; 2],
 }
 
 impl Graph {
+    /// Forgets the objects of this server, which are read again. What other servers named stays: they may not answer.
+    pub(crate) fn clear(&mut self) {
+        let Graph {
+            named_remotely,
+            hashers,
+            ..
+        } = std::mem::take(self);
+        self.named_remotely = named_remotely;
+        self.hashers = hashers;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.references.is_empty() && self.waiting.is_empty() && self.unresolved.is_empty()
     }

@@ -58,6 +58,11 @@ impl Server {
         self.state.aggregation.versions()
     }
 
+    /// Returns whether other servers serve any group and version. It costs next to nothing.
+    pub fn has_remote_versions(&self) -> bool {
+        self.state.aggregation.has_routes()
+    }
+
     /// Returns whether another server serves this group and version.
     pub fn is_remote(&self, group: &str, version: &str) -> bool {
         self.state.aggregation.find(group, version).is_some()

@@ -2,8 +2,10 @@
 
 mod availability;
 mod behind;
+mod cable;
 mod faults;
 mod garbage;
+mod severed;
 
 use crate::backend::{Ca, Speaks, TestBackend};
 use crate::socket::{As, Connection};

@@ -17,10 +17,11 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::Error;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -103,6 +104,8 @@ pub(crate) struct TestBackend {
 #[derive(Default)]
 struct Shared {
     calls: AtomicUsize,
+    /// The last `Accept` by path and query.
+    accepted: Mutex<HashMap<String, String>>,
     open: AtomicUsize,
     go_on: Notify,
 }
@@ -145,6 +148,11 @@ impl TestBackend {
     /// Returns the number of requests.
     pub(crate) fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
+    }
+
+    /// Returns the last `Accept` of requests for a path and query.
+    pub(crate) fn accepted(&self, target: &str) -> Option<String> {
+        self.shared.accepted.lock().unwrap().get(target).cloned()
     }
 
     /// Returns the number of open tunnels.
@@ -194,6 +202,14 @@ async fn answer(
     shared: Arc<Shared>,
 ) -> Result<Response<Body>, Infallible> {
     shared.calls.fetch_add(1, Ordering::SeqCst);
+    if let (Some(target), Some(accept)) = (
+        request.uri().path_and_query(),
+        request.headers().get("accept"),
+    ) {
+        let accept = String::from_utf8_lossy(accept.as_bytes()).into_owned();
+        let mut accepted = shared.accepted.lock().unwrap();
+        accepted.insert(target.to_string(), accept);
+    }
     let wish = request.uri().query().unwrap_or("").to_owned();
     let wish = wish.split('&').find_map(|pair| pair.strip_prefix("do="));
     // What a kubelet is asked.

@@ -1,6 +1,7 @@
 //! A server of the library behind another one: it delegates authentication and authorization, and an APIService leads to
 //! it.
 
+use super::cable::Cable;
 use super::*;
 use crate::support::Value;
 use bareboat::prelude::*;
@@ -25,6 +26,8 @@ pub(super) const SHIPS: &str = "/apis/sea.example.com/v1/namespaces/default/ship
 /// A hub, and a server with ships behind it.
 pub(super) struct Fleet {
     pub(super) hub: TestServer,
+    /// The way from the hub to the server behind it.
+    pub(super) cable: Cable,
     spoke: Server,
     _delegation: Delegation,
 }
@@ -59,11 +62,12 @@ pub(super) async fn fleet() -> Fleet {
         .listen("127.0.0.1:0".parse().unwrap(), Some(tls))
         .await
         .unwrap();
+    let cable = Cable::to(address).await;
 
     let service = json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
         "metadata": {"name": "v1.sea.example.com",
-            "annotations": {"bareboat.dev/url": format!("https://localhost:{}", address.port())}},
+            "annotations": {"bareboat.dev/url": format!("https://localhost:{}", cable.port)}},
         "spec": {
             "group": "sea.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 1,
             "service": {"namespace": "default", "name": "sea"},
@@ -74,6 +78,7 @@ pub(super) async fn fleet() -> Fleet {
     until(&hub, "v1.sea.example.com", "True", "Passed").await;
     Fleet {
         hub,
+        cable,
         spoke,
         _delegation: delegation,
     }

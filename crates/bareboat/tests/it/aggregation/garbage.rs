@@ -4,7 +4,7 @@ use super::behind::{SHIPS, fleet, ship};
 use super::*;
 
 /// Adds an owner to an object.
-fn owned(mut object: Value, owner: &Value, blocks: bool) -> Value {
+pub(super) fn owned(mut object: Value, owner: &Value, blocks: bool) -> Value {
     object["metadata"]["ownerReferences"] = json!([{
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"], "blockOwnerDeletion": blocks,
@@ -13,11 +13,11 @@ fn owned(mut object: Value, owner: &Value, blocks: bool) -> Value {
 }
 
 /// Creates an object and returns it as it is stored.
-async fn create(hub: &TestServer, path: &str, object: &Value) -> Value {
+pub(super) async fn create(hub: &TestServer, path: &str, object: &Value) -> Value {
     hub.post(path, object).await.expect(201).json()
 }
 
-async fn until_gone(hub: &TestServer, path: &str) {
+pub(super) async fn until_gone(hub: &TestServer, path: &str) {
     soon(async {
         while hub.get(path).await.code != 404 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -27,7 +27,7 @@ async fn until_gone(hub: &TestServer, path: &str) {
 }
 
 /// Makes the collector list what the other server has, which it does now and then.
-async fn touch_service(hub: &TestServer) {
+pub(super) async fn touch_service(hub: &TestServer) {
     let path = format!("{SERVICES}/v1.sea.example.com");
     let text = format!("{:?}", std::time::Instant::now());
     let patch = json!({"metadata": {"annotations": {"touched": text}}});
@@ -46,6 +46,41 @@ async fn owners_that_another_server_has_are_looked_up_there() {
     create(hub, MAPS, &owned(config_map("lost"), &unknown, false)).await;
     until_gone(hub, &format!("{MAPS}/lost")).await;
     hub.get(&format!("{MAPS}/cargo")).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_object_goes_after_its_owner_on_another_server() {
+    let fleet = fleet().await;
+    let hub = &fleet.hub;
+    let owner = create(hub, SHIPS, &ship("owner")).await;
+    let cargo = create(hub, MAPS, &owned(config_map("cargo"), &owner, false)).await;
+    hub.delete(&format!("{SHIPS}/owner")).await.expect(200);
+    // A change of its owners is a reason to look at it at once, instead of within a minute.
+    let mut references = cargo["metadata"]["ownerReferences"].clone();
+    references[0]["controller"] = json!(true);
+    let patch = json!({"metadata": {"ownerReferences": references}});
+    let path = format!("{MAPS}/cargo");
+    let patched = hub.patch(&path, MERGE, &patch).await;
+    let may_be_gone = matches!(patched.code, 200 | 404);
+    assert!(may_be_gone, "{}", patched.text());
+    until_gone(hub, &path).await;
+}
+
+#[tokio::test]
+async fn only_metadata_is_asked_for() {
+    let (_server, backend) = start(Speaks::Http1).await;
+    let list = format!("{ROOT}/things?limit=500");
+    let accept = soon(async {
+        loop {
+            if let Some(accept) = backend.accepted(&list) {
+                return accept;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,";
+    let accept = accept.await;
+    assert!(accept.starts_with(metadata), "{accept}");
 }
 
 #[tokio::test]
