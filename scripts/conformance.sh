@@ -1,16 +1,51 @@
 #!/usr/bin/env bash
 # Runs conformance specs of Kubernetes against Bareboat, with a real kube-controller-manager, a real kube-scheduler and
-# two hollow nodes: real kubelets that only pretend to run containers.
+# two hollow nodes: real kubelets that only pretend to run containers. `pod-servers` runs the servers of specs about
+# webhooks, aggregation and conversion in their place.
+#
+# The run has a network of its own (`unshare --net`), where the one address of all pods of hollow nodes belongs to this
+# machine. So kubelets and the server reach those servers as they reach pods in a cluster, and nothing else listens there.
 #
 #   scripts/conformance.sh              the specs of tests/conformance.txt, which must all pass
 #   scripts/conformance.sh REGEXP       the conformance specs whose names match
 #
+# BAREBOAT names a binary to use instead of building one.
 # Exit codes: 0 all passed, 1 some failed, 2 a program did not start.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 peers="$root/.cache/peers"
+# The address that the fake runtime of hollow nodes gives to every pod.
+pods=192.168.192.168
+
+if [ "${CONFORMANCE_NETWORK:-}" != own ]; then
+    if [ -z "${BAREBOAT:-}" ]; then
+        cargo build --package bareboat-cli
+        export BAREBOAT="${CARGO_TARGET_DIR:-target}/debug/bareboat"
+    fi
+    # Root keeps its user IDs, which kubelets need for files of pods that run as other users.
+    own=(unshare --net)
+    [ "$(id -u)" = 0 ] || own+=(--map-root-user)
+    if ! "${own[@]}" ip link add name eth0 type veth peer name eth1; then
+        echo "conformance: this machine does not allow a network of its own" >&2
+        exit 2
+    fi
+    export CONFORMANCE_NETWORK=own
+    exec "${own[@]}" "$0" "$@"
+fi
+ip link set lo up
+# Kubelets take the address of the interface with the default route. Nothing is behind it.
+ip link add name eth0 type veth peer name eth1
+ip addr add "$pods/24" dev eth0
+ip link set eth0 up
+ip link set eth1 up
+ip route add default via "${pods%.*}.1"
+# Names are looked up in vain, but at once.
+for server in $(awk '$1 == "nameserver" && $2 !~ /:/ && $2 !~ /^127/ { print $2 }' /etc/resolv.conf); do
+    ip route add unreachable "$server" || true
+done
+
 dir=$(mktemp -d)
 started=()
 trap 'kill "${started[@]}" 2>/dev/null || true; wait 2>/dev/null || true' EXIT
@@ -44,8 +79,7 @@ case ${1:-} in
 *) focus="(?:$1).*\\[Conformance\\]" ;;
 esac
 
-cargo build --package bareboat-cli
-bareboat="${CARGO_TARGET_DIR:-target}/debug/bareboat"
+bareboat=$BAREBOAT
 kubeconfig="$dir/data/admin.kubeconfig"
 kubectl() { "$peers/kubectl" --kubeconfig "$kubeconfig" "$@"; }
 # as NAME USER [FLAGS]: makes the kubeconfig of a user.
@@ -86,6 +120,9 @@ for node in 1 2; do
 done
 until_true 120 "$peers/kubectl" --kubeconfig "$kubeconfig" wait --for=condition=Ready --timeout=60s \
     node/hollow-1 node/hollow-2
+
+mkdir "$dir/pods"
+start pod-servers "$peers/pod-servers" --kubeconfig "$kubeconfig" --address "$pods" --programs "$peers" --dir "$dir/pods"
 
 case ${1:-} in
 "") echo "conformance: $(grep -cvE '^(#|$)' tests/conformance.txt) specs, about ten minutes; progress: tail -f $dir/specs.log" ;;

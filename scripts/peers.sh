@@ -8,7 +8,7 @@
 #   kubernetes  kubectl, kube-controller-manager, sample-controller, sample-apiserver, etcd, kms-plugin, stub-kubelet, kubemark,
 #               pod-security with its fixtures
 #   servers     etcd, kube-apiserver       to compare with, for `bareboat-bench`
-#   conformance conformance.test, ginkgo, kube-scheduler     for `scripts/conformance.sh`, with the set kubernetes
+#   conformance conformance.test, ginkgo, kube-scheduler, pod-servers     for `scripts/conformance.sh`, with the set kubernetes
 #   extension   metrics-server, cert-manager, gatekeeper, custom-metrics-adapter, with their manifests
 #                                          for `scripts/extension.sh`, with the sets kubernetes and clients
 #
@@ -131,7 +131,8 @@ for set in "$@"; do
         ;;
     conformance)
         build conformance kubernetes k8s.io/component-base conformance.test=./conformance \
-            ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler
+            ginkgo=github.com/onsi/ginkgo/v2/ginkgo kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler \
+            pod-servers=./pod-servers
         ;;
     extension)
         build extension extension k8s.io/component-base metrics-server=sigs.k8s.io/metrics-server/cmd/metrics-server \

@@ -76,6 +76,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) kubeconfig: Option<PathBuf>,
 
+    /// Serve as the backend of rows about extensions until killed, with the certificate in this folder; those rows start
+    /// such a process.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) backend: Option<PathBuf>,
+
+    /// The number of groups of that backend.
+    #[arg(long, default_value_t = 0, hide = true)]
+    pub(crate) groups: usize,
+
     /// More flags for a held kube-apiserver, after `--`.
     #[arg(last = true, requires = "hold", value_name = "FLAG")]
     pub(crate) flags: Vec<String>,
@@ -141,6 +150,16 @@ pub(crate) enum Row {
     Cel,
     /// Creation of a Deployment in protobuf.
     Protobuf,
+    /// Reading an object of an aggregated server.
+    Aggregated,
+    /// Creation under one mutating and one validating webhook.
+    Webhooks,
+    /// Creation under ten policies that match.
+    Policies,
+    /// Creation beside 100 webhook and 100 policy configurations that do not match.
+    Unmatched,
+    /// Processor time of an idle server with 500 APIServices.
+    ApiServices,
     /// Processor time of an idle server that has objects and watchers.
     Quiet,
     /// Deletion of a namespace with objects.

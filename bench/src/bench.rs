@@ -11,7 +11,7 @@ use crate::load::{Load, Outcome};
 use crate::objects::{self, GROUP, Template};
 use crate::report::{FAILED, Figures};
 use crate::server::{Programs, Server};
-use crate::{attack, neighbour, quiet, rows, watchers};
+use crate::{attack, extension, neighbour, quiet, rows, watchers};
 
 /// The namespace of the measured collection.
 pub(crate) const NAMESPACE: &str = "bench";
@@ -100,8 +100,9 @@ pub(crate) fn say(side: Side, what: &str) {
 impl Bench<'_> {
     async fn rows(&mut self) -> Result<()> {
         use Row::{
-            Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get, Idle, Label, List, ListH2,
-            Memory, Namespace, Neighbour, Page, Patch, Protobuf, Quiet, Watch,
+            Aggregated, ApiServices, Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get, Idle,
+            Label, List, ListH2, Memory, Namespace, Neighbour, Page, Patch, Policies, Protobuf,
+            Quiet, Unmatched, Watch, Webhooks,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -113,6 +114,7 @@ impl Bench<'_> {
             .await?;
         let needed = [
             Create1, Create, Memory, Get, List, ListH2, Page, Label, Patch, Apply, Delete, Watch,
+            Webhooks, Policies, Unmatched,
         ];
         if needed.into_iter().any(|row| self.args.wants(row)) {
             self.define(&objects::item_definition()).await?;
@@ -145,6 +147,11 @@ impl Bench<'_> {
             (Watch, "watch.one", watchers::watch),
             (Cel, "cel.cpu", rows::cel),
             (Protobuf, "protobuf.cpu", rows::protobuf),
+            (Aggregated, "aggregated.cpu", extension::aggregated),
+            (Webhooks, "webhooks.cpu", extension::webhooks),
+            (Policies, "policies.cpu", extension::policies),
+            (Unmatched, "unmatched", extension::unmatched),
+            (ApiServices, "apiservices", extension::api_services),
             (Quiet, "quiet", quiet::quiet),
             (Namespace, "namespace", rows::namespace),
             (Crds, "crd.cpu", rows::crds),

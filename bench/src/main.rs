@@ -8,6 +8,7 @@ mod args;
 mod attack;
 mod bench;
 mod credentials;
+mod extension;
 mod http1;
 mod http2;
 mod load;
@@ -65,6 +66,10 @@ async fn interrupted() {
 async fn run(args: &Args) -> Result<usize> {
     if let (Some(attack), Some(kubeconfig)) = (args.attack, &args.kubeconfig) {
         attack::run(attack, kubeconfig).await?;
+        return Ok(0);
+    }
+    if let Some(folder) = &args.backend {
+        extension::run(folder, args.groups).await?;
         return Ok(0);
     }
     if args.hold {

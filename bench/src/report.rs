@@ -101,6 +101,7 @@ enum Unit {
     PerSecond,
     Percent,
     Times,
+    Count,
 }
 
 #[derive(Clone, Copy)]
@@ -131,7 +132,7 @@ const fn quantity(id: &'static str, label: &'static str, unit: Unit, target: Tar
 }
 
 use Target::{Below, None as Free, Times, TimesAndBelow};
-use Unit::{Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent, Times as Multiple};
+use Unit::{Count, Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent, Times as Multiple};
 
 const QUANTITIES: &[Quantity] = &[
     quantity("start", "start to ready", Millis, TimesAndBelow(50.0, 80.0)),
@@ -244,6 +245,58 @@ const QUANTITIES: &[Quantity] = &[
     quantity("protobuf.p50", "  p50", Micros, Free),
     quantity("protobuf.p99", "  p99", Micros, Free),
     quantity(
+        "aggregated.cpu",
+        "get from an aggregated server: CPU",
+        Micros,
+        Times(4.0),
+    ),
+    quantity("aggregated.rate", "  rate", PerSecond, Free),
+    quantity("aggregated.p50", "  p50", Micros, Free),
+    quantity("aggregated.p99", "  p99", Micros, Free),
+    quantity(
+        "webhooks.cpu",
+        "create under two webhooks: CPU",
+        Micros,
+        Times(3.0),
+    ),
+    quantity("webhooks.rate", "  rate", PerSecond, Free),
+    quantity("webhooks.p50", "  p50", Micros, Free),
+    quantity("webhooks.p99", "  p99", Micros, Free),
+    quantity(
+        "policies.cpu",
+        "create under ten policies: CPU",
+        Micros,
+        Times(15.0),
+    ),
+    quantity("policies.rate", "  rate", PerSecond, Free),
+    quantity("policies.p50", "  p50", Micros, Free),
+    quantity("policies.p99", "  p99", Micros, Free),
+    quantity(
+        "unmatched",
+        "more CPU of a create, 200 rules for others",
+        Percent,
+        Below(2.0),
+    ),
+    quantity("unmatched.cpu", "  without them", Micros, Free),
+    quantity(
+        "apiservices",
+        "500 APIServices, idle: CPU",
+        Percent,
+        Below(0.5),
+    ),
+    quantity(
+        "apiservices.probes",
+        "  probes of each in 30 s",
+        Count,
+        Below(1.1),
+    ),
+    quantity(
+        "apiservices.connections",
+        "  new connections",
+        Count,
+        Below(1.0),
+    ),
+    quantity(
         "quiet",
         "1,000 objects, 100 watchers, quiet: CPU",
         Percent,
@@ -332,7 +385,7 @@ fn ratio(quantity: &Quantity, saved: &Saved) -> Option<f64> {
     );
     let (more, less) = match quantity.unit {
         PerSecond => (ours, theirs),
-        Micros | Millis | Mebibytes | Kibibytes | Percent | Multiple => (theirs, ours),
+        Micros | Millis | Mebibytes | Kibibytes | Percent | Multiple | Count => (theirs, ours),
     };
     (more > 0.0 && less > 0.0).then(|| more / less)
 }
@@ -377,6 +430,7 @@ fn measure(number: f64, unit: Unit) -> String {
         PerSecond => "/s",
         Percent => " %",
         Multiple => "×",
+        Count => "",
     };
     let digits = if number.abs() >= 100.0 {
         grouped(number)

@@ -21,7 +21,8 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// Buffer size for large responses.
 const LIST_BUFFER: usize = 256 * 1024;
 
-fn name(at: usize) -> String {
+/// The name of an object by its number.
+pub(crate) fn name(at: usize) -> String {
     format!("item-{at:06}")
 }
 

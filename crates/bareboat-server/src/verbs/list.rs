@@ -265,12 +265,9 @@ impl View {
                 counted.saturating_sub(entries.len())
             });
             let after = entries.last().map_or("", |entry| entry.key());
-            let inconsistent = options
-                .continue_token
-                .as_deref()
-                .is_some_and(Token::is_inconsistent);
+            // Also after a token of a list that expired: the remaining pages agree with this one.
             let token = Token {
-                revision: (!inconsistent).then_some(self.snapshot.revision()),
+                revision: Some(self.snapshot.revision()),
                 after: after.to_owned(),
                 left,
             };

@@ -68,11 +68,6 @@ impl Token {
             left: left.and_then(|left| usize::try_from(left).ok()),
         })
     }
-
-    /// Returns whether a token continues at the newest state.
-    pub(super) fn is_inconsistent(text: &str) -> bool {
-        Token::parse(text, "").is_ok_and(|token| token.revision.is_none())
-    }
 }
 
 #[cfg(test)]
