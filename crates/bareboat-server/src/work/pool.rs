@@ -97,14 +97,14 @@ mod tests {
         let pool = Arc::new(Pool::new(2));
         let inner = pool.clone();
         let first = pool.run(move || {
-            let (tell, told) = std::sync::mpsc::channel();
+            let (sender, receiver) = std::sync::mpsc::sync_channel(1);
             let first = std::thread::current().id();
             // This thread is busy, so it starts the second one.
             inner.run(move || {
                 let second = (std::thread::current().id(), getpriority_process(None));
-                tell.send(second).unwrap();
+                sender.send(second).unwrap();
             });
-            let (second, niceness) = told.recv().unwrap();
+            let (second, niceness) = receiver.recv().unwrap();
             assert_ne!(first, second);
             (getpriority_process(None).unwrap(), niceness.unwrap())
         });

@@ -7,6 +7,7 @@ use bareboat_api::Value;
 use bareboat_api::value::write_string;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -58,7 +59,7 @@ impl ReviewText {
             [whole] => RequestBody::Memory(whole.clone()),
             pieces => RequestBody::new(Pieces {
                 left: self.len() as u64,
-                pieces: pieces.to_vec().into_iter(),
+                pieces: pieces.iter().cloned().collect(),
             }),
         }
     }
@@ -66,7 +67,7 @@ impl ReviewText {
 
 /// A body of several pieces, whose length is known.
 struct Pieces {
-    pieces: std::vec::IntoIter<Bytes>,
+    pieces: VecDeque<Bytes>,
     left: u64,
 }
 
@@ -78,7 +79,7 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.pieces.next();
+        let piece = self.pieces.pop_front();
         self.left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }

@@ -65,7 +65,7 @@ async fn a_text_that_several_webhooks_share_counts_once() {
     let (flow, aside) = waiting_units(1000);
     let work = async move {
         let shared = text(400);
-        let one = set_aside(&[shared.clone()]).ok().unwrap();
+        let one = set_aside(std::slice::from_ref(&shared)).ok().unwrap();
         let for_one = aside.available_permits();
         drop(one);
         let _many = set_aside(&vec![shared; 50]).ok().unwrap();
