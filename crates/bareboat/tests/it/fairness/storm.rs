@@ -1,4 +1,4 @@
-//! One user with very many streams and requests that never end, while another user works.
+//! Five users with very many streams and requests that never end, while another user works.
 
 use crate::backend::{Ca, Speaks, TestBackend};
 use crate::socket::{As, Connection, tls};
@@ -9,7 +9,14 @@ use bareboat::prelude::AllowAll;
 use bareboat_testing::TestServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-const NOISY: (&str, &str) = ("authorization", "Bearer noisy-token");
+/// No user may have more than a quarter of the requests to an upstream server.
+const NOISY: [(&str, &str); 5] = [
+    ("authorization", "Bearer noisy-0"),
+    ("authorization", "Bearer noisy-1"),
+    ("authorization", "Bearer noisy-2"),
+    ("authorization", "Bearer noisy-3"),
+    ("authorization", "Bearer noisy-4"),
+];
 const QUIET: (&str, &str) = ("authorization", "Bearer quiet-token");
 const MACHINE: &str = "/apis/vms.example.com/v1/namespaces/default/machines/one";
 /// Of every kind of stream.
@@ -25,7 +32,11 @@ async fn start() -> (TestServer, TestBackend) {
             let builder = builder.client_identity(identity.clone());
             builder.authorizer(AllowAll)
         })
-        .token("noisy-token", "noisy", &[])
+        .token("noisy-0", "zero", &[])
+        .token("noisy-1", "one", &[])
+        .token("noisy-2", "two", &[])
+        .token("noisy-3", "three", &[])
+        .token("noisy-4", "four", &[])
         .token("quiet-token", "quiet", &[])
         .default_flow_control()
         .listening()
@@ -37,16 +48,17 @@ async fn start() -> (TestServer, TestBackend) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_streams_of_one_user_do_not_affect_another_user() {
+async fn thousands_of_streams_of_some_users_do_not_affect_another_user() {
     let (server, backend) = start().await;
     let mut held = Vec::new();
     // Watches, and requests that the upstream server never answers; with the tunnels just fewer than it may have.
     let mut hanging = Vec::new();
-    for _ in 0..CONNECTIONS {
+    for number in 0..CONNECTIONS {
+        let noisy = NOISY[number % NOISY.len()];
         let mut connection = Connection::http2(&server, As::Nobody).await;
         for _ in 0..STREAMS {
             let watch = format!("{MAPS}?watch=1");
-            let response = soon(connection.start("GET", &watch, &[NOISY], "")).await;
+            let response = soon(connection.start("GET", &watch, &[noisy], "")).await;
             assert_eq!(response.status(), 200);
             held.push(response);
         }
@@ -60,7 +72,7 @@ async fn thousands_of_streams_of_one_user_do_not_affect_another_user() {
                     unreachable!("it is HTTP/2");
                 };
                 let whole = format!("https://localhost{path}");
-                let asked = request("GET", &whole, &[NOISY], "").map(http_body_util::Full::new);
+                let asked = request("GET", &whole, &[noisy], "").map(http_body_util::Full::new);
                 sender.ready().await.unwrap();
                 all.push(sender.send_request(asked));
             }
@@ -69,12 +81,13 @@ async fn thousands_of_streams_of_one_user_do_not_affect_another_user() {
     }
     // A hundred tunnels.
     let mut tunnels = Vec::new();
-    for _ in 0..STREAMS {
+    for number in 0..STREAMS {
+        let noisy = NOISY[number % NOISY.len()];
         let mut tunnel = tls(&server, As::Nobody, "http/1.1").await;
         let head = format!(
             "GET {MACHINE}/console?do=upgrade HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\n\
              upgrade: any\r\n{}: {}\r\n\r\n",
-            NOISY.0, NOISY.1
+            noisy.0, noisy.1
         );
         tunnel.write_all(head.as_bytes()).await.unwrap();
         soon(tunnel.read_u8()).await.unwrap();
