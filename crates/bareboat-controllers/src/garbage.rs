@@ -39,10 +39,11 @@ pub(crate) enum Job {
     Remote,
 }
 
-/// The graph of owners and the queue of jobs, shared by listener and collector.
+/// What listener and collector share: the graph of owners, the queue of jobs, and searches in other servers.
 pub(crate) struct Shared {
     pub(crate) graph: Mutex<Graph>,
     pub(crate) queue: Arc<Queue<Job>>,
+    searches: Arc<remote::Searches>,
 }
 
 /// Keeps the graph up to date.
@@ -140,11 +141,12 @@ impl Listener for GarbageListener {
     }
 
     fn on_event(&mut self, resource: &Arc<Resource>, event: &Event) {
+        if resource.name() == aggregation::STORE {
+            self.shared.searches.forget_silence();
+            self.shared.queue.add(Job::Remote);
+        }
         if matches!(resource.name(), DEFINITIONS | aggregation::STORE) {
             self.kinds_changed();
-        }
-        if resource.name() == aggregation::STORE {
-            self.shared.queue.add(Job::Remote);
         }
         let entry = &event.entry;
         let gone = event.kind == EventKind::Deleted;

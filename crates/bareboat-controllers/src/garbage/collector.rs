@@ -1,7 +1,7 @@
 //! Deletes objects and changes their metadata, each only if the object has not changed since it was checked.
 
 use super::decide::{Decision, OwnerState, decide, is_foreground_deleting, owner_state};
-use super::remote::{Searches, remote_owners};
+use super::remote::remote_owners;
 use super::report::{is_in_other_namespace, report};
 use super::{FOREGROUND, GarbageListener, Job, Node, ORPHAN, Shared};
 use crate::Client;
@@ -36,7 +36,6 @@ const PARALLEL_CHANGES: usize = 16;
 pub(crate) struct GarbageCollector {
     pub(super) client: Client,
     pub(super) shared: Arc<Shared>,
-    pub(super) searches: Arc<Searches>,
 }
 
 /// An object, its kind and its URL.
@@ -64,11 +63,11 @@ impl Controller for GarbageCollector {
         let shared = Arc::new(Shared {
             graph: Mutex::default(),
             queue,
+            searches: Arc::default(),
         });
         let collector = GarbageCollector {
             client: context.client.clone(),
             shared: shared.clone(),
-            searches: Arc::default(),
         };
         let listener = GarbageListener {
             shared,

@@ -68,7 +68,10 @@ impl GarbageCollector {
     async fn check_resource(&self, resource: RemoteResource) {
         let name = resource.group_resource();
         self.shared.graph.lock().begin_names(&name);
-        let listed = self.searches.list(&self.client, &resource, None, |_| true);
+        let listed = self
+            .shared
+            .searches
+            .list(&self.client, &resource, None, |_| true);
         let dependents = match listed.await {
             Ok(dependents) => dependents,
             Err(status) => {
@@ -158,7 +161,8 @@ impl GarbageCollector {
     async fn search(&self, owner: &Entry) -> Arc<Found> {
         let uid = &owner.facets().uid;
         let namespace = owner.namespace();
-        let found = self.searches.find(&self.client, namespace, uid).await;
+        let searches = &self.shared.searches;
+        let found = searches.find(&self.client, namespace, uid).await;
         let mut graph = self.shared.graph.lock();
         for dependent in found.naming(uid) {
             graph.add_name(&dependent.resource, uid);

@@ -113,6 +113,11 @@ impl Searches {
         self.shared.ask(place, Str::new(uid), search).await
     }
 
+    /// Lists all resources again, because an APIService changed.
+    pub(in crate::garbage) fn forget_silence(&self) {
+        self.silent.lock().clear();
+    }
+
     async fn run(&self, client: &Client, namespace: Option<&str>, owners: HashSet<Str>) -> Found {
         let owners = Arc::new(owners);
         let (resources, unavailable) = remote::collectable(client.server());

@@ -16,10 +16,23 @@ async fn until_listed(hub: &TestServer, name: &str) {
     until_gone(hub, &format!("{SHIPS}/{name}")).await;
 }
 
-/// Cuts the cable, and waits until the hub knows it if that is wished.
-async fn cut(fleet: &Fleet, is_noticed: bool) {
-    fleet.cable.cut();
-    if is_noticed {
+/// What happens to the cable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is cut, and the hub finds out when it uses it.
+    Cut,
+    /// It is cut, and the condition of the APIService says so.
+    Noticed,
+    /// The other server does not answer, and closes no connection.
+    Silence,
+}
+
+async fn harm(fleet: &Fleet, fault: Fault) {
+    match fault {
+        Fault::Cut | Fault::Noticed => fleet.cable.cut(),
+        Fault::Silence => fleet.cable.hold(),
+    }
+    if fault == Fault::Noticed {
         touch_service(&fleet.hub).await;
         until(&fleet.hub, SEA, "False", "FailedDiscoveryCheck").await;
     }
@@ -38,14 +51,14 @@ async fn delete(hub: &TestServer, name: &str, policy: &str) {
     hub.delete_with(&path, &options).await.expect(200);
 }
 
-/// Deletes an owner that a ship names while the cable is cut, and another owner, which does not wait.
-async fn delete_while_cut(fleet: &Fleet, policy: &str, is_noticed: bool) {
+/// Deletes an owner that a ship names while the cable is harmed, and other owners, which do not wait.
+async fn delete_meanwhile(fleet: &Fleet, policy: &str, fault: Fault) {
     let hub = &fleet.hub;
     let owner = create(hub, MAPS, &config_map("owner")).await;
     create(hub, MAPS, &config_map("other")).await;
     create(hub, SHIPS, &owned(ship("one"), &owner, true)).await;
     until_listed(hub, "lost").await;
-    cut(fleet, is_noticed).await;
+    harm(fleet, fault).await;
     delete(hub, "owner", policy).await;
     delete(hub, "other", policy).await;
     until_gone(hub, &format!("{MAPS}/other")).await;
@@ -60,10 +73,10 @@ async fn delete_while_cut(fleet: &Fleet, policy: &str, is_noticed: bool) {
 
 #[tokio::test]
 async fn an_orphaning_deletion_waits_for_a_server_whose_objects_named_the_owner() {
-    for is_noticed in [false, true] {
+    for fault in [Fault::Cut, Fault::Noticed, Fault::Silence] {
         let fleet = fleet().await;
         let hub = &fleet.hub;
-        delete_while_cut(&fleet, "Orphan", is_noticed).await;
+        delete_meanwhile(&fleet, "Orphan", fault).await;
         let one = hub.get(&format!("{SHIPS}/one")).await.expect(200).json();
         assert_eq!(one["metadata"]["ownerReferences"], Value::Null);
         until_listed(hub, "later").await;
@@ -73,9 +86,9 @@ async fn an_orphaning_deletion_waits_for_a_server_whose_objects_named_the_owner(
 
 #[tokio::test]
 async fn a_foreground_deletion_waits_for_a_server_whose_objects_named_the_owner() {
-    for is_noticed in [false, true] {
+    for fault in [Fault::Cut, Fault::Noticed] {
         let fleet = fleet().await;
-        delete_while_cut(&fleet, "Foreground", is_noticed).await;
+        delete_meanwhile(&fleet, "Foreground", fault).await;
         fleet.hub.get(&format!("{SHIPS}/one")).await.expect(404);
     }
 }
@@ -139,11 +152,11 @@ async fn a_namespace_goes_after_the_objects_that_another_server_has_in_it() {
 
 #[tokio::test]
 async fn a_namespace_waits_for_a_server_that_does_not_answer_and_loses_the_rest() {
-    for is_noticed in [false, true] {
+    for fault in [Fault::Cut, Fault::Noticed] {
         let fleet = fleet().await;
         let hub = &fleet.hub;
         namespace_with_ship(hub, Value::Null).await;
-        cut(&fleet, is_noticed).await;
+        harm(&fleet, fault).await;
         hub.delete(LEAVING).await.expect(200);
         until_gone(hub, &format!("{LEAVING}/configmaps/map")).await;
         // The hub may notice by itself, which changes the condition.
@@ -151,7 +164,7 @@ async fn a_namespace_waits_for_a_server_that_does_not_answer_and_loses_the_rest(
             "NamespaceDeletionDiscoveryFailure",
             "NamespaceDeletionContentFailure",
         ];
-        let wanted = if is_noticed {
+        let wanted = if fault == Fault::Noticed {
             &conditions[..1]
         } else {
             &conditions
