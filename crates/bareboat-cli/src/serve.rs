@@ -274,7 +274,7 @@ fn open_store(settings: &Settings) -> Result<(Store, Arc<EncryptedBackend>)> {
 }
 
 /// Creates a directory that only its owner may access; an existing one keeps its permissions.
-fn private_directory(path: &Path) -> std::io::Result<()> {
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
         .recursive(true)
@@ -356,13 +356,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: Instant) {
     let kubeconfig = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     let data = if let Some(address) = &settings.storage.storage {
-        // Without what may be a password.
-        let rest = address.rsplit_once('@').map(|(_, rest)| rest);
-        let scheme = address.split(':').next().unwrap_or_default();
-        match rest {
-            Some(rest) => format!("{scheme}://{}", rest.split('?').next().unwrap_or(rest)),
-            None => address.clone(),
-        }
+        crate::store_flags::without_password(address)
     } else if settings.storage.in_memory {
         "in memory".to_owned()
     } else {

@@ -193,9 +193,13 @@ async fn two_servers_share_a_mariadb() {
     let found: BTreeSet<String> = list.iter().map(|map| map.name_any()).collect();
     assert!(expected.iter().all(|name| found.contains(name)));
     // What people see of it.
-    let live = "SELECT count(*) FROM t1.live WHERE resource = 'core/configmaps' AND name LIKE 'm-%'
-        AND JSON_VALUE(object, '$.metadata.namespace') = 'default'";
-    assert_eq!(cluster.ask(live).as_deref(), Some("60"));
+    let database = url.rsplit('/').next().unwrap();
+    let database = database.split('?').next().unwrap();
+    let live = format!(
+        "SELECT count(*) FROM {database}.live WHERE resource = 'core/configmaps' AND name LIKE 'm-%'
+        AND JSON_VALUE(object, '$.metadata.namespace') = 'default'"
+    );
+    assert_eq!(cluster.ask(&live).as_deref(), Some("60"));
     for server in servers.into_iter().flatten() {
         let (status, _) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
         assert!(status.success());
