@@ -4,6 +4,7 @@ use crate::backup::BackupFlags;
 use crate::certificates::Part;
 use crate::doctor::DoctorFlags;
 use crate::epoch::EpochFlags;
+use crate::init_shared::InitSharedFlags;
 use crate::kubeconfig::{CreateFlags, CredentialFlags};
 use crate::output::Format;
 use crate::restore::RestoreFlags;
@@ -31,6 +32,7 @@ Examples:
   bareboat backup monday.backup               all objects and their history, in one file
   bareboat restore --from monday.backup       put it in place of ./bareboat-data/state.db
   bareboat doctor                             whether the store is whole, and what takes its space
+  bareboat init-shared keys                   keys for several servers of one database
   bareboat kubeconfig create alice --group dev
                                               a kubeconfig for a user, good for a day
   bareboat certificates list                  when which certificate ends
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     /// Examine a store and say what looks wrong
     #[command(long_about = crate::doctor::ABOUT, after_help = crate::doctor::AFTER)]
     Doctor(DoctorFlags),
+    /// Make the keys that all servers of a shared store have in common
+    #[command(long_about = crate::init_shared::ABOUT, after_help = crate::init_shared::AFTER)]
+    InitShared(InitSharedFlags),
     /// Make kubeconfigs for users and service accounts
     Kubeconfig {
         #[command(subcommand)]

@@ -14,6 +14,7 @@ mod doctor;
 mod encryption;
 mod epoch;
 mod identity;
+mod init_shared;
 mod kubeconfig;
 mod log;
 mod memory;
@@ -23,6 +24,7 @@ mod reloads;
 mod restore;
 mod serve;
 mod settings;
+mod shared_identity;
 mod store_flags;
 mod who_can;
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Restore(flags) => restore::run(&flags),
         Command::Epoch(flags) => epoch::run(&flags),
         Command::Doctor(flags) => doctor::run(&flags),
+        Command::InitShared(flags) => init_shared::run(&flags),
         Command::Kubeconfig { command } => match command {
             KubeconfigCommand::Create(flags) => kubeconfig::create(&flags),
             KubeconfigCommand::Credential(flags) => kubeconfig::credential(&flags),

@@ -11,6 +11,7 @@ use crate::log;
 use crate::memory;
 use crate::reloads::{self, DirectoryAuthority, Reloads};
 use crate::settings::Settings;
+use crate::shared_identity;
 use anyhow::{Context, Result, bail};
 use bareboat::admission::Webhooks;
 use bareboat::control_plane::Settings as ControlPlaneSettings;
@@ -138,6 +139,13 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         &settings.accounts.service_account_key_file,
     );
     let accounts = service_accounts(settings, &keys)?;
+    let own_keys = shared_identity::Keys {
+        ca: &certificates.ca,
+        client_cas: &client_ca,
+        front_proxy_ca: &published.ca,
+        accounts: &accounts,
+    };
+    shared_identity::check(&store, settings, own_keys).await?;
     let mut identity = Identity::default();
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
