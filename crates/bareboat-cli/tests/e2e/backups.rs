@@ -5,7 +5,7 @@ use crate::mariadb;
 use crate::postgres::Cluster;
 use crate::process::{Output, run};
 use crate::server::{Home, bareboat};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -322,4 +322,41 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
         assert!(findings.contains(words), "{damage}: {findings}");
         assert!(findings.contains("restore"), "{damage}: {findings}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn encrypted_values_stay_encrypted_in_a_backup() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys");
+    succeeds(&["init-shared", keys.to_str().unwrap()]);
+    let refused = says(&["init-shared", keys.to_str().unwrap()]);
+    assert!(refused.stderr.contains("not empty"), "{}", refused.all());
+    let encryption = keys.join("encryption.yaml");
+    let flags = ["--encryption-provider-config", encryption.to_str().unwrap()];
+    let home = Home::with(&flags).sharing(&keys);
+    let server = home.serve();
+    let secret = json!({ "metadata": { "name": "s" }, "stringData": { "a": "plain-words" } });
+    let secret: Secret = serde_json::from_value(secret).unwrap();
+    let secrets: Api<Secret> = Api::namespaced(home.client().await, "default");
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let file = dir.path().join("a.backup");
+    backup(&sqlite(&home.data().join("state.db")), &file);
+    tokio::task::block_in_place(|| server.stop());
+    let mut unpack = std::process::Command::new("gzip");
+    let text = run(unpack.arg("-dc").arg(&file), "").stdout;
+    // Every value of this key begins with bareboat:enc:secretbox:v1:key1:
+    assert!(text.contains(r#""base64":"YmFyZWJvYXQ6ZW5jOnNlY3JldGJveDp2"#));
+    assert!(text.contains("core/secrets") && !text.contains("cGxhaW4td29yZHM="));
+    // With the same keys it is read again.
+    let other = Home::with(&flags).sharing(&keys);
+    let data = other.data();
+    let restore = ["restore", "--data-dir", data.to_str().unwrap(), "--from"];
+    succeeds(&[&restore[..], &[file.to_str().unwrap()]].concat());
+    let _server = other.serve();
+    let secrets: Api<Secret> = Api::namespaced(other.client().await, "default");
+    let data = secrets.get("s").await.unwrap().data.unwrap();
+    assert_eq!(data["a"].0, b"plain-words");
 }
