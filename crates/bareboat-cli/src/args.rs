@@ -1,8 +1,13 @@
 //! The command line: subcommands and their flags. The flags of `bareboat serve` are in `settings`.
 
+use crate::backup::BackupFlags;
 use crate::certificates::Part;
+use crate::doctor::DoctorFlags;
+use crate::epoch::EpochFlags;
+use crate::init_shared::InitSharedFlags;
 use crate::kubeconfig::{CreateFlags, CredentialFlags};
 use crate::output::Format;
+use crate::restore::RestoreFlags;
 use crate::settings::Settings;
 use crate::who_can::WhoCanFlags;
 use clap::{Parser, Subcommand};
@@ -24,7 +29,10 @@ Examples:
                                               a throw-away server on any free port
   bareboat serve --config bareboat.yaml       settings from a file (flags override it)
   bareboat migrate --dry-run                  which stored objects are in old versions
-  bareboat restore backup.db                  put a backup in place of ./bareboat-data/state.db
+  bareboat backup monday.backup               all objects and their history, in one file
+  bareboat restore --from monday.backup       put it in place of ./bareboat-data/state.db
+  bareboat doctor                             whether the store is whole, and what takes its space
+  bareboat init-shared keys                   keys for several servers of one database
   bareboat kubeconfig create alice --group dev
                                               a kubeconfig for a user, good for a day
   bareboat certificates list                  when which certificate ends
@@ -38,9 +46,21 @@ pub(crate) enum Command {
     /// Rewrite stored objects in the storage version of their definition, or with other encryption keys
     #[command(long_about = MIGRATE, after_help = MIGRATE_AFTER)]
     Migrate(MigrateFlags),
-    /// Put a backup in place of the state of a stopped server
-    #[command(long_about = RESTORE, after_help = RESTORE_AFTER)]
+    /// Write everything in a store to a file, while servers use it
+    #[command(long_about = crate::backup::ABOUT, after_help = crate::backup::AFTER)]
+    Backup(BackupFlags),
+    /// Put a backup, or the content of another store, into a store
+    #[command(long_about = crate::restore::ABOUT, after_help = crate::restore::AFTER)]
     Restore(RestoreFlags),
+    /// Make all clients list again, after a store was restored by the tools of its database
+    #[command(long_about = crate::epoch::ABOUT, after_help = crate::epoch::AFTER)]
+    Epoch(EpochFlags),
+    /// Examine a store and say what looks wrong
+    #[command(long_about = crate::doctor::ABOUT, after_help = crate::doctor::AFTER)]
+    Doctor(DoctorFlags),
+    /// Make the keys that all servers of a shared store have in common
+    #[command(long_about = crate::init_shared::ABOUT, after_help = crate::init_shared::AFTER)]
+    InitShared(InitSharedFlags),
     /// Make kubeconfigs for users and service accounts
     Kubeconfig {
         #[command(subcommand)]
@@ -163,47 +183,6 @@ To replace an encryption key:
   1. put the new key first and leave the old one behind it; a running server takes the file within seconds
   2. bareboat migrate --encryption
   3. remove the old key from the file; backups made before still need it";
-
-const RESTORE: &str = "\
-Clients may have seen versions that a backup lacks. If the server went on counting from the backup, they would take the \
-new history for the one they knew, and miss changes. This command puts the backup in place and raises the counter above \
-every version that was given out, so that all clients must list again.
-
-The server must be stopped. What was there before is kept as state.db.before-restore.
-
-Without a backup, the state.db that is in the data directory counts as restored: use this after you copied it there \
-yourself, or restored the whole directory.";
-
-const RESTORE_AFTER: &str = "\
-Examples:
-  bareboat restore /backup/state.db --data-dir /var/lib/bareboat
-  bareboat restore --data-dir /var/lib/bareboat   the directory was copied back by other means
-
-Exit codes:
-  0  it is restored
-  1  it is not; it was said why, and what was there before is unchanged
-  2  the command line makes no sense";
-
-/// Flags of `bareboat restore`.
-#[derive(clap::Args, Debug)]
-pub(crate) struct RestoreFlags {
-    /// The backup: a state.db [default: the one in the data directory]
-    #[arg(value_name = "BACKUP")]
-    pub(crate) backup: Option<PathBuf>,
-
-    /// The data directory of the stopped server
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "BAREBOAT_DATA_DIR",
-        default_value = "./bareboat-data"
-    )]
-    pub(crate) data_dir: PathBuf,
-
-    /// A version that is known to have been given out, if neither the backup nor the data directory knows it
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) beyond: Option<u64>,
-}
 
 const MIGRATE_AFTER: &str = "\
 Examples:

@@ -7,10 +7,14 @@ mod account_keys;
 mod aggregation;
 mod args;
 mod audit;
+mod backup;
 mod certificates;
 mod client;
+mod doctor;
 mod encryption;
+mod epoch;
 mod identity;
+mod init_shared;
 mod kubeconfig;
 mod log;
 mod memory;
@@ -20,6 +24,8 @@ mod reloads;
 mod restore;
 mod serve;
 mod settings;
+mod shared_identity;
+mod store_flags;
 mod who_can;
 
 use anyhow::Context as _;
@@ -41,7 +47,11 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(settings) => serve::run(&settings, started),
         Command::Migrate(flags) => migrate::run(&flags),
+        Command::Backup(flags) => backup::run(&flags),
         Command::Restore(flags) => restore::run(&flags),
+        Command::Epoch(flags) => epoch::run(&flags),
+        Command::Doctor(flags) => doctor::run(&flags),
+        Command::InitShared(flags) => init_shared::run(&flags),
         Command::Kubeconfig { command } => match command {
             KubeconfigCommand::Create(flags) => kubeconfig::create(&flags),
             KubeconfigCommand::Credential(flags) => kubeconfig::credential(&flags),

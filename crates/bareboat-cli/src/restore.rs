@@ -1,122 +1,234 @@
-//! `bareboat restore`: restores a backup, and makes clients list again.
+//! `bareboat restore`: puts a backup, or the content of another store, into a store.
 //!
 //! A client may have seen revisions that the backup lacks. If the counter continued from the backup, such a client
-//! would take the new history for the one it knows. So the counter and the floor (the compacted revision) are raised above every
-//! revision that was returned, and such a client must list again.
+//! would take the new history for the one it knows. So another epoch begins: the counter and the floor (the compacted
+//! revision) are raised above every revision that was returned, and such a client must list again.
 
-use crate::args::RestoreFlags;
-use anyhow::{Context, Result, bail};
-use bareboat::sqlite;
-use std::fs;
-use std::io::ErrorKind;
+mod file;
+mod flags;
+
+use crate::backup;
+use crate::output::Format;
+use crate::store_flags::{Place, progress};
+use anyhow::{Context, Result, anyhow, bail};
+use bareboat::sqlite::{self, Sqlite, SqliteError, SqliteReader};
+use bareboat::storage::Backend;
+use bareboat::storage::backup::{
+    Backup, BackupError, Epoch, RestoreOptions, Restored, copy, restore,
+};
+use file::Replacement;
+pub(crate) use flags::{ABOUT, AFTER, RestoreFlags};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is restored.
+enum Source {
+    /// A file of `bareboat backup`.
+    Backup(Backup),
+    /// A copy of a `state.db`.
+    Copy(PathBuf),
+    /// A store.
+    Store(Place),
+}
+
+impl Source {
+    fn of(from: &str) -> Result<Source> {
+        if from.contains("://") || from.starts_with("sqlite:") || from.starts_with("memory:") {
+            return Ok(Source::Store(Place::of(from)?));
+        }
+        let path = PathBuf::from(from);
+        let unusable = || format!("{from} cannot be restored");
+        let mut file = File::open(&path).with_context(unusable)?;
+        Ok(match Backup::is_backup(&mut file).with_context(unusable)? {
+            true => Source::Backup(Backup::open(file).with_context(unusable)?),
+            false => Source::Copy(path),
+        })
+    }
+}
 
 /// Restores a backup and prints the result.
 pub(crate) fn run(flags: &RestoreFlags) -> Result<()> {
-    let dir = &flags.data_dir;
-    let _alone = crate::serve::lock(dir)?;
-    let state = dir.join("state.db");
-    let beyond = flags.beyond.unwrap_or(0);
-    let Some(backup) = &flags.backup else {
-        if !state.exists() {
-            bail!(
-                "there is no {}; name the backup to restore",
-                state.display()
-            );
+    let place = flags.store.place()?;
+    // A server of the directory holds this one, too.
+    let _alone = match (&place, &flags.store.storage) {
+        (Place::File(_), None) => {
+            let dir = &flags.store.data_dir;
+            crate::serve::private_directory(dir)
+                .with_context(|| format!("the directory {} cannot be made", dir.display()))?;
+            Some(crate::serve::lock(dir)?)
         }
-        let restored = sqlite::raise(&state, beyond)
-            .with_context(|| format!("{} cannot be used", state.display()))?;
-        say(&state, restored);
-        return Ok(());
+        _ => None,
     };
-    // The replaced state may know revisions that the backup does not.
-    let replaced = match state.exists() {
-        true => sqlite::last_revision(&state).ok(),
-        false => None,
+    let Some(from) = flags.backup.as_ref().or(flags.from.as_ref()) else {
+        return raise_in_place(&place, flags);
     };
-    let incoming = dir.join("state.db.restoring");
-    let restored = fetch(backup, &incoming)
-        .and_then(|()| {
-            sqlite::raise(&incoming, beyond.max(replaced.unwrap_or(0)))
-                .with_context(|| format!("{} cannot be restored", backup.display()))
-        })
-        .inspect_err(|_| remove(&incoming))?;
-    let kept = dir.join("state.db.before-restore");
-    set_aside(&state, &kept)?;
-    fs::rename(&incoming, &state)
-        .with_context(|| format!("{} cannot be put in place", state.display()))?;
-    remove(&incoming);
-    say(backup, restored);
-    if kept.exists() {
-        println!("  what was there before is in {}", kept.display());
-        if replaced.is_none() {
-            println!(
-                "  it could not be read; if versions were given out that neither knows, repeat with --beyond VERSION"
-            );
+    match (Source::of(from)?, &place) {
+        (Source::Copy(copied), Place::File(state)) if !flags.keep_epoch => {
+            install(&copied, state, flags.beyond)
+        }
+        (source, Place::File(state)) => into_file(&source, state, flags),
+        (source, Place::Shared(_)) => {
+            let target = place.open()?;
+            let restored = fill(&source, &*target, flags, 0);
+            let closed = target.close();
+            say(&restored?, flags)?;
+            closed.context("the store was not closed cleanly")
         }
     }
-    Ok(())
 }
 
-/// Copies the backup into the data directory.
-fn fetch(backup: &Path, incoming: &Path) -> Result<()> {
-    remove(incoming);
-    // A database in use has a part of its data in another file.
-    if beside(backup, "-wal")
-        .metadata()
-        .is_ok_and(|data| data.len() > 0)
-    {
+/// Raises the counter of a file that was restored by other means.
+fn raise_in_place(place: &Place, flags: &RestoreFlags) -> Result<()> {
+    let Place::File(state) = place else {
+        bail!("name the backup with --from; after a restore by other means, run bareboat epoch");
+    };
+    if !state.exists() {
         bail!(
-            "{0} has a write-ahead log, so it is in use or was copied from a running server; make a backup with: sqlite3 {0} \
-             \".backup FILE\"",
-            backup.display()
+            "there is no {}; name the backup to restore",
+            state.display()
         );
     }
-    fs::copy(backup, incoming)
-        .and_then(|_| fs::File::open(incoming)?.sync_all())
-        .with_context(|| format!("{} cannot be copied", backup.display()))?;
-    private(incoming)
-}
-
-/// Makes the file readable by its owner only, because it contains secrets.
-fn private(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .with_context(|| format!("{} cannot be made private", path.display()))
-}
-
-/// Moves a database and its additional files to another name. Overwrites files of an earlier restore.
-fn set_aside(from: &Path, to: &Path) -> Result<()> {
-    remove(to);
-    for end in ["-wal", "-shm", ""] {
-        match fs::rename(beside(from, end), beside(to, end)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("{} cannot be moved", from.display()));
-            }
-            _ => {}
-        }
-    }
+    let restored = sqlite::raise(state, flags.beyond)
+        .with_context(|| format!("{} cannot be used", state.display()))?;
+    raised(state, restored);
     Ok(())
 }
 
-/// Removes a database and its additional files, if they exist.
-fn remove(path: &Path) {
-    for end in ["", "-wal", "-shm", ".lock"] {
-        let _ = fs::remove_file(beside(path, end));
-    }
+/// Puts a copy of a `state.db` in place.
+fn install(backup: &Path, state: &Path, beyond: u64) -> Result<()> {
+    let replacement = Replacement::of(state);
+    let beyond = beyond.max(replacement.replaced.unwrap_or(0));
+    let restored = replacement
+        .copy(backup)
+        .and_then(|()| {
+            sqlite::raise(&replacement.incoming, beyond)
+                .with_context(|| format!("{} cannot be restored", backup.display()))
+        })
+        .inspect_err(|_| replacement.give_up())?;
+    raised(backup, restored);
+    replacement.finish()
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
-fn say(path: &Path, restored: sqlite::Restored) {
+fn raised(path: &Path, restored: sqlite::Restored) {
     println!(
         "{} is restored: its last version is {}, the next will be above {}",
         path.display(),
         restored.last,
         restored.raised
     );
+}
+
+/// Fills a new file, and puts it in place.
+fn into_file(source: &Source, state: &Path, flags: &RestoreFlags) -> Result<()> {
+    // Held until the file is ready: no server uses it meanwhile.
+    let old = match state.exists() {
+        false => None,
+        true => match Sqlite::open(state) {
+            Ok(old) => Some(old),
+            Err(SqliteError::InUse { .. }) => {
+                bail!("{} is in use by a server; stop it", state.display())
+            }
+            Err(error) if !flags.replace => {
+                return Err(error)
+                    .context("what is there cannot be read; add --replace to give it up");
+            }
+            Err(_) => None,
+        },
+    };
+    if let Some(old) = &old
+        && !flags.replace
+        && !is_empty(old)?
+    {
+        return Err(refused(BackupError::NotEmpty, &state.display().to_string()));
+    }
+    let replacement = Replacement::of(state);
+    let beyond = replacement.replaced.unwrap_or(0);
+    let restored = replacement.create().and_then(|target| {
+        let restored = fill(source, &target, flags, beyond);
+        target.close().context("the file was not closed cleanly")?;
+        restored
+    });
+    let restored = restored.inspect_err(|_| replacement.give_up())?;
+    if let Some(old) = old {
+        old.close().context("the old file cannot be closed")?;
+    }
+    say(&restored, flags)?;
+    replacement.finish()
+}
+
+fn is_empty(log: &dyn Backend) -> Result<bool> {
+    let mut found = false;
+    let end = log.mark()?.last;
+    log.dump(end, &mut |_| found = true, &Default::default())?;
+    Ok(!found)
+}
+
+fn fill(
+    source: &Source,
+    target: &dyn Backend,
+    flags: &RestoreFlags,
+    beyond: u64,
+) -> Result<Restored> {
+    let options = RestoreOptions {
+        replace: flags.replace,
+        epoch: match flags.keep_epoch {
+            true => Epoch::Keep,
+            false => Epoch::Next {
+                beyond: beyond.max(flags.beyond),
+            },
+        },
+    };
+    let mut report = progress(flags.quiet);
+    let done = match source {
+        Source::Backup(backup) => restore(backup, target, options, &mut report),
+        Source::Copy(path) => {
+            let log = SqliteReader::open(path)
+                .with_context(|| format!("{} cannot be restored", path.display()))?;
+            copy(&log, target, options, &mut report)
+        }
+        Source::Store(place) => {
+            // A file is locked: with the same revisions, nobody may write to it any more.
+            let log: Arc<dyn Backend> = match flags.keep_epoch {
+                true => place.open()?,
+                false => place.open_to_read()?,
+            };
+            let done = copy(&*log, target, options, &mut report);
+            log.close().context("the source was not closed cleanly")?;
+            done
+        }
+    };
+    done.map_err(|error| refused(error, "the store"))
+}
+
+/// Adds what to do next.
+fn refused(error: BackupError, name: &str) -> anyhow::Error {
+    match error {
+        BackupError::NotEmpty => anyhow!(
+            "{name} has objects, and nothing was changed; name another store, or add --replace to give them up"
+        ),
+        other => anyhow::Error::new(other).context("it is not restored"),
+    }
+}
+
+fn say(restored: &Restored, flags: &RestoreFlags) -> Result<()> {
+    let summary = &restored.summary;
+    match flags.output {
+        Format::Json => crate::output::json(&backup::described(summary)),
+        Format::Text if flags.quiet => Ok(()),
+        Format::Text => {
+            let next = match flags.keep_epoch {
+                true => "resourceVersions stay valid".to_owned(),
+                false => format!(
+                    "the next resourceVersion will be above {}",
+                    restored.end.last
+                ),
+            };
+            let text = format!(
+                "restored and read back: {}; {next}\n",
+                backup::sentence(summary)
+            );
+            crate::print(text.as_bytes())
+        }
+    }
 }

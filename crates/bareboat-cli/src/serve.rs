@@ -11,6 +11,7 @@ use crate::log;
 use crate::memory;
 use crate::reloads::{self, DirectoryAuthority, Reloads};
 use crate::settings::Settings;
+use crate::shared_identity;
 use anyhow::{Context, Result, bail};
 use bareboat::admission::Webhooks;
 use bareboat::control_plane::Settings as ControlPlaneSettings;
@@ -138,6 +139,13 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         &settings.accounts.service_account_key_file,
     );
     let accounts = service_accounts(settings, &keys)?;
+    let own_keys = shared_identity::Keys {
+        ca: &certificates.ca,
+        client_cas: &client_ca,
+        front_proxy_ca: &published.ca,
+        accounts: &accounts,
+    };
+    shared_identity::check(&store, settings, own_keys).await?;
     let mut identity = Identity::default();
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
@@ -274,7 +282,7 @@ fn open_store(settings: &Settings) -> Result<(Store, Arc<EncryptedBackend>)> {
 }
 
 /// Creates a directory that only its owner may access; an existing one keeps its permissions.
-fn private_directory(path: &Path) -> std::io::Result<()> {
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
         .recursive(true)
@@ -360,13 +368,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: Instant) {
     let kubeconfig = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     let data = if let Some(address) = &settings.storage.storage {
-        // Without what may be a password.
-        let rest = address.rsplit_once('@').map(|(_, rest)| rest);
-        let scheme = address.split(':').next().unwrap_or_default();
-        match rest {
-            Some(rest) => format!("{scheme}://{}", rest.split('?').next().unwrap_or(rest)),
-            None => address.clone(),
-        }
+        crate::store_flags::without_password(address)
     } else if settings.storage.in_memory {
         "in memory".to_owned()
     } else {

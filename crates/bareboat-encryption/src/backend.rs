@@ -8,7 +8,7 @@ use crate::rules::{OpenError, Rules, prefix};
 use arc_swap::ArcSwap;
 use bareboat_storage::{
     Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
-    Decide, Limits, Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Value, Written,
+    Decide, Limits, Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Value, Written,
 };
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -287,6 +287,27 @@ impl Backend for EncryptedBackend {
             Some(error) => Err(BackendError::Failed(Box::new(error))),
             None => Ok(end),
         }
+    }
+
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        let Refill::State(records) = step else {
+            return self.inner.refill(step);
+        };
+        let _passing = self.gate.read();
+        let sealed = self.sealed(&Batch {
+            id: 0,
+            writer: 0,
+            records: records.to_vec(),
+        })?;
+        self.inner.refill(Refill::State(&sealed.records))
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.inner.is_complete()
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.inner.next_epoch(beyond)
     }
 
     fn read_since(

@@ -97,6 +97,28 @@ pub enum ProviderConfig {
     Identity,
 }
 
+impl ProviderConfig {
+    /// Returns the fingerprints of its keys, the one that encrypts first. They tell nothing about the keys.
+    pub fn fingerprints(&self) -> Vec<String> {
+        let (cipher, keys) = match self {
+            Self::AesGcm(keys) => ("aesgcm", keys),
+            Self::AesCbc(keys) => ("aescbc", keys),
+            Self::Secretbox(keys) => ("secretbox", keys),
+            Self::Kms { name, .. } => return vec![format!("kms:{name}")],
+            Self::Identity => return Vec::new(),
+        };
+        let fingerprint = |key: &KeyConfig| {
+            let mut text = b"bareboat encryption key ".to_vec();
+            text.extend_from_slice(&key.secret);
+            let hash = ring::digest::digest(&ring::digest::SHA256, &text);
+            let hash = hash.as_ref()[..16].iter();
+            let hex: String = hash.map(|byte| format!("{byte:02x}")).collect();
+            format!("{cipher}:{}:{hex}", key.name)
+        };
+        keys.iter().map(fingerprint).collect()
+    }
+}
+
 impl Pattern {
     /// Reads `secrets`, `configmaps.`, `deployments.apps`, `*.apps`, `*.` or `*.*`.
     fn parse(text: &str) -> Result<Pattern, String> {

@@ -24,3 +24,4 @@ fn encrypted() -> impl Site {
 }
 
 bareboat_storage::conformance!(encrypted);
+bareboat_storage::backup_conformance!(encrypted);

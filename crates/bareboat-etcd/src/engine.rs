@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Limits,
-    Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Written,
+    Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Written, examine::Setting,
 };
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
@@ -221,6 +221,27 @@ impl Backend for Etcd {
         self.inner.load(after, visit)
     }
 
+    fn dump(
+        &self,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<Mark, BackendError> {
+        self.inner.dump(after, visit, stop)
+    }
+
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.inner.refill(step)
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.inner.is_complete()
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.inner.next_epoch(beyond)
+    }
+
     fn read_since(
         &self,
         resource: Option<&str>,
@@ -248,6 +269,14 @@ impl Backend for Etcd {
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         self.inner.history(visit)
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.inner.places(visit)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, BackendError> {
+        self.inner.settings()
     }
 
     fn compacted(&self) -> u64 {

@@ -191,9 +191,6 @@ impl Inner {
     }
 
     /// Reads the state at a revision of the log: all objects, or those of a resource, in order of their paths.
-    ///
-    /// Between two batches the state is the same at every revision of etcd. The newest of them is read, which is
-    /// compacted last.
     pub(crate) async fn state(
         &self,
         channel: &Channel,
@@ -201,6 +198,26 @@ impl Inner {
         resource: Option<&str>,
         check: &dyn Fn() -> Result<(), ReadError>,
     ) -> Result<BTreeMap<String, Record>, ReadError> {
+        let mut state = BTreeMap::new();
+        self.each_of_state(channel, revision, resource, &mut |path, record| {
+            state.insert(path, record);
+            check()
+        })
+        .await?;
+        Ok(state)
+    }
+
+    /// Gives the state at a revision of the log to `see`, in any order.
+    ///
+    /// Between two batches the state is the same at every revision of etcd. The newest of them is read, which is
+    /// compacted last.
+    pub(crate) async fn each_of_state(
+        &self,
+        channel: &Channel,
+        revision: u64,
+        resource: Option<&str>,
+        see: &mut dyn FnMut(String, Record) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let upto = Range {
             end: self.keys.row(revision + 1),
             ..self.rows_after(revision, 0)
@@ -222,29 +239,36 @@ impl Inner {
             (None, None) if mark.last <= revision => done.header.revision,
             (None, None) => return Err(ReadError::Compacted),
         };
-        let mut state = BTreeMap::new();
+        let mut part = BTreeMap::new();
+        if let Some(own) = own {
+            let changes = sketches(&own, (0, revision), resource, false)?;
+            for LogChange { record, .. } in self.fill(channel, changes).await? {
+                let path = layout::path(&record.cluster, &record.resource, &record.key);
+                part.insert(path, record);
+            }
+        }
         let folders = match resource {
             Some(name) => vec![format!("o/{}/", layout::folder(name))],
             None => vec!["c/".to_owned(), "o/".to_owned()],
         };
         for folder in folders {
-            self.objects(channel, &folder, at, &mut |path, record| {
-                state.insert(path, record);
-                check()
-            })
+            self.objects(
+                channel,
+                &folder,
+                at,
+                &mut |path, record| match part.contains_key(&path) {
+                    true => Ok(()),
+                    false => see(path, record),
+                },
+            )
             .await?;
         }
-        if let Some(own) = own {
-            let part = sketches(&own, (0, revision), resource, false)?;
-            for LogChange { record, .. } in self.fill(channel, part).await? {
-                let path = layout::path(&record.cluster, &record.resource, &record.key);
-                match record.value.is_some() {
-                    true => state.insert(path, record),
-                    false => state.remove(&path),
-                };
+        for (path, record) in part {
+            if record.value.is_some() {
+                see(path, record)?;
             }
         }
-        Ok(state)
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@ mod layout;
 mod listen;
 mod messages;
 mod read;
+mod refill;
 mod session;
 mod start;
 mod tail;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use bareboat_storage::{BackendError, ChangePage, Mark, PageLimit, Record, Stop, Written};
+use bareboat_storage::{
+    BackendError, ChangePage, Mark, PageLimit, Record, Stop, Written, examine::Setting,
+};
 
 use crate::channel::Channel;
 use crate::engine::Inner;
@@ -66,6 +68,41 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    pub(crate) fn dump(
+        self: &Arc<Self>,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<Mark, BackendError> {
+        self.cold.call(self, async |channel| {
+            let (mark, floor, _) = self.end(channel).await?;
+            if after < floor {
+                return Err(ReadError::Compacted);
+            }
+            let mut from = after.min(mark.last);
+            self.each_of_state(channel, from, None, &mut |_, record| {
+                visit(record);
+                Ok(stop.check()?)
+            })
+            .await?;
+            while from < mark.last {
+                let rows = self.page_of_rows(channel, from, mark.last).await?;
+                let Some(last) = rows.last().map(|stored| stored.row.last) else {
+                    break;
+                };
+                for stored in &rows {
+                    let part = sketches(stored, (from, mark.last), None, false)?;
+                    for change in self.fill(channel, part).await? {
+                        visit(change.record);
+                    }
+                    stop.check()?;
+                }
+                from = last;
+            }
+            Ok(mark)
+        })
     }
 
     /// Learns what others compacted.
@@ -178,6 +215,54 @@ impl Inner {
             // The history was compacted between two looks at it.
             false => Err(BackendError::Unreachable("the history moved".into())),
         }
+    }
+
+    /// The ends of batches from the one at the floor on.
+    pub(crate) fn places(
+        self: &Arc<Self>,
+        visit: &mut dyn FnMut(Mark),
+    ) -> Result<(), BackendError> {
+        self.cold.call(self, async |channel| {
+            let (mark, floor, _) = self.end(channel).await?;
+            let mut from = floor.saturating_sub(1);
+            while from < mark.last {
+                let rows = self.page_of_rows(channel, from, mark.last).await?;
+                let Some(last) = rows.last().map(|stored| stored.row.last) else {
+                    break;
+                };
+                rows.iter()
+                    .filter_map(|stored| stored.row.end())
+                    .for_each(&mut *visit);
+                from = last;
+            }
+            Ok(())
+        })
+    }
+
+    /// What the cluster does to keep what it has acknowledged.
+    pub(crate) fn settings(self: &Arc<Self>) -> Result<Vec<Setting>, BackendError> {
+        self.cold.call(self, async |channel| {
+            let status = channel.status().await?;
+            self.note_size(&status);
+            let alarms = self.alarms(channel).await?;
+            let used = status.in_use * 100 / status.quota.max(1);
+            const FULL: &str = "raise --quota-backend-bytes, or delete objects; then etcdctl compact, etcdctl defrag for one member after another, and etcdctl alarm disarm";
+            Ok(vec![
+                Setting::good("version", &*status.version),
+                Setting::judged(
+                    "quota in use",
+                    format!("{used} %"),
+                    status.quota == 0 || used < 80,
+                    FULL,
+                ),
+                Setting::judged(
+                    "alarms",
+                    alarms.len().to_string(),
+                    alarms.is_empty(),
+                    "etcdctl alarm list names them",
+                ),
+            ])
+        })
     }
 
     /// The ages of the history by the clocks of its writers, a second at a time.

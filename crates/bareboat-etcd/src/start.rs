@@ -13,7 +13,9 @@ use crate::messages::{self, Compare, Op, Range, method, txn};
 use crate::session::{cluster_name, parse_meta};
 
 /// The format that this program writes.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
+/// The format of a store that is being filled: older programs refuse it.
+pub(crate) const INCOMPLETE: u32 = u32::MAX;
 /// Watches lost events after a compaction before.
 const OLDEST: [u64; 3] = [3, 5, 13];
 /// A member that was paused could answer reads from the past before.
@@ -122,7 +124,7 @@ impl Inner {
             let why = format!("the keys under {} are not a store", self.address.prefix);
             return Err(EtcdError::Unsafe(why));
         };
-        match meta.min_writer > FORMAT {
+        match meta.min_writer > FORMAT && meta.min_writer != INCOMPLETE {
             true => Err(EtcdError::Newer {
                 found: meta.min_writer,
                 known: FORMAT,

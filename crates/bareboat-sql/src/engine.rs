@@ -109,6 +109,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Notes that the log was filled with another content.
+    pub(crate) fn restart_at(&self, end: &Mark) {
+        self.epoch.fetch_max(end.epoch, Ordering::AcqRel);
+        self.floor.store(end.last, Ordering::Release);
+        *self.known.lock() = *end;
+    }
+
     pub(crate) fn learn_floor(&self, floor: u64) {
         self.floor.fetch_max(floor, Ordering::AcqRel);
     }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use bareboat_storage::{
     Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
-    Decide, Mark, PageLimit, Record, Rewritten, Stop, Sweep, Tail, Written,
+    Decide, Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Written,
+    examine::Setting,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
@@ -26,6 +27,7 @@ mod errors;
 mod link;
 mod poll;
 mod read;
+mod refill;
 mod rows;
 mod schema;
 mod session;
@@ -138,6 +140,18 @@ impl Backend for Mysql {
         self.inner.load(after, visit)
     }
 
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.inner.refill(step)
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.inner.is_complete()
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.inner.next_epoch(beyond)
+    }
+
     fn read_since(
         &self,
         resource: Option<&str>,
@@ -165,6 +179,14 @@ impl Backend for Mysql {
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         self.inner.history(visit)
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.inner.places(visit)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, BackendError> {
+        self.inner.settings()
     }
 
     fn compacted(&self) -> u64 {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Mark,
-    PageLimit, Record, Rewritten, Stop, Sweep, Tail, Written,
+    PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Written, examine::Setting,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
@@ -23,6 +23,7 @@ mod append;
 mod errors;
 mod listen;
 mod read;
+mod refill;
 mod schema;
 mod session;
 mod tls;
@@ -151,6 +152,18 @@ impl Backend for Postgres {
         self.inner.load(after, visit)
     }
 
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.inner.refill(step)
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.inner.is_complete()
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.inner.next_epoch(beyond)
+    }
+
     fn read_since(
         &self,
         resource: Option<&str>,
@@ -178,6 +191,14 @@ impl Backend for Postgres {
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         self.inner.history(visit)
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.inner.places(visit)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, BackendError> {
+        self.inner.durability()
     }
 
     fn compacted(&self) -> u64 {

@@ -44,6 +44,17 @@ pub enum SqliteError {
         /// The newest supported format.
         known: i64,
     },
+    /// The file has an older format, and may not be changed.
+    #[error(
+        "{} has format {found}; start a server with it once, which brings it to the current format",
+        path.display()
+    )]
+    Older {
+        /// The path of the database.
+        path: PathBuf,
+        /// The format of the file.
+        found: i64,
+    },
     /// The copy of a file with an older format cannot be made.
     #[error("the copy {} cannot be made, and the file is not upgraded without one", path.display())]
     Copy {

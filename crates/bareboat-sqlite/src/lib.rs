@@ -25,6 +25,8 @@ mod migrate;
 mod open_files;
 mod options;
 mod read;
+mod reader;
+mod refill;
 mod reserve;
 mod restore;
 mod rewrite;
@@ -38,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Mark, PageLimit,
-    Record, Rewritten, Stop, Sweep, Written,
+    Record, Refill, Rewritten, Stop, Sweep, Written,
 };
 use parking_lot::Mutex;
 
@@ -47,6 +49,7 @@ pub use error::SqliteError;
 use error::{closed, failed};
 use lock::Lock;
 pub use options::SqliteOptions;
+pub use reader::SqliteReader;
 pub use restore::{Restored, last_revision, raise};
 pub use rewrite::{RewriteError, inspect, rewrite};
 use verify::History;
@@ -146,8 +149,40 @@ impl Backend for Sqlite {
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.with_writer(|writer| {
-            read::load(&writer.connection, after, visit)?;
+            read::load(&writer.connection, after, visit, &Stop::default())?;
             Ok(writer.mark)
+        })
+    }
+
+    fn dump(
+        &self,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<Mark, BackendError> {
+        self.check_open()?;
+        read::dump(&self.path, after, visit, stop)
+    }
+
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.with_writer(|writer| {
+            writer.refill(step)?;
+            if let Refill::Start(end) = step {
+                self.floor.store(end.last, Ordering::Release);
+            }
+            Ok(())
+        })
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.with_writer(|writer| refill::is_complete(&writer.connection))
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.with_writer(|writer| {
+            let end = writer.next_epoch(beyond)?;
+            self.floor.store(end.last, Ordering::Release);
+            Ok(end)
         })
     }
 
@@ -206,6 +241,12 @@ impl Backend for Sqlite {
         let above = written.into_iter().filter(|part| part.last > floor);
         above.for_each(visit);
         Ok(())
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.with_writer(|writer| {
+            mark::each(&writer.connection, self.compacted(), visit).map_err(failed)
+        })
     }
 
     fn compacted(&self) -> u64 {

@@ -60,3 +60,33 @@ pub(crate) fn next_epoch(connection: &Connection) -> rusqlite::Result<()> {
          ON CONFLICT (name) DO UPDATE SET rev = rev + 1",
     )
 }
+
+/// Sets the epoch.
+pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO progress VALUES ('epoch', ?1) ON CONFLICT (name) DO UPDATE SET rev = excluded.rev",
+        [epoch as i64],
+    )?;
+    Ok(())
+}
+
+/// Visits the ends of batches from `floor` on. Batches of older formats have no digest.
+pub(crate) fn each(
+    connection: &Connection,
+    floor: u64,
+    visit: &mut dyn FnMut(Mark),
+) -> rusqlite::Result<()> {
+    let batches = "SELECT rev, epoch, digest FROM log
+        WHERE rev >= ?1 AND size > 0 AND digest IS NOT NULL ORDER BY rev";
+    let mut batches = connection.prepare(batches)?;
+    let mut rows = batches.query([floor as i64])?;
+    while let Some(row) = rows.next()? {
+        let digest = <[u8; 16]>::try_from(row.get_ref(2)?.as_blob()?);
+        visit(Mark {
+            last: row.get::<_, i64>(0)? as u64,
+            epoch: row.get::<_, Option<i64>>(1)?.unwrap_or(0) as u64,
+            digest: Digest(digest.unwrap_or_default()),
+        });
+    }
+    Ok(())
+}

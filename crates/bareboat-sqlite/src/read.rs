@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use bareboat_storage::{BackendError, ChangePage, LogChange, PageLimit, Record, Stop, Value};
+use bareboat_storage::{BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Value};
 use bytes::Bytes;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
 use crate::checksum::{self, Header, Verdict};
 use crate::error::failed;
+use crate::mark;
 use crate::schema::open_reader;
 
 const ONE: &str =
@@ -128,12 +129,16 @@ pub(crate) fn load(
     connection: &Connection,
     after: u64,
     visit: &mut dyn FnMut(Record),
+    stop: &Stop,
 ) -> Result<(), BackendError> {
-    let live = live_at(connection, None, after, &Stop::default())?;
+    let live = live_at(connection, None, after, stop)?;
     let read = || -> rusqlite::Result<()> {
         let names = Names::read(connection)?;
         let mut one = connection.prepare(ONE)?;
         for rev in live {
+            if stop.requested() {
+                return Ok(());
+            }
             visit(one.query_row([rev], |row| names.record(row))?);
         }
         let mut rest = connection.prepare(
@@ -141,11 +146,29 @@ pub(crate) fn load(
         )?;
         let mut rows = rest.query([after as i64])?;
         while let Some(row) = rows.next()? {
+            if stop.requested() {
+                return Ok(());
+            }
             visit(names.record(row)?);
         }
         Ok(())
     };
-    read().map_err(failed)
+    read().map_err(failed)?;
+    stop.check()
+}
+
+/// The same by a connection of its own, in one transaction: no writer waits. Returns the end of the log.
+pub(crate) fn dump(
+    path: &Path,
+    after: u64,
+    visit: &mut dyn FnMut(Record),
+    stop: &Stop,
+) -> Result<Mark, BackendError> {
+    let mut connection = open_reader(path).map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
+    let end = mark::read(&transaction).map_err(failed)?;
+    load(&transaction, after, visit, stop)?;
+    Ok(end)
 }
 
 /// Returns a page of the changes with `after < rev <= upto`.

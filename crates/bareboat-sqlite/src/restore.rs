@@ -10,10 +10,8 @@ use rusqlite::Connection;
 
 use crate::error::SqliteError;
 use crate::lock::Lock;
-use crate::{SqliteOptions, mark, schema};
-
-/// How far the counter jumps beyond the last known revision: more than a backup is likely to lack.
-const JUMP: u64 = 1 << 20;
+use crate::refill::{self, JUMP};
+use crate::{SqliteOptions, schema};
 
 /// The result of [`raise`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +36,7 @@ pub fn raise(path: impl AsRef<Path>, beyond: u64) -> Result<Restored, SqliteErro
     let raised = last.max(beyond).saturating_add(JUMP).min(i64::MAX as u64);
     let mut raise = || -> rusqlite::Result<()> {
         let transaction = connection.transaction()?;
-        let floor = "UPDATE progress SET rev = ?1 WHERE name = 'floor'";
-        transaction.execute(floor, [raised as i64])?;
-        mark::next_epoch(&transaction)?;
+        refill::raise(&transaction, raised)?;
         transaction.commit()
     };
     raise().map_err(at)?;
@@ -55,11 +51,8 @@ pub fn last_revision(path: impl AsRef<Path>) -> Result<u64, SqliteError> {
     let path = path.as_ref();
     let at = |error| SqliteError::at(path, error);
     let connection = schema::open_reader(path).map_err(at)?;
-    let floor = "SELECT rev FROM progress WHERE name = 'floor'";
-    let floor: i64 = connection
-        .query_row(floor, [], |row| row.get(0))
-        .map_err(at)?;
-    last(&connection, floor as u64).map_err(at)
+    let floor = schema::floor(&connection).map_err(at)?;
+    last(&connection, floor).map_err(at)
 }
 
 fn last(connection: &Connection, floor: u64) -> rusqlite::Result<u64> {

@@ -6,10 +6,12 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::SqliteError;
-use crate::{SqliteOptions, migrate};
+use crate::{SqliteOptions, migrate, refill};
 
 /// The format this program writes.
 pub(crate) const FORMAT: i64 = 2;
+/// The format of a file that is being filled: older programs refuse it.
+pub(crate) const INCOMPLETE: i64 = 1_000_000 + FORMAT;
 /// "Bare" in the header, which identifies our files to `file` and to us.
 const APPLICATION: i64 = 0x4261_7265;
 
@@ -73,30 +75,60 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
     let mut connection = Connection::open_with_flags(path, flags).map_err(at)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(at)?;
     let format = pragma(&connection, "user_version").map_err(at)?;
-    let application = pragma(&connection, "application_id").map_err(at)?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(at)?;
-    if format == 0 && tables == 0 {
-        create(&mut connection).map_err(at)?;
-    } else if application != APPLICATION {
+    match format == 0 && tables == 0 {
+        true => create(&mut connection).map_err(at)?,
+        false => check_format(&connection, path, format)?,
+    }
+    tune(&connection, options).map_err(at)?;
+    if (1..FORMAT).contains(&format) {
+        migrate::to_current(&mut connection, path, format)?;
+    }
+    if format == INCOMPLETE {
+        refill::clear(&connection).map_err(at)?;
+    }
+    let floor = floor(&connection).map_err(at)?;
+    Ok((connection, floor))
+}
+
+/// Reads the floor.
+pub(crate) fn floor(connection: &Connection) -> rusqlite::Result<u64> {
+    let floor = "SELECT rev FROM progress WHERE name = 'floor'";
+    let floor: i64 = connection.query_row(floor, [], |row| row.get(0))?;
+    Ok(floor as u64)
+}
+
+/// Fails unless the file is one of this program, and not of a newer format.
+fn check_format(connection: &Connection, path: &Path, format: i64) -> Result<(), SqliteError> {
+    let application = pragma(connection, "application_id");
+    let application = application.map_err(|error| SqliteError::at(path, error))?;
+    if application != APPLICATION {
         return Err(SqliteError::Foreign { path: path.into() });
-    } else if format > FORMAT {
+    }
+    if format > FORMAT && format != INCOMPLETE {
         return Err(SqliteError::Newer {
             path: path.into(),
             found: format,
             known: FORMAT,
         });
     }
-    tune(&connection, options).map_err(at)?;
-    if (1..FORMAT).contains(&format) {
-        migrate::to_current(&mut connection, path, format)?;
+    Ok(())
+}
+
+/// Fails unless the file can be read as it is.
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
+    let format = pragma(connection, "user_version");
+    let format = format.map_err(|error| SqliteError::at(path, error))?;
+    check_format(connection, path, format)?;
+    if format < FORMAT {
+        return Err(SqliteError::Older {
+            path: path.into(),
+            found: format,
+        });
     }
-    let floor = "SELECT rev FROM progress WHERE name = 'floor'";
-    let floor: i64 = connection
-        .query_row(floor, [], |row| row.get(0))
-        .map_err(at)?;
-    Ok((connection, floor as u64))
+    Ok(())
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {

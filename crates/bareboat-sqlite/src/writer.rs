@@ -24,7 +24,7 @@ pub(crate) struct Writer {
     pub(crate) mark: Mark,
     checkpoints: Arc<Checkpoints>,
     /// Numbers by logical cluster and name.
-    resources: HashMap<(Arc<str>, Arc<str>), i64>,
+    resources: Resources,
     /// A buffer that joins the two slices of a value.
     scratch: Vec<u8>,
     /// The time of the last batch: times never decrease.
@@ -35,6 +35,9 @@ pub(crate) struct Writer {
     /// When a full disk may cause a checkpoint again.
     restart_after: Option<Instant>,
 }
+
+/// Numbers of resources by logical cluster and name.
+type Resources = HashMap<(Arc<str>, Arc<str>), i64>;
 
 /// The maximum size of the scratch buffer that is kept.
 const SCRATCH: usize = 64 << 10;
@@ -227,17 +230,7 @@ impl Writer {
         let mut bytes = 0;
         let records = &batch.records;
         for (index, record) in records.iter().enumerate() {
-            let name = (record.cluster.clone(), record.resource.clone());
-            let resource = match self.resources.get(&name) {
-                Some(id) => *id,
-                None => {
-                    let add = "INSERT INTO resource (cluster, name) VALUES (?1, ?2)";
-                    self.connection.execute(add, [&name.0, &name.1])?;
-                    let id = self.connection.last_insert_rowid();
-                    self.resources.insert(name, id);
-                    id
-                }
-            };
+            let resource = number(&self.connection, &mut self.resources, record)?;
             self.scratch.clear();
             let value = record.value.as_ref().map(|value| {
                 value.append_to(&mut self.scratch);
@@ -299,6 +292,16 @@ impl Writer {
         Ok((bytes + 64 * records.len() as u64, end))
     }
 
+    /// Returns the number of a record's resource.
+    pub(crate) fn number(&mut self, record: &Record) -> rusqlite::Result<i64> {
+        number(&self.connection, &mut self.resources, record)
+    }
+
+    /// Lets a checkpoint begin if it is due.
+    pub(crate) fn written(&self, bytes: u64) {
+        self.checkpoints.written(&self.connection, bytes);
+    }
+
     /// Runs a slice of compaction, with the reserve if there is no other space.
     pub(crate) fn compact(&mut self, floor: u64, rows: usize) -> Result<Swept, BackendError> {
         let mut swept =
@@ -321,6 +324,23 @@ impl Writer {
     }
 }
 
+/// Returns the number of a record's resource, which gets one if it is new.
+fn number(
+    connection: &Connection,
+    resources: &mut Resources,
+    record: &Record,
+) -> rusqlite::Result<i64> {
+    let name = (record.cluster.clone(), record.resource.clone());
+    if let Some(id) = resources.get(&name) {
+        return Ok(*id);
+    }
+    let add = "INSERT INTO resource (cluster, name) VALUES (?1, ?2)";
+    connection.execute(add, [&name.0, &name.1])?;
+    let id = connection.last_insert_rowid();
+    resources.insert(name, id);
+    Ok(id)
+}
+
 /// Converts a failed slice of compaction: if only a write failed, it is retried later.
 fn put_off(error: rusqlite::Error) -> BackendError {
     match code(&error) {
@@ -329,7 +349,8 @@ fn put_off(error: rusqlite::Error) -> BackendError {
     }
 }
 
-fn weight(record: &Record) -> u64 {
+/// The bytes that a record adds to the write-ahead log, about.
+pub(crate) fn weight(record: &Record) -> u64 {
     (record.key.len() + record.value.as_ref().map_or(0, |value| value.len())) as u64
 }
 

@@ -15,3 +15,4 @@ fn file() -> impl Site {
 }
 
 bareboat_storage::conformance!(file);
+bareboat_storage::backup_conformance!(file);

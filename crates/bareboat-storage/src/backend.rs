@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use crate::batch::{Appended, Batch, Mark, Tail};
+use crate::examine::Setting;
+use crate::refill::Refill;
 use crate::value::Value;
 
 /// Any error, as the source of ours.
@@ -329,6 +331,38 @@ pub trait Backend: Send + Sync + 'static {
     /// history must not slow down opening a store. Returns the place after the last visited record.
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError>;
 
+    /// The same as `load` for backups: the state comes in any order, nothing is kept in memory, and no writer waits. It
+    /// may end early if `stop` is requested.
+    fn dump(
+        &self,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<Mark, BackendError> {
+        let _ = stop;
+        self.load(after, visit)
+    }
+
+    /// Takes the content of another log, step by step. Nobody else uses the log meanwhile.
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        let _ = step;
+        Err(BackendError::Failed(
+            "this engine does not take the content of another log".into(),
+        ))
+    }
+
+    /// Returns whether the log is complete: not between the first and the last step of [`Backend::refill`].
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        Ok(true)
+    }
+
+    /// Begins another epoch: the counter jumps by 2^20 above `beyond` and all revisions of the log, and history begins
+    /// there. Returns the new end of the log.
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        let _ = beyond;
+        Err(BackendError::Failed("this engine has no epochs".into()))
+    }
+
     /// Returns a page of the changes of a resource (or of all) with `after < revision <= upto`, in
     /// order. A page that is not full is complete up to `upto`.
     ///
@@ -365,6 +399,18 @@ pub trait Backend: Send + Sync + 'static {
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let _ = visit;
         Ok(())
+    }
+
+    /// Visits the ends of the batches of the history, in order, from the one at the floor on. An engine without digests
+    /// visits nothing.
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        let _ = visit;
+        Ok(())
+    }
+
+    /// Returns the settings of the engine that matter for durability, with advice about those that are wrong.
+    fn settings(&self) -> Result<Vec<Setting>, BackendError> {
+        Ok(Vec::new())
     }
 
     /// Returns the floor: reads at it are exact and watches after it are complete; there are no

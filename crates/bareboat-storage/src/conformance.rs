@@ -17,10 +17,12 @@ use crate::{
     WatchSpec, Watcher, Write,
 };
 
+mod backups;
 mod history;
 mod streams;
 mod writes;
 
+pub use backups::*;
 pub use history::*;
 pub use streams::*;
 pub use writes::*;
@@ -80,6 +82,20 @@ macro_rules! conformance {
         fn $name() {
             $crate::conformance::$name(&$site());
         })*
+    };
+}
+
+/// The same for a backend that takes the content of another log ([`Backend::refill`]) and has epochs.
+#[macro_export]
+macro_rules! backup_conformance {
+    ($site:path) => {
+        $crate::conformance!(@each $site:
+            a_backup_is_the_state_of_one_moment
+            a_restored_log_equals_its_source
+            a_restore_begins_another_epoch
+            an_incomplete_restore_is_not_served
+            a_healthy_log_has_no_findings
+        );
     };
 }
 

@@ -10,6 +10,7 @@ use crate::backend::{
     Stop, Sweep, Written,
 };
 use crate::batch::{Appended, Batch, Mark, Tail};
+use crate::refill::Refill;
 
 /// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,18 @@ impl Backend for Faulty {
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.inner.load(after, visit)
+    }
+
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.inner.refill(step)
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        self.inner.is_complete()
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        self.inner.next_epoch(beyond)
     }
 
     fn read_since(

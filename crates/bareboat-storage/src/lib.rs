@@ -31,6 +31,7 @@ macro_rules! opaque_debug {
 }
 
 mod backend;
+pub mod backup;
 mod barrier;
 mod batch;
 mod cold;
@@ -39,6 +40,7 @@ pub mod conformance;
 mod core;
 mod entry;
 mod event;
+pub mod examine;
 mod facets;
 pub mod faults;
 mod layout;
@@ -50,6 +52,7 @@ mod past;
 mod pins;
 mod queue;
 mod recent;
+mod refill;
 mod resource;
 mod retention;
 mod ring;
@@ -75,6 +78,7 @@ pub use memory::MemoryBackend;
 pub use options::StoreOptions;
 pub use others::Dependency;
 pub use recent::{Feed, FeedError};
+pub use refill::Refill;
 pub use resource::{Observer, Resource, ResourceStats};
 pub use slot::LabelSignature;
 pub use snapshot::{Snapshot, SnapshotError};

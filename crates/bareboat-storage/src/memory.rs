@@ -14,6 +14,7 @@ use crate::backend::{
     Backend, BackendError, BackendStats, ChangePage, LogChange, PageLimit, Record, Stop, Sweep,
 };
 use crate::batch::{Appended, Batch, Mark, Tail};
+use crate::refill::Refill;
 
 mod shared;
 
@@ -43,6 +44,8 @@ struct State {
     floor: u64,
     swept: u64,
     bytes: u64,
+    /// Whether it is being filled.
+    incomplete: bool,
 }
 
 impl MemoryBackend {
@@ -147,6 +150,33 @@ impl State {
         self.records.insert(record.revision, record);
     }
 
+    fn refill(&mut self, step: Refill<'_>) {
+        match step {
+            Refill::Begin => {
+                *self = State {
+                    batches: self.batches.as_ref().map(|_| Batches::new()),
+                    epoch: self.epoch,
+                    last: self.last,
+                    floor: self.last,
+                    swept: self.last,
+                    incomplete: true,
+                    ..State::default()
+                };
+            }
+            Refill::State(records) => {
+                for record in records {
+                    self.bytes += weight(record);
+                    self.records.insert(record.revision, record.clone());
+                }
+            }
+            Refill::Start(end) => {
+                (self.last, self.floor, self.swept) = (end.last, end.last, end.last);
+                self.epoch = end.epoch;
+            }
+            Refill::Finish => self.incomplete = false,
+        }
+    }
+
     fn forget(&mut self, revision: u64) {
         if let Some(record) = self.records.remove(&revision) {
             self.bytes -= weight(&record);
@@ -211,6 +241,26 @@ impl Backend for MemoryBackend {
         let since = state.records.range(after + 1..).map(|(_, record)| record);
         live.into_values().chain(since).cloned().for_each(visit);
         Ok(state.mark())
+    }
+
+    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
+        self.log.state.lock().refill(step);
+        self.log.grown.notify_all();
+        Ok(())
+    }
+
+    fn is_complete(&self) -> Result<bool, BackendError> {
+        Ok(!self.log.state.lock().incomplete)
+    }
+
+    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
+        let mut state = self.log.state.lock();
+        state.last = state.last.max(beyond);
+        state.begin_epoch(0);
+        let end = state.mark();
+        drop(state);
+        self.log.grown.notify_all();
+        Ok(end)
     }
 
     fn read_since(
@@ -286,6 +336,11 @@ impl Backend for MemoryBackend {
         }
         state.swept = floor;
         Ok(Sweep::Done)
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.log.state.lock().places(visit);
+        Ok(())
     }
 
     fn compacted(&self) -> u64 {

@@ -16,7 +16,9 @@ fn shared_memory() -> impl Site {
 }
 
 bareboat_storage::conformance!(memory);
+bareboat_storage::backup_conformance!(memory);
 
 mod shared {
     bareboat_storage::conformance!(super::shared_memory);
+    bareboat_storage::backup_conformance!(super::shared_memory);
 }

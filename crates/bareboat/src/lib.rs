@@ -172,7 +172,7 @@ pub mod typed;
 
 #[cfg(feature = "builtin")]
 pub use control_plane::{ControlPlane, Profile};
-pub use open::{OpenStorageError, open_backend, open_storage};
+pub use open::{OpenStorageError, open_backend, open_backend_to_read, open_storage};
 pub use server::{
     ClientIdentity, Computed, Connector, RemoteApi, RemoteServer, Server, ServerBuilder, Tls, Visit,
 };

@@ -69,6 +69,19 @@ pub fn open_backend(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError>
     }
 }
 
+/// Opens the engine at an address for backups and checks. A server may have the file of `sqlite:PATH` open at the same time.
+pub fn open_backend_to_read(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
+    match address.split_once(':') {
+        #[cfg(feature = "sqlite")]
+        Some(("sqlite", path)) if !path.is_empty() => {
+            let opened = bareboat_sqlite::SqliteReader::open(path);
+            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
+            Ok(Arc::new(opened))
+        }
+        _ => open_backend(address),
+    }
+}
+
 /// Opens the store at an address, see [`open_backend`].
 pub fn open_storage(address: &str, options: StoreOptions) -> Result<Store, OpenStorageError> {
     Store::open(open_backend(address)?, options).map_err(OpenStorageError::Content)

@@ -150,6 +150,13 @@ impl std::fmt::Debug for ServiceAccounts {
 }
 
 impl ServiceAccounts {
+    /// Returns the id of the key that signs tokens, and the ids of all keys that verify them.
+    pub fn key_ids(&self) -> (String, Vec<String>) {
+        let keys = self.shared.keys.load();
+        let verifying = keys.checking.iter().map(|key| key.id().to_owned());
+        (keys.signing.public().id().to_owned(), verifying.collect())
+    }
+
     /// Creates an issuer that signs with a private key (PEM) and accepts tokens signed with it or one of the other keys
     /// (PEM, public or private).
     pub fn new(

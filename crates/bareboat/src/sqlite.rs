@@ -1,8 +1,8 @@
 //! The embedded store: the log in a SQLite file.
 
 pub use bareboat_sqlite::{
-    Restored, RewriteError, Sqlite, SqliteError, SqliteOptions, inspect, last_revision, raise,
-    rewrite,
+    Restored, RewriteError, Sqlite, SqliteError, SqliteOptions, SqliteReader, inspect,
+    last_revision, raise, rewrite,
 };
 
 use bareboat_storage::{OpenError, Store, StoreOptions};

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// are errors of clap: see `main`.
 pub(crate) fn parse(mut words: Vec<OsString>) -> Result<Args> {
     let mut matches = Args::command().try_get_matches_from(&words)?;
-    if let Some(("serve", given)) = matches.subcommand()
-        && let Some(path) = given.get_one::<PathBuf>("config")
+    if let Some((name, given)) = matches.subcommand()
+        && let Ok(Some(path)) = given.try_get_one::<PathBuf>("config")
     {
-        words.extend(flags(path, given)?);
+        words.extend(flags(path, name, given)?);
         let parsed = Args::command().try_get_matches_from(&words);
         matches = parsed.map_err(|error| {
             let text = error.render().to_string();
@@ -30,8 +30,9 @@ fn unusable(path: &Path) -> String {
     format!("the configuration file {} cannot be used", path.display())
 }
 
-/// Returns the settings of the file as flags, without those set elsewhere.
-fn flags(path: &Path, given: &ArgMatches) -> Result<Vec<OsString>> {
+/// Returns the settings of the file as flags of a command, without those set elsewhere. The file is that of `bareboat serve`:
+/// other commands use some of its settings.
+fn flags(path: &Path, name: &str, given: &ArgMatches) -> Result<Vec<OsString>> {
     let text = std::fs::read(path).with_context(|| unusable(path))?;
     let parsed = bareboat_wire::yaml::parse(&text).with_context(|| unusable(path))?;
     if let Some(twice) = parsed.duplicates.first() {
@@ -59,6 +60,11 @@ fn flags(path: &Path, given: &ArgMatches) -> Result<Vec<OsString>> {
                 .unwrap_or_else(|| "; see bareboat serve --help for what there is".to_owned());
             bail!("{}: there is no setting {key}{hint}", unusable(path));
         };
+        let own = command.find_subcommand(name).into_iter();
+        let mut own = own.flat_map(|own| own.get_arguments());
+        if !own.any(|own| own.get_id() == arg.get_id()) {
+            continue;
+        }
         if !matches!(
             given.value_source(arg.get_id().as_str()),
             None | Some(ValueSource::DefaultValue)

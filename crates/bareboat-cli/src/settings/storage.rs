@@ -59,6 +59,19 @@ pub(crate) struct StorageSettings {
     )]
     pub(crate) retain_bytes: u64,
 
+    /// Use a store whose other servers, and their certificate authorities and keys, are gone: take the keys of this server from now on.
+    /// Tokens and certificates of before are not accepted any more
+    #[arg(
+        long,
+        env = "BAREBOAT_REPLACE_IDENTITY",
+        num_args = 0..=1,
+        default_value = "false",
+        default_missing_value = "true",
+        hide_possible_values = true,
+        value_name = "BOOL"
+    )]
+    pub(crate) replace_identity: bool,
+
     /// Encrypt what is stored as this EncryptionConfiguration says (apiserver.config.k8s.io/v1); read again when it changes
     #[arg(long, value_name = "FILE", env = "BAREBOAT_ENCRYPTION_PROVIDER_CONFIG")]
     pub(crate) encryption_provider_config: Option<PathBuf>,

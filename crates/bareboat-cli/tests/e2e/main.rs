@@ -6,6 +6,7 @@ mod access;
 mod accounts;
 mod aggregation;
 mod audit;
+mod backups;
 mod cli;
 mod clients;
 mod controller_manager;

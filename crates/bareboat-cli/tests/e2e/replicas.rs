@@ -3,7 +3,8 @@
 use crate::etcd::Member;
 use crate::mariadb;
 use crate::postgres::Cluster;
-use crate::server::Home;
+use crate::process::run;
+use crate::server::{Home, bareboat};
 use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
@@ -11,6 +12,16 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchPara
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+/// Makes the keys of several servers, in a directory `keys`.
+fn shared_keys() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = bareboat(["init-shared"]);
+    let made = run(command.arg(dir.path().join("keys")), "");
+    assert!(made.status.success(), "{}", made.all());
+    assert!(made.stdout.contains("Next"), "{}", made.all());
+    dir
+}
 
 fn map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
@@ -52,7 +63,9 @@ async fn three_servers_share_an_etcd() {
 
 /// Runs three servers on the store at an address, kills one of them, and restarts the store.
 async fn share(url: &str, restart: &dyn Fn()) {
-    let homes: Vec<Home> = (0..3).map(|_| Home::with(&["--storage", url])).collect();
+    let keys = shared_keys();
+    let home = |_| Home::with(&["--storage", url]).sharing(&keys.path().join("keys"));
+    let homes: Vec<Home> = (0..3).map(home).collect();
     let mut servers: Vec<_> = homes.iter().map(|home| Some(home.serve())).collect();
     let mut maps = Vec::new();
     for home in &homes {
@@ -137,7 +150,9 @@ async fn two_servers_share_a_mariadb() {
         return eprintln!("skipped: MariaDB is not installed");
     };
     let url = cluster.fresh();
-    let homes: Vec<Home> = (0..2).map(|_| Home::with(&["--storage", &url])).collect();
+    let keys = shared_keys();
+    let home = |_| Home::with(&["--storage", &url]).sharing(&keys.path().join("keys"));
+    let homes: Vec<Home> = (0..2).map(home).collect();
     let mut servers: Vec<_> = homes.iter().map(|home| Some(home.serve())).collect();
     let mut maps = Vec::new();
     for home in &homes {
@@ -193,11 +208,109 @@ async fn two_servers_share_a_mariadb() {
     let found: BTreeSet<String> = list.iter().map(|map| map.name_any()).collect();
     assert!(expected.iter().all(|name| found.contains(name)));
     // What people see of it.
-    let live = "SELECT count(*) FROM t1.live WHERE resource = 'core/configmaps' AND name LIKE 'm-%'
-        AND JSON_VALUE(object, '$.metadata.namespace') = 'default'";
-    assert_eq!(cluster.ask(live).as_deref(), Some("60"));
+    let database = url.rsplit('/').next().unwrap();
+    let database = database.split('?').next().unwrap();
+    let live = format!(
+        "SELECT count(*) FROM {database}.live WHERE resource = 'core/configmaps' AND name LIKE 'm-%'
+        AND JSON_VALUE(object, '$.metadata.namespace') = 'default'"
+    );
+    assert_eq!(cluster.ask(&live).as_deref(), Some("60"));
     for server in servers.into_iter().flatten() {
         let (status, _) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
         assert!(status.success());
     }
+}
+
+/// Starts a server that must refuse; returns what it says.
+fn refusal(home: &Home, flags: &[&str]) -> String {
+    let mut command = bareboat(["serve", "--bind", "127.0.0.1:0"]);
+    let output = run(command.arg("--data-dir").arg(home.data()).args(flags), "");
+    assert_eq!(output.status.code(), Some(1), "{}", output.all());
+    output.stderr
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_one_store_have_the_same_keys() {
+    let Some(cluster) = Cluster::start(&[]) else {
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "PostgreSQL is missing"
+        );
+        return eprintln!("skipped: PostgreSQL is not installed");
+    };
+    let url = cluster.fresh();
+    let keys = shared_keys();
+    let keys = keys.path().join("keys");
+    let encryption = keys.join("encryption.yaml");
+    let encryption = encryption.to_str().unwrap();
+    let flags = [
+        "--storage",
+        &url,
+        "--encryption-provider-config",
+        encryption,
+    ];
+    let first = Home::with(&flags).sharing(&keys);
+    let second = Home::with(&flags).sharing(&keys);
+    let servers = [first.serve(), second.serve()];
+    // A token of one is good at the other.
+    let request = http::Request::builder()
+        .method("POST")
+        .uri("/api/v1/namespaces/default/serviceaccounts/default/token")
+        .header("content-type", "application/json")
+        .body(
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+                .to_string()
+                .into_bytes(),
+        )
+        .unwrap();
+    let client = first.client().await;
+    let token = client.request::<serde_json::Value>(request);
+    let token = token.await.unwrap()["status"]["token"].clone();
+    let review = json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "metadata": {}, "spec": {"token": token},
+    });
+    let request = http::Request::builder()
+        .method("POST")
+        .uri("/apis/authentication.k8s.io/v1/tokenreviews")
+        .header("content-type", "application/json")
+        .body(review.to_string().into_bytes())
+        .unwrap();
+    let client = second.client().await;
+    let reviewed = client.request::<serde_json::Value>(request);
+    let reviewed = reviewed.await.unwrap();
+    assert_eq!(reviewed["status"]["authenticated"], true, "{reviewed}");
+    for server in servers {
+        tokio::task::block_in_place(|| server.stop());
+    }
+    // Other keys, or none, are refused by name.
+    let other = Home::new();
+    let said = tokio::task::block_in_place(|| refusal(&other, &flags));
+    assert!(
+        said.contains("for ca ") && said.contains("init-shared"),
+        "{said}"
+    );
+    let bare = Home::new().sharing(&keys);
+    let said = tokio::task::block_in_place(|| refusal(&bare, &flags[..2]));
+    assert!(said.contains("for encryption "), "{said}");
+    // One server rotates its key: it knows the old one. The other learns the new one.
+    let rotate = ["certificates", "rotate", "service-accounts", "--data-dir"];
+    let rotated = run(bareboat(rotate).arg(first.data()), "");
+    assert!(rotated.status.success(), "{}", rotated.all());
+    let server = first.serve();
+    let said = tokio::task::block_in_place(|| refusal(&second, &flags));
+    assert!(said.contains("for service-accounts "), "{said}");
+    let key = first.data().join("certificates/service-accounts.key");
+    let accept = ["--service-account-key-file", key.to_str().unwrap()];
+    let knowing = Home::with(&[&flags[..], &accept].concat()).sharing(&keys);
+    let knowing = knowing.serve();
+    tokio::task::block_in_place(|| knowing.stop());
+    tokio::task::block_in_place(|| server.stop());
+    // All others are gone.
+    let taken = Home::with(&[&flags[..], &["--replace-identity"]].concat());
+    let server = taken.serve();
+    assert!(tokio::task::block_in_place(|| server.stop()).0.success());
+    let again = Home::with(&flags).sharing(&taken.data());
+    again.serve();
 }

@@ -36,6 +36,14 @@ impl Home {
         }
     }
 
+    /// Gives the data directory the keys that `bareboat init-shared` made.
+    pub(crate) fn sharing(self, keys: &Path) -> Home {
+        let mut copy = Command::new("cp");
+        copy.arg("-rp").arg(keys).arg(self.data());
+        assert!(copy.status().unwrap().success());
+        self
+    }
+
     /// Returns the directory beside the data, for files of the test.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()

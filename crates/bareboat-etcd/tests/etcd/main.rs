@@ -63,4 +63,5 @@ fn place() -> Place {
 
 mod conformance {
     bareboat_storage::conformance!(super::place);
+    bareboat_storage::backup_conformance!(super::place);
 }

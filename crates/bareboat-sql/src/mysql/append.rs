@@ -170,7 +170,7 @@ fn size(record: &Record) -> usize {
 }
 
 /// How many of the next records go into one statement of at most `bytes`; at least one.
-fn rows_at_once(records: &[Record], bytes: usize) -> usize {
+pub(super) fn rows_at_once(records: &[Record], bytes: usize) -> usize {
     const FIXED: usize = 1024;
     let mut left = bytes;
     let fits = |record: &&Record| {
@@ -186,7 +186,7 @@ fn rows_at_once(records: &[Record], bytes: usize) -> usize {
     }
 }
 
-fn statement(rows: usize) -> String {
+pub(super) fn statement(rows: usize) -> String {
     let head = "INSERT INTO log (rev, prev, cluster, resource, `key`, actor, value) VALUES ";
     let row = "(?,?,?,?,?,?,?)";
     let mut statement = String::with_capacity(head.len() + rows * (row.len() + 1));
@@ -200,7 +200,7 @@ fn statement(rows: usize) -> String {
     statement
 }
 
-fn parameters(records: &[Record]) -> Params {
+pub(super) fn parameters(records: &[Record]) -> Params {
     let text = |text: &str| Column::Bytes(text.as_bytes().to_vec());
     let row = |record: &Record| {
         [

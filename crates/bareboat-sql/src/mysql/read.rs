@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use bareboat_storage::{
-    BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Written,
+    BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Written, examine::Setting,
 };
 use mysql_async::{Params, Value as Column};
 
@@ -114,6 +114,48 @@ impl Inner {
         self.make_durable()?;
         *self.known.lock() = mark;
         Ok(mark)
+    }
+
+    /// The ends of batches from the one at the floor on.
+    pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        let places = "SELECT last, digest, epoch FROM batch WHERE first >= COALESCE(
+                (SELECT MAX(b.first) FROM batch b WHERE b.first <= (SELECT floor FROM meta)), 0)
+            ORDER BY first";
+        self.cold(async |link| {
+            link.each(places, (), |row| {
+                visit(rows::mark(&row));
+                true
+            })
+            .await
+            .map_err(read_failed)
+        })
+    }
+
+    /// What the server does to keep what it has acknowledged.
+    pub(super) fn settings(&self) -> Result<Vec<Setting>, BackendError> {
+        const LOSS: &str = "set it to 1: a crash loses acknowledged writes";
+        let names = "SELECT @@version, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog";
+        let row = self.cold(async |link| {
+            let row = link.first(names, ()).await.map_err(read_failed)?;
+            row.ok_or_else(closed)
+        })?;
+        let value = |at: usize| rows::text(&row, at);
+        let (flush, doublewrite, binlog, sync) = (value(1), value(2), value(3), value(4));
+        let has_binlog = matches!(binlog.as_str(), "1" | "ON");
+        let synced = !has_binlog || sync == "1";
+        let doubled = matches!(doublewrite.as_str(), "1" | "ON");
+        Ok(vec![
+            Setting::good("version", value(0)),
+            Setting::judged(
+                "innodb_flush_log_at_trx_commit",
+                &*flush,
+                flush == "1",
+                LOSS,
+            ),
+            Setting::judged("innodb_doublewrite", &*doublewrite, doubled, "turn it on"),
+            Setting::good("log_bin", binlog),
+            Setting::judged("sync_binlog", &*sync, synced, LOSS),
+        ])
     }
 
     pub(super) fn read_since(

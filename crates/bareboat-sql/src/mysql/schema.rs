@@ -11,7 +11,9 @@ use super::rows::number;
 use crate::error::SqlError;
 
 /// The format that this program writes.
-const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 1;
+/// The format of a store that is being filled: older programs refuse it.
+pub(super) const INCOMPLETE: u64 = i32::MAX as u64;
 
 /// `cluster`, `resource` and `key` are text, in columns of bytes: no character set, no collation. `cluster` is the
 /// logical cluster, empty for the default one. `actor` says who wrote a record, as JSON. There is no index beside the primary
@@ -87,7 +89,7 @@ async fn prepare_alone(link: &mut Connection) -> Result<(), SqlError> {
     };
     if let Some(row) = found {
         let needed = number(&row, 0);
-        return match needed > FORMAT {
+        return match needed > FORMAT && needed != INCOMPLETE {
             true => Err(SqlError::Newer {
                 found: i32::try_from(needed).unwrap_or(i32::MAX),
                 known: FORMAT as i32,

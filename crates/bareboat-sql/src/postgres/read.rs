@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bareboat_storage::{
     BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Sweep, Written,
+    examine::Setting,
 };
 use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
@@ -13,7 +14,7 @@ use tokio_postgres::{Client, Row};
 
 use super::Inner;
 use super::append::{record, value};
-use super::session::mark_of;
+use super::session::{digest_of, mark_of};
 use crate::engine::closed;
 use crate::error::{read_failed, sweep_failed};
 
@@ -185,6 +186,45 @@ impl Inner {
             });
         }
         Ok(())
+    }
+
+    /// The ends of batches from the one at the floor on.
+    pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        let places = "SELECT last, digest, epoch FROM batch WHERE first >= coalesce(
+                (SELECT max(first) FROM batch WHERE first <= (SELECT floor FROM meta)), 0)
+            ORDER BY first";
+        self.cold(async |client| {
+            each(client, places, &[], &mut |row| {
+                visit(Mark {
+                    last: row.get::<_, i64>(0) as u64,
+                    digest: digest_of(row.get(1)),
+                    epoch: row.get::<_, i64>(2) as u64,
+                });
+                true
+            })
+            .await
+        })
+    }
+
+    /// What the server does to keep what it has acknowledged.
+    pub(super) fn durability(&self) -> Result<Vec<Setting>, BackendError> {
+        const LOSS: &str = "turn it on: a crash loses acknowledged writes or the whole database";
+        let names =
+            "SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'fsync',
+            'full_page_writes', 'data_checksums', 'synchronous_standby_names') ORDER BY name";
+        self.cold(async |client| {
+            let rows = client.query(names, &[]).await.map_err(read_failed)?;
+            let judged = |row: &Row| {
+                let (name, value): (&str, &str) = (row.get(0), row.get(1));
+                match name {
+                    "fsync" | "full_page_writes" => {
+                        Setting::judged(name, value, value == "on", LOSS)
+                    }
+                    _ => Setting::good(name, value),
+                }
+            };
+            Ok(rows.iter().map(judged).collect())
+        })
     }
 
     pub(super) fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {

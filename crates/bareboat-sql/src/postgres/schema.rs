@@ -5,7 +5,9 @@ use tokio_postgres::Client;
 use crate::error::SqlError;
 
 /// The format that this program writes.
-const FORMAT: i32 = 1;
+pub(super) const FORMAT: i32 = 1;
+/// The format of a store that is being filled: older programs refuse it.
+pub(super) const INCOMPLETE: i32 = i32::MAX;
 
 /// The first half of the key of all locks of this program: "Bare".
 pub(super) const LOCK: i32 = 1_113_682_533;
@@ -176,7 +178,7 @@ pub(super) async fn prepare(
     let row = transaction.query_one(&format, &[]).await?;
     let needed: i32 = row.get(1);
     transaction.commit().await?;
-    match needed > FORMAT {
+    match needed > FORMAT && needed != INCOMPLETE {
         true => Err(SqlError::Newer {
             found: needed,
             known: FORMAT,

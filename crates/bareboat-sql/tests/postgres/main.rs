@@ -51,4 +51,5 @@ fn database() -> impl Site {
 
 mod conformance {
     bareboat_storage::conformance!(super::database);
+    bareboat_storage::backup_conformance!(super::database);
 }

@@ -116,6 +116,13 @@ impl State {
         }
     }
 
+    /// Visits the ends of batches.
+    pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) {
+        for row in self.batches.iter().flat_map(|all| all.values()) {
+            visit(row.end);
+        }
+    }
+
     pub(super) fn begin_epoch(&mut self, lost: usize) {
         let revisions: Vec<u64> = self.records.keys().rev().take(lost).copied().collect();
         for revision in revisions {

@@ -27,6 +27,9 @@ pub enum OpenError {
     /// The log cannot be read.
     #[error("the log cannot be read")]
     Log(#[from] BackendError),
+    /// The log was not filled completely.
+    #[error("a restore into this store did not end: run it again")]
+    Incomplete,
     /// A record is not an object.
     #[error("revision {revision} ({resource} {key}) does not hold an object")]
     Malformed {
@@ -59,6 +62,9 @@ pub(super) fn open(
     backend: Arc<dyn Backend>,
     options: StoreOptions,
 ) -> Result<Arc<Shared>, OpenError> {
+    if !backend.is_complete()? {
+        return Err(OpenError::Incomplete);
+    }
     let last = backend.mark()?.last;
     let floor = backend.compacted();
     let preload_after = floor.max(last.saturating_sub(options.ring_preload));

@@ -1,0 +1,196 @@
+//! Backups: the content of a log in a file, and from there, or from another log, in any other log.
+//!
+//! A backup has the state at a floor and all later records, as they are stored: what is encrypted stays encrypted. The file
+//! is text, compressed with gzip: a header, a line for each record, and a trailer. After that follows a seal, a
+//! part without text that has the SHA-256 of everything before it. So `zcat` shows the records, and every flipped bit is noticed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{BackendError, Record};
+use crate::batch::{Chain, Digest};
+
+mod fill;
+mod line;
+mod read;
+mod seal;
+mod write;
+
+pub use fill::{Epoch, RestoreOptions, Restored, copy, restore};
+pub use read::Backup;
+pub use write::write;
+
+/// The format of files that this program writes.
+const FORMAT: u32 = 1;
+
+/// How far a backup or a restore has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Records so far.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+/// Is told of the progress after every few records.
+pub type Report<'a> = dyn FnMut(Progress) + 'a;
+
+/// What a backup has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Summary {
+    /// The last revision.
+    pub last: u64,
+    /// All records: the state at the floor, and later ones.
+    pub records: u64,
+    /// The live objects of each resource at the end.
+    pub objects: BTreeMap<String, u64>,
+    /// Values that were damaged when the backup was made, as `resource key`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
+    /// The digest of the content, in hexadecimal: the same for the same records on every engine.
+    pub content: String,
+}
+
+/// The first line of a backup.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    bareboat: String,
+    format: u32,
+    floor: u64,
+    epoch: u64,
+    /// Milliseconds since 1970.
+    time: u64,
+}
+
+/// Why a backup or a restore failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// The file cannot be read or written.
+    #[error("the file of the backup cannot be used")]
+    File(#[from] std::io::Error),
+    /// The file is not a backup.
+    #[error("the file is not a backup, or it was cut off")]
+    NotABackup,
+    /// The file was changed since it was written.
+    #[error("the file is damaged: its checksum differs; use another copy, or an earlier backup")]
+    Damaged,
+    /// The file was written by a newer program.
+    #[error(
+        "the backup has format {found}, this program knows formats up to {FORMAT}; use the newer program that wrote it"
+    )]
+    Newer {
+        /// The format of the file.
+        found: u32,
+    },
+    /// A line is not a record.
+    #[error("line {line} of the backup is not a record")]
+    Line {
+        /// The number of the line, from 1 on.
+        line: u64,
+    },
+    /// The log cannot be used.
+    #[error("the store cannot be used")]
+    Store(#[from] BackendError),
+    /// History was compacted faster than it was read, or another epoch began.
+    #[error("the history of the store moved while it was read; try again")]
+    Moved,
+    /// The source was written to while it was copied.
+    #[error("the source was written to meanwhile: stop all servers that use it, and try again")]
+    Written,
+    /// The target has objects.
+    #[error("the target is not empty")]
+    NotEmpty,
+    /// Somebody else writes to the target.
+    #[error("somebody else writes to the target: stop all servers that use it, and try again")]
+    Shared,
+    /// An object is larger than the target takes.
+    #[error("{resource} {key} has {len} bytes, and the target takes {limit}")]
+    TooLarge {
+        /// The resource of the object.
+        resource: String,
+        /// The key of the object.
+        key: String,
+        /// The bytes of the object.
+        len: usize,
+        /// The most bytes of an object.
+        limit: usize,
+    },
+    /// What was written to the target reads differently.
+    #[error("the target does not hold what was written to it; do not use it")]
+    Unequal,
+}
+
+/// The digest of records in any order, and what is counted on the way.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    sum: u128,
+    progress: Progress,
+    objects: BTreeMap<std::sync::Arc<str>, i64>,
+    damaged: Vec<String>,
+}
+
+impl Content {
+    fn add(&mut self, record: &Record) {
+        let mut chain = Chain::after(&Digest::default());
+        let value = record.value.as_ref();
+        let (head, tail) = value.map_or((None, &[][..]), |value| {
+            let (head, tail) = value.parts();
+            (Some(head), tail)
+        });
+        chain.add(record, head, tail);
+        // A sum does not depend on the order, which differs between engines.
+        self.sum = self.sum.wrapping_add(u128::from_be_bytes(chain.digest().0));
+        self.progress.records += 1;
+        self.progress.bytes += (record.key.len() + value.map_or(0, |value| value.len())) as u64;
+        let change = match (record.prev, value) {
+            (0, Some(_)) => 1,
+            (0, None) | (_, Some(_)) => 0,
+            (_, None) => -1,
+        };
+        self.count(record, change);
+        if value.is_some_and(|value| value.is_damaged()) {
+            let name = format!("{} {}", record.resource, record.key);
+            self.damaged.push(name);
+        }
+    }
+
+    /// Counts a record of the state, which is live whatever it replaced.
+    fn add_live(&mut self, record: &Record) {
+        self.add(record);
+        if record.prev != 0 {
+            self.count(record, 1);
+        }
+    }
+
+    fn count(&mut self, record: &Record, change: i64) {
+        match self.objects.get_mut(&record.resource) {
+            Some(count) => *count += change,
+            None => {
+                self.objects.insert(record.resource.clone(), change);
+            }
+        }
+    }
+
+    fn summary(&self, last: u64) -> Summary {
+        let live = self.objects.iter().filter(|(_, count)| **count > 0);
+        Summary {
+            last,
+            records: self.progress.records,
+            objects: live
+                .map(|(resource, count)| (resource.to_string(), count.unsigned_abs()))
+                .collect(),
+            damaged: self.damaged.clone(),
+            content: format!("{:032x}", self.sum),
+        }
+    }
+
+    /// Whether it is time for a report.
+    fn is_due(&self) -> bool {
+        self.progress.records.is_multiple_of(256)
+    }
+}

@@ -1,0 +1,187 @@
+//! Examines a log while servers use it: whether it is whole, what it holds, and how it is kept.
+//!
+//! Nothing is changed. Values are compared with digests as they are stored; what is encrypted is not looked into.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use crate::backend::{Backend, BackendError, BackendStats, Stop};
+use crate::batch::Mark;
+
+mod walk;
+
+use walk::Walk;
+
+/// A setting of an engine that matters for durability, as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name that the engine has for it.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// What to do about it, if it is wrong.
+    pub advice: Option<String>,
+}
+
+impl Setting {
+    /// A setting that is good as it is.
+    pub fn good(name: &str, value: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.into(),
+            advice: None,
+        }
+    }
+
+    /// A setting with advice, unless it is `good`.
+    pub fn judged(name: &str, value: impl Into<String>, good: bool, advice: &str) -> Self {
+        Self {
+            advice: (!good).then(|| advice.to_owned()),
+            ..Self::good(name, value)
+        }
+    }
+}
+
+/// Something that looks wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// What a resource takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Live objects.
+    pub objects: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Records of the history above the floor.
+    pub history: u64,
+    /// Bytes of their keys and values.
+    pub history_bytes: u64,
+}
+
+/// The result of an examination.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Examination {
+    /// The end of the log.
+    pub end: Mark,
+    /// The floor.
+    pub floor: u64,
+    /// When the oldest history was written, if there is some and the engine knows.
+    pub history_since: Option<SystemTime>,
+    /// Batches whose digest was compared.
+    pub batches: u64,
+    /// The size of the log in its engine.
+    pub stats: BackendStats,
+    /// What each resource takes.
+    pub resources: BTreeMap<String, Share>,
+    /// The largest objects, as `resource key` with their bytes, largest first.
+    pub largest: Vec<(String, u64)>,
+    /// Settings of the engine.
+    pub settings: Vec<Setting>,
+    /// What looks wrong. At most [`MOST`].
+    pub findings: Vec<Finding>,
+    /// Whether more looks wrong than `findings` has.
+    pub more_findings: bool,
+}
+
+/// The most findings that are kept.
+pub const MOST: usize = 100;
+
+/// What to do about damage.
+const RESTORE: &str = "restore a backup";
+
+impl Examination {
+    fn add(&mut self, problem: impl Into<String>, advice: &str) {
+        if self.findings.len() >= MOST {
+            self.more_findings = true;
+            return;
+        }
+        self.findings.push(Finding {
+            problem: problem.into(),
+            advice: advice.to_owned(),
+        });
+    }
+}
+
+/// Examines a log.
+pub fn examine(log: &dyn Backend) -> Result<Examination, BackendError> {
+    // The floor may be raised meanwhile; then what was read is not all.
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let begun = log.mark()?;
+        let floor = log.compacted().min(begun.last);
+        let found = attempt(log, floor)?;
+        if tries == 3 || log.compacted() == floor && found.end.epoch == begun.epoch {
+            return Ok(found);
+        }
+    }
+}
+
+fn attempt(log: &dyn Backend, floor: u64) -> Result<Examination, BackendError> {
+    let mut found = Examination {
+        floor,
+        ..Examination::default()
+    };
+    if !log.is_complete()? {
+        found.add("a restore into this store did not end", "run it again");
+        found.end = log.mark()?;
+        return Ok(found);
+    }
+    let mut places = Vec::new();
+    if let Err(error) = log.places(&mut |place| places.push(place)) {
+        found.add(told(error)?, RESTORE);
+    }
+    let mut walk = Walk::new(floor, places);
+    let read = log.dump(floor, &mut |record| walk.see(&record), &Stop::default());
+    let read = read.map_err(told);
+    walk.finish(&mut found);
+    match read {
+        Ok(end) => {
+            found.end = end;
+            if let Some(next) = walk.missing(end.last) {
+                found.add(format!("the log ends before revision {next}"), RESTORE);
+            }
+        }
+        Err(problem) => {
+            found.add(problem?, RESTORE);
+            found.end = log.mark()?;
+        }
+    }
+    let history = log.history(&mut |part| {
+        found.history_since.get_or_insert(part.at);
+    });
+    if let Err(error) = history {
+        found.add(told(error)?, RESTORE);
+    }
+    found.stats = log.stats();
+    found.settings = log.settings()?;
+    let wrong: Vec<Setting> = found.settings.clone();
+    for setting in wrong {
+        if let Some(advice) = &setting.advice {
+            found.add(format!("{} is {}", setting.name, setting.value), advice);
+        }
+    }
+    Ok(found)
+}
+
+/// The words of an error that is about the content; others are returned.
+fn told(error: BackendError) -> Result<String, BackendError> {
+    let BackendError::Failed(source) = &error else {
+        return Err(error);
+    };
+    let mut text = source.to_string();
+    let mut cause = source.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    Ok(text)
+}

@@ -1,0 +1,215 @@
+//! Planted defects are found, and nothing is found in a healthy log.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use bareboat_storage::examine::{Examination, examine};
+use bareboat_storage::{
+    Appended, Backend, BackendError, Batch, ChangePage, Digest, Mark, MemoryBackend, PageLimit,
+    Record, Refill, Stop, Sweep, Value,
+};
+
+fn record(revision: u64, prev: u64, key: &str, value: Option<&str>) -> Record {
+    Record {
+        revision,
+        prev,
+        cluster: "".into(),
+        resource: "core/pods".into(),
+        key: key.into(),
+        actor: None,
+        value: value.map(|value| Value::new(value.to_owned().into())),
+    }
+}
+
+fn pod(namespace: &str, name: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"{namespace}"}}}}"#
+    )
+}
+
+/// A log with two batches above its floor.
+fn healthy() -> MemoryBackend {
+    let log = MemoryBackend::starting_at(10).shared();
+    let (a, b) = (pod("x", "a"), pod("x", "b"));
+    append(&log, vec![record(11, 0, "x/a", Some(&a))]);
+    log.compact(11, usize::MAX).unwrap();
+    append(
+        &log,
+        vec![
+            record(12, 0, "x/b", Some(&b)),
+            record(13, 11, "x/a", Some(&a)),
+        ],
+    );
+    append(&log, vec![record(14, 12, "x/b", None)]);
+    log
+}
+
+fn append(log: &MemoryBackend, records: Vec<Record>) {
+    let batch = Batch {
+        id: u128::from(records[0].revision),
+        writer: 2,
+        records,
+    };
+    let done = log.append(&log.mark().unwrap(), &batch).unwrap();
+    assert!(matches!(done, Appended::Done(_)));
+}
+
+/// A log whose records are read differently from what was written.
+struct Damaged {
+    inner: MemoryBackend,
+    damage: Box<dyn Fn(Record) -> Vec<Record> + Send + Sync>,
+}
+
+impl Backend for Damaged {
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        self.inner.append(base, batch)
+    }
+
+    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
+        self.inner.load(after, &mut |record| {
+            (self.damage)(record).into_iter().for_each(&mut *visit);
+        })
+    }
+
+    fn read_since(
+        &self,
+        resource: Option<&str>,
+        after: u64,
+        upto: u64,
+        limit: PageLimit,
+        stop: &Stop,
+    ) -> Result<ChangePage, BackendError> {
+        self.inner.read_since(resource, after, upto, limit, stop)
+    }
+
+    fn read_at(
+        &self,
+        resource: &str,
+        revision: u64,
+        visit: &mut dyn FnMut(Record),
+        stop: &Stop,
+    ) -> Result<(), BackendError> {
+        self.inner.read_at(resource, revision, visit, stop)
+    }
+
+    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
+        self.inner.compact(upto, rows)
+    }
+
+    fn compacted(&self) -> u64 {
+        self.inner.compacted()
+    }
+
+    fn mark(&self) -> Result<Mark, BackendError> {
+        self.inner.mark()
+    }
+
+    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
+        self.inner.places(visit)
+    }
+}
+
+fn with(damage: impl Fn(Record) -> Vec<Record> + Send + Sync + 'static) -> Examination {
+    let log: Arc<dyn Backend> = Arc::new(Damaged {
+        inner: healthy(),
+        damage: Box::new(damage),
+    });
+    examine(&*log).unwrap()
+}
+
+fn problems(found: &Examination) -> String {
+    let problems = found
+        .findings
+        .iter()
+        .map(|finding| finding.problem.as_str());
+    problems.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_healthy_log_has_no_findings() {
+    let found = with(|record| vec![record]);
+    assert_eq!(problems(&found), "");
+    assert_eq!((found.floor, found.end.last, found.batches), (11, 14, 2));
+    let share = found.resources["core/pods"];
+    assert_eq!((share.objects, share.history), (1, 3));
+    assert_eq!(found.largest.len(), 1);
+}
+
+#[test]
+fn planted_defects_are_found() {
+    let at = |revision: u64, change: fn(&mut Record)| {
+        with(move |mut record| {
+            if record.revision == revision {
+                change(&mut record);
+            }
+            vec![record]
+        })
+    };
+    let another = |record: &mut Record| {
+        let text = pod("x", "a").replace("v1", "v2");
+        record.value = Some(Value::new(text.into()));
+    };
+    let digest = at(13, another);
+    assert!(problems(&digest).contains("ends at revision 13 does not match its digest"));
+    let named = at(13, |record| {
+        record.value = Some(Value::new(pod("y", "a").into()));
+    });
+    assert!(problems(&named).contains("has another name inside"));
+    let broken = at(11, |record| record.value = Some(Value::new("{]".into())));
+    assert!(problems(&broken).contains("is not an object in JSON"));
+    let damaged = at(11, |record| record.value = Some(Value::damaged("x/a")));
+    assert!(problems(&damaged).contains("does not match its checksum"));
+    let prev = at(13, |record| record.prev = 9);
+    assert!(problems(&prev).contains("replaces revision 9, but 11 was there"));
+    let key = at(14, |record| record.key = "x/c".into());
+    assert!(problems(&key).contains("replaces revision 12, but 0 was there"));
+    let gap = with(|record| match record.revision {
+        12 => Vec::new(),
+        _ => vec![record],
+    });
+    assert!(problems(&gap).contains("revisions 12 to 12 are missing"));
+    let end = with(|record| match record.revision {
+        14 => Vec::new(),
+        _ => vec![record],
+    });
+    assert!(problems(&end).contains("ends before revision 14"));
+    let twice = with(|record| match record.revision {
+        11 => vec![
+            record.clone(),
+            Record {
+                revision: 10,
+                ..record
+            },
+        ],
+        _ => vec![record],
+    });
+    assert!(problems(&twice).contains("is there more than once"));
+    let again = with(|record| match record.revision {
+        13 => vec![record.clone(), record],
+        _ => vec![record],
+    });
+    assert!(problems(&again).contains("revision 13 is there more than once"));
+    // Every one of them says what to do.
+    assert!(
+        again
+            .findings
+            .iter()
+            .all(|finding| !finding.advice.is_empty())
+    );
+}
+
+#[test]
+fn a_restore_that_did_not_end_is_found() {
+    let log = MemoryBackend::starting_at(1);
+    log.refill(Refill::Begin).unwrap();
+    let found = examine(&log).unwrap();
+    assert!(problems(&found).contains("did not end"));
+    let start = Mark {
+        last: 5,
+        epoch: 0,
+        digest: Digest::default(),
+    };
+    log.refill(Refill::Start(start)).unwrap();
+    log.refill(Refill::Finish).unwrap();
+    assert_eq!(problems(&examine(&log).unwrap()), "");
+}
