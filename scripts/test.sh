@@ -79,6 +79,10 @@ if ! command -v mariadbd >/dev/null 2>&1; then
     { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends mariadb-server; } || mariadb="MariaDB is not installed (apt-get install mariadb-server)"
 fi
 
+step "promtool"
+promtool=yes
+scripts/promtool.sh || promtool="promtool is not available (Debian's package prometheus)"
+
 kubectl=yes
 command -v kubectl >/dev/null 2>&1 || kubectl="kubectl is not installed"
 
@@ -143,6 +147,7 @@ client "etcd" tests/etcd/main.rs "" "$go"
 client "three servers on etcd" $e2e replicas::three_servers_share_an_etcd "$go"
 client "MariaDB" tests/mariadb/main.rs "" "$mariadb"
 client "two servers on MariaDB" $e2e replicas::two_servers "$mariadb"
+client "alert rules (promtool)" $e2e prometheus:: "$promtool"
 client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"

@@ -5,6 +5,10 @@
 //! waits, from the moment it saw the last change, so clocks need not agree. A server that was paused may believe for a
 //! moment that it still leads. This does no harm: every write of a controller has preconditions.
 
+mod metrics;
+
+pub(crate) use metrics::publish;
+
 use crate::Client;
 use crate::controller::Controller;
 use crate::feed::Listener;

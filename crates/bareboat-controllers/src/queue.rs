@@ -53,7 +53,8 @@ struct Inner<K> {
     waiting: VecDeque<(K, Instant)>,
     /// The keys in `waiting`, and those that were added while they were being worked on.
     dirty: HashSet<K>,
-    running: HashSet<K>,
+    /// The keys that are being worked on, and since when.
+    running: HashMap<K, Instant>,
     failures: HashMap<K, u32>,
     later: BinaryHeap<Reverse<Later<K>>>,
     /// Which entry of `later` is valid for a key: the earliest time that was asked for, and only once.
@@ -104,7 +105,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             inner: Mutex::new(Inner {
                 waiting: VecDeque::new(),
                 dirty: HashSet::new(),
-                running: HashSet::new(),
+                running: HashMap::new(),
                 failures: HashMap::new(),
                 later: BinaryHeap::new(),
                 scheduled: HashMap::new(),
@@ -160,11 +161,12 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 }
                 inner.take_due(Instant::now());
                 if let Some((key, since)) = inner.waiting.pop_front() {
+                    let now = Instant::now();
                     if let Some(meter) = &inner.meter {
-                        meter.taken(since);
+                        meter.taken(since, now);
                     }
                     inner.dirty.remove(&key);
-                    inner.running.insert(key.clone());
+                    inner.running.insert(key.clone(), now);
                     return key;
                 }
                 inner.later.peek().map(|Reverse(later)| later.due)
@@ -181,7 +183,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     fn done(&self, key: K, verdict: Verdict) {
         let mut inner = self.inner.lock();
-        inner.running.remove(&key);
+        if let Some(begun) = inner.running.remove(&key)
+            && let Some(meter) = &inner.meter
+        {
+            meter.done(begun);
+        }
         if !self.is_open() {
             return inner.clear();
         }
@@ -214,7 +220,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 impl<K: Clone + Eq + Hash> Inner<K> {
     /// Adds a key. Returns whether it can be taken at once.
     fn add(&mut self, key: K) -> bool {
-        if !self.dirty.insert(key.clone()) || self.running.contains(&key) {
+        if !self.dirty.insert(key.clone()) || self.running.contains_key(&key) {
             return false;
         }
         self.wait(key);

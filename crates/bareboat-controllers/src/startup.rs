@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::controller::{ALL, Controller};
 use crate::feed::{self, Listener};
-use crate::leader_election::{Elector, Leadership};
+use crate::leader_election::{self, Elector, Leadership};
 use crate::queue::{Queue, QueueMetrics, work};
 use crate::{Controllers, Options};
 use bareboat_api::kind::BoxFuture;
@@ -64,9 +64,13 @@ impl Startup {
         let elects = ALL
             .iter()
             .any(|entry| entry.name == Elector::NAME && entry.is_on(&server, &options));
+        let leadership = Leadership::new(!elects);
+        if let Err(error) = leader_election::publish(&server, leadership.subscribe()) {
+            tracing::debug!(%error, "whether this server leads is not among its metrics");
+        }
         Startup {
             metrics: QueueMetrics::of(&server),
-            leadership: Leadership::new(!elects),
+            leadership,
             server,
             options,
             tasks: JoinSet::new(),

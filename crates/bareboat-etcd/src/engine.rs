@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use bareboat_storage::{
-    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Decide, Limits,
-    Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Written, examine::Setting,
+    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
+    ConnectionCounter, Decide, Limits, Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep,
+    Tail, Written, examine::Setting,
 };
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
@@ -76,6 +77,9 @@ pub(crate) struct Inner {
     pub(crate) floor: AtomicU64,
     pub(crate) size: AtomicU64,
     pub(crate) in_use: AtomicU64,
+    /// The size that the cluster may have; 0 if it does not say.
+    pub(crate) quota: AtomicU64,
+    pub(crate) connections: ConnectionCounter,
     closed: AtomicBool,
 }
 
@@ -110,6 +114,8 @@ impl Etcd {
             floor: AtomicU64::new(0),
             size: AtomicU64::new(0),
             in_use: AtomicU64::new(0),
+            quota: AtomicU64::new(0),
+            connections: ConnectionCounter::default(),
             closed: AtomicBool::new(false),
         });
         let backend = Self {
@@ -295,9 +301,15 @@ impl Backend for Etcd {
 
     fn stats(&self) -> BackendStats {
         let bytes = self.inner.size.load(Ordering::Relaxed);
+        let quota = self.inner.quota.load(Ordering::Relaxed);
         BackendStats {
             bytes,
             free_bytes: bytes.saturating_sub(self.inner.in_use.load(Ordering::Relaxed)),
+            // etcd compares the size of its file with the quota, unused pages included.
+            available_bytes: (quota > 0).then(|| quota.saturating_sub(bytes)),
+            engine: "etcd",
+            connections: self.inner.connections.read(),
+            clock_ahead_millis: None,
         }
     }
 

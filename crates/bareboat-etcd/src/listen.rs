@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bareboat_storage::BackendError;
 use parking_lot::{Condvar, Mutex};
 
+use crate::channel::Channel;
 use crate::engine::Inner;
 use crate::error::read_failed;
 use crate::fetch::Stored;
@@ -89,7 +90,18 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 }
 
 async fn listen(inner: &Arc<Inner>) -> Result<(), BackendError> {
-    let channel = inner.dial().await.map_err(crate::error::unreachable)?;
+    let dialled = inner.dial().await;
+    inner.connections.tried(&dialled);
+    let channel = dialled.map_err(crate::error::unreachable)?;
+    let ended = hear(inner, &channel).await;
+    if !inner.is_closed() {
+        inner.connections.lost();
+    }
+    ended
+}
+
+/// Reads what a connection says until it ends.
+async fn hear(inner: &Arc<Inner>, channel: &Channel) -> Result<(), BackendError> {
     // Only rows: a server does not get back what it wrote, and values are read when they are needed.
     let request = watch(&inner.keys.at("b/"), &inner.keys.rows_end(), 0);
     let mut answers = (channel.stream(method::WATCH, request).await).map_err(read_failed)?;
@@ -121,7 +133,7 @@ async fn listen(inner: &Arc<Inner>) -> Result<(), BackendError> {
                     }
                 }
             }
-            _ = inspect.tick() => inner.inspect(&channel).await?,
+            _ = inspect.tick() => inner.inspect(channel).await?,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sessions: connections with one job each, what is checked when one begins, and how a lost one is replaced.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bareboat_storage::{BackendError, Mark};
 use parking_lot::{Mutex, MutexGuard};
@@ -21,7 +21,11 @@ pub(crate) struct Connection {
 
 /// A connection with one job, made again when it was lost.
 #[derive(Default)]
-pub(crate) struct Session(Mutex<Option<Connection>>);
+pub(crate) struct Session {
+    held: Mutex<Option<Connection>>,
+    /// Whether it was connected since it was last missed.
+    connected: AtomicBool,
+}
 
 /// The error of a read: of the connection, or of what was read.
 pub(crate) enum ReadError {
@@ -58,12 +62,17 @@ impl Session {
         &self,
         inner: &Arc<Inner>,
     ) -> Result<MutexGuard<'_, Option<Connection>>, BackendError> {
-        let mut held = self.0.lock();
+        let mut held = self.held.lock();
         let gone = |held: &Connection| held.channel.is_closed() || held.epoch < inner.seen_epoch();
         if held.as_ref().is_none_or(gone) {
             *held = None;
             inner.check_open()?;
+            if self.connected.swap(false, Ordering::Relaxed) {
+                inner.connections.lost();
+            }
             let connection = inner.block(inner.connect());
+            inner.connections.tried(&connection);
+            self.connected.store(connection.is_ok(), Ordering::Relaxed);
             *held = Some(connection.map_err(unreachable)?);
         }
         Ok(held)
@@ -95,7 +104,7 @@ impl Session {
 
     /// Drops the connection unless it is in use.
     pub(crate) fn close(&self) {
-        if let Some(mut held) = self.0.try_lock() {
+        if let Some(mut held) = self.held.try_lock() {
             *held = None;
         }
     }

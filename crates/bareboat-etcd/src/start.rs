@@ -77,6 +77,7 @@ impl Inner {
     pub(crate) fn note_size(&self, status: &messages::Status) {
         self.size.store(status.size, Ordering::Relaxed);
         self.in_use.store(status.in_use, Ordering::Relaxed);
+        self.quota.store(status.quota, Ordering::Relaxed);
     }
 
     /// Creates the store, unless it exists. Revision 1 is the empty start: version 0 is never assigned.

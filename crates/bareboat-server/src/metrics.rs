@@ -8,6 +8,7 @@ mod labels;
 mod process;
 mod requests;
 mod scrape;
+mod storage;
 mod watches;
 
 pub(crate) use admission::Step;
@@ -16,6 +17,7 @@ pub(crate) use requests::{Answered, Running};
 pub(crate) use scrape::Readings;
 pub(crate) use watches::WatchMeter;
 
+use crate::tls::Tls;
 use admission::Admission;
 use labels::{Labels, Source};
 use process::Process;
@@ -42,6 +44,8 @@ pub(crate) struct Metrics {
     pub(crate) watches: Watches,
     pub(crate) admission: Admission,
     gauges: parking_lot::Mutex<Gauges>,
+    /// What the server last began to listen with.
+    serving: parking_lot::Mutex<Option<Tls>>,
     authenticated: Authenticated,
     certificates: Histogram,
 }
@@ -87,6 +91,7 @@ impl Metrics {
             watches: Watches::new(&registry)?,
             admission: Admission::new(&registry)?,
             gauges: parking_lot::Mutex::new(Gauges::new(&registry)?),
+            serving: parking_lot::Mutex::default(),
             authenticated: Authenticated {
                 success: attempts.with_label_values(&["success"]),
                 failure: attempts.with_label_values(&["failure"]),
@@ -108,6 +113,11 @@ impl Metrics {
         self.registry.register(Box::new(more))
     }
 
+    /// Tells when the certificate of a listener expires from now on.
+    pub(crate) fn serve_with(&self, tls: &Tls) {
+        *self.serving.lock() = Some(tls.clone());
+    }
+
     /// Counts an attempt to authenticate.
     pub(crate) fn authenticated(&self, attempt: Attempt) {
         match attempt {
@@ -126,11 +136,13 @@ impl Metrics {
 
     /// Returns the text that Prometheus reads.
     pub(crate) fn print(&self, readings: &Readings) -> Result<Vec<u8>, prometheus::Error> {
+        let expires = self.serving.lock().as_ref().and_then(Tls::expires);
         let families = {
             // Gauges are set and read by one scrape at a time.
             let gauges = self.gauges.lock();
             gauges.set(readings);
             gauges.set_process(&Process::read());
+            gauges.set_expiry(expires);
             self.registry.gather()
         };
         let mut out = Vec::with_capacity(64 * 1024);

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bareboat_storage::{BackendError, Mark};
+use bareboat_storage::{BackendError, BackendStats, ConnectionCounter, Mark};
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::block;
+use crate::clock::Clock;
 use crate::error::SqlError;
 
 /// The pause between two tries to reach the database.
@@ -46,6 +47,8 @@ pub(crate) struct Engine {
     pub(crate) epoch: AtomicU64,
     pub(crate) floor: AtomicU64,
     pub(crate) size: AtomicU64,
+    pub(crate) connections: ConnectionCounter,
+    pub(crate) clock: Clock,
     pub(crate) closed: AtomicBool,
 }
 
@@ -65,6 +68,8 @@ impl Engine {
             epoch: AtomicU64::new(0),
             floor: AtomicU64::new(0),
             size: AtomicU64::new(0),
+            connections: ConnectionCounter::default(),
+            clock: Clock::default(),
             closed: AtomicBool::new(false),
         };
         Ok((engine, runtime))
@@ -114,6 +119,17 @@ impl Engine {
         self.epoch.fetch_max(end.epoch, Ordering::AcqRel);
         self.floor.store(end.last, Ordering::Release);
         *self.known.lock() = *end;
+    }
+
+    /// The numbers that all databases have.
+    pub(crate) fn stats(&self, name: &'static str) -> BackendStats {
+        BackendStats {
+            bytes: self.size.load(Ordering::Relaxed),
+            engine: name,
+            connections: self.connections.read(),
+            clock_ahead_millis: self.clock.ahead(),
+            ..BackendStats::default()
+        }
     }
 
     pub(crate) fn learn_floor(&self, floor: u64) {

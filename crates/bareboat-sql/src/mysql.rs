@@ -204,8 +204,8 @@ impl Backend for Mysql {
 
     fn stats(&self) -> BackendStats {
         BackendStats {
-            bytes: self.inner.size.load(Ordering::Relaxed),
             free_bytes: self.inner.free.load(Ordering::Relaxed),
+            ..self.inner.engine.stats("mysql")
         }
     }
 

@@ -215,10 +215,7 @@ impl Backend for Postgres {
     }
 
     fn stats(&self) -> BackendStats {
-        BackendStats {
-            bytes: self.inner.size.load(Ordering::Relaxed),
-            free_bytes: 0,
-        }
+        self.inner.engine.stats("postgres")
     }
 
     fn close(&self) -> Result<(), BackendError> {

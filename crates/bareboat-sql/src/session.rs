@@ -1,5 +1,7 @@
 //! A connection with one job, made again when it was lost.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bareboat_storage::BackendError;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -7,14 +9,21 @@ use crate::dialect::{Dialect, Link};
 use crate::error::unreachable;
 
 /// A session, connected or not.
-pub(crate) struct Session<L>(Mutex<Option<L>>);
+pub(crate) struct Session<L> {
+    held: Mutex<Option<L>>,
+    /// Whether it was connected since it was last missed.
+    connected: AtomicBool,
+}
 
 /// A session in use.
 pub(crate) type Held<'a, L> = MutexGuard<'a, Option<L>>;
 
 impl<L> Default for Session<L> {
     fn default() -> Self {
-        Self(Mutex::new(None))
+        Self {
+            held: Mutex::new(None),
+            connected: AtomicBool::new(false),
+        }
     }
 }
 
@@ -25,13 +34,18 @@ impl<L: Link> Session<L> {
         &self,
         dialect: &D,
     ) -> Result<Held<'_, L>, BackendError> {
-        let mut held = self.0.lock();
+        let mut held = self.held.lock();
         let engine = dialect.engine();
         let gone = |held: &L| held.is_closed() || held.epoch() < engine.seen_epoch();
         if held.as_ref().is_none_or(gone) {
             *held = None;
             engine.check_open()?;
+            if self.connected.swap(false, Ordering::Relaxed) {
+                engine.connections.lost();
+            }
             let connection = engine.block(dialect.connect());
+            engine.connections.tried(&connection);
+            self.connected.store(connection.is_ok(), Ordering::Relaxed);
             *held = Some(connection.map_err(unreachable)?);
         }
         Ok(held)
@@ -39,7 +53,7 @@ impl<L: Link> Session<L> {
 
     /// Drops the connection unless it is in use.
     pub(crate) fn close(&self) {
-        if let Some(mut held) = self.0.try_lock() {
+        if let Some(mut held) = self.held.try_lock() {
             *held = None;
         }
     }

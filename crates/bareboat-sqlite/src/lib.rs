@@ -272,6 +272,9 @@ impl Backend for Sqlite {
         BackendStats {
             bytes: size(&self.path) + size(&schema::beside(&self.path, "-wal")),
             free_bytes: self.free_bytes.load(Ordering::Relaxed),
+            available_bytes: available(&self.path),
+            engine: "sqlite",
+            ..BackendStats::default()
         }
     }
 
@@ -289,6 +292,12 @@ impl Backend for Sqlite {
         drop(self.lock.lock().take());
         closed
     }
+}
+
+/// Returns how much the file system of a file has left for this user, if it says so.
+fn available(path: &Path) -> Option<u64> {
+    let space = rustix::fs::statvfs(path).ok()?;
+    Some(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
 impl Drop for Sqlite {

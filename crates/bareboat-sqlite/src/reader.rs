@@ -138,6 +138,8 @@ impl Backend for SqliteReader {
         BackendStats {
             bytes: size(&self.path) + size(&schema::beside(&self.path, "-wal")),
             free_bytes: free.unwrap_or(0).unsigned_abs(),
+            engine: "sqlite",
+            ..BackendStats::default()
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use crate::batch::{Appended, Batch, Mark, Tail};
+use crate::connections::Connections;
 use crate::examine::Setting;
 use crate::refill::Refill;
 use crate::value::Value;
@@ -144,13 +145,21 @@ pub enum Sweep {
     Done,
 }
 
-/// The sizes of an engine's log.
+/// The sizes of an engine's log, and its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackendStats {
     /// The bytes of the log in its storage.
     pub bytes: u64,
     /// The unused bytes among them, which will be reused or released.
     pub free_bytes: u64,
+    /// The bytes by which it can still grow, if known.
+    pub available_bytes: Option<u64>,
+    /// The name of the engine for metrics, such as `sqlite`; empty if it has none.
+    pub engine: &'static str,
+    /// The connections to a database.
+    pub connections: Connections,
+    /// By how many milliseconds the clock of the database is ahead of ours (negative: behind), if known.
+    pub clock_ahead_millis: Option<i64>,
 }
 
 /// The result of [`Backend::rewrite`].
@@ -429,7 +438,7 @@ pub trait Backend: Send + Sync + 'static {
         Ok(Rewritten::default())
     }
 
-    /// Returns the size of the log.
+    /// Returns the size of the log and other numbers for metrics.
     fn stats(&self) -> BackendStats {
         BackendStats::default()
     }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+use crate::activity::Activity;
 use crate::backend::{Backend, BackendError};
 use crate::batch::Mark;
 use crate::sequencer::describe;
@@ -69,7 +70,7 @@ impl Barrier {
     }
 
     /// Reads until the barrier is closed.
-    pub(crate) fn serve(&self, backend: &dyn Backend) {
+    pub(crate) fn serve(&self, backend: &dyn Backend, activity: &Activity) {
         loop {
             let waiting = {
                 let mut state = self.state.lock();
@@ -83,6 +84,8 @@ impl Barrier {
             };
             let begun = Instant::now();
             let read: Result<Mark, BackendError> = backend.mark();
+            let found = read.as_ref().ok().map(|end| end.last);
+            activity.barrier(begun, waiting.len(), found);
             let proof = read
                 .map(|end| (end, begun))
                 .map_err(|error| describe(&error));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
+use crate::activity::Activity;
 use crate::backend::{Attention, Backend, Limits};
 use crate::cold::ColdReads;
 use crate::event::FrameGauge;
@@ -25,6 +26,8 @@ pub(crate) struct Core {
     pub(crate) cluster: Arc<str>,
     pub(crate) variants: Arc<Variants>,
     pub(crate) cold: ColdReads,
+    /// What was done so far, for metrics.
+    pub(crate) activity: Activity,
     /// Entries read from the log for old revisions.
     pub(crate) old: OldEntries,
     /// Snapshots kept for continue tokens.
@@ -68,6 +71,7 @@ impl Core {
             visible: AtomicU64::new(last),
             variants: Arc::new(Variants::new(options.variant_bytes)),
             cold: ColdReads::new(),
+            activity: Activity::new(),
             old: OldEntries::default(),
             pins: parking_lot::Mutex::default(),
             frames: Arc::new(FrameGauge::new(options.frame_bytes)),

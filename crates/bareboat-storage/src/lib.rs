@@ -30,6 +30,7 @@ macro_rules! opaque_debug {
     )*};
 }
 
+mod activity;
 mod backend;
 pub mod backup;
 mod barrier;
@@ -37,6 +38,7 @@ mod batch;
 mod cold;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod connections;
 mod core;
 mod entry;
 mod event;
@@ -65,11 +67,13 @@ mod variants;
 mod watch;
 mod write;
 
+pub use activity::{AppendResult, Durations, Resolution, StoreActivity};
 pub use backend::{
     Attention, Backend, BackendError, BackendStats, BoxError, ChangePage, ChangeValue, Decide,
     Limits, LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
 pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
+pub use connections::{ConnectionCounter, Connections};
 pub use entry::Entry;
 pub use event::{Event, EventKind};
 pub use facets::{Facets, Owner};

@@ -354,7 +354,8 @@ impl Backend for MemoryBackend {
     fn stats(&self) -> BackendStats {
         BackendStats {
             bytes: self.log.state.lock().bytes,
-            free_bytes: 0,
+            engine: "memory",
+            ..BackendStats::default()
         }
     }
 }

@@ -70,6 +70,12 @@ impl Retention {
         });
     }
 
+    /// Returns when the oldest change above `floor` was written, as exactly as the marks tell.
+    pub(crate) fn oldest(&self, floor: u64) -> Option<Instant> {
+        let gone = self.marks.partition_point(|mark| mark.revision <= floor);
+        self.marks.get(gone).map(|mark| mark.at)
+    }
+
     /// Returns the time at which the next mark expires; `None` if all history is compacted.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.marks.front().map(|mark| mark.at + self.retain_for)

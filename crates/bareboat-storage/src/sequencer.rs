@@ -92,7 +92,7 @@ impl Sequencer {
         if shared.core.floor() < last {
             recall(&*shared.core.backend, &mut retention, last);
         }
-        Self {
+        let sequencer = Self {
             mark,
             writer: uuid::Uuid::new_v4().as_u128(),
             batches: 0,
@@ -108,7 +108,9 @@ impl Sequencer {
             closing: Vec::new(),
             refused: false,
             complaints: Complaints::default(),
-        }
+        };
+        sequencer.tell_state();
+        sequencer
     }
 
     /// Runs until the store is closed.
@@ -135,8 +137,16 @@ impl Sequencer {
             }
             self.step();
             self.keep_house();
+            self.tell_state();
         }
         self.finish();
+    }
+
+    /// Tells metrics the epoch and the age of the history.
+    fn tell_state(&self) {
+        let core = &self.shared.core;
+        let oldest = self.retention.oldest(core.floor());
+        core.activity.state(self.mark.epoch, oldest);
     }
 
     fn finish(&mut self) {

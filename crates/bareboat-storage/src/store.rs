@@ -12,6 +12,7 @@ use ahash::AHashMap;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
+use crate::activity::StoreActivity;
 use crate::backend::{Backend, BackendStats};
 use crate::barrier::Barrier;
 use crate::core::Core;
@@ -80,7 +81,7 @@ pub(crate) struct Shared {
     numbered: AtomicU32,
 }
 
-/// The sizes of a store.
+/// The sizes of a store, and what it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// The revision up to which everything is visible.
@@ -97,6 +98,8 @@ pub struct StoreStats {
     pub past_bytes: usize,
     /// How long ago it was last proven that no other store wrote more; zero if there is none.
     pub unproven_for: Duration,
+    /// What it did since it was opened.
+    pub activity: StoreActivity,
     /// The backend's sizes.
     pub backend: BackendStats,
 }
@@ -292,7 +295,7 @@ impl Store {
         }
     }
 
-    /// Returns sizes for metrics.
+    /// Returns sizes and counters for metrics.
     pub fn stats(&self) -> StoreStats {
         let core = &self.shared.core;
         StoreStats {
@@ -303,6 +306,7 @@ impl Store {
             pinned_bytes: core.pins.lock().bytes(),
             past_bytes: core.old.held(),
             unproven_for: core.unproven_for(),
+            activity: core.activity.read(core.visible(), core.reloads()),
             backend: core.backend.stats(),
         }
     }

@@ -36,6 +36,7 @@ mod pod_security;
 #[path = "../../../bareboat-sql/tests/postgres/cluster.rs"]
 mod postgres;
 mod process;
+mod prometheus;
 mod python;
 mod replicas;
 mod sample_controller;

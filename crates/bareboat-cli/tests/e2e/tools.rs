@@ -17,11 +17,23 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
     if own.is_file() {
         return Some(own);
     }
+    in_path("kubectl").or_else(|| missing("kubectl is neither in BAREBOAT_PEERS nor in PATH"))
+}
+
+/// Returns promtool: the one of `scripts/promtool.sh`, or else the one in `PATH`.
+pub(crate) fn promtool() -> Option<PathBuf> {
+    let own = workspace().join(".cache/promtool/promtool");
+    if own.is_file() {
+        return Some(own);
+    }
+    in_path("promtool").or_else(|| missing("scripts/promtool.sh has not fetched promtool"))
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .map(|dir| dir.join("kubectl"))
-        .find(|file| file.is_file());
-    found.or_else(|| missing("kubectl is neither in BAREBOAT_PEERS nor in PATH"))
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
 }
 
 /// Returns one of the programs that `scripts/peers.sh` builds.

@@ -63,6 +63,47 @@ async fn work_that_fails_or_panics_is_tried_again() {
     worker.abort();
 }
 
+#[tokio::test]
+async fn work_is_measured_while_it_runs_and_when_it_ends() {
+    use bareboat_server::prometheus::core::Collector;
+    use bareboat_server::prometheus::proto::Metric;
+    let metrics = QueueMetrics::new().unwrap();
+    // From one moment: the work that has ended, and seconds of the work that has not, in sum and at most.
+    let read = || {
+        let families = metrics.collect();
+        let find = |name: &str| -> Metric {
+            let family = families.iter().find(|family| family.name() == name);
+            family.unwrap().get_metric()[0].clone()
+        };
+        (
+            find("workqueue_work_duration_seconds")
+                .get_histogram()
+                .get_sample_count(),
+            find("workqueue_unfinished_work_seconds")
+                .get_gauge()
+                .get_value(),
+            find("workqueue_longest_running_processor_seconds")
+                .get_gauge()
+                .get_value(),
+        )
+    };
+    let queue = Queue::new();
+    queue.measure(metrics.meter("measured"));
+    queue.add(1);
+    queue.add(2);
+    let (first, second) = (queue.next().await, queue.next().await);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let (ended, all, most) = read();
+    assert_eq!(ended, 0);
+    assert!(most >= 0.005 && all > most, "{all} {most}");
+    queue.done(first, Verdict::Done);
+    let (ended, all, most) = read();
+    assert_eq!(ended, 1);
+    assert!(most > 0.0 && all == most, "{all} {most}");
+    queue.done(second, Verdict::Retry);
+    assert_eq!(read(), (2, 0.0, 0.0));
+}
+
 #[test]
 fn the_wait_grows_with_each_failure() {
     let waits: Vec<Duration> = (1..=40).map(wait_after).collect();

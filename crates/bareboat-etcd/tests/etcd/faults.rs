@@ -34,6 +34,10 @@ async fn appends_with_lost_connections_happen_once() {
         assert_eq!(done.unwrap().revision, after + n + 1);
         assert!(proxy.has_cut());
     }
+    let connections = store.stats().backend.connections;
+    // Each cut ended a connection, and another one was made.
+    assert!(connections.lost >= rounds, "{connections:?}");
+    assert!(connections.opened > connections.lost, "{connections:?}");
     let found = |below: &str| member.paths("/faults_once/", below);
     assert_eq!(found("o/").len() as u64, rounds);
     // And the row of the beginning.

@@ -1,20 +1,14 @@
 //! Gauges that are read at each scrape: the store, the limits on requests, the process.
 
 use super::process::Process;
+use super::storage::Storage;
+use bareboat_storage::StoreStats;
 use prometheus::{Counter, Gauge, IntGauge, IntGaugeVec, Opts, Registry};
 
 /// Values that the server reads for a scrape.
 pub(crate) struct Readings {
-    /// The newest revision of the store.
-    pub(crate) revision: u64,
-    /// The revision up to which the history is compacted.
-    pub(crate) compacted: u64,
-    /// Writes that wait for the next commit.
-    pub(crate) queued: usize,
-    /// Bytes of encodings kept beside objects.
-    pub(crate) variant_bytes: usize,
-    /// Size of the database in bytes.
-    pub(crate) storage_bytes: u64,
+    /// The sizes of the store, and what it did.
+    pub(crate) store: StoreStats,
     /// Requests being answered.
     pub(crate) under_way: usize,
     /// Open connections, and those without an authenticated request.
@@ -39,6 +33,7 @@ pub(super) struct Gauges {
     unread_bytes: IntGauge,
     storage_bytes: IntGaugeVec,
     in_flight: IntGaugeVec,
+    storage: Storage,
     objects: IntGaugeVec,
     resource_objects: IntGaugeVec,
     cpu_seconds: Counter,
@@ -47,6 +42,8 @@ pub(super) struct Gauges {
     open_files: IntGauge,
     most_files: IntGauge,
     start_time: Gauge,
+    /// Without labels. Absent while there is no certificate.
+    expiry: IntGaugeVec,
 }
 
 impl Gauges {
@@ -121,6 +118,12 @@ impl Gauges {
                 "Stored objects by group and resource.",
                 &["group", "resource"],
             )?,
+            storage: Storage::new(registry)?,
+            expiry: labelled(
+                "bareboat_serving_certificate_expiration_timestamp_seconds",
+                "When the serving certificate expires, in seconds since 1970.",
+                &[],
+            )?,
             cpu_seconds,
             start_time,
             resident_bytes: of_process(
@@ -137,11 +140,12 @@ impl Gauges {
     }
 
     pub(super) fn set(&self, readings: &Readings) {
-        self.revision.set(signed(readings.revision));
-        self.compacted.set(signed(readings.compacted));
-        self.queued.set(signed(readings.queued as u64));
-        self.variant_bytes
-            .set(signed(readings.variant_bytes as u64));
+        let store = &readings.store;
+        self.storage.set(store);
+        self.revision.set(signed(store.visible));
+        self.compacted.set(signed(store.floor));
+        self.queued.set(signed(store.queued as u64));
+        self.variant_bytes.set(signed(store.variant_bytes as u64));
         self.under_way.set(signed(readings.under_way as u64));
         let (open, unauthenticated) = readings.connections;
         self.connections.set(signed(open as u64));
@@ -149,7 +153,7 @@ impl Gauges {
         self.unread_bytes.set(signed(readings.unread_bytes as u64));
         self.storage_bytes
             .with_label_values(&["bareboat-0"])
-            .set(signed(readings.storage_bytes));
+            .set(signed(store.backend.bytes));
         let (reads, writes) = readings.in_flight;
         for (kind, count) in [("readOnly", reads), ("mutating", writes)] {
             self.in_flight
@@ -172,6 +176,13 @@ impl Gauges {
         }
     }
 
+    pub(super) fn set_expiry(&self, expires: Option<i64>) {
+        self.expiry.reset();
+        if let Some(expires) = expires {
+            self.expiry.with_label_values::<&str>(&[]).set(expires);
+        }
+    }
+
     pub(super) fn set_process(&self, process: &Process) {
         self.cpu_seconds.reset();
         self.cpu_seconds.inc_by(process.cpu_seconds);
@@ -183,6 +194,7 @@ impl Gauges {
     }
 }
 
-fn signed(value: u64) -> i64 {
+/// The value of a gauge.
+pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -7,18 +7,14 @@ use crate::reply::plain_text;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
 use bareboat_api::kind::{Kind, Names, PublishedSchema, Scope};
-use bareboat_storage::{MemoryBackend, Store, StoreOptions};
+use bareboat_storage::{MemoryBackend, Store, StoreOptions, StoreStats};
 use http::{HeaderMap, Method, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 
 fn readings() -> Readings {
     Readings {
-        revision: 7,
-        compacted: 1,
-        queued: 0,
-        variant_bytes: 0,
-        storage_bytes: 4096,
+        store: StoreStats::default(),
         under_way: 0,
         connections: (0, 0),
         unread_bytes: 0,

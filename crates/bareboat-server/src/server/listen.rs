@@ -81,6 +81,9 @@ impl Server {
     fn accept_on(&self, listener: TcpListener, tls: Option<Tls>) -> std::io::Result<SocketAddr> {
         let bound = listener.local_addr()?;
         self.state.reach.listens_on(bound);
+        if let Some(tls) = &tls {
+            self.state.metrics.serve_with(tls);
+        }
         let connections = self.state.connections.clone();
         tokio::spawn(connections.look_after(self.state.ending().begun()));
         tokio::spawn(accept(self.state.clone(), listener, tls));

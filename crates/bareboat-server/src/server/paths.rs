@@ -124,14 +124,9 @@ fn in_order(agreed: Agreed, value: &Value) -> Response {
 }
 
 fn metrics(state: &State) -> Result<Response, Status> {
-    let stats = state.store.stats();
     let (open, unauthenticated, unread) = state.connections.counts();
     let readings = Readings {
-        revision: stats.visible,
-        compacted: stats.floor,
-        queued: stats.queued,
-        variant_bytes: stats.variant_bytes,
-        storage_bytes: stats.backend.bytes,
+        store: state.store.stats(),
         under_way: state.under_way.count(),
         connections: (open, unauthenticated),
         unread_bytes: unread,

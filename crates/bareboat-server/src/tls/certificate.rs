@@ -64,6 +64,13 @@ impl Exchangeable {
     pub(super) fn replace(&self, certified: CertifiedKey) {
         self.0.store(Arc::new(certified));
     }
+
+    /// When it expires, in seconds since 1970.
+    pub(super) fn expires(&self) -> Option<i64> {
+        let certified = self.0.load();
+        let (_, parsed) = x509_parser::parse_x509_certificate(certified.cert.first()?).ok()?;
+        Some(parsed.validity().not_after.timestamp())
+    }
 }
 
 impl ResolvesServerCert for Exchangeable {

@@ -113,6 +113,11 @@ impl Tls {
         self.0.clients.clone()
     }
 
+    /// Returns when the serving certificate expires, in seconds since 1970.
+    pub(crate) fn expires(&self) -> Option<i64> {
+        self.0.certificate.expires()
+    }
+
     /// Returns the configuration of new connections.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         self.0.config.load_full()

@@ -12,13 +12,14 @@ use super::rows::{self, number, text};
 use super::schema::{self, hex};
 use super::{Inner, tls};
 use crate::address::Failover;
-use crate::clock;
 use crate::engine::{DIAL, REPLACED};
 use crate::error::SqlError;
 
 /// The end of the log, the epoch and the floor.
 pub(super) const MARK: &str = "SELECT last, digest, epoch, floor FROM meta WHERE id = 1";
 
+/// The time of the server, in milliseconds since 1970.
+const CLOCK: &str = "SELECT CAST(UNIX_TIMESTAMP(UTC_TIMESTAMP(6)) * 1000 AS UNSIGNED)";
 /// What a revision jumps by when another epoch begins.
 const JUMP: u64 = 1 << 20;
 /// The smallest packet that takes the largest object with everything around it.
@@ -55,10 +56,13 @@ impl Inner {
         let mut link = self.dial().await?;
         self.set_up(&mut link).await?;
         check_writable(&link.server)?;
-        let state = "SELECT server, epoch FROM meta WHERE id = 1";
+        let state =
+            "SELECT server, epoch, CAST(UNIX_TIMESTAMP(UTC_TIMESTAMP(6)) * 1000 AS UNSIGNED)
+            FROM meta WHERE id = 1";
         let row = link.first(state, ()).await?;
         let row = row.ok_or_else(|| SqlError::Unsafe("the table meta is empty".into()))?;
         let (known, epoch) = (text(&row, 0), number(&row, 1));
+        self.clock.note(number(&row, 2) as f64 / 1000.0);
         if epoch < self.seen_epoch() {
             return Err(SqlError::Unsafe(REPLACED.into()));
         }
@@ -157,9 +161,8 @@ impl Inner {
                 link.server.packet
             )));
         }
-        let clock = "SELECT CAST(UNIX_TIMESTAMP(UTC_TIMESTAMP(6)) * 1000 AS UNSIGNED)";
-        if let Some(row) = link.run(clock).await? {
-            clock::check(number(&row, 0) as f64 / 1000.0)?;
+        if let Some(row) = link.run(CLOCK).await? {
+            self.clock.check(number(&row, 0) as f64 / 1000.0)?;
         }
         schema::prepare(&mut link, &self.address.database).await
     }

@@ -81,16 +81,25 @@ pub(super) async fn run(inner: Arc<Inner>) {
 
 async fn session(inner: &Arc<Inner>, deaf: &mut bool) -> Result<(), SqlError> {
     let config = &inner.address.config;
-    match inner.address.tls {
+    let counts = &inner.connections;
+    let ended = match inner.address.tls {
         TlsMode::Off => {
-            let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
+            let connected = config.connect(tokio_postgres::NoTls).await;
+            counts.tried(&connected);
+            let (client, connection) = connected?;
             listen(inner, client, connection, deaf).await
         }
         _ => {
-            let (client, connection) = config.connect(Tls::of(&inner.address)?).await?;
+            let connected = config.connect(Tls::of(&inner.address)?).await;
+            counts.tried(&connected);
+            let (client, connection) = connected?;
             listen(inner, client, connection, deaf).await
         }
+    };
+    if !inner.is_closed() {
+        counts.lost();
     }
+    ended
 }
 
 async fn listen<S, T>(

@@ -234,12 +234,16 @@ impl Inner {
         };
         let upto = i64::try_from(upto).unwrap_or(i64::MAX);
         let most = i32::try_from(rows).unwrap_or(i32::MAX);
-        let sweep = "SELECT floor_is, more FROM sweep_v1($1, $2)";
+        let sweep = "SELECT floor_is, more, extract(epoch FROM clock_timestamp())::float8,
+            pg_total_relation_size('log') + pg_total_relation_size('batch') FROM sweep_v1($1, $2)";
         let swept = self.block(connection.client.query_one(sweep, &[&upto, &most]));
         match swept {
             Ok(row) => {
                 let floor = row.get::<_, i64>(0) as u64;
                 self.learn_floor(floor);
+                self.clock.note(row.get(2));
+                let size = row.get::<_, i64>(3) as u64;
+                self.size.store(size, Ordering::Relaxed);
                 Ok(match row.get(1) {
                     true => Sweep::More,
                     false => Sweep::Done,

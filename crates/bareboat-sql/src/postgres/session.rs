@@ -8,7 +8,6 @@ use tokio_postgres::{Client, Row, Statement};
 use super::tls::Tls;
 use super::{Inner, schema};
 use crate::address::{Failover, TlsMode};
-use crate::clock;
 use crate::dialect::Link;
 use crate::engine::{DIAL, REPLACED};
 use crate::error::SqlError;
@@ -105,10 +104,12 @@ impl Inner {
         client.batch_execute(&self.settings()).await?;
         let state = "SELECT pg_is_in_recovery(),
             CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
-            (SELECT timeline FROM meta), (SELECT epoch FROM meta)";
+            (SELECT timeline FROM meta), (SELECT epoch FROM meta),
+            extract(epoch FROM clock_timestamp())::float8";
         let row = client.query_one(state, &[]).await?;
         let (standby, timeline): (bool, String) = (row.get(0), row.get(1));
         let (known, epoch): (String, i64) = (row.get(2), row.get(3));
+        self.clock.note(row.get(4));
         if standby {
             return Err(SqlError::Unsafe(
                 "the server is a standby, which takes no writes".into(),
@@ -225,7 +226,7 @@ impl Inner {
                 "the server is a standby, which takes no writes".into(),
             ));
         }
-        clock::check(row.get(0))?;
+        self.clock.check(row.get(0))?;
         let timeline: String = row.get(2);
         schema::prepare(&mut client, &self.address.schema, &timeline).await?;
         let oid = "SELECT oid FROM pg_namespace WHERE nspname = $1";

@@ -35,6 +35,12 @@ async fn appends_with_lost_connections_happen_once() {
         assert_eq!(done.unwrap().revision, after + n + 1);
         assert!(proxy.has_cut());
     }
+    let stats = store.stats().backend;
+    let connections = stats.connections;
+    // Each cut ended a connection, and another one was made.
+    assert!(connections.lost >= rounds, "{connections:?}");
+    assert!(connections.opened > connections.lost, "{connections:?}");
+    assert!(stats.clock_ahead_millis.is_some());
     assert_eq!(resource.len() as u64, rounds);
     let rows = format!("SELECT count(*), max(rev) - min(rev) + 1 FROM {schema}.log");
     let expected = format!("{rounds}|{rounds}");

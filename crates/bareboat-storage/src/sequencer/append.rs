@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::decide::{Decisions, Verdict};
 use super::{Complaints, Events, Sequencer, Unit, describe};
+use crate::activity::Resolution;
 use crate::backend::{BackendError, Record};
 use crate::batch::{Appended, Batch, Mark, Tail};
 use crate::write::CommitError;
@@ -56,7 +57,7 @@ impl Sequencer {
             }
             let batch = self.batch(std::mem::take(&mut decided.records));
             let base = self.mark;
-            match self.shared.core.backend.append(&base, &batch) {
+            match self.append(&base, &batch) {
                 Ok(Appended::Done(end)) => {
                     drop(batch);
                     return self.finish_commit(units, decided, end);
@@ -80,6 +81,7 @@ impl Sequencer {
             let mut failed = None;
             let mut partial = false;
             let base = self.mark;
+            let begun = Instant::now();
             let appended = backend.append_held(&base, &mut |tail| {
                 partial = matches!(tail, Tail::Batches { more: true, .. });
                 if let Err(error) = self.take_in(tail) {
@@ -92,6 +94,14 @@ impl Sequencer {
                 latest = Some((decided, batch.clone()));
                 batch
             });
+            let activity = &self.shared.core.activity;
+            activity.held();
+            match &appended {
+                Ok(Some(appended)) => activity.appended(begun, Ok(appended)),
+                // There was nothing to append.
+                Ok(None) => {}
+                Err(error) => activity.appended(begun, Err(error)),
+            }
             let appended = match failed {
                 Some(error) => Err(error),
                 None => appended,
@@ -122,6 +132,14 @@ impl Sequencer {
         }
     }
 
+    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        let core = &self.shared.core;
+        let begun = Instant::now();
+        let appended = core.backend.append(base, batch);
+        core.activity.appended(begun, appended.as_ref());
+        appended
+    }
+
     fn decide(&self, units: &[Unit]) -> Decided {
         let mut decisions = Decisions::new(self.mark.last);
         let verdicts = units
@@ -146,6 +164,8 @@ impl Sequencer {
 
     fn finish_commit(&mut self, units: Vec<Unit>, mut decided: Decided, end: Mark) {
         self.refused = false;
+        let records = end.last.saturating_sub(self.mark.last);
+        self.shared.core.activity.stored(records);
         self.mark = end;
         self.apply(&mut decided.events);
         self.answer(units, decided.verdicts);
@@ -169,6 +189,7 @@ impl Sequencer {
     ) {
         if matches!(error, BackendError::Unknown(_)) {
             let events = decided.events;
+            self.shared.core.activity.unresolved();
             self.unresolved = Some(Unresolved {
                 base,
                 batch,
@@ -184,8 +205,13 @@ impl Sequencer {
             return Ok(());
         };
         let Unresolved { base, batch, .. } = &unresolved;
-        match self.shared.core.backend.append(base, batch) {
+        let appended = self.append(base, batch);
+        let core = self.shared.core.clone();
+        let activity = &core.activity;
+        match appended {
             Ok(Appended::Done(end)) => {
+                activity.resolved(Resolution::Stored);
+                activity.stored(batch.records.len() as u64);
                 tracing::info!(
                     last = end.last,
                     "a write with an unknown outcome is in the log"
@@ -197,6 +223,10 @@ impl Sequencer {
                 Ok(())
             }
             Ok(Appended::Moved(tail)) => {
+                activity.resolved(match tail {
+                    Tail::Reload => Resolution::Reloaded,
+                    Tail::Batches { .. } => Resolution::Absent,
+                });
                 tracing::info!("a write with an unknown outcome is not in the log");
                 self.take_in(tail)
             }
@@ -206,7 +236,13 @@ impl Sequencer {
                 Err(BackendError::Unreachable(describe(&error).as_ref().into()))
             }
             // It was rolled back, or the log is unusable.
-            Err(error) => Err(error),
+            Err(error) => {
+                activity.resolved(match &error {
+                    BackendError::Full(_) | BackendError::Busy(_) => Resolution::Absent,
+                    _ => Resolution::Failed,
+                });
+                Err(error)
+            }
         }
     }
 

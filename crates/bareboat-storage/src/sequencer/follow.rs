@@ -48,6 +48,10 @@ impl Sequencer {
             Tail::Reload => return self.reload(),
             Tail::Batches { batches, end, .. } => (batches, end),
         };
+        let taken: usize = batches.iter().map(Vec::len).sum();
+        if taken > 0 {
+            self.shared.core.activity.followed(taken as u64);
+        }
         for records in batches {
             let next = self.mark.last + 1;
             if records

@@ -99,7 +99,8 @@ pub(super) fn open(
         spawn("bareboat-follow", move || follow::follow(inside))?;
         let inside = shared.clone();
         spawn("bareboat-fresh", move || {
-            inside.barrier.serve(&*inside.core.backend);
+            let core = &inside.core;
+            inside.barrier.serve(&*core.backend, &core.activity);
         })?;
     }
     Ok(shared)

@@ -11,6 +11,7 @@ use bareboat_storage::{
     Attention, Backend, CommitError, Expect, MemoryBackend, Store, StoreOptions, WatchSpec, Write,
 };
 
+mod counted;
 mod epochs;
 mod history;
 mod shaky;

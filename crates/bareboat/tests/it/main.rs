@@ -14,6 +14,7 @@ mod closing;
 mod compare;
 mod conversion;
 mod custom;
+mod dashboards;
 mod definitions;
 mod deletes;
 mod discovery;

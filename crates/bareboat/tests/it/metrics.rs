@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 type Labels = BTreeMap<String, String>;
 
 /// A strictly parsed scrape.
-struct Scrape {
-    types: BTreeMap<String, String>,
+pub(crate) struct Scrape {
+    pub(crate) types: BTreeMap<String, String>,
     samples: Vec<(String, Labels, f64)>,
 }
 
 impl Scrape {
-    async fn of(server: &TestServer) -> Scrape {
+    pub(crate) async fn of(server: &TestServer) -> Scrape {
         let answer = server.get("/metrics").await.expect(200);
         assert!(
             answer
@@ -273,6 +273,18 @@ async fn certificates_are_measured_by_their_remaining_time() {
     let soon = scrape.value(&format!("{family}_bucket"), &[("le", "1800")]);
     assert_eq!(soon, 0.0, "the certificate has more than half an hour left");
     assert!(scrape.value("authentication_attempts", &[("result", "success")]) >= 3.0);
+    let expires = "bareboat_serving_certificate_expiration_timestamp_seconds";
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    assert!(scrape.value(expires, &[]) > now);
+}
+
+#[tokio::test]
+async fn space_on_disk_is_measured() {
+    let server = TestServer::builder().sqlite().start().await;
+    let scrape = Scrape::of(&server).await;
+    let engine = [("engine", "sqlite")];
+    assert_eq!(scrape.value("bareboat_storage_info", &engine), 1.0);
+    assert!(scrape.value("bareboat_storage_available_bytes", &[]) > 0.0);
 }
 
 #[tokio::test]
@@ -334,6 +346,55 @@ async fn the_process_and_the_store_are_measured() {
 }
 
 #[tokio::test]
+async fn the_store_is_measured() {
+    let server = TestServer::start().await;
+    let before = Scrape::of(&server).await;
+    for name in ["a", "b", "c"] {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let path = "/api/v1/namespaces/default/configmaps";
+        server.post(path, &map).await.expect(201);
+    }
+    let after = Scrape::of(&server).await;
+    let grown = |name: &str, labels: &[(&str, &str)]| {
+        after.value(name, labels) - before.value(name, labels)
+    };
+    // Controllers write, too.
+    let durations = "bareboat_storage_append_duration_seconds";
+    let stored = [("result", "stored")];
+    assert!(grown("bareboat_storage_appends_total", &stored) >= 3.0);
+    assert!(grown("bareboat_storage_appended_records_total", &[]) >= 3.0);
+    let count = after.value(&format!("{durations}_count"), &[]);
+    let all = after.value(&format!("{durations}_bucket"), &[("le", "+Inf")]);
+    assert!(count >= 3.0 && count == all, "{count} {all}");
+    assert!(grown(&format!("{durations}_sum"), &[]) > 0.0);
+    assert_eq!(after.types[durations], "histogram");
+    assert_eq!(
+        after.value("bareboat_storage_info", &[("engine", "memory")]),
+        1.0
+    );
+    // Nobody else writes to this store.
+    for name in [
+        "bareboat_storage_catch_ups_total",
+        "bareboat_storage_held_appends_total",
+        "bareboat_storage_barrier_reads_total",
+        "bareboat_storage_freshness_age_seconds",
+        "bareboat_storage_unresolved_appends",
+        "bareboat_storage_behind_revisions",
+        "bareboat_storage_reloads_total",
+        "bareboat_storage_connections_opened_total",
+    ] {
+        assert_eq!(after.value(name, &[]), 0.0, "{name}");
+    }
+    // Not known of a store in memory.
+    for name in [
+        "bareboat_storage_available_bytes",
+        "bareboat_storage_clock_difference_seconds",
+    ] {
+        assert!(after.find(name, &[]).is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn controller_queues_are_measured() {
     let server = TestServer::start().await;
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "measured"}});
@@ -351,6 +412,16 @@ async fn controller_queues_are_measured() {
     assert!(scrape.value("workqueue_adds_total", &accounts) >= 1.0);
     let waited = scrape.value("workqueue_queue_duration_seconds_count", &accounts);
     assert!(waited >= 1.0);
+    // The object was there before the work on the key ended.
+    scrape.value("workqueue_work_duration_seconds_count", &accounts);
+    for gauge in [
+        "workqueue_unfinished_work_seconds",
+        "workqueue_longest_running_processor_seconds",
+    ] {
+        assert!(scrape.value(gauge, &accounts) >= 0.0);
+    }
+    let lease = [("name", "bareboat-controllers")];
+    assert_eq!(scrape.value("leader_election_master_status", &lease), 1.0);
     for name in ["garbage", "namespaces", "definitions", "quotas"] {
         let found = scrape.find("workqueue_depth", &[("name", name)]).len();
         assert_eq!(found, 1, "{name}");
