@@ -106,7 +106,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         .storage(store.clone())
         .control_plane_with(&control_plane)
         .client_identity(front_proxy.clone())
-        .collector(files)
+        .collector(files.clone())
         .slow_request_threshold(settings.logging.slow())
         .max_in_flight(
             settings.connections.max_reads_in_flight,
@@ -138,7 +138,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         &settings.accounts.service_account_key_file,
     );
     let accounts = service_accounts(settings, &keys)?;
-    let mut identity = Identity::default();
+    let mut identity = Identity::new(&files);
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
         let backend = encrypted.clone();

@@ -36,6 +36,7 @@ mod pod_security;
 mod postgres;
 mod process;
 mod python;
+mod reloads;
 mod replicas;
 mod sample_controller;
 mod server;
