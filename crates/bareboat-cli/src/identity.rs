@@ -21,12 +21,21 @@ use std::fs;
 use std::path::Path;
 
 /// Watches files until it is dropped.
-#[derive(Default)]
 pub(crate) struct Identity {
     following: Vec<Following>,
+    /// Counts reloads of files that have no metrics of their own.
+    metrics: ReloadMetrics,
 }
 
 impl Identity {
+    /// Starts without files.
+    pub(crate) fn new(metrics: &ReloadMetrics) -> Identity {
+        Identity {
+            following: Vec::new(),
+            metrics: metrics.clone(),
+        }
+    }
+
     /// Adds everything to a server. `client_ca` holds the CAs of client certificates.
     pub(crate) fn install(
         &mut self,
@@ -79,13 +88,10 @@ impl Identity {
         &mut self,
         what: &str,
         path: &Path,
-        metrics: Option<&ReloadMetrics>,
+        metrics: &ReloadMetrics,
         mut take: impl FnMut(&Contents) -> Result<(), String> + Send + 'static,
     ) -> Result<()> {
-        let mut files = WatchedFiles::new(what, [path]);
-        if let Some(metrics) = metrics {
-            files = files.metrics(metrics);
-        }
+        let mut files = WatchedFiles::new(what, [path]).metrics(metrics);
         let contents = files.read()?;
         take(&contents)
             .map_err(anyhow::Error::msg)
@@ -118,7 +124,8 @@ impl Identity {
         let proxy = FrontProxy::new(headers, Some(client_ca)).with_context(unusable)?;
         tls.ask_front_proxies(&ca).with_context(unusable)?;
         let (again, tls, client_ca) = (proxy.clone(), tls.clone(), client_ca.to_owned());
-        self.follow("CA of front proxies", path, None, move |contents| {
+        let metrics = self.metrics.clone();
+        self.follow("CA of front proxies", path, &metrics, move |contents| {
             let ca = contents.text(0)?;
             let replaced = again.replace_ca(ca, Some(&client_ca));
             replaced.map_err(|error| error.to_string())?;
@@ -135,7 +142,8 @@ impl Identity {
             tracing::warn!(file = %path.display(), "the token file holds no token");
         }
         let again = tokens.clone();
-        self.follow("token file", path, None, move |contents| {
+        let metrics = self.metrics.clone();
+        self.follow("token file", path, &metrics, move |contents| {
             let replaced = again.replace(contents.text(0)?);
             replaced.map_err(|error| error.to_string())
         })?;
@@ -154,7 +162,7 @@ impl Identity {
         let (taken, rule) = (issuers.clone(), anonymous.clone());
         let disallowed = accounts.issuers().to_vec();
         let what = "authentication configuration";
-        self.follow(what, path, Some(&metrics), move |contents| {
+        self.follow(what, path, &metrics, move |contents| {
             let read = AuthenticationConfiguration::parse(contents.text(0)?, &disallowed);
             let read = read.map_err(|error| error.to_string())?;
             taken.replace(read.issuers);
@@ -172,7 +180,7 @@ impl Identity {
         let (builder, authorizer) = configured(builder)?;
         let metrics = ReloadMetrics::controller("authorization");
         let what = "authorization configuration";
-        self.follow(what, path, Some(&metrics), move |contents| {
+        self.follow(what, path, &metrics, move |contents| {
             let read = AuthorizationConfiguration::parse(contents.text(0)?);
             let read = read.map_err(|error| error.to_string())?;
             let replaced = authorizer.replace(read);

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use arc_swap::ArcSwap;
 use bareboat::encryption::EncryptedBackend;
 use bareboat::prelude::*;
-use bareboat::server::reload::{Following, ReloadMetrics, WatchedFiles};
+use bareboat::server::reload::{Contents, Following, ReloadMetrics, WatchedFiles};
 use bareboat::service_accounts::ServiceAccounts;
 use bareboat_certificates::{CertificateAuthority, IssueError, Issuer, Template};
 use std::path::{Path, PathBuf};
@@ -49,25 +49,22 @@ impl Reloads {
         &mut self,
         what: &str,
         paths: Vec<PathBuf>,
-        mut take: impl FnMut() -> Result<(), String> + Send + 'static,
+        mut take: impl FnMut(&Contents) -> Result<(), String> + Send + 'static,
     ) {
         let mut files = WatchedFiles::new(what, paths).metrics(&self.metrics);
         // A file that cannot be read now is read later.
         let _ = files.read();
-        self.following.push(files.start(move |_| {
-            let taken = take();
-            async move { taken }
-        }));
+        let following = files.start(move |contents| std::future::ready(take(&contents)));
+        self.following.push(following);
     }
 
     /// Reloads the serving certificate.
     pub(crate) fn serving(&mut self, tls: &Tls, settings: &Settings) {
-        let [chain, key] = serving_files(settings);
+        let paths = serving_files(settings).to_vec();
         let tls = tls.clone();
-        let paths = vec![chain.clone(), key.clone()];
-        self.follow("serving certificate", paths, move || {
-            let (chain, key) = (read(&chain)?, read(&key)?);
-            tls.replace_certificate(&chain, &key).map_err(describe)
+        self.follow("serving certificate", paths, move |pair| {
+            let (chain, key) = (pair.text(0)?, pair.text(1)?);
+            tls.replace_certificate(chain, key).map_err(describe)
         });
     }
 
@@ -75,21 +72,20 @@ impl Reloads {
     pub(crate) fn client_ca(&mut self, tls: &Tls, settings: &Settings) {
         let paths = client_ca_files(settings);
         let tls = tls.clone();
-        self.follow("client CA", paths.clone(), move || {
-            let texts: Result<Vec<String>, String> = paths.iter().map(|path| read(path)).collect();
+        let count = paths.len();
+        self.follow("client CA", paths, move |files| {
+            let texts: Result<Vec<&str>, String> = (0..count).map(|at| files.text(at)).collect();
             tls.replace_client_ca(&texts?.join("\n")).map_err(describe)
         });
     }
 
     /// Reloads the client certificate presented to upstream servers.
     pub(crate) fn front_proxy(&mut self, identity: &ClientIdentity, settings: &Settings) {
-        let [chain, key] = front_proxy_files(settings);
+        let paths = front_proxy_files(settings).to_vec();
         let identity = identity.clone();
-        let paths = vec![chain.clone(), key.clone()];
-        self.follow("front-proxy certificate", paths, move || {
-            identity
-                .replace(&read(&chain)?, &read(&key)?)
-                .map_err(describe)
+        self.follow("front-proxy certificate", paths, move |pair| {
+            let (chain, key) = (pair.text(0)?, pair.text(1)?);
+            identity.replace(chain, key).map_err(describe)
         });
     }
 
@@ -100,12 +96,11 @@ impl Reloads {
         settings: &Settings,
     ) {
         if let (Some(identity), Some((chain, key))) = (identity, settings.kubelets.pair()) {
-            let (identity, chain, key) = (identity.clone(), chain.to_owned(), key.to_owned());
-            let paths = vec![chain.clone(), key.clone()];
-            self.follow("kubelet client certificate", paths, move || {
-                identity
-                    .replace(&read(&chain)?, &read(&key)?)
-                    .map_err(describe)
+            let identity = identity.clone();
+            let paths = vec![chain.to_owned(), key.to_owned()];
+            self.follow("kubelet client certificate", paths, move |pair| {
+                let (chain, key) = (pair.text(0)?, pair.text(1)?);
+                identity.replace(chain, key).map_err(describe)
             });
         }
     }
@@ -113,7 +108,7 @@ impl Reloads {
     /// Reloads the keys of service account tokens.
     pub(crate) fn account_keys(&mut self, accounts: &ServiceAccounts, files: KeyFiles) {
         let accounts = accounts.clone();
-        self.follow("service account keys", files.all(), move || {
+        self.follow("service account keys", files.all(), move |_| {
             let keys = files.read().map_err(|error| format!("{error:#}"))?;
             accounts
                 .replace_keys(&keys.signing, &keys.others)
@@ -126,7 +121,7 @@ impl Reloads {
         let dir = folder(&settings.data_dir);
         let paths = vec![dir.join("ca.crt"), dir.join("ca.key")];
         let authority = authority.clone();
-        self.follow("certificate authority", paths, move || {
+        self.follow("certificate authority", paths, move |_| {
             let read = Authority::read(&dir, "ca").map_err(|error| format!("{error:#}"))?;
             authority.0.store(Arc::new(read.issuer));
             Ok(())
@@ -238,11 +233,6 @@ impl CertificateAuthority for DirectoryAuthority {
     fn ends(&self) -> i64 {
         self.0.load().ends()
     }
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
 fn describe(error: impl std::error::Error) -> String {

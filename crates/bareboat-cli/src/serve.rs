@@ -107,7 +107,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         .storage(store.clone())
         .control_plane_with(&control_plane)
         .client_identity(front_proxy.clone())
-        .collector(files)
+        .collector(files.clone())
         .slow_request_threshold(settings.logging.slow())
         .max_in_flight(
             settings.connections.max_reads_in_flight,
@@ -146,7 +146,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         accounts: &accounts,
     };
     shared_identity::check(&store, settings, own_keys).await?;
-    let mut identity = Identity::default();
+    let mut identity = Identity::new(&files);
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
         let backend = encrypted.clone();

@@ -38,6 +38,7 @@ mod postgres;
 mod process;
 mod prometheus;
 mod python;
+mod reloads;
 mod replicas;
 mod sample_controller;
 mod server;

@@ -89,14 +89,28 @@ impl Home {
 
     /// The same with another kubeconfig.
     pub(crate) async fn client_of(&self, kubeconfig: &Path) -> kube::Client {
-        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-            .await
-            .unwrap();
-        // No automatic retries: a repeated write would hide what happened.
-        config.default_retry = false;
-        kube::Client::try_from(config).unwrap()
+        client_with(Kubeconfig::read_from(kubeconfig).unwrap()).await
     }
+
+    /// The same with a token.
+    #[allow(dead_code, reason = "the hostile suite needs none")]
+    pub(crate) async fn client_with_token(&self, token: &str) -> kube::Client {
+        let mut kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        for user in &mut kubeconfig.auth_infos {
+            let shown = serde_json::json!({"token": token});
+            user.auth_info = Some(serde_json::from_value(shown).unwrap());
+        }
+        client_with(kubeconfig).await
+    }
+}
+
+async fn client_with(kubeconfig: Kubeconfig) -> kube::Client {
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .unwrap();
+    // No automatic retries: a repeated write would hide what happened.
+    config.default_retry = false;
+    kube::Client::try_from(config).unwrap()
 }
 
 /// Returns a command for the program, with no setting from outside.

@@ -35,6 +35,7 @@ mod openapi;
 mod outbound;
 mod owner_rights;
 mod parity;
+mod past_versions;
 mod pod_accounts;
 mod pod_security;
 mod pod_streams;
