@@ -475,3 +475,21 @@ async fn large_lists_are_compressed_on_request() {
     let unpacked = server.send("GET", MAPS, &never, "").await.expect(200);
     assert_eq!(unpacked.header("content-encoding"), "");
 }
+
+/// The token of a list that expired after `m001`: it continues at the newest version.
+const ONWARD: &str = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoibTAwMVx1MDAwMCJ9";
+
+#[tokio::test]
+async fn the_pages_after_an_expired_token_show_one_state() {
+    let server = TestServer::builder().without_controllers().start().await;
+    fill(&server, 6).await;
+    let path = format!("{MAPS}?limit=2&continue={ONWARD}");
+    let first = server.get(&path).await.expect(200);
+    assert_eq!(first.names(), ["m002", "m003"]);
+    server.post(MAPS, &config_map("m0045")).await.expect(201);
+    let token = text(&first.json()["metadata"]["continue"]).to_owned();
+    let path = format!("{MAPS}?limit=2&continue={token}");
+    let second = server.get(&path).await.expect(200);
+    assert_eq!(second.names(), ["m004", "m005"]);
+    assert_eq!(version(&second.json()), version(&first.json()));
+}
