@@ -1,56 +1,56 @@
-//! What addresses of all databases have in common.
+//! The parts of database addresses that are the same for every database.
 
 use std::path::PathBuf;
 
-/// Why an address cannot be used. Never contains a password.
+/// The reason why an address cannot be used. Never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// It is not a URL of a database.
+    /// The address is not a database URL.
     #[error("the address of the database is not a {scheme}:// URL that can be read")]
     Malformed {
         /// The scheme of the URL.
         scheme: &'static str,
-        /// The reason.
+        /// The error of the URL parser or of the client library.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A parameter is not known, or has a value that is not known.
+    /// The name of a parameter is not known, or its value is not allowed.
     #[error("{name}={value} in the address of the database: {why}")]
     Parameter {
         /// The name of the parameter.
         name: String,
-        /// Its value.
+        /// The value of the parameter.
         value: String,
-        /// What is wrong with it.
+        /// The reason why the parameter is refused.
         why: &'static str,
     },
 }
 
-/// What happens after a standby was promoted.
+/// What a store does after a standby was promoted to primary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failover {
-    /// Another epoch begins: clients list again, because the standby may lack writes.
+    /// Begins another epoch: clients list again, because the standby may lack writes.
     #[default]
     Relist,
-    /// History goes on if the last known batch is found, because replication is synchronous.
+    /// Continues the history if the last known batch is found, because replication is synchronous.
     Trust,
 }
 
-/// How much of a connection is checked.
+/// How the certificate of the server is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
     Off,
-    /// Encrypted, and not checked against anything.
+    /// The connection is encrypted; the certificate is not checked.
     Encrypted,
-    /// The certificate is of a known authority. Only PostgreSQL's client can leave out the name.
+    /// A known authority has signed the certificate; its name is not checked. Only PostgreSQL's client supports this.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code))]
     VerifyCa,
-    /// And names the host.
+    /// A known authority has signed the certificate, and the certificate names the host.
     VerifyFull,
 }
 
-/// The files of certificates. They are read for every connection, so that they can be renewed.
+/// The paths of certificate files. The files are read for every connection, so that they can be renewed.
 #[derive(Default)]
 pub(crate) struct Files {
     pub(crate) root: Option<PathBuf>,
@@ -58,16 +58,16 @@ pub(crate) struct Files {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// The parameters that mean the same for every database.
+/// The parameters that have the same meaning for every database.
 #[derive(Default)]
 pub(crate) struct Choices {
     pub(crate) failover: Failover,
-    /// Whether a database that loses writes is accepted.
+    /// Whether a database whose settings may lose writes is accepted.
     pub(crate) unsafe_accepted: bool,
 }
 
 impl Choices {
-    /// Takes a parameter, if it is one of these.
+    /// Stores the parameter `name`; returns false if `name` is not a parameter of `Choices`.
     pub(crate) fn take(&mut self, name: &str, value: &str) -> Result<bool, AddressError> {
         match name {
             "failover" => {
@@ -98,7 +98,7 @@ pub(crate) fn wrong(name: &str, value: &str, why: &'static str) -> AddressError 
     }
 }
 
-/// The parameters after the question mark, decoded, each with its text in the URL.
+/// Returns the decoded parameters of `query`, the part of a URL after the question mark, each with its text in the URL.
 pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, String, &str)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| {
@@ -107,7 +107,7 @@ pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, String, &st
     })
 }
 
-/// Returns whether a connection to this host stays on this machine.
+/// Returns whether a connection to the host `name` stays on this machine.
 pub(crate) fn is_local_name(name: &str) -> bool {
     name == "localhost"
         || name
@@ -130,7 +130,7 @@ pub(crate) fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The text of an error and of its causes, for tests of what it discloses.
+/// Returns the text of `error` and of its causes. Tests use it to check that no password is disclosed.
 #[cfg(test)]
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = format!("{error} {error:?}");

@@ -1,4 +1,4 @@
-//! Appends whose connection may be lost at any moment: the same for all databases.
+//! Appends over a connection that may be lost at any moment. The code is the same for all databases.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(crate) fn append<D: Dialect>(
     append_from(log, base, batch, false)
 }
 
-/// Appends; `sent` says whether the database may have received the batch.
+/// Appends `batch` after `base`. `sent` says whether the database may already have received the batch.
 fn append_from<D: Dialect>(
     log: &D,
     base: &Mark,
@@ -44,7 +44,7 @@ fn append_from<D: Dialect>(
                     Ok(Answer::Done) => return done(end),
                     Ok(Answer::Found) => match engine.block(log.settle(link, base, batch)) {
                         Ok(Some(end)) => return done(end),
-                        // Compacted since.
+                        // The batch was compacted in the meantime.
                         Ok(None) => continue,
                         Err(error) => {
                             *held = None;
@@ -61,7 +61,7 @@ fn append_from<D: Dialect>(
                             BackendError::Unreachable(Box::new(error))
                         }
                         Meaning::Again => continue,
-                        // The first try may still arrive, or is in the log.
+                        // The first attempt may still arrive, or may already be in the log.
                         Meaning::Full | Meaning::Busy if again => {
                             BackendError::Unreachable(Box::new(error))
                         }
@@ -92,7 +92,7 @@ fn append_from<D: Dialect>(
     }
 }
 
-/// Drops a connection that failed.
+/// Converts `trouble` to an error of the backend. Drops the connection if the connection failed.
 fn lost_by<D: Dialect>(held: &mut Option<D::Link>, trouble: Trouble<D::Error>) -> BackendError {
     match trouble {
         Trouble::Link(error) => {
@@ -112,7 +112,7 @@ pub(crate) fn tail<D: Dialect>(log: &D, after: &Mark) -> Result<Tail, BackendErr
         };
         match log.engine().block(log.read_tail(link, after)) {
             Ok(tail) => return Ok(tail),
-            // The connection may be one to a server that was restarted since the last use.
+            // The server may have been restarted since the connection was last used.
             Err(Trouble::Link(error)) if again && error.meaning() == Meaning::Lost => {
                 *held = None;
                 again = false;
@@ -122,7 +122,7 @@ pub(crate) fn tail<D: Dialect>(log: &D, after: &Mark) -> Result<Tail, BackendErr
     }
 }
 
-/// Begins a transaction that keeps other writers out, and reads what follows `base`.
+/// Begins a transaction that keeps other writers out, and reads the batches that follow `base`.
 fn hold<'a, D: Dialect>(
     log: &'a D,
     base: &Mark,
@@ -139,7 +139,7 @@ fn hold<'a, D: Dialect>(
         Ok(tail) => Ok((held, tail)),
         Err(trouble) => {
             let error = lost_by::<D>(&mut held, trouble);
-            // Ends the transaction with the connection.
+            // Dropping the connection ends the transaction.
             *held = None;
             Err(error)
         }
@@ -167,7 +167,7 @@ pub(crate) fn append_held<D: Dialect>(
     let Some(link) = held.as_mut() else {
         return Err(closed());
     };
-    // Another epoch may have begun in this very transaction, and loading uses another session.
+    // This transaction may have begun another epoch, and loading uses another session.
     if tail == Tail::Reload {
         if let Err(error) = engine.block(log.release(link)) {
             return Err(lost_by::<D>(&mut held, Trouble::Link(error)));
@@ -206,7 +206,7 @@ pub(crate) fn append_held<D: Dialect>(
             match error.meaning() {
                 Meaning::Full => Err(BackendError::Full(Box::new(error))),
                 Meaning::Failed => Err(BackendError::Failed(Box::new(error))),
-                // The same append without holding the log finds out.
+                // An append without the held lock finds out whether the batch was stored.
                 _ => append_from(log, &base, &batch, true).map(Some),
             }
         }

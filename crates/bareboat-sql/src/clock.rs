@@ -1,11 +1,11 @@
-//! Compares the clock of a database with ours.
+//! Compares the clock of a database with the clock of this machine.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use crate::error::SqlError;
 
-/// By how much the clock of the database was ahead of ours when it was last read.
+/// By how much the clock of the database was ahead of this machine's when it was last read.
 pub(crate) struct Clock(AtomicI64);
 
 const UNKNOWN: i64 = i64::MIN;
@@ -17,13 +17,14 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Returns the difference in milliseconds, if the clock was read.
+    /// Returns by how many milliseconds the clock of the database is ahead; `None` if that clock was never read.
     pub(crate) fn ahead(&self) -> Option<i64> {
         let ahead = self.0.load(Ordering::Relaxed);
         (ahead != UNKNOWN).then_some(ahead)
     }
 
-    /// Notes the time of the database, in seconds since 1970. Returns by how many seconds it is ahead.
+    /// Stores the difference to `theirs`, the time of the database in seconds since 1970. Returns by how many seconds
+    /// the database is ahead.
     pub(crate) fn note(&self, theirs: f64) -> f64 {
         let ours = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -33,7 +34,7 @@ impl Clock {
         ahead
     }
 
-    /// Notes the time of the database, and refuses one that is too far away.
+    /// Stores the difference to `theirs`, and fails if it is too large.
     pub(crate) fn check(&self, theirs: f64) -> Result<(), SqlError> {
         let apart = self.note(theirs).abs();
         if apart > 30.0 {

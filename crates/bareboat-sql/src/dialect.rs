@@ -1,4 +1,4 @@
-//! What differs between databases, as far as appends and sessions need to know.
+//! What appends and sessions need to know about each kind of database.
 
 use bareboat_storage::{BackendError, Batch, Mark, Tail};
 
@@ -6,29 +6,29 @@ use crate::engine::Engine;
 use crate::error::{Failure, SqlError};
 use crate::session::Session;
 
-/// What a database did with a batch.
+/// What a database did with an appended batch.
 pub(crate) enum Answer {
-    /// It was added.
+    /// The batch was added.
     Done,
-    /// It was in the log already.
+    /// The batch was already in the log.
     Found,
-    /// The log does not end where the batch begins.
+    /// The log does not end at the mark that the batch follows.
     Moved,
 }
 
-/// Why what follows a place could not be read.
+/// The reason why the tail of the log could not be read.
 pub(crate) enum Trouble<E> {
     /// The connection failed.
     Link(E),
-    /// The log is not usable.
+    /// The log cannot be used.
     Log(BackendError),
 }
 
 /// An open connection.
 pub(crate) trait Link {
-    /// Whether it can no longer be used.
+    /// Returns whether the connection can no longer be used.
     fn is_closed(&self) -> bool;
-    /// The epoch of the log when it was made.
+    /// Returns the epoch of the log at the time when the connection was made.
     fn epoch(&self) -> u64;
 }
 
@@ -39,14 +39,14 @@ pub(crate) trait Dialect {
 
     fn engine(&self) -> &Engine;
 
-    /// The session for appends and tails.
+    /// Returns the session for appends and tails.
     fn writer(&self) -> &Session<Self::Link>;
 
-    /// Opens a session: sets it up, and looks whether the server is still the one that it was.
+    /// Opens and configures a connection. Checks whether the address still leads to the same server.
     async fn connect(&self) -> Result<Self::Link, SqlError>;
 
-    /// Adds a batch to the log if that ends at `base`. `end` is the place after it. After an error no transaction is
-    /// open, or the connection is closed.
+    /// Adds `batch` to the log if the log ends at `base`. `end` is the mark after the batch. After an error no
+    /// transaction is open, or the connection is closed.
     async fn append(
         &self,
         link: &mut Self::Link,
@@ -55,8 +55,8 @@ pub(crate) trait Dialect {
         end: &Mark,
     ) -> Result<Answer, Self::Error>;
 
-    /// Makes a batch durable whose first answer was lost. Returns the place after the batch as it is stored, if it still is: a
-    /// value that is encrypted again is other bytes.
+    /// Makes a batch durable whose first answer was lost. Returns the mark after the batch as it is stored, or `None`
+    /// if the batch is no longer stored. The stored mark may differ: a value that is encrypted again has other bytes.
     async fn settle(
         &self,
         link: &mut Self::Link,
@@ -64,7 +64,7 @@ pub(crate) trait Dialect {
         batch: &Batch,
     ) -> Result<Option<Mark>, Self::Error>;
 
-    /// Reads what follows `after`.
+    /// Reads the batches that follow `after`.
     async fn read_tail(
         &self,
         link: &mut Self::Link,
@@ -74,7 +74,7 @@ pub(crate) trait Dialect {
     /// Begins a transaction that keeps other writers out.
     async fn hold(&self, link: &mut Self::Link) -> Result<(), Self::Error>;
 
-    /// Adds a batch within that transaction, and commits.
+    /// Adds `batch` within the transaction that `hold` began, and commits.
     async fn append_held(
         &self,
         link: &mut Self::Link,
@@ -83,6 +83,6 @@ pub(crate) trait Dialect {
         end: &Mark,
     ) -> Result<Answer, Self::Error>;
 
-    /// Ends that transaction.
+    /// Ends the transaction that `hold` began.
     async fn release(&self, link: &mut Self::Link) -> Result<(), Self::Error>;
 }

@@ -1,4 +1,4 @@
-//! What the engines of all databases keep: what is known of the log, and the threads for connections.
+//! State that the engines of all databases need: what is known about the log, and the threads for connections.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,19 +12,19 @@ use crate::block;
 use crate::clock::Clock;
 use crate::error::SqlError;
 
-/// The pause between two tries to reach the database.
+/// The pause between two attempts to reach the database.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
-/// How long a connection may take to be made.
+/// The timeout for opening a connection.
 pub(crate) const DIAL: Duration = Duration::from_secs(8);
-/// Why a server that was replaced is not used.
+/// The error text for a server that was replaced by another.
 pub(crate) const REPLACED: &str = "the server has an older epoch: it was replaced by another one";
-/// Why values are not rewritten.
+/// The error text for an attempt to rewrite values.
 pub(crate) const NO_REWRITE: &str = "values in a shared database cannot be rewritten in place";
 
 /// The options of a store in a database.
 #[derive(Clone, Debug)]
 pub struct SqlOptions {
-    /// How long an append is repeated when the database cannot be reached.
+    /// How long an append is repeated while the database cannot be reached.
     pub patience: Duration,
 }
 
@@ -36,13 +36,13 @@ impl Default for SqlOptions {
     }
 }
 
-/// What sessions and tasks share.
+/// State that sessions and tasks share.
 pub(crate) struct Engine {
     pub(crate) options: SqlOptions,
     pub(crate) handle: Handle,
-    /// The store that appends through this engine.
+    /// The id of the store that appends through this engine.
     pub(crate) writer_id: Mutex<u128>,
-    /// The last place in the log that was seen.
+    /// The last mark of the log that was seen.
     pub(crate) known: Mutex<Mark>,
     pub(crate) epoch: AtomicU64,
     pub(crate) floor: AtomicU64,
@@ -75,10 +75,10 @@ impl Engine {
         Ok((engine, runtime))
     }
 
-    /// Waits for a future. The threads of the engine do the input and output.
+    /// Waits for `future` on the current thread. The threads of the engine do the input and output.
     pub(crate) fn block<T>(&self, future: impl Future<Output = T>) -> T {
         let _inside = self.handle.enter();
-        // A thread of a runtime has a budget of steps, which is only renewed between its tasks.
+        // A runtime's thread has a budget of steps, which is renewed only between its tasks.
         block::on(tokio::task::unconstrained(future))
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         self.floor.load(Ordering::Acquire)
     }
 
-    /// Notes the epoch and the floor of the log; fails if the server is one that was replaced.
+    /// Stores the epoch of `mark` and the floor of the log. Fails if the epoch shows that the server was replaced.
     pub(crate) fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
         if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
             return Err(BackendError::Unreachable(REPLACED.into()));
@@ -114,14 +114,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes that the log was filled with another content.
+    /// Stores `end` as the end of a log that was filled with other content.
     pub(crate) fn restart_at(&self, end: &Mark) {
         self.epoch.fetch_max(end.epoch, Ordering::AcqRel);
         self.floor.store(end.last, Ordering::Release);
         *self.known.lock() = *end;
     }
 
-    /// The numbers that all databases have.
+    /// Returns the statistics that all databases have.
     pub(crate) fn stats(&self, name: &'static str) -> BackendStats {
         BackendStats {
             bytes: self.size.load(Ordering::Relaxed),

@@ -1,37 +1,37 @@
-//! Errors: why a database cannot be used, and what an error of a running store means.
+//! Errors: why a database cannot be used, and what an error means for a running store.
 
 use bareboat_storage::BackendError;
 
 use crate::address::AddressError;
 
-/// Why a store cannot be opened.
+/// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
     /// The address cannot be understood.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The certificates cannot be used.
+    /// A certificate or key cannot be used.
     #[error("{what} cannot be used")]
     Certificate {
-        /// The file, or what it is for.
+        /// The file, or its purpose.
         what: String,
-        /// The reason.
+        /// The reason why the file cannot be used.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The database answered with an error, or not at all.
+    /// The database returned an error, or did not answer.
     #[error("the database cannot be used")]
     Database(#[source] DatabaseError),
     /// A setting of the database makes it unsafe.
     #[error("{0}")]
     Unsafe(String),
-    /// The tables are of a newer program.
+    /// A newer program has written the tables.
     #[error("the tables have format {found}, this program knows formats up to {known}")]
     Newer {
         /// The format of the tables.
         found: i32,
-        /// The newest known format.
+        /// The newest format that this program knows.
         known: i32,
     },
     /// The runtime for connections cannot be started.
@@ -39,7 +39,7 @@ pub enum SqlError {
     Runtime(#[source] std::io::Error),
 }
 
-/// An error of a connection, or of the server.
+/// An error of a connection or of the database server.
 #[derive(Debug)]
 pub struct DatabaseError {
     error: Box<dyn std::error::Error + Send + Sync>,
@@ -61,17 +61,17 @@ impl std::error::Error for DatabaseError {
 /// What an error means for the statement that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The connection is gone; the statement may or may not have been executed.
+    /// The connection is lost; the statement may or may not have been executed.
     Lost,
-    /// It was rolled back, and may be repeated at once.
+    /// The statement was rolled back, and may be repeated at once.
     Again,
-    /// It was rolled back for lack of space.
+    /// The statement was rolled back for lack of space.
     Full,
-    /// It was rolled back, because something else had a lock, or there were too many connections.
+    /// The statement was rolled back, because another session had a lock, or there were too many connections.
     Busy,
-    /// A row exists already, although the lock was held.
+    /// A row already exists, although the lock was held.
     Exists,
-    /// The database is damaged, or not as it should be.
+    /// The database is damaged, or does not have the expected tables.
     Failed,
 }
 
@@ -89,7 +89,7 @@ impl<E: Failure> From<E> for SqlError {
     }
 }
 
-/// Converts an error of a read.
+/// Converts `error`, which a read has caused.
 pub(crate) fn read_failed<E: Failure>(error: E) -> BackendError {
     match error.meaning() {
         Meaning::Failed | Meaning::Exists => BackendError::Failed(Box::new(error)),
@@ -97,7 +97,7 @@ pub(crate) fn read_failed<E: Failure>(error: E) -> BackendError {
     }
 }
 
-/// Converts an error of compaction.
+/// Converts `error`, which compaction has caused.
 pub(crate) fn sweep_failed<E: Failure>(error: E) -> BackendError {
     match error.meaning() {
         Meaning::Full => BackendError::Full(Box::new(error)),

@@ -48,22 +48,22 @@ impl std::fmt::Debug for Mysql {
     }
 }
 
-/// What sessions share.
+/// State that sessions share.
 struct Inner {
     engine: Engine,
     address: Address,
-    /// Appends, tails and compaction, all by the sequencer.
+    /// The session for appends, tails and compaction, which only the sequencer uses.
     writer: Session<Connection>,
-    /// The freshness barrier.
+    /// The session for the freshness barrier.
     fresh: Session<Connection>,
-    /// Loading, old watches, old lists.
+    /// The session for loading, old watches and old lists.
     cold: Session<Connection>,
-    /// Looks for the writes of others.
+    /// The session that polls for the writes of other servers.
     look: Session<Connection>,
     poll: poll::Poll,
-    /// Names this store in the table of replicas.
+    /// The id of this store in the table of replicas.
     id: u128,
-    /// Whether commits are in the binary log before they are visible.
+    /// Whether commits are in the binary log before they are visible to other sessions.
     has_binlog: AtomicBool,
     free: AtomicU64,
 }
@@ -82,7 +82,7 @@ impl Mysql {
         Self::open_with(url, SqlOptions::default())
     }
 
-    /// Opens a store with options.
+    /// Opens the store at a `mysql://` URL with `options`.
     pub fn open_with(url: &str, options: SqlOptions) -> Result<Self, SqlError> {
         let address = Address::parse(url)?;
         let (engine, runtime) = Engine::new(options)?;
@@ -225,7 +225,7 @@ impl Drop for Mysql {
         self.inner.engine.close();
         self.inner.poll.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            // Without waiting: the last owner may be a task of another runtime.
+            // Do not wait: the last owner may be a task of another runtime.
             runtime.shutdown_background();
         }
     }

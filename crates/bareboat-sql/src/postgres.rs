@@ -42,18 +42,18 @@ impl std::fmt::Debug for Postgres {
     }
 }
 
-/// What sessions and tasks share.
+/// State that sessions and tasks share.
 struct Inner {
     engine: Engine,
     address: Address,
-    /// Appends, tails and compaction, all by the sequencer.
+    /// The session for appends, tails and compaction, which only the sequencer uses.
     writer: Session<Connection>,
-    /// The freshness barrier.
+    /// The session for the freshness barrier.
     fresh: Session<Connection>,
-    /// Loading, old watches, old lists.
+    /// The session for loading, old watches and old lists.
     cold: Session<Connection>,
     heard: listen::Heard,
-    /// The number of the schema: the second half of the key of our lock.
+    /// The oid of the schema: the second half of the store's lock key.
     oid: AtomicU32,
 }
 
@@ -71,7 +71,7 @@ impl Postgres {
         Self::open_with(url, SqlOptions::default())
     }
 
-    /// Opens a store with options.
+    /// Opens the store at a `postgres://` URL with `options`.
     pub fn open_with(url: &str, options: SqlOptions) -> Result<Self, SqlError> {
         let address = Address::parse(url)?;
         let (engine, runtime) = Engine::new(options)?;
@@ -95,7 +95,7 @@ impl Postgres {
 }
 
 impl Inner {
-    /// The second half of the key of our lock.
+    /// Returns the second half of the store's lock key.
     fn key(&self) -> i32 {
         self.oid.load(Ordering::Acquire) as i32
     }
@@ -233,7 +233,7 @@ impl Drop for Postgres {
         self.inner.engine.close();
         self.inner.heard.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            // Without waiting: the last owner may be a task of another runtime.
+            // Do not wait: the last owner may be a task of another runtime.
             runtime.shutdown_background();
         }
     }

@@ -1,4 +1,4 @@
-//! A connection with one job, made again when it was lost.
+//! A connection with one job, which is opened again after it was lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,11 +11,11 @@ use crate::error::unreachable;
 /// A session, connected or not.
 pub(crate) struct Session<L> {
     held: Mutex<Option<L>>,
-    /// Whether it was connected since it was last missed.
+    /// Whether the session was connected since the last failed attempt.
     connected: AtomicBool,
 }
 
-/// A session in use.
+/// The guard of a session that is in use.
 pub(crate) type Held<'a, L> = MutexGuard<'a, Option<L>>;
 
 impl<L> Default for Session<L> {
@@ -28,8 +28,8 @@ impl<L> Default for Session<L> {
 }
 
 impl<L: Link> Session<L> {
-    /// Returns the connection, or makes one. A connection from before the last epoch may lead to a server that
-    /// was replaced.
+    /// Returns the connection, or opens one. A connection from an earlier epoch is dropped, because it may lead to a
+    /// server that was replaced.
     pub(crate) fn get<D: Dialect<Link = L>>(
         &self,
         dialect: &D,

@@ -17,7 +17,7 @@ pub(crate) fn unusable(
     }
 }
 
-/// Reads the certificates in a file.
+/// Reads the certificates in the file `path`.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SqlError> {
     let failed = |error| unusable(path.display().to_string(), error);
     CertificateDer::pem_file_iter(path)
@@ -26,7 +26,7 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
         .map_err(failed)
 }
 
-/// The authorities of a file, or those of this machine.
+/// Reads the authorities in the file `path`; without a path, the authorities that this machine trusts.
 pub(crate) fn authorities(path: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, SqlError> {
     match path {
         Some(path) => certificates(path),

@@ -8,11 +8,11 @@ use crate::address::{
     AddressError, Choices, Files, TlsMode, decoded, is_local_name, parameters, wrong,
 };
 
-/// An address, understood.
+/// A parsed address.
 pub(crate) struct Address {
     pub(crate) options: OptsBuilder,
     pub(crate) tls: TlsMode,
-    /// The name that the certificate must have, if it is not the host.
+    /// The name that the certificate must contain, if it is not the host.
     pub(crate) tls_name: Option<String>,
     pub(crate) files: Files,
     pub(crate) choices: Choices,

@@ -1,7 +1,7 @@
-//! Appends: one transaction that locks the row of `meta` first.
+//! Appends: each append is a transaction that first locks the row of `meta`.
 //!
-//! The isolation level is READ COMMITTED, so what is read after the lock is as new as the lock. Usually there are three round
-//! trips: lock, records, the rest with the commit.
+//! The isolation level is READ COMMITTED, so statements after the lock see everything that was committed before it.
+//! There are usually three round trips: the lock, the records, and the rest with the commit.
 
 use bareboat_storage::{Batch, Mark, Record, Tail, Value};
 use mysql_async::{Error, Params, Value as Column};
@@ -17,8 +17,8 @@ use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::session::Session;
 
-/// The most rows of one statement. Up to `SMALL` there is a prepared statement for every number of rows, above that for its
-/// multiples.
+/// The maximum number of rows in one statement. There is a prepared statement for every number of rows up to `SMALL`,
+/// and above that for every multiple of `SMALL`.
 const ROWS: usize = 64;
 const SMALL: usize = 16;
 
@@ -53,7 +53,7 @@ impl Dialect for Inner {
         };
         let answer = answer.await;
         if answer.is_err() {
-            // A lock wait timeout rolls back one statement only.
+            // A lock wait timeout rolls back only one statement.
             link.roll_back().await;
         }
         answer
@@ -103,9 +103,9 @@ impl Dialect for Inner {
     }
 }
 
-/// Begins a transaction, and waits for the lock of all writers. Returns the end of the log.
+/// Begins a transaction, and waits for the lock that all writers take. Returns the end of the log.
 async fn lock(link: &mut Connection) -> Result<Mark, Error> {
-    // MySQL has no limit for idle transactions. This one ends the session.
+    // MySQL has no timeout for idle transactions. This timeout ends the session.
     let limit = match link.server.is_mariadb {
         true => "",
         false => "SET SESSION wait_timeout = 2; ",
@@ -115,7 +115,7 @@ async fn lock(link: &mut Connection) -> Result<Mark, Error> {
     row.map(|row| rows::mark(&row)).ok_or_else(silence)
 }
 
-/// The statements that end a transaction which `lock` began.
+/// Returns the statements that end a transaction of `lock`: `end`, and the reset of the session's timeout.
 fn ending(link: &Connection, end: &str) -> String {
     match link.server.is_mariadb {
         true => end.to_owned(),
@@ -123,7 +123,7 @@ fn ending(link: &Connection, end: &str) -> String {
     }
 }
 
-/// Looks whether a batch is in the log already, and ends the transaction.
+/// Looks whether `batch` is already in the log, and ends the transaction.
 async fn look_for(link: &mut Connection, base: &Mark, batch: &Batch) -> Result<Answer, Error> {
     let found = "SELECT 1 FROM batch WHERE first = ? AND id = ?";
     let id = batch.id.to_be_bytes();
@@ -131,12 +131,12 @@ async fn look_for(link: &mut Connection, base: &Mark, batch: &Batch) -> Result<A
     link.run(&ending(link, "ROLLBACK")).await?;
     Ok(match found {
         Some(_) => Answer::Found,
-        // A longer log, another epoch, another history: the tail tells which.
+        // The log is longer, or has another epoch or another history: the tail shows which.
         None => Answer::Moved,
     })
 }
 
-/// Writes a batch under the lock, and commits.
+/// Writes `batch` under the lock, and commits.
 async fn insert(
     link: &mut Connection,
     base: &Mark,
@@ -169,7 +169,7 @@ fn size(record: &Record) -> usize {
     record.key.len() + record.value.as_ref().map_or(0, Value::len)
 }
 
-/// How many of the next records go into one statement of at most `bytes`; at least one.
+/// Returns how many of `records` fit into one statement of at most `bytes`; at least 1.
 pub(super) fn rows_at_once(records: &[Record], bytes: usize) -> usize {
     const FIXED: usize = 1024;
     let mut left = bytes;

@@ -1,5 +1,5 @@
-//! Compaction, in slices. Every statement is a transaction of its own, so that appends wait for none of them: two servers may
-//! delete the same rows, and a slice that was not noted is done again.
+//! Compaction, in slices. Every statement is a transaction of its own, so appends do not wait for compaction. Two
+//! servers may delete the same rows, and a slice whose progress was not stored is repeated.
 
 use bareboat_storage::{BackendError, Sweep};
 use mysql_async::Error;
@@ -11,11 +11,11 @@ use crate::dialect::Link as _;
 use crate::engine::closed;
 use crate::error::sweep_failed;
 
-/// Some rows after what was swept.
+/// Selects rows that follow the last swept row.
 const SLICE: &str =
     "SELECT rev, prev, value IS NULL FROM log WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?";
-/// The oldest batches, and whether they are old enough: a writer that slept for days must find that its batch is not the
-/// next one.
+/// Selects the oldest batches, and whether they are old enough to delete. A writer that was suspended for days must
+/// find that its batch is not the next one.
 const OLDEST: &str =
     "SELECT first, last <= ? AND last < ? AND at < UTC_TIMESTAMP(6) - INTERVAL 7 DAY
     FROM batch ORDER BY first LIMIT ?";
@@ -40,7 +40,7 @@ impl Inner {
         let (last, mut floor, swept) = (number(&row, 0), number(&row, 1), number(&row, 2));
         let wanted = upto.min(last);
         if wanted > floor {
-            // Durable before the first row is deleted.
+            // The floor must be durable before the first row is deleted.
             let raise = "UPDATE meta SET floor = GREATEST(floor, ?) WHERE id = 1";
             link.first(raise, (wanted,)).await?;
             floor = wanted;
@@ -78,7 +78,7 @@ impl Inner {
     }
 }
 
-/// Deletes rows by their numbers.
+/// Deletes rows by their revisions.
 async fn delete(
     link: &mut Connection,
     table: &str,

@@ -1,4 +1,4 @@
-//! What errors of MySQL and MariaDB mean. The numbers are the same for both, where both have them.
+//! What the errors of MySQL and MariaDB mean. An error number that both servers have means the same on both.
 
 use mysql_async::Error;
 
@@ -8,7 +8,7 @@ impl Failure for Error {
     fn meaning(&self) -> Meaning {
         match self {
             Error::Server(error) => of_number(error.code, &error.message),
-            // The connection, or what came by it.
+            // An error of the connection, or of what was received over it.
             _ => Meaning::Lost,
         }
     }
@@ -21,16 +21,16 @@ fn of_number(number: u16, message: &str) -> Meaning {
         // An error of the storage engine or of a file: 28 is ENOSPC.
         1026 | 1030 if message.contains(" 28 ") => Meaning::Full,
         1062 => Meaning::Exists,
-        // Deadlock, and a row that changed since the snapshot: all of the transaction was rolled back.
+        // Deadlock, or a row that changed since the snapshot: the whole transaction was rolled back.
         1020 | 1213 => Meaning::Again,
-        // Lock wait timeout (rolls back the statement only: we roll back the rest), lock table full, statement
-        // interrupted or too slow, too many connections, packet too large.
+        // Lock wait timeout (the server rolls back the statement only; we roll back the rest), lock table full,
+        // statement interrupted or too slow, too many connections, packet too large.
         1205 | 1206 | 1317 | 1969 | 3024 | 1040 | 1203 | 1226 | 1153 => Meaning::Busy,
-        // Wrong passwords may be in rotation; hosts may be unblocked.
+        // A wrong password may be in rotation, and a blocked host may be unblocked.
         1044 | 1045 | 1129 | 1130 | 1698 => Meaning::Lost,
-        // The server stops, took the session away, or takes no writes any more.
+        // The server is stopping, has ended the session, or no longer accepts writes.
         1053 | 1077 | 1079 | 1290 | 1792 | 1836 | 1927 | 4031 => Meaning::Lost,
-        // The network; a node that is not part of its cluster; a commit that failed: what became of it must be asked.
+        // A network error; a node that left its cluster; a failed commit, which may or may not be in the log.
         1152 | 1158..=1161 | 1184 | 1047 | 1180 => Meaning::Lost,
         _ => Meaning::Failed,
     }

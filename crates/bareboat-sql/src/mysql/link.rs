@@ -1,4 +1,4 @@
-//! A connection, with limits of time: the library waits for an answer for as long as it takes.
+//! A connection with timeouts: the client library itself waits for an answer without a limit.
 
 use std::io;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use tokio::time::timeout;
 
 use crate::dialect::Link;
 
-/// The longest time without an answer. A server that is stopped, or a network that swallows everything, sends none. Longer
-/// than the limits that the server has for statements and locks.
+/// The longest wait for an answer. A stopped server sends no answer, and a network may drop everything. This is longer
+/// than the server's own limits for statements and locks.
 const SILENCE: Duration = Duration::from_secs(35);
 
 /// An open connection.
 pub(super) struct Connection {
     conn: Conn,
-    /// The epoch of the log when it was made.
+    /// The epoch of the log at the time when the connection was made.
     pub(super) epoch: u64,
     pub(super) server: Server,
-    /// Whether a conversation was broken off. It is never continued.
+    /// Whether an exchange with the server was interrupted. Such a connection is never used again.
     broken: bool,
 }
 
-/// What is known of a server.
+/// What is known about a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// MariaDB, not MySQL.
+    /// Whether the server is MariaDB; otherwise it is MySQL.
     pub(super) is_mariadb: bool,
-    /// Names this server among primary and standbys.
+    /// Identifies this server among primary and standbys.
     pub(super) name: String,
     pub(super) read_only: bool,
     pub(super) has_binlog: bool,
-    /// The largest packet that it takes.
+    /// The largest packet that the server accepts.
     pub(super) packet: usize,
 }
 
@@ -46,7 +46,7 @@ impl Link for Connection {
     }
 }
 
-/// An answer that did not come.
+/// Returns the error for an answer that did not arrive in time.
 pub(super) fn silence() -> Error {
     io::Error::new(io::ErrorKind::TimedOut, "the database does not answer").into()
 }
@@ -61,13 +61,13 @@ impl Connection {
         }
     }
 
-    /// Notes how a conversation ended.
+    /// Returns `result`, and marks the connection as broken if the error is fatal.
     fn ended<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
         self.broken = matches!(&result, Err(error) if error.is_fatal());
         result
     }
 
-    /// Runs statements, sent as one text; returns the last row of all their results. Values must not be part of the text.
+    /// Runs `statements`, sent as one text. Returns the last row of all results. The text must not contain values.
     pub(super) async fn run(&mut self, statements: &str) -> Result<Option<Row>, Error> {
         self.broken = true;
         let conversation = async {
@@ -88,7 +88,8 @@ impl Connection {
         self.ended(result.unwrap_or_else(|_| Err(silence())))
     }
 
-    /// Runs a prepared statement; gives rows to `see` as they arrive. What follows after it returned false is dropped.
+    /// Runs a prepared statement and passes rows to `see` as they arrive. After `see` returned false, the remaining
+    /// rows are dropped.
     pub(super) async fn each(
         &mut self,
         statement: &str,
@@ -112,7 +113,7 @@ impl Connection {
         self.ended(result)
     }
 
-    /// Runs a prepared statement; returns its rows.
+    /// Runs a prepared statement and returns its rows.
     pub(super) async fn rows(
         &mut self,
         statement: &str,
@@ -127,7 +128,7 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Runs a prepared statement; returns its first row.
+    /// Runs a prepared statement and returns its first row.
     pub(super) async fn first(
         &mut self,
         statement: &str,
@@ -142,7 +143,7 @@ impl Connection {
         Ok(first)
     }
 
-    /// Ends a transaction without its changes. If that fails, the connection is not used again, which ends it too.
+    /// Rolls back the transaction. If that fails, the connection is not used again, which ends the transaction too.
     pub(super) async fn roll_back(&mut self) {
         if !self.broken && self.run("ROLLBACK").await.is_err() {
             self.broken = true;

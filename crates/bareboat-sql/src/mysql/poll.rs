@@ -1,4 +1,5 @@
-//! News of other servers: the row of `meta` is read again and again, the less often the less it matters.
+//! Finds the writes of other servers by polling the row of `meta`. The interval depends on whether reads or watchers
+//! wait.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +8,12 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Inner;
 
-/// The pause while something waits, or others wrote a moment ago.
+/// The interval while reads wait, or shortly after another server wrote.
 const SHORT: Duration = Duration::from_millis(5);
-/// The pause while there are watchers.
+/// The interval while there are watchers.
 const WATCHED: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_millis(100);
-/// How long others are expected to go on writing.
+/// How long after a write of another server the interval stays short.
 const MOMENT: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(super) struct Poll {
 #[derive(Default)]
 struct State {
     attention: Attention,
-    /// When something of others was read.
+    /// The time when a write of another server was last read.
     moved: Option<Instant>,
     closed: bool,
 }
@@ -62,13 +63,13 @@ impl Poll {
         self.changed.notify_all();
     }
 
-    /// Waits for the next look, which is not after `until`; returns whether to look.
+    /// Waits until the next poll, at most until `until`. Returns whether to poll.
     fn pause(&self, until: Instant) -> bool {
         let mut state = self.state.lock();
         let now = Instant::now();
         if !state.closed && now < until {
             let next = until.min(now + state.pause(now));
-            // Ends early when somebody begins to wait.
+            // The wait ends early when a read or a watcher begins to wait.
             self.changed.wait_until(&mut state, next);
         }
         !state.closed && Instant::now() < until
@@ -76,11 +77,11 @@ impl Poll {
 }
 
 impl Inner {
-    /// Returns when the log ends elsewhere than is known, or at `until`.
+    /// Returns when the log ends at another mark than the known one, or at `until`.
     pub(super) fn wait(&self, until: Instant) {
         while self.poll.pause(until) {
             let Ok(found) = self.mark(&self.look) else {
-                // The tail meets the same error, and pauses.
+                // The tail reports the same error, and pauses.
                 return;
             };
             let known = *self.known.lock();

@@ -15,14 +15,15 @@ use super::tail::newest;
 use crate::engine::closed;
 use crate::error::read_failed;
 
-/// Changes read by one statement.
+/// The number of changes that one statement reads.
 const PAGE: usize = 128;
 
 const COLUMNS: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.`key`, l.actor, l.value";
 const SIZES: &str = "SELECT SUM(data_length + index_length), SUM(data_free)
     FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('log', 'batch')";
 
-/// The state at a revision, of one resource or of all. The list of replaced revisions is made once.
+/// Returns the query for the state at a revision, of one resource if `of_one`, otherwise of all resources. The list of
+/// replaced revisions is computed once.
 fn live(of_one: bool) -> String {
     let filter = match of_one {
         true => "l.resource = ? AND l.cluster = ''",
@@ -45,7 +46,7 @@ fn changes(of_one: bool) -> String {
     )
 }
 
-/// Two numbers, and the resource if there is one.
+/// Returns the parameters of a query: `numbers`, and `resource` if there is one.
 fn with_resource(numbers: [u64; 2], resource: Option<&str>) -> Params {
     let numbers = numbers.map(Column::UInt).into_iter();
     let resource = resource.map(|name| Column::Bytes(name.as_bytes().to_vec()));
@@ -58,7 +59,7 @@ impl Inner {
         &self,
         read: impl AsyncFnOnce(&mut Connection) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
-        // Nothing tells of a server that was restarted since the last use.
+        // A server that was restarted since the last use does not report it.
         self.repeatable(&self.cold, async |link| link.run("DO 0").await)?;
         let mut held = self.cold.get(self)?;
         let Some(link) = held.as_mut() else {
@@ -66,7 +67,7 @@ impl Inner {
         };
         let done = self.block(read(link));
         if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
-            // A transaction may not have ended.
+            // A transaction may still be open.
             *held = None;
         }
         done
@@ -116,7 +117,7 @@ impl Inner {
         Ok(mark)
     }
 
-    /// The ends of batches from the one at the floor on.
+    /// Passes the ends of batches to `visit`, beginning with the batch at the floor.
     pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
         let places = "SELECT last, digest, epoch FROM batch WHERE first >= COALESCE(
                 (SELECT MAX(b.first) FROM batch b WHERE b.first <= (SELECT floor FROM meta)), 0)
@@ -131,7 +132,7 @@ impl Inner {
         })
     }
 
-    /// What the server does to keep what it has acknowledged.
+    /// Reads the server settings that decide whether acknowledged writes survive a crash.
     pub(super) fn settings(&self) -> Result<Vec<Setting>, BackendError> {
         const LOSS: &str = "set it to 1: a crash loses acknowledged writes";
         let names = "SELECT @@version, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog";
@@ -229,7 +230,7 @@ impl Inner {
         }
     }
 
-    /// The ages of the history by the clock of the database, a second at a time.
+    /// Passes the age of each second of history to `visit`, by the clock of the database.
     pub(super) fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let start = "SELECT COALESCE(MAX(first), 0) FROM batch WHERE first <= ?";
         let history =

@@ -1,4 +1,4 @@
-//! A database that takes the content of another log, and the next epoch.
+//! Replaces the content of a database by that of another log, and begins the next epoch.
 
 use bareboat_storage::{BackendError, Mark, Refill};
 use mysql_async::Error;
@@ -14,7 +14,7 @@ use crate::engine::closed;
 use crate::error::sweep_failed;
 
 impl Inner {
-    /// Runs something on the session of the writer, which is not used again after an error.
+    /// Runs an operation on the writer's session, which is dropped after an error.
     fn write<T>(
         &self,
         act: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
@@ -77,7 +77,7 @@ impl Inner {
     }
 }
 
-/// Deletes all records and batches, some at a time: one statement may take only so long.
+/// Deletes all records and batches in slices, because the time of one statement is limited.
 async fn clear(link: &mut Connection) -> Result<(), Error> {
     for table in ["log", "batch"] {
         let delete = format!("DELETE FROM {table} LIMIT 5000; SELECT ROW_COUNT()");

@@ -1,11 +1,11 @@
-//! Columns of rows, as values of the log.
+//! Converts columns of rows to values of the log.
 
 use std::sync::Arc;
 
 use bareboat_storage::{Digest, Mark, Record, Value};
 use mysql_async::{Row, Value as Column};
 
-/// A number; 0 if the column has none.
+/// Returns the number in column `at`; 0 if there is none.
 pub(super) fn number(row: &Row, at: usize) -> u64 {
     match row.as_ref(at) {
         Some(Column::UInt(number)) => *number,
@@ -50,7 +50,7 @@ pub(super) fn digest(row: &Row, at: usize) -> Digest {
     Digest(digest.unwrap_or_default())
 }
 
-/// The end of the log in the columns `last, digest, epoch`.
+/// Returns the end of the log from the columns `last, digest, epoch`.
 pub(super) fn mark(row: &Row) -> Mark {
     Mark {
         last: number(row, 0),
@@ -59,7 +59,7 @@ pub(super) fn mark(row: &Row) -> Mark {
     }
 }
 
-/// The record in the columns `rev, prev, cluster, resource, key, actor, value`.
+/// Returns the record in the columns `rev, prev, cluster, resource, key, actor, value`.
 pub(super) fn record(row: &mut Row) -> Record {
     Record {
         revision: number(row, 0),
@@ -72,7 +72,7 @@ pub(super) fn record(row: &mut Row) -> Record {
     }
 }
 
-/// The record that `record` replaced, in the columns `rev, prev, actor, value` from column 7 on.
+/// Returns the record that `record` replaced, from the columns `rev, prev, actor, value` that begin at column 7.
 pub(super) fn previous(row: &mut Row, record: &Record) -> Option<Record> {
     let revision = number(row, 7);
     (revision != 0).then(|| Record {

@@ -1,7 +1,7 @@
-//! The tables and the view of a store; how they are created and upgraded.
+//! The tables and the view of a store, and how they are created and upgraded.
 //!
-//! A statement that creates something commits at once, so every step can be repeated. The row of `meta` comes last: a store
-//! without it is not complete.
+//! A statement that creates a table commits at once, so every step can be repeated. The row of `meta` is written last:
+//! a store without it is not complete.
 
 use mysql_async::Error;
 use uuid::Uuid;
@@ -12,14 +12,16 @@ use crate::error::SqlError;
 
 /// The format that this program writes.
 pub(super) const FORMAT: u64 = 1;
-/// The format of a store that is being filled: older programs refuse it.
+/// The format of a store that is being filled. Older programs refuse to open it.
 pub(super) const INCOMPLETE: u64 = i32::MAX as u64;
 
-/// `cluster`, `resource` and `key` are text, in columns of bytes: no character set, no collation. `cluster` is the
-/// logical cluster, empty for the default one. `actor` says who wrote a record, as JSON. There is no index beside the primary
-/// keys: lookups happen in memory.
+/// The statements that create the tables.
 ///
-/// `meta` has the end of the log: its row is the lock of all writers, and what servers look at to see whether there is more.
+/// `cluster`, `resource` and `key` are text, in columns of bytes: no character set, no collation. `cluster` is the
+/// logical cluster, empty for the default one. `actor` says who wrote a record, as JSON. There are no indexes besides
+/// the primary keys: lookups happen in memory.
+///
+/// `meta` contains the end of the log. All writers lock its row, and servers poll it to find new batches.
 const TABLES: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS log (
         rev BIGINT UNSIGNED PRIMARY KEY,
@@ -60,7 +62,8 @@ const TABLES: [&str; 5] = [
         version VARBINARY(64),
         seen DATETIME(6) NOT NULL
     ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC",
-    // The stored objects. What is encrypted is null. The list of replaced revisions is made once for a query.
+    // The stored objects. Encrypted values are shown as null. The list of replaced revisions is computed once per
+    // query.
     "CREATE OR REPLACE VIEW live AS
         SELECT rev, CONVERT(resource USING utf8mb4) AS resource,
             IF(LOCATE('/', `key`) > 0, CONVERT(SUBSTRING_INDEX(`key`, '/', 1) USING utf8mb4), NULL) AS namespace,
@@ -70,7 +73,7 @@ const TABLES: [&str; 5] = [
         WHERE value IS NOT NULL AND value <> '' AND resource <> '' AND rev NOT IN (SELECT prev FROM log)",
 ];
 
-/// Creates the tables if they are missing; only one program at a time.
+/// Creates missing tables in `database`. A lock lets only one program do this at a time.
 pub(super) async fn prepare(link: &mut Connection, database: &str) -> Result<(), SqlError> {
     let name = format!("bareboat {database}");
     let name = &name[..name.len().min(60)];
@@ -100,7 +103,7 @@ async fn prepare_alone(link: &mut Connection) -> Result<(), SqlError> {
     for statement in TABLES {
         link.run(statement).await?;
     }
-    // Revision 1 is the empty start: version 0 is never assigned.
+    // Revision 1 is the empty start: revision 0 is never assigned.
     let (batch, cluster) = (Uuid::new_v4().simple(), Uuid::new_v4().simple());
     let none = "00000000000000000000000000000000";
     let beginning = format!(
@@ -119,7 +122,7 @@ async fn prepare_alone(link: &mut Connection) -> Result<(), SqlError> {
 
 const NO_SUCH_TABLE: u16 = 1146;
 
-/// Bytes as the digits of a literal `x'…'`.
+/// Returns `bytes` as the digits of a literal `x'…'`.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

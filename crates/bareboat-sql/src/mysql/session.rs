@@ -15,18 +15,18 @@ use crate::address::Failover;
 use crate::engine::{DIAL, REPLACED};
 use crate::error::SqlError;
 
-/// The end of the log, the epoch and the floor.
+/// Selects the end of the log, the epoch and the floor.
 pub(super) const MARK: &str = "SELECT last, digest, epoch, floor FROM meta WHERE id = 1";
 
-/// The time of the server, in milliseconds since 1970.
+/// Selects the time of the server, in milliseconds since 1970.
 const CLOCK: &str = "SELECT CAST(UNIX_TIMESTAMP(UTC_TIMESTAMP(6)) * 1000 AS UNSIGNED)";
-/// What a revision jumps by when another epoch begins.
+/// How much the revision increases when another epoch begins.
 const JUMP: u64 = 1 << 20;
-/// The smallest packet that takes the largest object with everything around it.
+/// The smallest accepted packet limit: one packet must hold the largest object with its statement.
 const SMALLEST_PACKET: usize = 4 << 20;
 
 impl Inner {
-    /// Opens a connection, and learns what kind of server it leads to.
+    /// Opens a connection, and detects the kind of server.
     async fn dial(&self) -> Result<Connection, SqlError> {
         let options = self.address.options.clone();
         let options = Opts::from(options.ssl_opts(tls::of(&self.address)?));
@@ -35,9 +35,9 @@ impl Inner {
         Ok(link)
     }
 
-    /// The settings of every session, whatever the server's defaults are.
+    /// Applies the settings of every session, which override the server's defaults.
     async fn set_up(&self, link: &mut Connection) -> Result<(), Error> {
-        // A server that is stopped between two statements must not keep the row of `meta` locked.
+        // A stopped Bareboat server must not keep the row of `meta` locked between two statements.
         let own = match link.server.is_mariadb {
             true => "idle_transaction_timeout = 2, max_statement_time = 30",
             false => "max_execution_time = 30000",
@@ -76,7 +76,7 @@ impl Inner {
         Ok(link)
     }
 
-    /// Handles another server than the one that was written to before. Returns the epoch from now on.
+    /// Handles a connection to another server than the one that was written to before. Returns the current epoch.
     async fn promoted(&self, link: &mut Connection, epoch: u64) -> Result<u64, SqlError> {
         let known = *self.known.lock();
         if self.address.choices.failover == Failover::Trust {
@@ -96,7 +96,8 @@ impl Inner {
             .await?)
     }
 
-    /// Begins another epoch after `epoch`, above `beyond`, unless another server began it. Returns the current epoch.
+    /// Begins another epoch after `epoch`, above revision `beyond`, unless another server has begun it. Returns the
+    /// current epoch.
     pub(super) async fn begin_epoch(
         &self,
         link: &mut Connection,
@@ -178,7 +179,7 @@ impl Inner {
             ),
         ];
         if link.server.has_binlog {
-            // MariaDB then leaves out the flush of the storage engine too.
+            // In this case MariaDB also omits the flush of the storage engine.
             let why = "with the binary log on, commits are not flushed";
             needed.push(("sync_binlog", &["1"], why));
         }
@@ -220,9 +221,8 @@ impl Inner {
     }
 }
 
-/// Opens a connection and logs in. A refused login is repeated: the client library cuts off the last byte of a
-/// challenge for ed25519 if it is zero, so that one right answer in 256 is refused. Another login gets another
-/// challenge.
+/// Opens a connection and logs in. A refused login is repeated: the client library cuts off the last byte of an ed25519
+/// challenge if that byte is zero, so one correct login in 256 is refused. Another login gets another challenge.
 async fn log_in(options: &Opts) -> Result<Conn, Error> {
     let mut repeats = 2;
     loop {
@@ -243,7 +243,7 @@ fn check_writable(server: &Server) -> Result<(), SqlError> {
     }
 }
 
-/// Reads a global variable, if the server has it.
+/// Returns the global variable `name`; `None` if the server does not have it.
 async fn variable(link: &mut Connection, name: &str) -> Result<Option<String>, Error> {
     match link.run(&format!("SELECT @@GLOBAL.{name}")).await {
         Ok(row) => Ok(row.map(|row| text(&row, 0))),
@@ -275,7 +275,7 @@ async fn ask_server(link: &mut Connection) -> Result<Server, SqlError> {
     };
     Ok(Server {
         is_mariadb,
-        // Older releases have no name of their own.
+        // Older releases do not have a server name.
         name: name.unwrap_or_else(|| format!("{}:{}", text(&row, 4), text(&row, 5))),
         read_only: number(&row, 1) != 0,
         has_binlog: number(&row, 2) != 0,
@@ -283,9 +283,9 @@ async fn ask_server(link: &mut Connection) -> Result<Server, SqlError> {
     })
 }
 
-/// The first two numbers of a version.
+/// Returns the first two numbers of a version.
 fn numbers(version: &str) -> (u32, u32) {
-    // Some MariaDB servers begin with a version of MySQL, for old clients.
+    // Some MariaDB servers put a MySQL version first, for old clients.
     let version = version.strip_prefix("5.5.5-").unwrap_or(version);
     let mut parts = version.split(|c: char| !c.is_ascii_digit());
     let mut next = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);

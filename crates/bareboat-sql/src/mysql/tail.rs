@@ -1,4 +1,4 @@
-//! What follows a place in the log.
+//! Reads the batches that follow a mark of the log.
 
 use std::sync::atomic::Ordering;
 
@@ -18,14 +18,14 @@ const BATCHES: &str =
     "SELECT first, last, digest, bytes FROM batch WHERE first > ? ORDER BY first LIMIT 256";
 const RECORDS: &str = "SELECT rev, prev, cluster, resource, `key`, actor, value FROM log
     WHERE rev > ? AND rev <= ? ORDER BY rev";
-/// The batch that a place is in.
+/// Selects the batch that contains a revision.
 const AROUND: &str = "SELECT last, digest FROM batch WHERE first <= ? ORDER BY first DESC LIMIT 1";
-/// Bytes of values that are read at once.
+/// The maximum number of value bytes that are read at once.
 const BYTES: u64 = 8 << 20;
 
 impl Inner {
-    /// Runs something that may be repeated, a second time if the connection was lost: nothing tells of a server that was
-    /// restarted since the last use.
+    /// Runs an operation that is safe to repeat, and repeats it once if the connection was lost: a server that was
+    /// restarted since the last use does not report it.
     pub(super) fn repeatable<T>(
         &self,
         session: &Session<Connection>,
@@ -71,14 +71,15 @@ impl Inner {
             return Ok(Tail::Reload);
         }
         if end.last <= after.last {
-            // The end of the log that we know is gone: a restored database.
+            // The last known batch is missing: the database was restored from a backup.
             return self.lost_tail(link, after, end.epoch).await;
         }
         let (batches, records) = self
             .read_batches(link, after)
             .await
             .map_err(Trouble::Link)?;
-        // A row that compaction took away implies a floor, and another history an epoch, that is seen now.
+        // If compaction deleted a row, the new floor is visible now. If the history was replaced, the new epoch is
+        // visible now.
         let (end, floor) = newest(link).await.map_err(Trouble::Link)?;
         self.learn(&end, floor).map_err(Trouble::Log)?;
         if end.epoch != after.epoch {
@@ -101,7 +102,7 @@ impl Inner {
         })
     }
 
-    /// Reads the rows of some batches, and their records.
+    /// Reads the rows of several batches, and their records.
     async fn read_batches(
         &self,
         link: &mut Connection,
@@ -124,13 +125,13 @@ impl Inner {
         Ok((batches, records))
     }
 
-    /// Returns whether the batch at a place is another one than it was; a batch that is gone is not.
+    /// Returns whether the batch at `at` differs from the known one. Returns false if there is no batch.
     async fn is_another_history(&self, link: &mut Connection, at: &Mark) -> Result<bool, Error> {
         let found = link.first(AROUND, (at.last,)).await?;
         Ok(found.is_some_and(|row| number(&row, 0) != at.last || digest(&row, 1) != at.digest))
     }
 
-    /// Begins another epoch, because the log lacks what was known to be in it.
+    /// Begins another epoch, because batches that were known to be in the log are missing.
     async fn lost_tail(
         &self,
         link: &mut Connection,
@@ -149,9 +150,9 @@ impl Inner {
 
     /// Makes everything durable that was read.
     ///
-    /// InnoDB shows a commit to others before its redo log is flushed. With a binary log it is in there already, and is not
-    /// lost. Without one, a commit of our own is flushed together with all before it. It is made by another session, because this
-    /// one may hold the lock.
+    /// InnoDB shows a commit to other sessions before its redo log is flushed. With a binary log, the commit is already
+    /// in that log and is not lost. Without a binary log, this function makes a commit of its own, whose flush includes
+    /// all earlier commits. It uses another session, because the current one may hold the lock.
     pub(super) fn make_durable(&self) -> Result<(), BackendError> {
         if self.has_binlog.load(Ordering::Acquire) {
             return Ok(());
@@ -159,7 +160,7 @@ impl Inner {
         self.repeatable(&self.look, async |link| self.flush(link).await)
     }
 
-    /// Commits something.
+    /// Commits a small change, which flushes the redo log.
     pub(super) async fn flush(&self, link: &mut Connection) -> Result<(), Error> {
         let seen = "INSERT INTO replica (id, version, seen) VALUES (?, ?, UTC_TIMESTAMP(6))
             ON DUPLICATE KEY UPDATE seen = UTC_TIMESTAMP(6)";
@@ -170,13 +171,13 @@ impl Inner {
     }
 }
 
-/// The end of the log, and the floor.
+/// Returns the end of the log, and the floor.
 pub(super) async fn newest(link: &mut Connection) -> Result<(Mark, u64), Error> {
     let row = link.first(MARK, ()).await?.ok_or_else(silence)?;
     Ok((rows::mark(&row), number(&row, 3)))
 }
 
-/// Joins records to batches, and checks their digests; `None` if something is missing or different.
+/// Assigns `records` to their batches, and checks the digests. Returns `None` if something is missing or different.
 fn join(rows: &[Row], records: Vec<Record>, after: &Mark) -> Option<(Vec<Vec<Record>>, Mark)> {
     if rows.is_empty() {
         return None;

@@ -7,22 +7,23 @@ use crate::address::TlsMode;
 use crate::error::SqlError;
 use crate::tls::{authorities, certificates, unusable};
 
-/// Reads the files of an address. They are read again for every connection, so that they can be renewed.
+/// Reads the certificate files of `address`. They are read for every connection, so that they can be renewed.
 pub(super) fn of(address: &Address) -> Result<Option<SslOpts>, SqlError> {
     let (mode, files) = (address.tls, &address.files);
     if mode == TlsMode::Off {
         return Ok(None);
     }
-    // The library takes the default of the process, and panics if there is none and two could be meant.
+    // The library uses the default provider of the process. It panics if there is no default and two providers are
+    // compiled in.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may have been faster.
+        // Another thread may have installed a provider in the meantime.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let mut options = SslOpts::default();
-    // A verifier needs an authority, even if nothing is checked.
+    // A verifier needs an authority, even if the certificate is not checked.
     if mode != TlsMode::Encrypted {
         let mut roots = authorities(files.root.as_deref())?;
-        // The library would refuse all of them for one that it cannot read.
+        // The library would refuse all authorities if it cannot read one of them.
         roots.retain(|root| rustls::RootCertStore::empty().add(root.clone()).is_ok());
         if roots.is_empty() {
             return Err(unusable("the certificate authority", "there is none"));

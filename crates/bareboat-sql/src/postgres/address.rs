@@ -1,5 +1,5 @@
-//! Addresses of databases: libpq's parameters for TLS and ours, which the client library does not
-//! know, are taken out of the URL.
+//! Addresses of databases. The client library does not know libpq's TLS parameters or the parameters of Bareboat, so
+//! they are removed from the URL.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio_postgres::config::Host;
 
 use crate::address::{AddressError, Choices, Files, TlsMode, is_local_name, parameters, wrong};
 
-/// An address, understood.
+/// A parsed address.
 pub(crate) struct Address {
     pub(crate) config: Config,
     pub(crate) tls: TlsMode,
@@ -70,7 +70,7 @@ impl Address {
     }
 }
 
-/// The parameters that are not the client library's.
+/// The parameters that the client library does not know.
 #[derive(Default)]
 struct Ours {
     tls: Option<TlsMode>,
@@ -81,7 +81,7 @@ struct Ours {
 }
 
 impl Ours {
-    /// Takes a parameter, if it is ours.
+    /// Stores the parameter `name`; returns false if it is a parameter of the client library.
     fn take(&mut self, name: &str, value: &str) -> Result<bool, AddressError> {
         let wrong = |why| wrong(name, value, why);
         match name {
@@ -131,7 +131,7 @@ fn is_local(config: &Config) -> bool {
         Host::Unix(_) => true,
         Host::Tcp(name) => is_local_name(name),
     };
-    // An address given beside a name is the one that is used.
+    // If the URL has both an address and a name, the address is used.
     let mut addresses = config.get_hostaddrs().iter();
     config.get_hosts().iter().all(local) && addresses.all(|address| address.is_loopback())
 }

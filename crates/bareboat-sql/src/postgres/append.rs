@@ -1,4 +1,4 @@
-//! Appends, and what follows a place in the log.
+//! Appends batches, and reads the batches that follow a mark.
 
 use bareboat_storage::{Batch, Mark, Record, Tail, Value};
 use tokio_postgres::types::ToSql;
@@ -80,13 +80,13 @@ impl Dialect for Inner {
         Ok(match answer.get::<_, i64>(0) {
             0 => Answer::Done,
             -3 => Answer::Found,
-            // A longer log, another epoch, another history: the tail tells which.
+            // The log is longer, or has another epoch or another history: the tail shows which.
             _ => Answer::Moved,
         })
     }
 
-    /// Writes something after the batch. A commit whose wait for a synchronous standby was cut short is only on this
-    /// server; the confirmation of a later one covers it.
+    /// Writes a row after the batch. If the wait for a synchronous standby was interrupted, a commit is only on this
+    /// server. The confirmation of a later commit includes it.
     async fn settle(
         &self,
         connection: &mut Connection,
@@ -115,7 +115,8 @@ impl Dialect for Inner {
     ) -> Result<Tail, Trouble<Error>> {
         let client = &connection.client;
         let from = after.last as i64;
-        // Sent together. The second has a newer snapshot: a row that compaction took away implies a floor that it sees.
+        // Both queries are sent together. The second has a newer snapshot: if compaction deleted a row, it sees the new
+        // floor.
         let from: [&(dyn ToSql + Sync); 1] = [&from];
         let (rows, state) = tokio::join!(
             client.query(&connection.tail, &from),
@@ -129,7 +130,7 @@ impl Dialect for Inner {
             return Ok(Tail::Reload);
         }
         if newest.last < after.last || newest.last == after.last && newest.digest != after.digest {
-            // The end of the log that we know is gone: a restored database.
+            // The last known batch is missing: the database was restored from a backup.
             tracing::error!(
                 known = after.last,
                 found = newest.last,
@@ -184,10 +185,10 @@ impl Dialect for Inner {
     }
 }
 
-/// Batches with the records of each, and the place after them.
+/// Batches with their records, and the mark after the last batch.
 type Batches = (Vec<Vec<Record>>, Mark);
 
-/// Joins rows to batches, and checks their digests; `None` if something is missing or different.
+/// Assigns rows to batches, and checks the digests. Returns `None` if something is missing or different.
 fn batches(rows: &[Row], after: &Mark) -> Option<Batches> {
     let mut end = *after;
     let mut found = Vec::new();
@@ -213,7 +214,7 @@ fn batches(rows: &[Row], after: &Mark) -> Option<Batches> {
     Some((found, end))
 }
 
-/// The record in the columns `rev, prev, cluster, resource, key, actor, value` from column `at` on.
+/// Returns the record in the columns `rev, prev, cluster, resource, key, actor, value`, which begin at column `at`.
 pub(super) fn record(row: &Row, at: usize) -> Record {
     Record {
         revision: row.get::<_, i64>(at) as u64,

@@ -1,4 +1,4 @@
-//! What errors of PostgreSQL mean.
+//! What the errors of PostgreSQL mean.
 
 use tokio_postgres::error::SqlState;
 
@@ -22,8 +22,8 @@ impl Failure for tokio_postgres::Error {
             return Meaning::Lost;
         }
         match state.code().get(..2) {
-            // A session that the server ended, and a server that starts or stops. Wrong passwords too: they may be
-            // in rotation.
+            // A session that the server ended, or a server that starts or stops. Also wrong passwords: they may be in
+            // rotation.
             Some("08" | "57" | "28") => Meaning::Lost,
             Some("40") => Meaning::Again,
             Some("53") => Meaning::Busy,

@@ -1,5 +1,5 @@
-//! Notifications: a session that listens for the commits of other servers. They are hints: without them, the log is polled
-//! more often.
+//! A session that listens for notifications about the commits of other servers. Notifications are hints: without them,
+//! the log is polled more often.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ struct State {
     closed: bool,
 }
 
-/// Interval of polls while no notifications arrive.
+/// The polling interval while no notifications arrive.
 const DEAF: Duration = Duration::from_millis(20);
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-/// Timeout of the first notification, which this server sends to itself.
+/// The timeout for the first notification, which this server sends to itself.
 const PROOF: Duration = Duration::from_secs(2);
 
 impl Heard {
@@ -66,7 +66,7 @@ impl Heard {
     }
 }
 
-/// Listens until the store is closed.
+/// Listens for notifications until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
     let mut deaf = false;
     while !inner.is_closed() {

@@ -18,10 +18,10 @@ use super::session::{digest_of, mark_of};
 use crate::engine::closed;
 use crate::error::{read_failed, sweep_failed};
 
-/// Changes read by one statement.
+/// The number of changes that one statement reads.
 const PAGE: usize = 512;
 
-/// The state at a revision.
+/// Selects the state at a revision.
 const LIVE: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.key, l.actor, l.value FROM log l
     WHERE l.rev <= $1 AND ($2::text IS NULL OR l.resource = $2 AND l.cluster = '') AND l.value IS NOT NULL AND l.resource <> ''
         AND NOT EXISTS (SELECT 1 FROM log n WHERE n.prev = l.rev AND n.rev <= $1)
@@ -46,7 +46,7 @@ impl Inner {
         };
         let done = self.block(read(&connection.client));
         if !matches!(done, Ok(_) | Err(BackendError::Compacted { .. })) {
-            // A transaction or a statement may not have ended.
+            // A transaction or a statement may still be open.
             *held = None;
         }
         done
@@ -167,7 +167,7 @@ impl Inner {
         }
     }
 
-    /// The ages of the history by the clock of the database, a second at a time.
+    /// Passes the age of each second of history to `visit`, by the clock of the database.
     pub(super) fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let history = "SELECT max(last), sum(bytes)::bigint,
                 extract(epoch FROM clock_timestamp() - min(at))::float8
@@ -188,7 +188,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The ends of batches from the one at the floor on.
+    /// Passes the ends of batches to `visit`, beginning with the batch at the floor.
     pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
         let places = "SELECT last, digest, epoch FROM batch WHERE first >= coalesce(
                 (SELECT max(first) FROM batch WHERE first <= (SELECT floor FROM meta)), 0)
@@ -206,7 +206,7 @@ impl Inner {
         })
     }
 
-    /// What the server does to keep what it has acknowledged.
+    /// Reads the server settings that decide whether acknowledged writes survive a crash.
     pub(super) fn durability(&self) -> Result<Vec<Setting>, BackendError> {
         const LOSS: &str = "turn it on: a crash loses acknowledged writes or the whole database";
         let names =
@@ -259,7 +259,7 @@ impl Inner {
     }
 }
 
-/// Gives rows to `see` as they arrive, until it returns false.
+/// Passes rows to `see` as they arrive, until `see` returns false.
 async fn each(
     client: &Client,
     statement: &str,

@@ -1,4 +1,4 @@
-//! A database that takes the content of another log, and the next epoch.
+//! Replaces the content of a database by that of another log, and begins the next epoch.
 
 use bareboat_storage::{BackendError, Mark, Record, Refill, Value};
 use tokio_postgres::{Client, Error};
@@ -10,7 +10,7 @@ use crate::engine::closed;
 use crate::error::sweep_failed;
 
 impl Inner {
-    /// Runs something on the session of the writer, which is not used again after an error.
+    /// Runs an operation on the writer's session, which is dropped after an error.
     fn write<T>(
         &self,
         act: impl AsyncFnOnce(&mut Client) -> Result<T, Error>,

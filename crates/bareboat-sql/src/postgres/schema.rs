@@ -1,4 +1,4 @@
-//! The tables, functions and the view of a store; how they are created and upgraded.
+//! The tables, functions and the view of a store, and how they are created and upgraded.
 
 use tokio_postgres::Client;
 
@@ -6,17 +6,19 @@ use crate::error::SqlError;
 
 /// The format that this program writes.
 pub(super) const FORMAT: i32 = 1;
-/// The format of a store that is being filled: older programs refuse it.
+/// The format of a store that is being filled. Older programs refuse to open it.
 pub(super) const INCOMPLETE: i32 = i32::MAX;
 
-/// The first half of the key of all locks of this program: "Bare".
+/// The first half of the key of every lock of this program: "Bare" in ASCII.
 pub(super) const LOCK: i32 = 1_113_682_533;
 
-/// `cluster`, `resource` and `key` are text, so that people can query the log. `cluster` is the logical cluster, empty
-/// for the default one. `actor` says who wrote a record, as JSON. There is no index beside the primary keys: lookups
-/// happen in memory.
+/// The statements that create the tables and functions.
 ///
-/// Functions have their version in their names, so that two releases can run side by side.
+/// `cluster`, `resource` and `key` are text, so that people can query the log. `cluster` is the logical cluster, empty
+/// for the default one. `actor` says who wrote a record, as JSON. There are no indexes besides the primary keys:
+/// lookups happen in memory.
+///
+/// Function names contain a version, so that two releases can run side by side.
 const TABLES: &str = r#"
 CREATE TABLE log (
     rev bigint PRIMARY KEY,
@@ -137,20 +139,20 @@ CREATE VIEW live AS
         AND NOT EXISTS (SELECT 1 FROM log n WHERE n.prev = l.rev);
 "#;
 
-/// Revision 1 is the empty start: version 0 is never assigned.
+/// Inserts revision 1, the empty start: revision 0 is never assigned.
 const BEGINNING: &str = "
 INSERT INTO batch (first, last, id, writer, epoch, digest, bytes)
     VALUES (1, 1, gen_random_uuid(), '00000000-0000-0000-0000-000000000000', 1, decode(repeat('00', 16), 'hex'), 0);
 ";
 
-/// Creates the schema and its tables if they are missing; only one program at a time.
+/// Creates the schema and its tables if they are missing. A lock lets only one program do this at a time.
 pub(super) async fn prepare(
     client: &mut Client,
     schema: &str,
     timeline: &str,
 ) -> Result<(), SqlError> {
     let transaction = client.transaction().await?;
-    // The database has one lock for all stores in it, because the schema may not exist yet.
+    // All stores of the database share this lock, because the schema may not exist yet.
     let lock = format!("SELECT pg_advisory_xact_lock({LOCK}, 0)");
     transaction.batch_execute(&lock).await?;
     let exists = "SELECT to_regclass($1) IS NOT NULL";
@@ -167,7 +169,7 @@ pub(super) async fn prepare(
             "INSERT INTO meta (id, format, min_writer, cluster, epoch, timeline, floor, swept)
                     VALUES (1, $1, $1, gen_random_uuid(), 1, $2, 1, 1)";
         transaction.execute(meta, &[&FORMAT, &timeline]).await?;
-        // Only if the server supports it: the default is slow.
+        // Only if the server supports lz4: the default compression is slow.
         let compressed = "SAVEPOINT lz4; ALTER TABLE log ALTER value SET COMPRESSION lz4";
         if transaction.batch_execute(compressed).await.is_err() {
             transaction.batch_execute("ROLLBACK TO lz4").await?;

@@ -1,4 +1,4 @@
-//! Sessions: how they begin, what is checked, and how a lost one is replaced.
+//! Sessions: how they begin, what is checked, and how a lost session is replaced.
 
 use std::sync::atomic::Ordering;
 
@@ -12,10 +12,10 @@ use crate::dialect::Link;
 use crate::engine::{DIAL, REPLACED};
 use crate::error::SqlError;
 
-/// The end of the log, the epoch and the floor, in one snapshot.
+/// Selects the end of the log, the epoch and the floor, in one snapshot.
 const MARK: &str = "SELECT b.last, b.digest, b.epoch, m.epoch, m.floor FROM meta m,
     (SELECT last, digest, epoch FROM batch ORDER BY first DESC LIMIT 1) b";
-/// Whole batches after a place, up to some MiB. All of a batch, or its row without records.
+/// Selects whole batches after a mark, up to a few MiB. Returns all records of a batch, or only the row of the batch.
 const TAIL: &str =
     "SELECT b.first, b.last, b.digest, b.epoch, l.rev, l.prev, l.cluster, l.resource, l.key,
         l.actor, l.value
@@ -26,9 +26,9 @@ const TAIL: &str =
 const APPEND: &str =
     "SELECT append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
-/// An open connection with its statements.
+/// An open connection with its prepared statements.
 pub(super) struct Connection {
-    /// The epoch of the log when it was made.
+    /// The epoch of the log at the time when the connection was made.
     epoch: u64,
     pub(super) client: Client,
     pub(super) mark: Statement,
@@ -46,7 +46,7 @@ impl Link for Connection {
     }
 }
 
-/// The end of the log as read by the statement of that name.
+/// Returns the end of the log from a row of the `MARK` statement.
 pub(super) fn mark_of(row: &Row) -> Mark {
     let digest: &[u8] = row.get(1);
     Mark {
@@ -61,7 +61,7 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 impl Inner {
-    /// Opens a connection without its settings; its messages are read by a task.
+    /// Opens a connection without its settings. A task reads the messages of the connection.
     pub(super) async fn dial(&self) -> Result<Client, SqlError> {
         match self.address.tls {
             TlsMode::Off => {
@@ -84,7 +84,7 @@ impl Inner {
         }
     }
 
-    /// The settings of every session, whatever the role or the database says.
+    /// Returns the statements that set up every session. They override the settings of the role and the database.
     pub(super) fn settings(&self) -> String {
         format!(
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -96,7 +96,7 @@ impl Inner {
         )
     }
 
-    /// Opens a session: sets it up, and looks whether the server is still the one that it was.
+    /// Opens and configures a session. Checks whether the address still leads to the same server.
     pub(super) async fn open_session(&self) -> Result<Connection, SqlError> {
         let dialled = tokio::time::timeout(DIAL, self.dial()).await;
         let client =
@@ -132,7 +132,7 @@ impl Inner {
         })
     }
 
-    /// Handles a server that was a standby before. Returns the epoch from now on.
+    /// Handles a server that was a standby before. Returns the current epoch.
     async fn promoted(&self, client: &Client, epoch: i64, timeline: &str) -> Result<u64, SqlError> {
         let known = *self.known.lock();
         if self.address.choices.failover == Failover::Trust {
@@ -151,7 +151,8 @@ impl Inner {
         Ok(begun.await?)
     }
 
-    /// Begins another epoch after `epoch`, above `beyond`, unless another server began it. Returns the current epoch.
+    /// Begins another epoch after `epoch`, above revision `beyond`, unless another server has begun it. Returns the
+    /// current epoch.
     pub(super) async fn begin_epoch(
         &self,
         client: &Client,

@@ -21,23 +21,23 @@ use crate::address::TlsMode;
 use crate::error::SqlError;
 use crate::tls::{authorities, certificates, unusable};
 
-/// Makes TLS connections to hosts of one configuration.
+/// Makes TLS connections with one configuration.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
-/// A host to connect to.
+/// Makes a TLS connection to one host.
 pub(crate) struct ToHost {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-/// A connection.
+/// A TLS connection.
 pub(crate) struct Stream(Box<tokio_rustls::client::TlsStream<Socket>>);
 
 type Socket = tokio_postgres::Socket;
 
 impl Tls {
-    /// Reads the files of an address. They are read again for every connection, so that they can be renewed.
+    /// Reads the certificate files of `address`. They are read for every connection, so that they can be renewed.
     pub(crate) fn of(address: &Address) -> Result<Self, SqlError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -94,7 +94,7 @@ fn roots(path: Option<&std::path::Path>) -> Result<RootCertStore, SqlError> {
     Ok(roots)
 }
 
-/// Checks less than the name: the authority, or nothing.
+/// A verifier that does not check the name: it checks only the authority, or nothing.
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
@@ -116,7 +116,7 @@ impl ServerCertVerifier for Lenient {
         let checked =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match checked {
-            // The name is checked last.
+            // The name is checked last, so everything else was valid.
             Err(rustls::Error::InvalidCertificate(
                 rustls::CertificateError::NotValidForName
                 | rustls::CertificateError::NotValidForNameContext { .. },
@@ -193,8 +193,8 @@ impl TlsStream for Stream {
     }
 }
 
-/// Returns whether a certificate may be signed with SHA-384 or SHA-512, by the object identifiers of
-/// those signatures. Without a binding the password is still not sent.
+/// Returns whether a certificate may be signed with SHA-384 or SHA-512. Looks for the object identifiers of such
+/// signatures. Even without a channel binding, the password is not sent.
 fn is_sha_384_or_longer(certificate: &[u8]) -> bool {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];

@@ -1,4 +1,4 @@
-//! A private MariaDB for the tests of this program: made in a temporary folder, ended with it.
+//! A private MariaDB server in a temporary folder. It ends with the test program.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,11 +11,11 @@ pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     pub(crate) port: u16,
     process: Mutex<Option<Child>>,
-    /// End the server with this program: a static is never dropped.
+    /// Processes that end the server when the test program ends: a static is never dropped.
     guards: Mutex<Vec<Child>>,
 }
 
-/// A command that does not run as root, which the server refuses.
+/// Returns a command that does not run as root, because the server refuses to run as root.
 fn command(program: &str) -> Command {
     let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt as _;
@@ -38,14 +38,15 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a command when this program is gone, however that happens: the standard input of the shell ends with it.
+/// Runs the command `then` when the test program ends for any reason: the standard input of the shell ends with the
+/// program.
 fn guard(then: &str) -> Child {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("read _; {then}")]);
     shell.stdin(Stdio::piped()).spawn().unwrap()
 }
 
-/// An installation without content, made once. It takes seconds.
+/// Returns the folder of an installation without content. Creating it takes seconds, so it is created once.
 fn template() -> &'static Path {
     static MADE: OnceLock<(tempfile::TempDir, Child)> = OnceLock::new();
     let (made, _) = MADE.get_or_init(|| {
@@ -73,7 +74,7 @@ fn free_port() -> u16 {
 }
 
 impl Cluster {
-    /// Makes a server with these settings; `None` if MariaDB is not installed.
+    /// Creates a server with `settings`; returns `None` if MariaDB is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         Command::new("mariadbd").arg("--version").output().ok()?;
         let folder = folder();
@@ -91,7 +92,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// Starts the process, again after it ended.
+    /// Starts the server process. It can be called again after the process ended.
     pub(crate) fn run(&self, settings: &[&str]) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut server = command("mariadbd");
@@ -128,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the process at once, as a power cut does to its memory.
+    /// Kills the process. Its memory is lost, as in a power failure.
     pub(crate) fn kill(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
             let _ = process.kill();
@@ -136,7 +137,7 @@ impl Cluster {
         }
     }
 
-    /// Runs statements as the administrator; returns the columns of the first row.
+    /// Runs `statement` as the administrator; returns the columns of the first row.
     pub(crate) fn ask(&self, statement: &str) -> Option<String> {
         let output = Command::new("mariadb")
             .args(["--no-defaults", "-h", "127.0.0.1", "-u", "root", "-N", "-B"])
@@ -154,7 +155,7 @@ impl Cluster {
         self.url(self.port, &database)
     }
 
-    /// Returns the address of a database by some port; makes it if it is missing.
+    /// Returns the address of `database` at `port`; creates the database if it is missing.
     pub(crate) fn url(&self, port: u16, database: &str) -> String {
         self.ask(&format!("CREATE DATABASE IF NOT EXISTS {database}"))
             .expect("the server is up");
@@ -183,7 +184,7 @@ fn run(command: &mut Command) {
     );
 }
 
-/// The server that most tests share.
+/// Returns the server that most tests share.
 pub(crate) fn shared() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(|| {

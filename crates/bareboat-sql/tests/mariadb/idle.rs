@@ -1,4 +1,4 @@
-//! Sessions that wait: how often they ask, and a writer that stops while it holds the log.
+//! Tests of idle sessions: how often they poll, and what happens when a writer stops while it holds the log.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ async fn idle_servers_ask_little() {
     let rate = async || {
         let (before, begun) = (asked(), Instant::now());
         tokio::time::sleep(Duration::from_secs(2)).await;
-        // Without the questions of this test.
+        // Do not count the queries of this test.
         (asked() - before - 2.0) / begun.elapsed().as_secs_f64()
     };
     let alone = rate().await;
@@ -55,7 +55,7 @@ fn a_writer_that_stops_while_it_holds_the_log_loses_its_lock() {
     let base = slow.mark().unwrap();
     let mut theirs = None;
     let appended = slow.append_held(&base, &mut |_| {
-        // Returns when the server has ended the transaction that waits for us.
+        // Returns when the server has ended the transaction that waits for this test.
         theirs = Some(other.append(&base, &batch(7, base.last)).unwrap());
         Some((base, batch(8, base.last)))
     });

@@ -1,4 +1,4 @@
-//! Tests of the log in MariaDB, on a server of their own.
+//! Tests of the log in MariaDB, on a private server.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A log that loses its last writes: a promoted standby, a restored copy.
+//! Tests of a log that loses its last writes: a promoted standby, a restored copy.
 
 use bareboat_storage::{WatchError, WatchSpec, Write};
 
@@ -8,7 +8,7 @@ use super::{object, open, wait_for};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_writes_begin_another_epoch() {
-    // As a copy that lacks the last batch, and as one where other servers went on writing meanwhile.
+    // A copy that lacks the last batch, and a copy to which other servers have written in the meantime.
     for (database, rewritten) in [("lost_tail", false), ("lost_other", true)] {
         let cluster = shared();
         let url = cluster.url(cluster.port, database);
@@ -74,7 +74,7 @@ async fn another_server_begins_another_epoch() {
         .await
         .unwrap();
     store.close().await;
-    // What replication carries to a promoted standby: the name of the old primary.
+    // Replication carries the name of the old primary to a promoted standby.
     let rename = |name| {
         let rename = format!("UPDATE other_server.meta SET server = '{name}'");
         cluster.ask(&rename).unwrap();
@@ -89,7 +89,7 @@ async fn another_server_begins_another_epoch() {
     assert!(resource.get("a").is_some());
     assert!(resource.watch(WatchSpec::all(first.revision)).is_err());
     store.close().await;
-    // With `failover=trust`, and the last known batch in place, history goes on.
+    // With `failover=trust` and the last known batch present, the history continues.
     rename("older-primary");
     let store = open(&format!("{url}?failover=trust"));
     assert!(store.visible() < first.revision + (2 << 20));
@@ -107,7 +107,7 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
         primary.port
     );
     standby.ask(&follow).unwrap();
-    // The address leads to the primary.
+    // The address leads to the primary at first.
     let address = Proxy::to(primary.port);
     let url = primary
         .url(primary.port, "bareboat")
@@ -125,7 +125,7 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
         bareboat_sql::Mysql::open(&format!("mysql://root@127.0.0.1:{}/bareboat", standby.port));
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("read_only=1"), "{refused}");
-    // It stops to receive, and writes go on.
+    // The standby stops replicating, and writes continue.
     standby.ask("STOP SLAVE").unwrap();
     let lost = stores[0].commit(Write::create(&resource, "lost", object(1)));
     let lost = lost.await.unwrap().revision;
@@ -149,7 +149,7 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
     let again = stores[1].commit(Write::create(&again, "lost", object(2)));
     let again = again.await.unwrap();
     wait_for("both go on", || stores[0].visible() == again.revision).await;
-    // The old primary comes back, and the address leads to it: it gets no write and gives no read.
+    // The old primary comes back, and the address leads to it. It must receive no writes and serve no reads.
     primary.run(&["log-bin=binlog", "sync-binlog=1", "server-id=1"]);
     address.lead_to(primary.port);
     for store in &stores {

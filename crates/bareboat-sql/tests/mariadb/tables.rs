@@ -1,4 +1,4 @@
-//! The tables as people see them, settings of the server that are refused, and what it costs to wait.
+//! Tests of the tables as people see them, of server settings that are refused, and of the cost of waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn objects_can_be_queried() {
     let nodes = store.resource("core/nodes");
     let write = Write::create(&nodes, "a", object(1));
     store.commit(write).await.unwrap();
-    // As an encrypted value is stored.
+    // Encrypted values are stored in this form.
     cluster
         .ask("INSERT INTO tables_live.log VALUES (1, 0, '', 'core/secrets', 'a/b', NULL, x'6b38733aff7b')")
         .unwrap();
@@ -126,7 +126,7 @@ async fn rows_of_old_batches_are_deleted() {
     cluster
         .ask("UPDATE tables_old.batch SET at = at - INTERVAL 8 DAY")
         .unwrap();
-    // The floor stays where it is; the last row has the end of the log.
+    // The floor stays where it is; the last row contains the end of the log.
     store.compact(store.visible()).await.unwrap();
     assert_eq!(cluster.ask(count).as_deref(), Some("1"));
     assert_eq!(pods.len(), 10);
@@ -215,7 +215,7 @@ fn a_creation_that_was_interrupted_is_finished() {
     let cluster = shared();
     let url = cluster.url(cluster.port, "tables_half");
     drop(Mysql::open(&url).unwrap());
-    // As after a crash behind any statement but the last.
+    // The state after a crash that follows any statement but the last.
     for gone in [
         "DELETE FROM meta",
         "DROP TABLE meta",

@@ -1,4 +1,4 @@
-//! Encrypted connections, and ways to log in.
+//! Tests of encrypted connections and of login methods.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use bareboat_sql::Mysql;
 
 use super::cluster::Cluster;
 
-/// Makes two authorities, and a certificate for `localhost` by the second one.
+/// Creates two authorities, and a certificate for `localhost` that the second authority has signed.
 fn certificates(folder: &Path) {
     let script = r#"
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority \

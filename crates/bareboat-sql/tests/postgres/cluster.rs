@@ -1,4 +1,4 @@
-//! A private PostgreSQL for the tests of this program: made in a temporary folder, ended with it.
+//! A private PostgreSQL server in a temporary folder. It ends with the test program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,11 +11,11 @@ pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     pub(crate) port: u16,
     process: std::sync::Mutex<Option<Child>>,
-    /// Ends the server when this program is gone, however that happens: a static is never dropped.
+    /// Processes that end the server when the test program ends for any reason: a static is never dropped.
     guards: std::sync::Mutex<Vec<Child>>,
 }
 
-/// Returns where the programs of PostgreSQL are.
+/// Returns the folder of the PostgreSQL programs.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
     let mut found: Vec<PathBuf> = versions
@@ -26,7 +26,7 @@ fn programs() -> Option<PathBuf> {
     found.pop()
 }
 
-/// A command that does not run as root, which PostgreSQL refuses.
+/// Returns a command that does not run as root, because PostgreSQL refuses to run as root.
 fn command(program: &Path) -> Command {
     let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt as _;
@@ -54,7 +54,7 @@ fn free_port() -> u16 {
 }
 
 impl Cluster {
-    /// Makes a server with these settings; `None` if PostgreSQL is not installed.
+    /// Creates a server with `settings`; returns `None` if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let bin = programs()?;
         let folder = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// Makes an asynchronous standby of this server.
+    /// Creates an asynchronous standby of this server.
     pub(crate) fn standby(&self) -> Self {
         let bin = programs().unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ impl Cluster {
         cluster
     }
 
-    /// Starts the process, again after it ended.
+    /// Starts the server process. It can be called again after the process ended.
     pub(crate) fn run(&self, settings: &[&str]) {
         let bin = programs().unwrap();
         let mut server = command(&bin.join("postgres"));
@@ -123,7 +123,7 @@ impl Cluster {
         let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
         server.stdout(Stdio::null()).stderr(log);
         let process = server.spawn().unwrap();
-        // Its standard input ends with this program.
+        // The standard input of the guard ends with the test program.
         let guard = format!(
             "read _; kill -QUIT {} 2>/dev/null; sleep 1; rm -rf '{}'",
             process.id(),
@@ -140,18 +140,18 @@ impl Cluster {
         }
     }
 
-    /// Ends the process at once, as a power cut does to its memory.
+    /// Kills the process. Its memory is lost, as in a power failure.
     pub(crate) fn kill(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
-            // The children of a killed server end by themselves.
+            // The children of a killed server end without a signal.
             let _ = process.kill();
             let _ = process.wait();
-            // A server that starts while they still run refuses.
+            // PostgreSQL refuses to start while children of the killed server still run.
             std::thread::sleep(Duration::from_millis(300));
         }
     }
 
-    /// Runs statements as the administrator; returns the first column of the first row.
+    /// Runs `statement` as the administrator; returns the first column of the first row.
     pub(crate) fn ask(&self, statement: &str) -> Option<String> {
         let psql = programs().unwrap().join("psql");
         let output = Command::new(psql)
@@ -178,7 +178,7 @@ impl Cluster {
         self.url(self.port, &schema)
     }
 
-    /// Returns the address of a schema by some port.
+    /// Returns the address of `schema` at `port`.
     pub(crate) fn url(&self, port: u16, schema: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{port}/postgres?schema={schema}")
     }
@@ -205,7 +205,7 @@ fn run(command: &mut Command) {
     );
 }
 
-/// The server that most tests share.
+/// Returns the server that most tests share.
 pub(crate) fn shared() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(|| {

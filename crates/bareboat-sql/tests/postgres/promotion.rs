@@ -1,4 +1,4 @@
-//! A log that loses its last writes: a promoted standby, a restored copy.
+//! Tests of a log that loses its last writes: a promoted standby, a restored copy.
 
 use bareboat_storage::{WatchError, WatchSpec, Write};
 
@@ -19,7 +19,7 @@ async fn lost_writes_begin_another_epoch() {
     wait_for("both have it", || stores[1].visible() == last).await;
     let there = stores[1].resource("core/configmaps");
     let mut watcher = there.watch(WatchSpec::all(last)).unwrap();
-    // As a standby that lagged by one batch.
+    // The state of a standby that lagged by one batch.
     let lose = format!("BEGIN; SELECT pg_advisory_xact_lock(1113682533, 'lost_tail'::regnamespace::oid::int);
         DELETE FROM lost_tail.log WHERE rev = {last}; DELETE FROM lost_tail.batch WHERE last = {last}; COMMIT");
     cluster.ask(&lose).unwrap();
@@ -56,7 +56,7 @@ async fn another_timeline_begins_another_epoch() {
         .await
         .unwrap();
     store.close().await;
-    // What a promotion changes, as a server sees it when it connects.
+    // What a server sees after a promotion when it connects.
     cluster
         .ask("UPDATE timeline.meta SET timeline = '000000FF'")
         .unwrap();
@@ -69,7 +69,7 @@ async fn another_timeline_begins_another_epoch() {
     assert!(resource.get("a").is_some());
     assert!(resource.watch(WatchSpec::all(first.revision)).is_err());
     store.close().await;
-    // With `failover=trust`, and the last known batch in place, history goes on.
+    // With `failover=trust` and the last known batch present, the history continues.
     cluster
         .ask("UPDATE timeline.meta SET timeline = '000000FE'")
         .unwrap();
@@ -95,7 +95,7 @@ async fn a_promoted_standby_that_lags_begins_another_epoch() {
         standby.ask(there) == Some(kept.to_string())
     })
     .await;
-    // It stops to receive, and writes go on.
+    // The standby stops replicating, and writes continue.
     standby
         .ask("ALTER SYSTEM SET primary_conninfo TO ''")
         .unwrap();
@@ -126,7 +126,7 @@ async fn a_promoted_standby_that_lags_begins_another_epoch() {
     let again = stores[1].commit(Write::create(&again, "lost", object(2)));
     let again = again.await.unwrap();
     wait_for("both go on", || stores[0].visible() == again.revision).await;
-    // The old primary comes back, and is the first host of the address: it gets no write and gives no read.
+    // The old primary comes back, and is the first host of the address. It must receive no writes and serve no reads.
     primary.run(&[]);
     let patience = std::time::Duration::from_secs(20);
     for store in &stores {

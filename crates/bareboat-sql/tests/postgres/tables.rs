@@ -1,4 +1,4 @@
-//! The tables as people see them, and settings of the server that are refused.
+//! Tests of the tables as people see them, and of server settings that are refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn objects_can_be_queried() {
     let zero = r#"{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":"\u0000"}"#;
     let write = Write::create(&pods, "shop/odd", zero.into());
     store.commit(write).await.unwrap();
-    // As an encrypted value is stored.
+    // Encrypted values are stored in this form.
     cluster
         .ask("INSERT INTO tables_live.log VALUES (1, 0, '', 'core/secrets', 'a/b', NULL, '\\x6261ff')")
         .unwrap();
@@ -60,7 +60,7 @@ async fn rows_of_old_batches_are_deleted() {
     cluster
         .ask("UPDATE tables_old.batch SET at = at - interval '8 days'")
         .unwrap();
-    // The floor stays where it is; the last row has the end of the log.
+    // The floor stays where it is; the last row contains the end of the log.
     store.compact(store.visible()).await.unwrap();
     assert_eq!(cluster.ask(count).as_deref(), Some("1"));
     assert_eq!(pods.len(), 10);
@@ -85,7 +85,7 @@ async fn settings_of_the_role_change_nothing() {
               ALTER ROLE odd SET synchronous_commit TO off; ALTER ROLE odd SET default_transaction_read_only TO on")
         .unwrap();
     let url = cluster.url(cluster.port, "tables_role");
-    // The first one makes the tables, which a read-only role cannot.
+    // The first store creates the tables, which a read-only role cannot do.
     open(&url).close().await;
     let odd = url.replace("postgres@", "odd@");
     let stores = [open(&odd), open(&odd)];

@@ -1,4 +1,4 @@
-//! Lost connections, a killed server, a server that is away.
+//! Tests of lost connections, a killed server, and a server that cannot be reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ async fn appends_with_lost_connections_happen_once() {
     }
     let stats = store.stats().backend;
     let connections = stats.connections;
-    // Each cut ended a connection, and another one was made.
+    // Each cut ended a connection, and a new connection was made.
     assert!(connections.lost >= rounds, "{connections:?}");
     assert!(connections.opened > connections.lost, "{connections:?}");
     assert!(stats.clock_ahead_millis.is_some());
@@ -54,7 +54,7 @@ async fn appends_with_lost_connections_happen_once() {
 fn a_repeated_batch_has_the_digest_of_what_is_stored() {
     let backend = Engine::open(&shared().fresh()).unwrap();
     let base = backend.mark().unwrap();
-    // The same value encrypted twice is other bytes.
+    // The same value, encrypted twice, has different bytes.
     let batch = |n| Batch {
         id: 7,
         writer: 1,
@@ -94,7 +94,7 @@ async fn a_database_that_is_away_fails_writes_and_not_reads() {
     proxy.set_down(true);
     let refused = store.commit(Write::create(&resource, "b", object(1))).await;
     let refused = refused.unwrap_err();
-    // The first try may have been on its way when the connection went.
+    // The first attempt may have been on its way when the connection was lost.
     assert!(
         matches!(refused, CommitError::Unreachable | CommitError::Unknown(_)),
         "{refused:?}"
@@ -114,7 +114,7 @@ async fn a_database_that_is_away_fails_writes_and_not_reads() {
         .unwrap();
     assert!(store.freshen(Duration::from_secs(20)).await.unwrap());
     assert!(resource.get("c").is_some());
-    // The watch goes on without a gap.
+    // The watch continues without a gap.
     let mut told = Vec::new();
     while told.last().is_none_or(|rev| *rev < store.visible()) {
         told.extend(watcher.next_batch(9).await.unwrap().iter().map(|e| e.rev));
@@ -167,7 +167,7 @@ async fn a_killed_server_loses_no_acknowledged_write() {
         assert_eq!(Some(store.visible()), last);
         store.close().await;
     }
-    // What a new server finds.
+    // What a new server reads from the database.
     let store = open(&cluster.url(cluster.port, "killed"));
     let resource = store.resource("core/configmaps");
     assert_eq!(resource.len(), expected.len());

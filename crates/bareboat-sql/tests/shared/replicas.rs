@@ -1,4 +1,4 @@
-//! Three stores on one database.
+//! Tests of three stores on one database.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ async fn three_stores_lose_no_update_and_see_one_order() {
                 let mut raised = 0;
                 while raised < 40 {
                     let next = object(number(found.json()) + 1);
-                    // The counter and a record of it, together.
+                    // Writes the counter and a record of it in one batch.
                     let pair = vec![
                         Write::replace(&resource, &found, next),
                         Write::create(&other, format!("{task}-{raised}"), object(1)),
@@ -103,7 +103,7 @@ async fn events_reach_other_stores_soon() {
     let there = stores[1].resource("core/configmaps");
     let mut watcher = there.watch(WatchSpec::all(stores[1].visible())).unwrap();
     let resource = stores[0].resource("core/configmaps");
-    // A session that listens may still be starting.
+    // The listening session may still be starting.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let mut waits = Vec::new();
     for n in 0..100 {
@@ -116,7 +116,7 @@ async fn events_reach_other_stores_soon() {
     }
     waits.sort();
     println!("an event on another store: {:?} at the median", waits[50]);
-    // Without news of each other, stores look at the log once a second.
+    // Without notifications, stores poll the log once a second.
     assert!(waits[50] < Duration::from_millis(400), "{:?}", waits[50]);
     for store in &stores {
         store.close().await;
