@@ -1,34 +1,34 @@
-//! Addresses of clusters: `etcd://HOST:PORT,…/PREFIX?tls=…&ca=…&cert=…&key=…&user=…&password-file=…`.
+//! Addresses of etcd clusters: `etcd://HOST:PORT,…/PREFIX?tls=…&ca=…&cert=…&key=…&user=…&password-file=…`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Why an address cannot be used. Never contains a password.
+/// The reason why an address cannot be used. Never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// It is not a URL of a cluster.
+    /// The address is not a URL of an etcd cluster.
     #[error("the address of the store is not of the form etcd://HOST:PORT,HOST:PORT/PREFIX")]
     Malformed,
-    /// It contains a password, which others would see in the list of processes.
+    /// The address contains a password, which other users of the machine would see in the list of processes.
     #[error(
         "the address of the store contains a password: use user= with password-file=, or with ETCDCTL_PASSWORD in the environment"
     )]
     Password,
-    /// A parameter is not known, or has a value that is not.
+    /// The name of a parameter is not known, or its value is not allowed.
     #[error("{name} in the address of the store: {why}")]
     Parameter {
         /// The name of the parameter.
         name: String,
-        /// What is wrong with it.
+        /// The reason why the parameter is refused.
         why: &'static str,
     },
 }
 
-/// A member to connect to.
+/// The address of a member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// A name, or an address without brackets.
+    /// A host name, or an IP address without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -42,12 +42,12 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-/// An address, understood.
+/// A parsed address.
 #[derive(Debug)]
 pub(crate) struct Address {
-    /// At least one.
+    /// The members of the cluster; at least one.
     pub(crate) endpoints: Vec<Endpoint>,
-    /// Begins and ends with a slash.
+    /// The prefix of all keys. Begins and ends with a slash.
     pub(crate) prefix: String,
     pub(crate) tls: bool,
     pub(crate) ca: Option<PathBuf>,
@@ -147,7 +147,7 @@ fn endpoint(text: &str) -> Option<Endpoint> {
 }
 
 impl Endpoint {
-    /// Returns whether a connection to it stays on this machine.
+    /// Returns whether a connection to this endpoint stays on this machine.
     fn is_local(&self) -> bool {
         let loopback = |address: IpAddr| address.is_loopback();
         self.host == "localhost" || self.host.parse().is_ok_and(loopback)

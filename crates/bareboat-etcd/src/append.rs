@@ -1,4 +1,4 @@
-//! Appends: one transaction a batch, repeated under its id when the answer is lost.
+//! Appends. Each batch is one transaction, which is repeated under the id of the batch when the answer is lost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::layout::{Row, json, mark_text, stored};
 use crate::messages::{Compare, Op, Range, txn};
 use crate::session::ReadError;
 
-/// The pause between two tries to reach the cluster.
+/// The pause between two attempts to reach the cluster.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What became of a transaction.
+/// The result of a transaction.
 enum Answer {
-    /// It was added.
+    /// The batch was added.
     Done,
-    /// It was in the log already, and leads to this place.
+    /// The batch was already in the log, and ends at this mark.
     Found(Mark),
     Moved,
 }
@@ -74,7 +74,7 @@ impl Inner {
                                 BackendError::Unreachable(Box::new(error))
                             }
                             Meaning::Again => BackendError::Unreachable(Box::new(error)),
-                            // The first try may still arrive, or is in the log.
+                            // The first attempt may still arrive, or may already be in the log.
                             Meaning::Full if again => BackendError::Unreachable(Box::new(error)),
                             Meaning::Full => return Err(BackendError::Full(Box::new(error))),
                             Meaning::TooLarge => {
@@ -98,8 +98,8 @@ impl Inner {
         }
     }
 
-    /// Reads what was missed if others are known to have written: a transaction whose condition fails goes through the
-    /// whole cluster with all its bytes.
+    /// Reads the missing batches if other servers are known to have written. Otherwise the transaction would fail, and
+    /// a failed transaction still sends all its bytes through the whole cluster.
     fn behind(self: &Arc<Self>, base: &Mark) -> Result<Option<Tail>, BackendError> {
         if self.heard.last() <= base.last {
             return Ok(None);
@@ -107,14 +107,14 @@ impl Inner {
         match self.tail(base) {
             Ok(Tail::Batches { batches, .. }) if batches.is_empty() => Ok(None),
             Ok(tail) => Ok(Some(tail)),
-            // The append waits for the cluster.
+            // The append itself waits for the cluster.
             Err(BackendError::Unreachable(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// There is no lock to hold. A store that lost several times waits for a moment, so that others are not always
-    /// in step with it.
+    /// Appends the batch that `decide` returns. etcd has no lock to hold. If other servers have written, this store
+    /// waits for a short random time, so that the stores do not stay in step.
     pub(crate) fn append_held(
         self: &Arc<Self>,
         base: &Mark,
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Encodes the transaction of a batch: on the condition that the log ends at `base`.
+    /// Encodes the transaction of `batch`. Its condition is that the log ends at `base`.
     fn message(&self, base: &Mark, batch: &Batch, end: &Mark) -> Vec<u8> {
         let row = Row::new(&batch.records, batch.id, batch.writer, end, now());
         let mut ops = Vec::with_capacity(batch.records.len() + 2);
@@ -179,7 +179,7 @@ impl Inner {
         let row = done.take(0);
         let row = row.first().and_then(|pair| Stored::parse(pair).ok());
         let own = row.filter(|stored| stored.row.is(id));
-        // The place as it is stored: a value that is encrypted again is other bytes.
+        // Use the stored mark: a value that is encrypted again has other bytes.
         Ok(match own.and_then(|stored| stored.row.end()) {
             Some(end) => Answer::Found(end),
             None => Answer::Moved,
@@ -187,7 +187,7 @@ impl Inner {
     }
 }
 
-/// Names the setting that refuses a batch.
+/// The error for a batch that etcd refuses because of its settings.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "a batch is larger than the --max-request-bytes or --max-txn-ops of etcd, which must not be below their defaults"

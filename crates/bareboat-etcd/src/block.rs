@@ -1,6 +1,6 @@
-//! Waits for a future on a thread that has nothing else to do.
+//! Waits for a future on a thread that has no other work.
 //!
-//! A runtime's own way refuses to work on a thread of another runtime, where a store may be opened.
+//! `Runtime::block_on` panics on a thread of another runtime, and a store may be opened on such a thread.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future to its end.
+/// Runs `future` to completion on the current thread.
 pub(crate) fn on<T>(future: impl Future<Output = T>) -> T {
     let waker = Arc::new(Unpark(std::thread::current())).into();
     let mut context = Context::from_waker(&waker);

@@ -1,4 +1,4 @@
-//! A connection to one member: gRPC over HTTP/2, calls with one answer and streams of answers.
+//! A connection to one member: gRPC over HTTP/2, for calls with one answer and for streams of answers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -20,25 +20,25 @@ use crate::error::{CallError, EtcdError};
 use crate::messages::{self, Done, Found, Range, Status, method};
 use crate::tls;
 
-/// How long a connection may take to be made.
+/// The timeout for opening a connection.
 const DIAL: Duration = Duration::from_secs(5);
-/// How long a call may take. etcd itself gives up after about 7 s.
+/// The timeout of a call. etcd itself gives up after about 7 s.
 const CALL: Duration = Duration::from_secs(10);
-/// The largest answer.
+/// The maximum size of an answer.
 const MAX_ANSWER: usize = 256 << 20;
-/// How often a connection with a call on it is tested. etcd refuses more than one test in 5 s.
+/// The interval of HTTP/2 pings while a call is open. etcd refuses more than one ping in 5 s.
 const TEST_EVERY: Duration = Duration::from_secs(10);
 const WINDOW: u32 = 8 << 20;
 
 /// An open connection.
 pub(crate) struct Channel {
     sender: SendRequest<Body>,
-    /// What calls begin with: `http://host:port`.
+    /// The beginning of every URL: `http://host:port`.
     base: String,
     token: Option<HeaderValue>,
 }
 
-/// The body of a request: one message; then the end, or silence.
+/// The body of a request: one message. Then the body ends, or stays open without more data.
 pub(crate) struct Body {
     message: Option<Bytes>,
     stays_open: bool,
@@ -54,7 +54,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match (self.message.take(), self.stays_open) {
             (Some(message), _) => Poll::Ready(Some(Ok(Frame::data(message)))),
-            // It ends when the answer is dropped.
+            // The body stays open until the answer is dropped.
             (None, true) => Poll::Pending,
             (None, false) => Poll::Ready(None),
         }
@@ -88,7 +88,7 @@ impl Channel {
         let failed = |error: BoxError| unreachable(endpoint, error);
         let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
         let stream = stream.map_err(|error| failed(error.into()))?;
-        // Calls are small, and wait for their answers.
+        // Messages are small, and the caller waits for each answer.
         let _ = stream.set_nodelay(true);
         let (sender, scheme) = match address.tls {
             false => (handshake(stream).await, "http"),
@@ -112,7 +112,7 @@ impl Channel {
         self.sender.is_closed()
     }
 
-    /// Sends a message; returns the answer.
+    /// Sends `message` and returns the answer.
     pub(crate) async fn call(
         &self,
         method: &'static str,
@@ -138,7 +138,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message, and keeps the call open for more answers.
+    /// Sends `message`, and keeps the call open for more answers.
     pub(crate) async fn stream(
         &self,
         method: &'static str,
@@ -171,7 +171,7 @@ impl Channel {
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
             .header(header::USER_AGENT, "bareboat")
-            // A member that is cut off from its leader refuses at once, instead of waiting.
+            // With this header, a member without a leader refuses at once instead of waiting.
             .header("hasleader", "true");
         if let Some(token) = &self.token {
             request = request.header("token", token);
@@ -206,7 +206,7 @@ impl Channel {
     }
 }
 
-/// The answers of a stream.
+/// The answers of a streaming call.
 pub(crate) struct Answers {
     headers: HeaderMap,
     body: Incoming,
@@ -214,7 +214,8 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Returns the next answer; an error when there are no more. Nothing is lost if it is dropped half way.
+    /// Returns the next answer, or an error when there are no more. Dropping the future before it completes loses no
+    /// data.
     pub(crate) async fn next(&mut self) -> Result<Bytes, CallError> {
         loop {
             if let Some(len) = self.buffer.get(1..5) {
@@ -255,13 +256,14 @@ where
         .handshake(TokioIo::new(stream))
         .await?;
     tokio::spawn(async move {
-        // Calls see the same error.
+        // The calls return the same error.
         let _ = connection.await;
     });
     Ok(sender)
 }
 
-/// Fails if the status of a call is not 0. A failure without a message comes in the headers, any other in the trailers.
+/// Fails if the gRPC status of a call is not 0. The status of a failure without a message is in the headers, any other
+/// status in the trailers.
 fn refusal(trailers: &HeaderMap, headers: &HeaderMap) -> Result<(), CallError> {
     let text = |name: &str| {
         let value = trailers.get(name).or_else(|| headers.get(name))?;
@@ -288,7 +290,7 @@ fn unreachable(endpoint: &Endpoint, source: impl Into<BoxError>) -> EtcdError {
     }
 }
 
-/// Reads the password again each time, so that it can be replaced.
+/// Reads the password. It is read for every connection, so that it can be changed.
 fn password(address: &Address) -> Result<String, EtcdError> {
     match &address.password_file {
         Some(path) => {

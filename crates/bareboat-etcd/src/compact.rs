@@ -1,4 +1,4 @@
-//! Compaction: by this store, and what is done about compaction by others.
+//! Compaction by this store, and the handling of compaction by other programs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +14,11 @@ use crate::layout::inner;
 use crate::messages::{Compare, Op, Range, Watched, compaction, method, txn, watch};
 use crate::session::{ReadError, damaged};
 
-/// Rows of younger batches stay, whatever the floor is: a writer whose connection was lost asks for its batch again,
-/// for up to 30 s. Two clocks may differ.
+/// The minimum age in milliseconds of deleted rows, whatever the floor is. A writer that lost its connection looks for
+/// its batch again, for up to 30 s, and two clocks may differ.
 const KEEP: u64 = 10 * 60 * 1000;
 
-/// How long a watch may take to say what it can begin with.
+/// How long to wait for the first answer of a watch.
 const LONGEST: Duration = Duration::from_secs(10);
 
 impl Inner {
@@ -38,14 +38,14 @@ impl Inner {
             true => self.raise_floor(channel, floor, wanted).await?,
             false => floor,
         };
-        // The floor is durable: etcd may forget. Below the first revision there is nothing.
+        // The floor is durable, so etcd may compact. Nothing exists below the first revision.
         if floor > 1 {
             self.forget(channel, floor).await?;
         }
         self.drop_rows(channel, floor, rows).await
     }
 
-    /// Raises the floor from `known` to `wanted`. Returns the floor as it is then.
+    /// Raises the floor from `known` to `wanted`. Returns the resulting floor.
     async fn raise_floor(
         &self,
         channel: &Channel,
@@ -79,7 +79,7 @@ impl Inner {
         Ok(known)
     }
 
-    /// Lets etcd forget what the state at the floor and later changes do not need.
+    /// Compacts the revisions of etcd that neither the state at `floor` nor later changes need.
     async fn forget(&self, channel: &Channel, floor: u64) -> Result<(), ReadError> {
         let range = Range {
             end: self.keys.row(floor + 1),
@@ -88,12 +88,12 @@ impl Inner {
         let found = channel.range(&range).await?;
         let own = found.all.last().map(Stored::parse).transpose()?;
         let Some(own) = own.filter(|own| own.row.last >= floor) else {
-            // Another server is ahead.
+            // Another server has already raised the floor further.
             return Ok(());
         };
         let upto = match own.row.last == floor {
             true => own.written,
-            // In the middle of a batch, what was before it is needed.
+            // The floor is in the middle of a batch: the state before this batch is needed.
             false => own.written - 1,
         };
         let test = Range {
@@ -106,13 +106,13 @@ impl Inner {
         };
         match done {
             Ok(_) => Ok(()),
-            // By this server before, by another one, or by hand.
+            // This server, another server or an administrator has already compacted it.
             Err(error) if error.meaning() == Meaning::Compacted => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Deletes up to `most` rows of batches below the floor, with what was replaced within them.
+    /// Deletes up to `most` rows of batches below `floor`, with the records that were replaced within these batches.
     async fn drop_rows(
         &self,
         channel: &Channel,
@@ -121,7 +121,7 @@ impl Inner {
     ) -> Result<Sweep, ReadError> {
         let range = Range {
             key: self.keys.row(0),
-            // The row of the floor stays.
+            // Keep the row of the batch at the floor.
             end: self.keys.row(floor),
             limit: most as u64,
             revision: 0,
@@ -155,7 +155,7 @@ impl Inner {
         })
     }
 
-    /// Raises the floor if others have compacted what is above it.
+    /// Raises the floor if another program has compacted revisions above it.
     pub(crate) async fn learn_compaction(&self, channel: &Channel) -> Result<(), BackendError> {
         let followed = self.follow_compaction(channel).await;
         followed.map_err(|error| match error {
@@ -171,7 +171,8 @@ impl Inner {
         let Some(next) = rows.first() else {
             return Ok(());
         };
-        // The state at the floor can be read until the next batch is written, at the revision before it.
+        // The state at the floor can be read at all revisions of etcd before the next batch. The last of them is
+        // tested.
         let test = Range {
             revision: next.written - 1,
             ..Range::one(self.keys.tail())
@@ -202,7 +203,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns the oldest revision of etcd that can be read, if there are older ones: a watch that begins before gets an error.
+    /// Returns the oldest revision of etcd that can be read; 0 if nothing was compacted. A watch that begins at
+    /// revision 1 reports it.
     async fn oldest(&self, channel: &Channel) -> Result<u64, CallError> {
         let tail = self.keys.tail();
         let mut answers = channel.stream(method::WATCH, watch(&tail, &[], 1)).await?;
@@ -217,7 +219,7 @@ impl Inner {
         }
     }
 
-    /// Drops the older half of the history.
+    /// Compacts the older half of the history.
     pub(crate) async fn halve_history(&self, channel: &Channel) -> Result<(), BackendError> {
         let halved = async {
             let (mark, floor, _) = self.end(channel).await?;

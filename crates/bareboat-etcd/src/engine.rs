@@ -1,4 +1,4 @@
-//! The log in etcd: what its parts share, and the interface of the store above.
+//! The log in etcd: the state that its parts share, and the interface for the store.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,16 +19,17 @@ use crate::layout::Keys;
 use crate::listen::{self, Heard};
 use crate::session::Session;
 
-/// The records of one transaction: etcd takes 128 parts, and two are the row and the end of the log.
+/// The maximum number of records in one transaction: etcd accepts 128 operations, and two write the row and the end of
+/// the log.
 pub(crate) const RECORDS: u64 = 126;
-/// etcd takes requests of 1.5 MiB; the rest is for rows, trailers and keys.
+/// The maximum size of a batch. etcd accepts requests of 1.5 MiB; the rest is for rows, trailers and keys.
 const BATCH_BYTES: usize = 5 << 18;
 const VALUE_BYTES: usize = (3 << 19) - (16 << 10);
 
 /// The options of a store in etcd.
 #[derive(Clone, Debug)]
 pub struct EtcdOptions {
-    /// How long an append is repeated when the cluster cannot be reached.
+    /// How long an append is repeated while the cluster cannot be reached.
     pub patience: Duration,
 }
 
@@ -54,30 +55,30 @@ impl std::fmt::Debug for Etcd {
     }
 }
 
-/// What connections and tasks share.
+/// State that connections and tasks share.
 pub(crate) struct Inner {
     pub(crate) address: Address,
     pub(crate) options: EtcdOptions,
     pub(crate) keys: Keys,
     handle: Handle,
-    /// The member that is tried first.
+    /// The index of the member that is tried first.
     pub(crate) endpoint: AtomicUsize,
-    /// Appends, tails and compaction, all by the sequencer.
+    /// The session for appends, tails and compaction, which only the sequencer uses.
     pub(crate) writer: Session,
-    /// The freshness barrier.
+    /// The session for the freshness barrier.
     fresh: Session,
-    /// Loading, old watches, old lists.
+    /// The session for loading, old watches and old lists.
     pub(crate) cold: Session,
     pub(crate) heard: Heard,
-    /// The store that appends through this engine.
+    /// The id of the store that appends through this engine.
     pub(crate) writer_id: Mutex<u128>,
-    /// The last place in the log that was seen.
+    /// The last mark of the log that was seen.
     known: Mutex<Mark>,
     epoch: AtomicU64,
     pub(crate) floor: AtomicU64,
     pub(crate) size: AtomicU64,
     pub(crate) in_use: AtomicU64,
-    /// The size that the cluster may have; 0 if it does not say.
+    /// The maximum size of the cluster's data; 0 if the cluster does not report it.
     pub(crate) quota: AtomicU64,
     pub(crate) connections: ConnectionCounter,
     closed: AtomicBool,
@@ -89,7 +90,7 @@ impl Etcd {
         Self::open_with(url, EtcdOptions::default())
     }
 
-    /// Opens a store with options.
+    /// Opens the store at an `etcd://` URL with `options`.
     pub fn open_with(url: &str, options: EtcdOptions) -> Result<Self, EtcdError> {
         let address = Address::parse(url)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -129,7 +130,7 @@ impl Etcd {
 }
 
 impl Inner {
-    /// Waits for a future. The threads of the engine do the input and output.
+    /// Waits for `future` on the current thread. The threads of the engine do the input and output.
     pub(crate) fn block<T>(&self, future: impl Future<Output = T>) -> T {
         let _inside = self.handle.enter();
         crate::block::on(future)
@@ -158,7 +159,7 @@ impl Inner {
         *self.known.lock() = mark;
     }
 
-    /// Notes the epoch and the floor of the log; fails if the cluster is one that was replaced.
+    /// Stores the epoch of `mark` and the floor of the log. Fails if the epoch shows that the cluster was replaced.
     pub(crate) fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
         if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
             let why = "the cluster has an older epoch: it was replaced by another one";
@@ -183,7 +184,7 @@ impl Inner {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -305,7 +306,7 @@ impl Backend for Etcd {
         BackendStats {
             bytes,
             free_bytes: bytes.saturating_sub(self.inner.in_use.load(Ordering::Relaxed)),
-            // etcd compares the size of its file with the quota, unused pages included.
+            // etcd compares the size of its file with the quota, including unused pages.
             available_bytes: (quota > 0).then(|| quota.saturating_sub(bytes)),
             engine: "etcd",
             connections: self.inner.connections.read(),
@@ -328,7 +329,7 @@ impl Drop for Etcd {
         self.inner.closed.store(true, Ordering::Release);
         self.inner.heard.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            // Without waiting: the last owner may be a task of another runtime.
+            // Do not wait: the last owner may be a task of another runtime.
             runtime.shutdown_background();
         }
     }

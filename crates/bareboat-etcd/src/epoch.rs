@@ -1,4 +1,4 @@
-//! Epochs: what happens when the log is not the one that it was.
+//! Epochs: how the next epoch begins when the history of the log was replaced.
 
 use bareboat_storage::{Chain, Mark, Record, Value};
 
@@ -9,12 +9,12 @@ use crate::layout::{self, Meta, Row, json, mark_text};
 use crate::messages::{Compare, Op, Range, txn};
 use crate::session::cluster_name;
 
-/// How far an epoch jumps over the last revision.
+/// How much the revision increases when an epoch begins.
 const JUMP: u64 = 1 << 20;
 
 impl Inner {
-    /// Begins another epoch, above `beyond` and all revisions of the log, unless another server began it. Returns the
-    /// current epoch.
+    /// Begins another epoch, above revision `beyond` and all revisions of the log, unless another server has begun it.
+    /// Returns the current epoch.
     pub(crate) async fn begin_epoch(
         &self,
         channel: &Channel,
@@ -54,7 +54,7 @@ impl Inner {
     }
 }
 
-/// The place after the record of an epoch.
+/// Returns the mark after the record of an epoch.
 fn after(found: &Mark, last: u64, reason: &str) -> Mark {
     let epoch = found.epoch + 1;
     let value = format!(

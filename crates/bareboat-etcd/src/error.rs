@@ -1,10 +1,10 @@
-//! Errors: why a cluster cannot be used, and what an error of a call means.
+//! Errors: why a cluster cannot be used, and what the error of a call means.
 
 use bareboat_storage::{BackendError, BoxError};
 
 use crate::address::AddressError;
 
-/// Why a store cannot be opened.
+/// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EtcdError {
@@ -14,9 +14,9 @@ pub enum EtcdError {
     /// A certificate, a key or a password cannot be used.
     #[error("{what} cannot be used")]
     Credentials {
-        /// The file, or what it is for.
+        /// The file, or its purpose.
         what: String,
-        /// The reason.
+        /// The reason why the file or password cannot be used.
         #[source]
         source: BoxError,
     },
@@ -25,22 +25,22 @@ pub enum EtcdError {
     Unreachable {
         /// The member that was tried last.
         endpoint: String,
-        /// The reason.
+        /// The reason why this member cannot be reached.
         #[source]
         source: BoxError,
     },
-    /// The cluster answered with an error.
+    /// The cluster returned an error.
     #[error("etcd cannot be used")]
     Refused(#[source] BoxError),
-    /// The cluster has a version or a state that is not safe.
+    /// The cluster has a version or a state that is not safe to use.
     #[error("{0}")]
     Unsafe(String),
-    /// The keys are of a newer program.
+    /// A newer program has written the store.
     #[error("the store has format {found}, this program knows formats up to {known}")]
     Newer {
         /// The format of the store.
         found: u32,
-        /// The newest known format.
+        /// The newest format that this program knows.
         known: u32,
     },
     /// The runtime for connections cannot be started.
@@ -54,10 +54,10 @@ pub(crate) enum CallError {
     /// There is no answer: the call may or may not have been executed.
     #[error("the connection was lost")]
     Lost(#[source] BoxError),
-    /// etcd refused.
+    /// etcd returned an error.
     #[error("etcd answered {message:?} (code {code})")]
     Refused { code: u32, message: String },
-    /// The answer is not what was asked for.
+    /// The answer is not the expected message.
     #[error("the answer cannot be read: {0}")]
     Unreadable(&'static str),
 }
@@ -65,15 +65,15 @@ pub(crate) enum CallError {
 /// What an error means for the call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The call may or may not have been executed, or the member cannot be used now.
+    /// The call may or may not have been executed, or the member cannot be used at the moment.
     Lost,
-    /// It was not executed, and may be repeated in a moment.
+    /// The call was not executed, and may be repeated after a short pause.
     Again,
-    /// It was not executed, for lack of space.
+    /// The call was not executed, for lack of space.
     Full,
-    /// It was not executed: the request is larger than this etcd takes.
+    /// The call was not executed: the request is larger than this etcd accepts.
     TooLarge,
-    /// It needs a revision that is compacted.
+    /// The call needs a compacted revision.
     Compacted,
     /// The cluster is damaged, or the request is wrong.
     Failed,
@@ -94,13 +94,14 @@ impl CallError {
             3 if says("duplicate key") || says("too many operations") => Meaning::Failed,
             11 if says("compacted") => Meaning::Compacted,
             15 => Meaning::Failed,
-            // Elections, timeouts, members that stop or learn, tokens that expired, rights that are being changed.
+            // Elections, timeouts, members that stop or are learners, expired tokens, permissions that are being
+            // changed.
             _ => Meaning::Lost,
         }
     }
 }
 
-/// Converts an error of a read.
+/// Converts `error`, which a read has caused.
 pub(crate) fn read_failed(error: CallError) -> BackendError {
     match error.meaning() {
         Meaning::Failed | Meaning::TooLarge => BackendError::Failed(Box::new(error)),
@@ -108,7 +109,7 @@ pub(crate) fn read_failed(error: CallError) -> BackendError {
     }
 }
 
-/// Converts an error of making a connection.
+/// Converts `error`, which opening a connection has caused.
 pub(crate) fn unreachable(error: EtcdError) -> BackendError {
     BackendError::Unreachable(Box::new(error))
 }

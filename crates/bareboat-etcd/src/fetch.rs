@@ -1,4 +1,4 @@
-//! From rows of batches to records: which values are needed, and at which revision of etcd they are read.
+//! Reads the records of batches: which values are needed, and at which revision of etcd they are read.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::layout::{self, Row, inner, place};
 use crate::messages::{Found, KeyValue, Op, Range, txn};
 use crate::session::{ReadError, damaged};
 
-/// The parts of one transaction that reads.
+/// The maximum number of operations in one reading transaction.
 const PARTS: usize = 120;
-/// The bytes of values that one transaction reads, as far as can be told before.
+/// The maximum bytes of values that one transaction reads, as far as their sizes are known in advance.
 const BYTES: u64 = 4 << 20;
-/// The keys of a page of objects at first; later pages are as large as their objects allow.
+/// The number of keys in the first page of objects. The size of later pages depends on the size of the objects.
 const FIRST_PAGE: u64 = 256;
 const LARGEST_PAGE: u64 = 8192;
 
-/// A row, and the revision of etcd that wrote it.
+/// The row of a batch, and the revision of etcd that wrote it.
 pub(crate) struct Stored {
     pub(crate) row: Row,
     pub(crate) written: u64,
@@ -39,18 +39,18 @@ impl Stored {
     }
 }
 
-/// A change, without the values.
+/// A change without its values.
 pub(crate) struct Sketch {
     record: Record,
-    /// Where its value is; nothing for a deletion.
+    /// The path of the value and the revision of etcd to read it at; `None` for a deletion.
     value: Option<(String, u64)>,
-    /// Where the record is that it replaced.
+    /// The path of the replaced record and the revision of etcd to read it at.
     previous: Option<(String, u64)>,
-    /// The expected bytes of both.
+    /// The expected size of both values.
     pub(crate) bytes: u64,
 }
 
-/// Returns the changes in a row with `after < revision <= upto`.
+/// Returns the changes of a row with `after < revision <= upto`.
 pub(crate) fn sketches(
     stored: &Stored,
     (after, upto): (u64, u64),
@@ -104,10 +104,11 @@ pub(crate) fn sketches(
 }
 
 impl Inner {
-    /// Reads rows whose batch ends after `after`, in order, at most `limit` and those of one more batch.
+    /// Returns the range of rows whose batch ends after `after`, in order. It contains at most `limit` rows and those
+    /// of one more batch.
     pub(crate) fn rows_after(&self, after: u64, limit: u64) -> Range {
         Range {
-            // A batch that began before may end after it.
+            // A batch that begins before `after` may end after it.
             key: self.keys.row((after + 1).saturating_sub(RECORDS - 1)),
             end: self.keys.rows_end(),
             limit: limit + RECORDS,
@@ -115,7 +116,7 @@ impl Inner {
         }
     }
 
-    /// Reads the values of changes.
+    /// Reads the values of `changes`.
     pub(crate) async fn fill(
         &self,
         channel: &Channel,
@@ -150,7 +151,7 @@ impl Inner {
         Ok(out)
     }
 
-    /// Reads objects below a path at a revision of etcd, and gives them to `see`.
+    /// Reads the objects below a path at a revision of etcd, and passes them to `see`.
     pub(crate) async fn objects(
         &self,
         channel: &Channel,
@@ -190,7 +191,7 @@ impl Inner {
         }
     }
 
-    /// Reads the state at a revision of the log: all objects, or those of a resource, in order of their paths.
+    /// Reads the state at a revision of the log, in order of paths: all objects, or the objects of one resource.
     pub(crate) async fn state(
         &self,
         channel: &Channel,
@@ -207,10 +208,10 @@ impl Inner {
         Ok(state)
     }
 
-    /// Gives the state at a revision of the log to `see`, in any order.
+    /// Passes the state at a revision of the log to `see`, in any order.
     ///
-    /// Between two batches the state is the same at every revision of etcd. The newest of them is read, which is
-    /// compacted last.
+    /// Between two batches the state is the same at every revision of etcd. The newest of these revisions is read,
+    /// because it is compacted last.
     pub(crate) async fn each_of_state(
         &self,
         channel: &Channel,
@@ -233,7 +234,7 @@ impl Inner {
         let own = own.filter(|own| own.row.last > revision);
         let next = done.take(3).first().map(Stored::parse).transpose()?;
         let at = match (&own, &next) {
-            // In the middle of a batch: what was before it, and a part of it.
+            // The revision is in the middle of a batch: read the state before the batch, and then a part of the batch.
             (Some(own), _) => own.written - 1,
             (None, Some(next)) => next.written - 1,
             (None, None) if mark.last <= revision => done.header.revision,

@@ -1,14 +1,14 @@
-//! What is stored under which key.
+//! The keys of a store, and what is stored under each key.
 //!
 //! Below the prefix of a store there are
 //!
 //! * `o/RESOURCE/KEY`: an object, a newline, and a trailer with its revision; `c/CLUSTER/RESOURCE/KEY` for objects of
 //!   logical clusters other than the default one
-//! * `i/REVISION`: the same for an object that was replaced within its batch
+//! * `i/REVISION`: the same for an object that was replaced within its own batch
 //! * `b/FIRST`: a batch, with the keys of its records
 //! * `t`: the end of the log
 //! * `f`: the floor
-//! * `m`: the format, and the cluster that the store belongs to
+//! * `m`: the format, and the id of the etcd cluster that the store belongs to
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Keys {
         }
     }
 
-    /// Returns the key at a path below the prefix.
+    /// Returns the key at `path` below the prefix.
     pub(crate) fn at(&self, path: &str) -> Vec<u8> {
         format!("{}{path}", self.prefix).into_bytes()
     }
@@ -60,19 +60,19 @@ impl Keys {
         self.at(&inner(revision))
     }
 
-    /// Returns the path of a key, if it is one of this store.
+    /// Returns the path of `key` below the prefix; `None` if the key does not belong to this store.
     pub(crate) fn path<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
         let key = std::str::from_utf8(key).ok()?;
         key.strip_prefix(&self.prefix)
     }
 }
 
-/// The path of a record that was replaced within its batch.
+/// Returns the path of a record that was replaced within its batch.
 pub(crate) fn inner(revision: u64) -> String {
     format!("i/{revision:016x}")
 }
 
-/// The path of an object.
+/// Returns the path of an object.
 pub(crate) fn path(cluster: &str, resource: &str, key: &str) -> String {
     match cluster.is_empty() {
         true => format!("o/{}/{key}", folder(resource)),
@@ -80,7 +80,7 @@ pub(crate) fn path(cluster: &str, resource: &str, key: &str) -> String {
     }
 }
 
-/// The path of a resource of the default cluster: always two segments.
+/// Returns the path of a resource of the default cluster: always two segments.
 pub(crate) fn folder(resource: &str) -> String {
     match resource.split_once('/') {
         Some((group, name)) => format!("{}/{}", escaped(group), escaped(name)),
@@ -99,7 +99,7 @@ fn plain(segment: &str) -> String {
 /// The logical cluster, the resource and the key of an object.
 pub(crate) type Place = (Arc<str>, Arc<str>, Arc<str>);
 
-/// Reads the path of an object.
+/// Parses the path of an object.
 pub(crate) fn place(path: &str) -> Option<Place> {
     let (cluster, rest) = match path.strip_prefix("o/") {
         Some(rest) => (String::new(), rest),
@@ -117,7 +117,7 @@ pub(crate) fn place(path: &str) -> Option<Place> {
     Some((cluster.into(), resource.into(), key.into()))
 }
 
-/// What follows the bytes of an object.
+/// The trailer that follows the bytes of an object.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Trailer {
     pub(crate) rev: u64,
@@ -131,7 +131,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The bytes that are stored for a value.
+/// Returns the bytes that are stored for `value`.
 pub(crate) fn stored(record: &Record, value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len() + 64);
     value.append_to(&mut out);
@@ -145,15 +145,15 @@ pub(crate) fn stored(record: &Record, value: &Value) -> Vec<u8> {
     out
 }
 
-/// Reads a stored value: the bytes of the object, and the trailer.
+/// Splits a stored value into the bytes of the object and the trailer.
 pub(crate) fn opened(stored: &Bytes) -> Option<(Bytes, Trailer)> {
-    // A trailer has no newline, objects that are encrypted may have some.
+    // A trailer contains no newline, but encrypted objects may.
     let at = stored.iter().rposition(|byte| *byte == b'\n')?;
     let trailer = serde_json::from_slice(&stored[at + 1..]).ok()?;
     Some((stored.slice(..at), trailer))
 }
 
-/// A record, made of a path and what is stored there.
+/// Returns the record of the object at `place` whose stored bytes are `stored`.
 pub(crate) fn record(place: Place, stored: &Bytes) -> Option<Record> {
     let (value, trailer) = opened(stored)?;
     let (cluster, resource, key) = place;
@@ -168,8 +168,8 @@ pub(crate) fn record(place: Place, stored: &Bytes) -> Option<Record> {
     })
 }
 
-/// A record in the row of its batch, without its value. The actor of a write is stored with the value; the actor of
-/// a deletion is here.
+/// A record in the row of its batch, without its value. The actor of a write is stored with the value; the actor of a
+/// deletion is stored here.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Item {
     pub(crate) path: String,
@@ -177,10 +177,10 @@ pub(crate) struct Item {
     pub(crate) prev: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
-    /// Whether a later record of the batch replaces it.
+    /// Whether a later record of the same batch replaces this record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) inner: bool,
-    /// Who deleted it.
+    /// The actor of a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) actor: Option<String>,
 }
@@ -194,11 +194,11 @@ pub(crate) struct Row {
     writer: String,
     pub(crate) epoch: u64,
     digest: String,
-    /// Bytes of keys and values.
+    /// The total size of keys and values.
     pub(crate) bytes: u64,
-    /// Milliseconds since 1970, by the clock of the writer.
+    /// The time of the write in milliseconds since 1970, by the clock of the writer.
     pub(crate) at: u64,
-    /// Why an epoch begins here.
+    /// The reason, if an epoch begins with this batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(default)]
@@ -206,7 +206,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns the row of a batch that leads to `end`.
+    /// Returns the row of a batch that ends at `end`.
     pub(crate) fn new(records: &[Record], id: u128, writer: u128, end: &Mark, at: u64) -> Self {
         let mut newest = HashMap::new();
         let mut items: Vec<Item> = Vec::with_capacity(records.len());
@@ -281,7 +281,7 @@ fn digest(text: &str) -> Option<Digest> {
     Some(Digest(number.to_be_bytes()))
 }
 
-/// The end of the log as it is stored. An append compares exactly these bytes, so they are a part of the format.
+/// Encodes the end of the log. The condition of an append compares exactly these bytes, so they are part of the format.
 pub(crate) fn mark_text(mark: &Mark) -> String {
     format!(
         r#"{{"last":{},"epoch":{},"digest":"{:?}"}}"#,
@@ -296,7 +296,7 @@ struct StoredMark {
     digest: String,
 }
 
-/// Reads the end of the log.
+/// Parses the end of the log.
 pub(crate) fn mark(text: &[u8]) -> Option<Mark> {
     let stored: StoredMark = serde_json::from_slice(text).ok()?;
     Some(Mark {
@@ -306,19 +306,19 @@ pub(crate) fn mark(text: &[u8]) -> Option<Mark> {
     })
 }
 
-/// What is known about a store as a whole.
+/// The description of a store.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Meta {
     pub(crate) format: u32,
-    /// The oldest format that a program must know to write.
+    /// The oldest format that a program must know to write to this store.
     pub(crate) min_writer: u32,
-    /// Names the store.
+    /// The id of the store.
     pub(crate) store: String,
-    /// The id of the etcd cluster; a restored one has another.
+    /// The id of the etcd cluster; a restored cluster has another id.
     pub(crate) cluster: String,
 }
 
-/// Encodes something that always can be.
+/// Encodes `value` as JSON. It must be a value that can always be encoded.
 pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }

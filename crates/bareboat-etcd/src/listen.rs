@@ -1,5 +1,5 @@
-//! The watch: hears of the batches of other servers, and looks at the state of the cluster now and then. What is heard
-//! are hints; without them the log is only read more often.
+//! Watches for the batches of other servers, and checks the state of the cluster at intervals. Watch events are hints;
+//! without them the log is read more often.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::error::read_failed;
 use crate::fetch::Stored;
 use crate::messages::{Watched, method, watch};
 
-/// What was heard.
+/// The batches that the watch has reported.
 #[derive(Default)]
 pub(crate) struct Heard {
     state: Mutex<State>,
@@ -24,18 +24,19 @@ pub(crate) struct Heard {
 struct State {
     /// The highest revision that another server wrote.
     last: u64,
-    /// The one that a waiting thread was last woken for. What it did not find then may never come: a restored cluster lacks it.
+    /// The value of `last` when a waiting thread was last woken. A batch that the thread did not find then may never
+    /// come: a restored cluster lacks it.
     told: u64,
-    /// Whether something may have been missed since the log was read.
+    /// Whether events may have been missed since the log was read.
     missed: bool,
     listening: bool,
     closed: bool,
 }
 
-/// How often the log is read while nothing can be heard.
+/// The interval of reads of the log while there is no watch.
 const DEAF: Duration = Duration::from_millis(50);
 const BETWEEN_TRIES: Duration = Duration::from_millis(300);
-/// How often the size of the cluster and its alarms are read.
+/// The interval between checks of the cluster's size and alarms.
 const INSPECT: Duration = Duration::from_secs(30);
 
 impl Heard {
@@ -77,7 +78,7 @@ impl Heard {
     }
 }
 
-/// Listens until the store is closed.
+/// Watches the cluster until the store is closed.
 pub(crate) async fn run(inner: Arc<Inner>) {
     while !inner.is_closed() {
         let ended = listen(&inner).await;
@@ -100,14 +101,15 @@ async fn listen(inner: &Arc<Inner>) -> Result<(), BackendError> {
     ended
 }
 
-/// Reads what a connection says until it ends.
+/// Reads watch events from `channel` until the connection ends.
 async fn hear(inner: &Arc<Inner>, channel: &Channel) -> Result<(), BackendError> {
-    // Only rows: a server does not get back what it wrote, and values are read when they are needed.
+    // Watch only the rows of batches: values are read when they are needed, so this server does not receive its own
+    // values.
     let request = watch(&inner.keys.at("b/"), &inner.keys.rows_end(), 0);
     let mut answers = (channel.stream(method::WATCH, request).await).map_err(read_failed)?;
     let mut inspect = tokio::time::interval(INSPECT);
     inspect.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // The first is at once.
+    // The first tick is immediate.
     inspect.tick().await;
     loop {
         tokio::select! {
@@ -128,7 +130,7 @@ async fn hear(inner: &Arc<Inner>, channel: &Channel) -> Result<(), BackendError>
                     match Stored::parse(pair) {
                         Ok(stored) if stored.row.is_by(own) => {}
                         Ok(stored) => inner.heard.hear(stored.row.last),
-                        // The reader of the log complains.
+                        // The reader of the log reports the error.
                         Err(_) => inner.heard.listening(true),
                     }
                 }

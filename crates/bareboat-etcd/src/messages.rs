@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::wire::{Field, fields, put_bytes, put_message, put_number};
 
-/// The paths of the calls.
+/// The paths of the gRPC calls.
 pub(crate) mod method {
     pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
     pub(crate) const RANGE: &str = "/etcdserverpb.KV/Range";
@@ -16,15 +16,15 @@ pub(crate) mod method {
     pub(crate) const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
 }
 
-/// Keys to read: one, or all from `key` up to `end`.
+/// A request for keys: a single key, or all keys from `key` up to `end`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Range {
     pub(crate) key: Vec<u8>,
-    /// Empty for a single key.
+    /// The end of the range; empty for a single key.
     pub(crate) end: Vec<u8>,
-    /// 0 for all.
+    /// The maximum number of keys; 0 for all.
     pub(crate) limit: u64,
-    /// 0 for now.
+    /// The revision of etcd to read at; 0 for the current one.
     pub(crate) revision: u64,
 }
 
@@ -46,12 +46,12 @@ impl Range {
     }
 }
 
-/// A part of a transaction.
+/// An operation of a transaction.
 pub(crate) enum Op {
     Range(Range),
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
-    /// All keys from the first up to the second.
+    /// Deletes all keys from the first up to the second.
     DeleteRange(Vec<u8>, Vec<u8>),
 }
 
@@ -83,7 +83,7 @@ impl Op {
     }
 }
 
-/// What must hold for a transaction to do its first part.
+/// A condition of a transaction.
 pub(crate) enum Compare<'c> {
     /// The key has exactly this value.
     Value(&'c [u8], &'c [u8]),
@@ -91,12 +91,12 @@ pub(crate) enum Compare<'c> {
     Absent(&'c [u8]),
 }
 
-/// Encodes a transaction.
+/// Encodes a transaction. etcd runs `success` if all conditions of `compare` hold, otherwise `failure`.
 pub(crate) fn txn(compare: &[Compare<'_>], success: &[Op], failure: &[Op]) -> Vec<u8> {
     let mut out = Vec::new();
     for compare in compare {
         let mut inner = Vec::new();
-        // The result EQUAL is 0, and so is the version of a key that does not exist.
+        // The result EQUAL is encoded as 0, and so is the version of a key that does not exist.
         match compare {
             Compare::Value(key, value) => {
                 put_number(&mut inner, 2, 3);
@@ -115,7 +115,7 @@ pub(crate) fn txn(compare: &[Compare<'_>], success: &[Op], failure: &[Op]) -> Ve
     out
 }
 
-/// What every answer says about the cluster.
+/// The header of every answer, which identifies the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) cluster: u64,
@@ -161,7 +161,7 @@ impl KeyValue {
     }
 }
 
-/// The answer to a range.
+/// The answer to a range request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) header: Header,
@@ -193,9 +193,9 @@ impl Found {
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) header: Header,
-    /// Whether its conditions held.
+    /// Whether all conditions held.
     pub(crate) succeeded: bool,
-    /// An answer for each part; those of writes are empty.
+    /// The answer of each operation; the answers of writes are empty.
     pub(crate) parts: Vec<Found>,
 }
 
@@ -223,7 +223,7 @@ impl Done {
         Some(done)
     }
 
-    /// Takes the answer of a part; nothing if there is none.
+    /// Takes the answer of operation `part`; an empty answer if there is none.
     pub(crate) fn take(&mut self, part: usize) -> Found {
         self.parts
             .get_mut(part)
@@ -232,15 +232,16 @@ impl Done {
     }
 }
 
-/// Encodes a request to watch keys from `key` to `end` for writes, after `after` or from now on.
+/// Encodes a request to watch the keys from `key` to `end` for writes, from revision `from` of etcd, or from now on if
+/// `from` is 0.
 pub(crate) fn watch(key: &[u8], end: &[u8], from: u64) -> Vec<u8> {
     let mut create = Vec::new();
     put_bytes(&mut create, 1, key);
     put_bytes(&mut create, 2, end);
     put_number(&mut create, 3, from);
-    // Without deletions.
+    // Leave out deletions.
     put_bytes(&mut create, 5, &[1]);
-    // Long answers may come in fragments.
+    // Allow long answers to be split into fragments.
     put_number(&mut create, 8, 1);
     let mut out = Vec::new();
     put_message(&mut out, 1, &create);
@@ -252,7 +253,7 @@ pub(crate) fn watch(key: &[u8], end: &[u8], from: u64) -> Vec<u8> {
 pub(crate) struct Watched {
     pub(crate) created: bool,
     pub(crate) canceled: bool,
-    /// The oldest revision that can be read, if the watch began below it.
+    /// The oldest revision that can be read, if the watch began below it; otherwise 0.
     pub(crate) compacted: u64,
     pub(crate) reason: Bytes,
     pub(crate) written: Vec<KeyValue>,
@@ -283,13 +284,13 @@ impl Watched {
     }
 }
 
-/// What a member says about itself.
+/// The status of a member.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub(crate) version: String,
     pub(crate) size: u64,
     pub(crate) in_use: u64,
-    /// 0 if the member is too old to tell.
+    /// The quota of the member; 0 if the member is too old to report it.
     pub(crate) quota: u64,
     pub(crate) learner: bool,
 }
@@ -314,7 +315,7 @@ impl Status {
     }
 }
 
-/// The alarms that are on: 1 is NOSPACE, 2 is CORRUPT.
+/// Returns the active alarms: 1 is NOSPACE, 2 is CORRUPT.
 pub(crate) fn alarms(message: &Bytes) -> Option<Vec<u64>> {
     let mut alarms = Vec::new();
     fields(message, |number, field| {
@@ -331,7 +332,7 @@ pub(crate) fn alarms(message: &Bytes) -> Option<Vec<u64>> {
     Some(alarms)
 }
 
-/// The number of members that vote.
+/// Returns the number of voting members.
 pub(crate) fn voters(message: &Bytes) -> Option<usize> {
     let mut voters = 0;
     fields(message, |number, field| {
@@ -350,7 +351,7 @@ pub(crate) fn voters(message: &Bytes) -> Option<usize> {
     Some(voters)
 }
 
-/// Encodes a request for a token.
+/// Encodes a request for an authentication token.
 pub(crate) fn credentials(user: &str, password: &str) -> Vec<u8> {
     let mut out = Vec::new();
     put_bytes(&mut out, 1, user.as_bytes());
@@ -358,7 +359,7 @@ pub(crate) fn credentials(user: &str, password: &str) -> Vec<u8> {
     out
 }
 
-/// The token of a user.
+/// Returns the authentication token of an answer.
 pub(crate) fn token(message: &Bytes) -> Option<Bytes> {
     let mut token = Bytes::new();
     fields(message, |number, field| {
@@ -370,7 +371,7 @@ pub(crate) fn token(message: &Bytes) -> Option<Bytes> {
     Some(token)
 }
 
-/// Encodes a request to forget what was replaced before a revision.
+/// Encodes a request to compact up to `revision` of etcd.
 pub(crate) fn compaction(revision: u64) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, 1, revision);

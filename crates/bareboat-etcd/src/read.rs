@@ -14,11 +14,11 @@ use crate::fetch::{Sketch, Stored, sketches};
 use crate::messages::Range;
 use crate::session::ReadError;
 
-/// Rows read at once.
+/// The number of rows that are read at once.
 const ROWS: u64 = 256;
-/// Changes whose values are read at once.
+/// The number of changes whose values are read at once.
 const CHANGES: usize = 60;
-/// How often loading begins again, because others compacted meanwhile.
+/// How often loading is tried, when another program compacts in the meantime.
 const TRIES: u32 = 3;
 
 impl Inner {
@@ -105,14 +105,14 @@ impl Inner {
         })
     }
 
-    /// Learns what others compacted.
+    /// Raises the floor if another program has compacted.
     fn look_again(self: &Arc<Self>) -> Result<(), BackendError> {
         self.cold.call(self, async |channel| {
             Ok(self.learn_compaction(channel).await?)
         })
     }
 
-    /// Reads some rows of batches that end after `after` and begin up to `upto`.
+    /// Reads a page of rows: batches that end after `after` and begin at or before `upto`.
     pub(crate) async fn page_of_rows(
         &self,
         channel: &Channel,
@@ -190,7 +190,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Fails if what follows `revision` may have been compacted.
+    /// Fails if changes after `revision` may have been compacted.
     async fn check_floor(&self, channel: &Channel, revision: u64) -> Result<(), ReadError> {
         let (_, floor, _) = self.end(channel).await?;
         match revision < floor {
@@ -212,12 +212,12 @@ impl Inner {
         let floor = self.floor.load(Ordering::Acquire);
         match revision < floor {
             true => Err(BackendError::Compacted { floor }),
-            // The history was compacted between two looks at it.
+            // The history was compacted between two reads.
             false => Err(BackendError::Unreachable("the history moved".into())),
         }
     }
 
-    /// The ends of batches from the one at the floor on.
+    /// Passes the ends of batches to `visit`, beginning with the batch at the floor.
     pub(crate) fn places(
         self: &Arc<Self>,
         visit: &mut dyn FnMut(Mark),
@@ -239,7 +239,7 @@ impl Inner {
         })
     }
 
-    /// What the cluster does to keep what it has acknowledged.
+    /// Reads the properties of the cluster that decide whether acknowledged writes survive a crash.
     pub(crate) fn settings(self: &Arc<Self>) -> Result<Vec<Setting>, BackendError> {
         self.cold.call(self, async |channel| {
             let status = channel.status().await?;
@@ -265,7 +265,7 @@ impl Inner {
         })
     }
 
-    /// The ages of the history by the clocks of its writers, a second at a time.
+    /// Passes the age of each second of history to `visit`, by the clocks of the writers.
     pub(crate) fn history(
         self: &Arc<Self>,
         visit: &mut dyn FnMut(Written),
@@ -307,7 +307,7 @@ impl Inner {
     }
 }
 
-/// Takes as many changes as the page may still have room for, at least one.
+/// Takes as many changes from `due` as fit into the rest of `page`; at least one.
 fn next_part(
     due: &mut std::iter::Peekable<impl Iterator<Item = Sketch>>,
     page: &ChangePage,

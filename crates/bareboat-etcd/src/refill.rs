@@ -1,4 +1,4 @@
-//! A store that takes the content of another log, and the next epoch.
+//! Replaces the content of a store by that of another log, and begins the next epoch.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,7 +63,7 @@ impl Inner {
         self.put(channel, &ops).await
     }
 
-    /// Deletes all objects and batches. The end of the log and the floor stay until `start_at`.
+    /// Deletes all objects and batches. The end of the log and the floor remain until `start_at` replaces them.
     async fn clear(&self, channel: &Channel) -> Result<(), ReadError> {
         let folder = |name: &str| {
             let end = format!("{name}0");

@@ -1,4 +1,5 @@
-//! Sessions: connections with one job each, what is checked when one begins, and how a lost one is replaced.
+//! Sessions: connections with one job each, what is checked when a connection opens, and how a lost connection is
+//! replaced.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,23 +15,23 @@ use crate::messages::{Done, Found, Op, Range, txn};
 
 /// An open connection.
 pub(crate) struct Connection {
-    /// The epoch of the log when it was made.
+    /// The epoch of the log at the time when the connection was made.
     epoch: u64,
     pub(crate) channel: Channel,
 }
 
-/// A connection with one job, made again when it was lost.
+/// A connection with one job, which is opened again after it was lost.
 #[derive(Default)]
 pub(crate) struct Session {
     held: Mutex<Option<Connection>>,
-    /// Whether it was connected since it was last missed.
+    /// Whether the session was connected since the last failed attempt.
     connected: AtomicBool,
 }
 
-/// The error of a read: of the connection, or of what was read.
+/// The error of a read: of the connection, or of the data.
 pub(crate) enum ReadError {
     Call(CallError),
-    /// What is asked for is compacted.
+    /// The requested revision is compacted.
     Compacted,
     Log(BackendError),
 }
@@ -50,14 +51,14 @@ impl From<BackendError> for ReadError {
     }
 }
 
-/// The error of a log that is not as this program writes it.
+/// Returns the error for a log whose content this program cannot have written.
 pub(crate) fn damaged(what: impl Into<String>) -> ReadError {
     ReadError::Log(BackendError::Failed(what.into().into()))
 }
 
 impl Session {
-    /// Returns the connection, or makes one. A connection from before the last epoch may lead to a cluster that
-    /// was replaced.
+    /// Returns the connection, or opens one. A connection from an earlier epoch is dropped, because it may lead to a
+    /// cluster that was replaced.
     pub(crate) fn get(
         &self,
         inner: &Arc<Inner>,
@@ -110,17 +111,17 @@ impl Session {
     }
 }
 
-/// The state of the log: its end, its floor, and what is known about the store.
+/// The state of the log: its end, its floor, and the complete answer.
 pub(crate) type End = (Mark, u64, Done);
 
 impl Inner {
-    /// Drops a connection that failed. The next one goes to another member.
+    /// Drops a connection that failed. The next connection goes to another member.
     pub(crate) fn lose(&self, held: &mut Option<Connection>) {
         *held = None;
         self.endpoint.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Connects to a member, from the one that is due on.
+    /// Connects to a member. Tries all members in turn, beginning with the current one.
     pub(crate) async fn dial(&self) -> Result<Channel, EtcdError> {
         let endpoints = &self.address.endpoints;
         let start = self.endpoint.load(Ordering::Relaxed);
@@ -138,7 +139,7 @@ impl Inner {
         Err(failed)
     }
 
-    /// Opens a connection, and looks whether the cluster is still the one that it was.
+    /// Opens a connection, and checks whether it leads to the same cluster as before.
     async fn connect(&self) -> Result<Connection, EtcdError> {
         let channel = self.dial().await?;
         let refused = |error: BackendError| EtcdError::Refused(error.into());
@@ -174,8 +175,8 @@ impl Inner {
         Ok(Connection { epoch, channel })
     }
 
-    /// Reads the end of the log and the floor, after everything that was acknowledged to anyone before. Parts from
-    /// the third on are those of `others`.
+    /// Reads the end of the log and the floor. The answer includes every write that was acknowledged before. The
+    /// operations `others` are part of the same transaction; their answers begin with the third.
     pub(crate) async fn ask(
         &self,
         channel: &Channel,
@@ -203,7 +204,7 @@ impl Inner {
         Ok((mark, floor, done))
     }
 
-    /// Reads the end of the log and the floor, and notes them.
+    /// Reads and stores the end of the log and the floor.
     pub(crate) async fn end(&self, channel: &Channel) -> Result<End, ReadError> {
         let end = self.ask(channel, &[]).await?;
         self.learn(&end.0, end.1)?;
@@ -211,7 +212,7 @@ impl Inner {
     }
 }
 
-/// The end of the log and the floor in the first two parts of an answer.
+/// Returns the end of the log and the floor from the first two answers of a transaction.
 pub(crate) fn end_of(parts: &[Found]) -> Option<(Mark, u64)> {
     let value = |part: usize| Some(&parts.get(part)?.first()?.value);
     let floor = std::str::from_utf8(value(1)?).ok()?.parse().ok()?;
@@ -222,7 +223,7 @@ pub(crate) fn parse_meta(value: &[u8]) -> Option<Meta> {
     serde_json::from_slice(value).ok()
 }
 
-/// The id of a cluster as etcd prints it.
+/// Returns the id of a cluster as etcd prints it.
 pub(crate) fn cluster_name(id: u64) -> String {
     format!("{id:x}")
 }

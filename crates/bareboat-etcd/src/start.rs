@@ -14,11 +14,12 @@ use crate::session::{cluster_name, parse_meta};
 
 /// The format that this program writes.
 pub(crate) const FORMAT: u32 = 1;
-/// The format of a store that is being filled: older programs refuse it.
+/// The format of a store that is being filled. Older programs refuse to open it.
 pub(crate) const INCOMPLETE: u32 = u32::MAX;
-/// Watches lost events after a compaction before.
+/// The oldest version that can be used. In earlier versions, watches lost events after a compaction.
 const OLDEST: [u64; 3] = [3, 5, 13];
-/// A member that was paused could answer reads from the past before.
+/// The first safe releases of 3.5 and 3.6. In earlier releases, a member that was paused could answer reads from the
+/// past.
 const SAFE: [[u64; 3]; 2] = [[3, 5, 28], [3, 6, 9]];
 const NOSPACE: u64 = 1;
 const CORRUPT: u64 = 2;
@@ -36,7 +37,7 @@ impl Inner {
             if !status.learner {
                 break;
             }
-            // It takes no writes.
+            // The member accepts no writes.
             self.endpoint.fetch_add(1, Ordering::Relaxed);
             channel = self.dial().await?;
             status = channel.status().await.map_err(refused)?;
@@ -64,7 +65,7 @@ impl Inner {
             );
         }
         self.create(&channel).await?;
-        // Others may have compacted the history since the last start.
+        // Another program may have compacted the history since the last start.
         let raised = self.learn_compaction(&channel).await;
         raised.map_err(|error| EtcdError::Refused(error.into()))
     }
@@ -80,7 +81,7 @@ impl Inner {
         self.quota.store(status.quota, Ordering::Relaxed);
     }
 
-    /// Creates the store, unless it exists. Revision 1 is the empty start: version 0 is never assigned.
+    /// Creates the store if it does not exist. Revision 1 is the empty start: revision 0 is never assigned.
     async fn create(&self, channel: &Channel) -> Result<(), EtcdError> {
         let keys = &self.keys;
         let found = channel.range(&Range::one(keys.meta())).await;
@@ -134,8 +135,8 @@ impl Inner {
         }
     }
 
-    /// Looks at the size of the cluster and at its alarms. Makes room before etcd refuses writes: then it is too late,
-    /// because raising the floor is a write.
+    /// Checks the size and the alarms of the cluster. Frees space before etcd refuses writes: afterwards it is too
+    /// late, because raising the floor is a write.
     pub(crate) async fn inspect(self: &Arc<Self>, channel: &Channel) -> Result<(), BackendError> {
         let failed = crate::error::read_failed;
         let status = channel.status().await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What follows a place in the log.
+//! Reads the batches that follow a mark of the log.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::fetch::{Stored, sketches};
 use crate::messages::Range;
 use crate::session::{ReadError, damaged, parse_meta};
 
-/// The batches given at once.
+/// The maximum number of batches that are returned at once.
 const BATCHES: u64 = 256;
-/// The bytes given at once.
+/// The maximum number of bytes that are returned at once.
 const BYTES: u64 = 8 << 20;
 
 impl Inner {
@@ -21,7 +21,7 @@ impl Inner {
             .call(self, async |channel| self.read_tail(channel, after).await)
     }
 
-    /// Reads what follows `after`. Rows, end and floor are of one moment.
+    /// Reads the batches that follow `after`. Rows, end and floor are read at the same revision of etcd.
     pub(crate) async fn read_tail(
         &self,
         channel: &Channel,
@@ -61,7 +61,7 @@ impl Inner {
             part.extend(sketches(stored, (0, u64::MAX), None, false)?);
         }
         let changes = match self.fill(channel, part).await {
-            // Compaction was faster.
+            // The values were compacted in the meantime.
             Err(ReadError::Compacted) => return Ok(Tail::Reload),
             changes => changes?,
         };
@@ -89,8 +89,7 @@ impl Inner {
         })
     }
 
-    /// Handles a log whose next batch does not continue what is known: some of it is compacted, or it has another
-    /// history.
+    /// Handles a log whose next batch does not follow `after`: batches are compacted, or the log has another history.
     async fn differs(
         &self,
         channel: &Channel,
@@ -111,7 +110,7 @@ impl Inner {
         }
     }
 
-    /// Begins another epoch: the end of the log that we know is gone.
+    /// Begins another epoch, because the last known batch is missing.
     async fn lost(&self, channel: &Channel, after: &Mark, newest: Mark) -> Result<Tail, ReadError> {
         tracing::error!(
             known = after.last,

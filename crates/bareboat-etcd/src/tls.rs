@@ -1,4 +1,4 @@
-//! TLS to members of the cluster, with rustls.
+//! TLS to the members of the cluster, with rustls.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use crate::address::Address;
 use crate::error::EtcdError;
 
-/// Reads the files of an address. They are read again for every connection, so that they can be renewed.
+/// Reads the certificate files of `address`. They are read for every connection, so that they can be renewed.
 pub(crate) fn config(address: &Address) -> Result<Arc<ClientConfig>, EtcdError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();

@@ -1,28 +1,28 @@
-//! Protobuf, as far as the messages of etcd need it: numbers, byte strings, nested messages.
+//! The part of protobuf that the messages of etcd need: numbers, byte strings, nested messages.
 
 use bytes::Bytes;
 
-/// A field that was read. Byte strings share the memory of the message.
+/// The value of a decoded field. Byte strings share the memory of the message.
 pub(crate) enum Field {
     Number(u64),
     Bytes(Bytes),
 }
 
-/// Appends a byte string; an empty one is left out, as proto3 does.
+/// Appends a byte string to `out`. An empty byte string is omitted, as in proto3.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     if !bytes.is_empty() {
         put_message(out, number, bytes);
     }
 }
 
-/// Appends a nested message, even if it is empty.
+/// Appends a nested message to `out`, even if it is empty.
 pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, message: &[u8]) {
     put_varint(out, u64::from(number) << 3 | 2);
     put_varint(out, message.len() as u64);
     out.extend_from_slice(message);
 }
 
-/// Appends a number; zero is left out.
+/// Appends a number to `out`. Zero is omitted.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
         put_varint(out, u64::from(number) << 3);
@@ -38,7 +38,8 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Gives the fields of a message to `see`, in order; `None` if it is malformed.
+/// Passes the fields of `message` to `see`, in order. Returns `None` if the message is malformed or `see` returns
+/// `None`.
 pub(crate) fn fields(message: &Bytes, mut see: impl FnMut(u32, Field) -> Option<()>) -> Option<()> {
     let mut at = 0;
     while at < message.len() {

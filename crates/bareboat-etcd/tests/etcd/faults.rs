@@ -1,4 +1,4 @@
-//! Lost connections, a killed server, a server that is away.
+//! Tests of lost connections, a killed server, and a server that cannot be reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ async fn appends_with_lost_connections_happen_once() {
         assert!(proxy.has_cut());
     }
     let connections = store.stats().backend.connections;
-    // Each cut ended a connection, and another one was made.
+    // Each cut ended a connection, and a new connection was made.
     assert!(connections.lost >= rounds, "{connections:?}");
     assert!(connections.opened > connections.lost, "{connections:?}");
     let found = |below: &str| member.paths("/faults_once/", below);
     assert_eq!(found("o/").len() as u64, rounds);
-    // And the row of the beginning.
+    // The additional row is the empty start.
     assert_eq!(found("b/").len() as u64, rounds + 1);
     store.close().await;
 }
@@ -50,7 +50,7 @@ fn a_repeated_batch_has_the_digest_of_what_is_stored() {
     let member = lease();
     let backend = Etcd::open(&member.fresh()).unwrap();
     let base = backend.mark().unwrap();
-    // The same value encrypted twice is other bytes.
+    // The same value, encrypted twice, has different bytes.
     let batch = |n| Batch {
         id: 7,
         writer: 1,
@@ -68,7 +68,7 @@ fn a_repeated_batch_has_the_digest_of_what_is_stored() {
     assert_eq!(stored, Appended::Done(backend.mark().unwrap()));
     assert_eq!(backend.append(&base, &batch(2)).unwrap(), stored);
     assert_eq!(stored, Appended::Done(batch(1).end(&base)));
-    // Another batch at the same place is not added.
+    // Another batch after the same mark is not added.
     let other = Batch { id: 8, ..batch(3) };
     let moved = backend.append(&base, &other).unwrap();
     assert!(matches!(moved, Appended::Moved(_)), "{moved:?}");
@@ -94,7 +94,7 @@ async fn a_cluster_that_is_away_fails_writes_and_not_reads() {
     proxy.set_down(true);
     let refused = store.commit(Write::create(&resource, "b", object(1))).await;
     let refused = refused.unwrap_err();
-    // The first try may have been on its way when the connection went.
+    // The first attempt may have been on its way when the connection was lost.
     assert!(
         matches!(refused, CommitError::Unreachable | CommitError::Unknown(_)),
         "{refused:?}"
@@ -114,7 +114,7 @@ async fn a_cluster_that_is_away_fails_writes_and_not_reads() {
         .unwrap();
     assert!(store.freshen(Duration::from_secs(20)).await.unwrap());
     assert!(resource.get("c").is_some());
-    // The watch goes on without a gap.
+    // The watch continues without a gap.
     let mut told = Vec::new();
     while told.last().is_none_or(|rev| *rev < store.visible()) {
         told.extend(watcher.next_batch(9).await.unwrap().iter().map(|e| e.rev));
@@ -142,7 +142,7 @@ async fn killed_members_one_after_another_lose_no_acknowledged_write() {
         .iter()
         .map(|member| format!("127.0.0.1:{}", member.port))
         .collect();
-    // One of the three is the leader.
+    // One of the three killed members is the leader.
     let kill = |round: usize| {
         members[round].kill();
         std::thread::sleep(Duration::from_millis(700));
@@ -151,7 +151,7 @@ async fn killed_members_one_after_another_lose_no_acknowledged_write() {
     survive(&format!("etcd://{}/three", ports.join(",")), &kill).await;
 }
 
-/// Writes through two stores while something is killed three times; checks that all is there.
+/// Writes through two stores while `kill` is called three times, and checks that no write is lost.
 async fn survive(url: &str, kill: &dyn Fn(usize)) {
     let stores = [open(url), open(url)];
     let begun = stores[0].visible();
@@ -190,7 +190,7 @@ async fn survive(url: &str, kill: &dyn Fn(usize)) {
         assert_eq!(Some(store.visible()), last);
         store.close().await;
     }
-    // What a new server finds.
+    // What a new server reads from etcd.
     let store = open(url);
     let resource = store.resource("core/configmaps");
     assert_eq!(resource.len(), expected.len());
@@ -198,7 +198,7 @@ async fn survive(url: &str, kill: &dyn Fn(usize)) {
         let entry = resource.get(&key).unwrap();
         assert_eq!((entry.revision(), number(entry.json())), (revision, n));
     }
-    // Every revision is there once.
+    // Every revision is present exactly once.
     let mut watcher = resource.watch(WatchSpec::all(begun)).unwrap();
     let mut next = begun + 1;
     while next <= store.visible() {
@@ -221,7 +221,7 @@ async fn another_member_is_used_when_one_is_gone() {
     let store = open(&url);
     let resource = store.resource("core/configmaps");
     for n in 0..6 {
-        // One of the two is always away.
+        // One of the two members is always down.
         proxies[n % 2].set_down(true);
         proxies[(n + 1) % 2].set_down(false);
         let write = Write::create(&resource, format!("k{n}"), object(1));

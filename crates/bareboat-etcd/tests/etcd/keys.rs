@@ -1,4 +1,4 @@
-//! The keys as people see them, and limits.
+//! Tests of the keys as people see them, and of limits.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ async fn rows_of_old_batches_are_deleted() {
     let store = Store::open(Arc::new(backend), options).unwrap();
     let pods = store.resource("core/pods");
     for n in 0..10 {
-        // Both in one batch: the first is stored beside the object.
+        // Both writes are in one batch: the first value is stored beside the object.
         let write = |value| Write::create(&pods, format!("{n}"), object(value));
         let again = write(2).expecting(bareboat_storage::Expect::Present);
         store.commit_many(vec![write(1), again]).await.unwrap();
@@ -57,14 +57,14 @@ async fn rows_of_old_batches_are_deleted() {
         let (_, tail) = tail.split_once(',').unwrap();
         member.put(&format!("/old/{path}"), &format!(r#"{head}"at":1,{tail}"#));
     }
-    // The floor stays where it is; the row of the floor is needed.
+    // The floor stays where it is; its row is needed.
     store.compact(store.visible()).await.unwrap();
     assert_eq!((count("b/"), count("i/")), (1, 1));
     assert_eq!(pods.len(), 10);
     store.close().await;
 }
 
-/// An object of exactly this many bytes.
+/// Returns an object of exactly `len` bytes.
 fn of_length(len: usize) -> bytes::Bytes {
     let head = r#"{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":""#;
     format!("{head}{}\"}}", "n".repeat(len - head.len() - 2)).into()
@@ -92,7 +92,7 @@ async fn what_etcd_can_take_is_taken_and_more_is_refused() {
     assert!(matches!(refused.error, CommitError::TooMany { .. }));
     let refused = store.commit_many(all(2, 700_000)).await.unwrap_err();
     assert!(matches!(refused.error, CommitError::TooLarge { .. }));
-    // Many at once are split into batches that fit.
+    // Many concurrent writes are split into batches that fit.
     let many: Vec<_> = (0..300)
         .map(|n| {
             let write = write(format!("m{n}"), 50_000);

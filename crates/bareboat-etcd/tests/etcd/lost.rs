@@ -1,4 +1,4 @@
-//! A log that loses its last writes: a restored copy, another cluster.
+//! Tests of a log that loses its last writes: a restored copy, another cluster.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ async fn an_older_copy_begins_another_epoch() {
     let again = again.unwrap();
     assert!(again.revision > lost + (1 << 20));
     wait_for("both go on", || stores[0].visible() == again.revision).await;
-    // Only one of them began it.
+    // Only one of the stores began the epoch.
     assert!(member.get("/lost/t").contains(r#""epoch":2"#));
     for store in &stores {
         store.close().await;
@@ -88,7 +88,7 @@ async fn another_history_of_the_same_length_begins_another_epoch() {
         copy(saved.path(), &member.data());
         member.run(&[]);
     });
-    // A new server knows nothing of it, and may be the first to write.
+    // A new server does not know the lost writes, and may be the first to write.
     let other = open(&url);
     let there = other.resource("core/configmaps");
     for key in ["theirs", "more"] {
@@ -115,7 +115,7 @@ async fn another_cluster_begins_another_epoch() {
         .await
         .unwrap();
     store.close().await;
-    // What `etcdutl snapshot restore` changes, as a server sees it when it connects.
+    // What a server sees after `etcdutl snapshot restore` when it connects.
     let key = format!("/{prefix}/m");
     let meta = member.get(&key);
     let (head, tail) = meta.split_once(r#""cluster":""#).unwrap();
@@ -131,7 +131,7 @@ async fn another_cluster_begins_another_epoch() {
     assert!(resource.watch(WatchSpec::all(first.revision)).is_err());
     let last = store.visible();
     store.close().await;
-    // Once.
+    // The epoch begins only once.
     let store = open(&url);
     assert_eq!(store.visible(), last);
     store.close().await;

@@ -1,4 +1,4 @@
-//! Tests of the log in etcd, on a server of their own.
+//! Tests of the log in etcd, on a private server.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A place for the suite: an etcd, and a prefix in it.
+/// Where the conformance suite runs: an etcd server, and a prefix.
 struct Place {
     _lease: member::Lease,
     url: String,

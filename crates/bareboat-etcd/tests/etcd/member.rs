@@ -1,4 +1,4 @@
-//! A private etcd for the tests of this program: made in a temporary folder, ended with it.
+//! A private etcd server in a temporary folder. It ends with the test program.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A running member of an etcd.
+/// A running etcd member.
 pub(crate) struct Member {
     folder: tempfile::TempDir,
     name: String,
@@ -17,11 +17,11 @@ pub(crate) struct Member {
     /// All members with their addresses.
     cluster: String,
     process: std::sync::Mutex<Option<Child>>,
-    /// Ends the process when this program is gone, however that happens: a static is never dropped.
+    /// Processes that end the member when the test program ends for any reason: a static is never dropped.
     guards: std::sync::Mutex<Vec<Child>>,
 }
 
-/// Returns where the program is: among the peers, or in the path.
+/// Returns the path of the etcd program: among the peers, or in `PATH`.
 fn program() -> Option<PathBuf> {
     let peers = match std::env::var_os("BAREBOAT_PEERS") {
         Some(peers) => PathBuf::from(peers),
@@ -40,7 +40,7 @@ fn free_port() -> u16 {
 }
 
 impl Member {
-    /// Makes an etcd of one member with these flags; `None` if it is not built.
+    /// Creates a cluster of one member with `flags`; returns `None` if etcd is not built.
     pub(crate) fn start(flags: &[&str]) -> Option<Self> {
         program()?;
         let member = Self::several(1).pop()?;
@@ -48,10 +48,10 @@ impl Member {
         Some(member)
     }
 
-    /// Makes an etcd of several members.
+    /// Creates a cluster of `count` members.
     pub(crate) fn cluster(count: usize) -> Vec<Self> {
         let members = Self::several(count);
-        // None of them is up without a majority.
+        // No member is up without a majority.
         for member in &members {
             member.spawn(&[]);
         }
@@ -80,12 +80,12 @@ impl Member {
         members
     }
 
-    /// Returns the folder of its data.
+    /// Returns the data folder of the member.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Starts the process, again after it ended, and waits until it can be used.
+    /// Starts the process and waits until the member can be used. It can be called again after the process ended.
     pub(crate) fn run(&self, flags: &[&str]) {
         self.spawn(flags);
         self.wait();
@@ -97,7 +97,7 @@ impl Member {
             false => "http",
         };
         let client = format!("{scheme}://127.0.0.1:{}", self.port);
-        // A single member need not wait long before it elects itself.
+        // A single member can elect itself after a short timeout.
         let (heartbeat, election) = match self.cluster.contains(',') {
             true => ("100", "1000"),
             false => ("20", "200"),
@@ -119,7 +119,7 @@ impl Member {
         let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
         server.stdout(Stdio::null()).stderr(log);
         let process = server.spawn().unwrap();
-        // Its standard input ends with this program.
+        // The standard input of the guard ends with the test program.
         let guard = format!(
             "read _; kill -KILL {} 2>/dev/null; sleep 0.2; rm -rf '{}'",
             process.id(),
@@ -144,12 +144,12 @@ impl Member {
         }
     }
 
-    /// Returns whether the member listens, which it does once it has a leader.
+    /// Returns whether the member listens. A member listens once it has a leader.
     fn is_up(&self) -> bool {
         std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 
-    /// Ends the process at once, as a power cut does to its memory.
+    /// Kills the process. Its memory is lost, as in a power failure.
     pub(crate) fn kill(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
             let _ = process.kill();
@@ -164,12 +164,12 @@ impl Member {
         self.url(self.port, &prefix)
     }
 
-    /// Returns the address of a prefix by some port.
+    /// Returns the address of `prefix` at `port`.
     pub(crate) fn url(&self, port: u16, prefix: &str) -> String {
         format!("etcd://127.0.0.1:{port}/{prefix}")
     }
 
-    /// Calls its JSON gateway, as `etcdctl` would: a path such as `kv/range`, and a request. Returns the answer.
+    /// Sends `request` to `path` of the JSON gateway, such as `kv/range`, as `etcdctl` would. Returns the answer.
     pub(crate) fn ask(&self, path: &str, request: &str) -> String {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -185,7 +185,7 @@ impl Member {
         answer
     }
 
-    /// Returns the paths below a prefix.
+    /// Returns the paths that begin with `below` under `prefix`.
     pub(crate) fn paths(&self, prefix: &str, below: &str) -> Vec<String> {
         let (from, mut to) = (format!("{prefix}{below}"), format!("{prefix}{below}"));
         to.pop();
@@ -202,7 +202,7 @@ impl Member {
             .collect()
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of `key`.
     pub(crate) fn get(&self, key: &str) -> String {
         let request = format!(r#"{{"key":"{}"}}"#, base64(key.as_bytes()));
         let answer = self.ask("kv/range", &request);
@@ -210,13 +210,13 @@ impl Member {
         plain(rest.split('"').next().unwrap())
     }
 
-    /// Writes a key.
+    /// Writes `value` to `key`.
     pub(crate) fn put(&self, key: &str, value: &str) {
         let (key, value) = (base64(key.as_bytes()), base64(value.as_bytes()));
         self.ask("kv/put", &format!(r#"{{"key":"{key}","value":"{value}"}}"#));
     }
 
-    /// Returns the number of calls that it has answered, from its metrics.
+    /// Returns the number of calls that the member has answered, from its metrics.
     pub(crate) fn calls(&self) -> u64 {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -231,14 +231,14 @@ impl Member {
         counts.sum::<f64>() as u64
     }
 
-    /// Returns the revision of etcd.
+    /// Returns the current revision of etcd.
     pub(crate) fn revision(&self) -> u64 {
         let answer = self.ask("kv/range", r#"{"key":"AA=="}"#);
         let (_, rest) = answer.split_once(r#""revision":""#).unwrap();
         rest.split('"').next().unwrap().parse().unwrap()
     }
 
-    /// Switches the alarm NOSPACE off.
+    /// Clears the alarm NOSPACE.
     pub(crate) fn disarm(&self) {
         let alarms = self.ask("maintenance/alarm", r#"{"action":"GET"}"#);
         let (_, rest) = alarms.split_once(r#""memberID":""#).unwrap();
@@ -248,7 +248,7 @@ impl Member {
         self.ask("maintenance/alarm", &request);
     }
 
-    /// Compacts everything up to a revision of etcd, as somebody else would.
+    /// Compacts everything up to `revision` of etcd, as another program would.
     pub(crate) fn compact(&self, revision: u64) {
         let request = format!(r#"{{"revision":"{revision}","physical":true}}"#);
         self.ask("kv/compaction", &request);
@@ -267,7 +267,7 @@ impl Drop for Member {
     }
 }
 
-/// The JSON gateway has keys and values in base64.
+/// Encodes keys and values in base64, as the JSON gateway expects.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -276,8 +276,8 @@ fn plain(text: &str) -> String {
     String::from_utf8(STANDARD.decode(text).unwrap()).unwrap()
 }
 
-/// An etcd that one test has for itself until it ends, because compaction is global to an etcd. Then the next test
-/// gets it.
+/// Exclusive use of an etcd server by one test, because compaction affects the whole server. The next test gets the
+/// server when this test ends.
 pub(crate) struct Lease(&'static Member);
 
 static IDLE: std::sync::Mutex<Vec<&'static Member>> = std::sync::Mutex::new(Vec::new());
@@ -301,7 +301,7 @@ impl std::ops::Deref for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A test that failed may have left it in any state.
+        // A failed test may have left the server in any state.
         if !std::thread::panicking() {
             IDLE.lock().unwrap().push(self.0);
         }

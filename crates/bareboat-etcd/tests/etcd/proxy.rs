@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// What happens to the next request that contains some bytes.
+/// Where the connection is cut for the next request that contains the given bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The connection is lost before the request arrives.
@@ -19,9 +19,9 @@ pub(crate) enum Cut {
 #[derive(Default)]
 struct State {
     cut: Option<Cut>,
-    /// New connections are refused, and old ones were cut.
+    /// Whether new connections are refused. Existing connections were cut.
     down: bool,
-    /// Nothing passes, and no side gets an error.
+    /// Whether all data is held back without an error for either side.
     silent: bool,
     open: Vec<TcpStream>,
 }
@@ -62,7 +62,7 @@ impl Proxy {
         self.state.lock().cut = Some(cut);
     }
 
-    /// Whether the last cut has happened.
+    /// Returns whether the last requested cut has happened.
     pub(crate) fn has_cut(&self) -> bool {
         self.state.lock().cut.is_none()
     }
@@ -103,7 +103,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, state: &Mutex<State>, request: b
         match cut {
             Some(Cut::Request(_)) => break,
             Some(Cut::Answer(_)) => {
-                // The other direction ends first; the server commits and talks to nobody.
+                // The other direction ends first; the server commits and its answer reaches no client.
                 let _ = from.shutdown(Shutdown::Both);
                 let _ = to.write_all(bytes);
                 std::thread::sleep(Duration::from_millis(30));

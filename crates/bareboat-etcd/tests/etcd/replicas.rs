@@ -1,4 +1,4 @@
-//! Three stores on one etcd.
+//! Tests of three stores on one etcd cluster.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ async fn three_stores_lose_no_update_and_see_one_order() {
                 let mut raised = 0;
                 while raised < 40 {
                     let next = object(number(found.json()) + 1);
-                    // The counter and a record of it, together.
+                    // Writes the counter and a record of it in one batch.
                     let pair = vec![
                         Write::replace(&resource, &found, next),
                         Write::create(&other, format!("{task}-{raised}"), object(1)),

@@ -1,4 +1,4 @@
-//! Compaction by others, and an etcd without space.
+//! Tests of compaction by other programs, and of an etcd without space.
 
 use bareboat_storage::{CommitError, Expect, WatchSpec, Write};
 
@@ -29,10 +29,10 @@ async fn compaction_by_others_raises_the_floor() {
     }
     let past = resource.snapshot_at(revisions[4]).await.unwrap();
     assert_eq!(number(past.get("a").unwrap().json()), 4);
-    // Equal requests share a state while it is in use.
+    // Equal requests share a loaded state while it is in use.
     drop(past);
     member.compact(middle);
-    // Reads are exact, or the history is gone.
+    // A read returns the exact state, or fails because the history was compacted.
     let gone = resource.snapshot_at(revisions[4]).await.unwrap_err();
     assert!(gone.to_string().contains("compacted"), "{gone}");
     wait_for("the floor is learnt", || store.floor() >= revisions[9]).await;
@@ -49,7 +49,7 @@ async fn compaction_by_others_raises_the_floor() {
     }
     assert_eq!(reported, revisions[10..]);
     store.close().await;
-    // Everything is compacted while no server runs: only the history is gone.
+    // Everything is compacted while no server runs: only the history is lost.
     member.put("/unrelated", "x");
     member.compact(member.revision());
     let store = open(&url);
@@ -86,7 +86,7 @@ async fn an_etcd_without_space_fails_writes_and_not_reads() {
     };
     assert!(matches!(refused, CommitError::Full), "{refused:?}");
     assert!(written > 3 && store.poison().is_none());
-    // Reads go on, also in a server that starts now.
+    // Reads still work, also in a server that starts now.
     assert!(
         store
             .freshen(std::time::Duration::from_secs(20))
@@ -96,7 +96,7 @@ async fn an_etcd_without_space_fails_writes_and_not_reads() {
     let other = open(&member.url(member.port, "space"));
     assert_eq!(other.visible(), store.visible());
     assert!(other.resource("core/configmaps").get("a").is_some());
-    // What the message says.
+    // Do what the error message advises.
     member.compact(member.revision());
     member.ask("maintenance/defragment", "{}");
     member.disarm();

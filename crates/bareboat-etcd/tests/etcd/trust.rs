@@ -1,4 +1,4 @@
-//! TLS with client certificates, and users with passwords.
+//! Tests of TLS with client certificates, and of users with passwords.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn authority() -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Writes a certificate and its key for a name; returns their paths.
+/// Writes a certificate for `name` and its key; returns the paths of both files.
 fn issue(folder: &Path, ca: &Issuer, file: &str, name: &str) -> (PathBuf, PathBuf) {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     params.extended_key_usages = vec![
@@ -106,7 +106,7 @@ async fn users_have_passwords_and_tokens_are_replaced() {
         ("auth/user/add", r#"{"name":"root","password":"hunter2"}"#),
         ("auth/role/add", r#"{"name":"root"}"#),
         ("auth/user/grant", r#"{"user":"root","role":"root"}"#),
-        // The server itself needs the keys below its prefix, and nothing else.
+        // A Bareboat server needs access only to the keys below its prefix.
         ("auth/user/add", r#"{"name":"boat","password":"hunter2"}"#),
         ("auth/role/add", r#"{"name":"boat"}"#),
         ("auth/role/grant", &granted),
@@ -124,7 +124,7 @@ async fn users_have_passwords_and_tokens_are_replaced() {
     let resource = store.resource("core/configmaps");
     let write = |key: &str| Write::create(&resource, key.to_owned(), object(1));
     store.commit(write("a")).await.unwrap();
-    // Tokens are in the memory of etcd.
+    // etcd keeps tokens in memory only.
     tokio::task::block_in_place(|| {
         member.kill();
         member.run(&[]);
