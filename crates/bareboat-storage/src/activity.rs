@@ -1,7 +1,7 @@
-//! What a store did since it was opened, counted for metrics.
+//! Counts what a store did since it was opened, for metrics.
 //!
-//! The sequencer and the freshness barrier count, once per batch or per read of the end of the log. `Store::stats` reads.
-//! Atomics only.
+//! The sequencer and the freshness barrier update the counters, once per batch or per read of the end of the log.
+//! `Store::stats` reads them. All counters are atomics.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use crate::backend::BackendError;
 use crate::batch::Appended;
 
-/// Durations in buckets.
+/// A histogram of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// How many were within each of [`Durations::BOUNDS`] and not within the one before; last, those beyond all of them.
+    /// The number of durations in each bucket: those within a bound of [`Durations::BOUNDS`] and above the previous
+    /// bound. The last number is for durations above all bounds.
     pub counts: [u64; Durations::BOUNDS.len() + 1],
-    /// Their sum.
+    /// The sum of all durations.
     pub sum: Duration,
 }
 
@@ -54,7 +55,7 @@ impl Clock {
 pub enum AppendResult {
     /// The batch is in the log.
     Stored,
-    /// Another store was faster: the same writes are decided again.
+    /// Another store appended first: the same writes are decided again.
     Moved,
     /// There was no space.
     Full,
@@ -62,14 +63,14 @@ pub enum AppendResult {
     Busy,
     /// The log could not be reached.
     Unreachable,
-    /// The connection was lost; the outcome has to be found out.
+    /// The connection was lost; the sequencer must find out whether the batch is in the log.
     Unknown,
     /// The log is unusable.
     Failed,
 }
 
 impl AppendResult {
-    /// All of them.
+    /// All results.
     pub const ALL: [Self; 7] = [
         Self::Stored,
         Self::Moved,
@@ -80,7 +81,7 @@ impl AppendResult {
         Self::Failed,
     ];
 
-    /// Returns the name for metrics.
+    /// Returns the name of the result in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stored => "stored",
@@ -106,24 +107,25 @@ impl AppendResult {
     }
 }
 
-/// What became of a batch with an unknown outcome.
+/// What the sequencer found out about a batch with an unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// It is in the log.
+    /// The batch is in the log.
     Stored,
-    /// It is not in the log and never will be.
+    /// The batch is not in the log and never will be.
     Absent,
-    /// The log has another history since, and was loaded again. Whether the batch is part of that was not asked.
+    /// The log has another history now, and was loaded again. It was not checked whether the batch is part of that
+    /// history.
     Reloaded,
     /// The log is unusable.
     Failed,
 }
 
 impl Resolution {
-    /// All of them.
+    /// All resolutions.
     pub const ALL: [Self; 4] = [Self::Stored, Self::Absent, Self::Reloaded, Self::Failed];
 
-    /// Returns the name for metrics.
+    /// Returns the name of the resolution in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stored => "stored",
@@ -137,35 +139,35 @@ impl Resolution {
 /// What a store did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreActivity {
-    /// How long appends took, also those that failed.
+    /// How long appends took, including failed appends.
     pub appends: Durations,
     /// Appends by result, in the order of [`AppendResult::ALL`].
     pub append_results: [u64; AppendResult::ALL.len()],
-    /// Appends that kept all other stores out, after too many of them were faster.
+    /// Appends that kept all other stores out, after other stores were too often faster.
     pub held_appends: u64,
     /// Records in the batches that were stored.
     pub records: u64,
-    /// Batches with an unknown outcome that is known since, in the order of [`Resolution::ALL`].
+    /// Batches whose unknown outcome was found out, in the order of [`Resolution::ALL`].
     pub resolutions: [u64; Resolution::ALL.len()],
     /// Whether there is a batch with an unknown outcome now.
     pub is_unresolved: bool,
-    /// How often batches of other stores were taken in.
+    /// How often batches of other stores were applied.
     pub catch_ups: u64,
-    /// Records of other stores that were taken in.
+    /// Records of other stores that were applied.
     pub followed_records: u64,
     /// How often everything was loaded again, because the log had another history.
     pub reloads: u64,
     /// How long the freshness barrier took to read the end of the log.
     pub barriers: Durations,
-    /// The reads that waited for those; many wait for the same one.
+    /// The reads that waited for the freshness barrier; many reads may wait for the same read of the end of the log.
     pub barrier_reads: u64,
-    /// The times that the end of the log could not be read.
+    /// How often the end of the log could not be read.
     pub barrier_failures: u64,
-    /// The revisions that the barrier found in the log and that are not visible yet.
+    /// The number of revisions that the barrier found in the log and that are not visible yet.
     pub behind: u64,
     /// The epoch of the log.
     pub epoch: u64,
-    /// How long ago the oldest change was written that the history still has; zero without history.
+    /// The age of the oldest change that is still in the history; zero without history.
     pub floor_age: Duration,
 }
 
@@ -190,7 +192,7 @@ pub(crate) struct Activity {
     oldest: AtomicI64,
 }
 
-/// There is no history.
+/// The value of `oldest` when there is no history.
 const NONE: i64 = i64::MAX;
 
 impl Activity {
@@ -214,7 +216,7 @@ impl Activity {
         }
     }
 
-    /// Counts an append.
+    /// Counts an append that began at `begun`.
     pub(crate) fn appended(&self, begun: Instant, appended: Result<&Appended, &BackendError>) {
         self.appends.note(begun.elapsed());
         self.append_results[AppendResult::of(appended) as usize].fetch_add(1, Relaxed);
@@ -229,7 +231,7 @@ impl Activity {
         self.records.fetch_add(records, Relaxed);
     }
 
-    /// Notes that the outcome of a batch is not known.
+    /// Records that the outcome of a batch is not known.
     pub(crate) fn unresolved(&self) {
         self.is_unresolved.store(true, Relaxed);
     }
@@ -245,7 +247,7 @@ impl Activity {
         self.followed_records.fetch_add(records, Relaxed);
     }
 
-    /// Counts a read of the end of the log for several callers, and the last revision that it found.
+    /// Counts a read of the end of the log that `callers` waited for. `found` is the last revision of the log.
     pub(crate) fn barrier(&self, begun: Instant, callers: usize, found: Option<u64>) {
         self.barriers.note(begun.elapsed());
         self.barrier_reads.fetch_add(callers as u64, Relaxed);
@@ -255,7 +257,7 @@ impl Activity {
         };
     }
 
-    /// Notes the epoch, and when the oldest change in the history was written.
+    /// Records the epoch, and when the oldest change in the history was written.
     pub(crate) fn state(&self, epoch: u64, oldest: Option<Instant>) {
         self.epoch.store(epoch, Relaxed);
         let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(NONE);
@@ -272,7 +274,7 @@ impl Activity {
         Duration::from_millis(u64::try_from(age).unwrap_or(0))
     }
 
-    /// Reads the counters. `visible` and `reloads` are kept elsewhere.
+    /// Reads the counters. The caller passes `visible` and `reloads`, which are not counted here.
     pub(crate) fn read(&self, visible: u64, reloads: u64) -> StoreActivity {
         StoreActivity {
             appends: self.appends.read(),

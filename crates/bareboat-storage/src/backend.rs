@@ -1,9 +1,8 @@
-//! The interface of a storage engine: a few blocking batch methods that hold the log.
+//! The interface of a storage engine, which stores the log: a few blocking batch methods.
 //!
-//! The methods block on purpose. The sequencer is a separate thread that only commits. It calls a
-//! local engine directly, so a single writer waits for little more than the fsync. A remote engine
-//! keeps a handle of its runtime and blocks on it. Cold reads run on a small thread pool of the
-//! store, never on a caller's task.
+//! The methods block on purpose. The sequencer is a separate thread that only commits. It calls a local engine
+//! directly, so a single writer waits for little more than the fsync. A remote engine keeps a handle of its runtime and
+//! blocks on it. Cold reads run on a small thread pool of the store, never on a caller's task.
 //!
 //! Engines store bytes and revisions. The store above them handles order, conflicts, watches and
 //! the history in memory.
@@ -18,7 +17,7 @@ use crate::examine::Setting;
 use crate::refill::Refill;
 use crate::value::Value;
 
-/// Any error, as the source of ours.
+/// An error of any type, used as the source of this crate's errors.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// One record of the log.
@@ -26,8 +25,8 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Record {
     /// The revision of the record: the primary key of the log.
     pub revision: u64,
-    /// The revision that this one replaces, 0 if the key did not exist. A tombstone ends the chain:
-    /// the next creation starts again with 0.
+    /// The revision that this record replaces; 0 if the key did not exist. A tombstone ends the chain: the next
+    /// creation starts again with 0.
     pub prev: u64,
     /// The logical cluster; empty for the default one.
     pub cluster: Arc<str>,
@@ -35,13 +34,13 @@ pub struct Record {
     pub resource: Arc<str>,
     /// The key within the resource, `namespace/name` or `name`.
     pub key: Arc<str>,
-    /// Who wrote the record, as JSON; `None` if unknown. Engines store it and do not look into it.
+    /// Who wrote the record, as JSON; `None` if unknown. Engines store the text without interpreting it.
     pub actor: Option<Arc<str>>,
     /// The object without resourceVersion; `None` is a tombstone.
     pub value: Option<Value>,
 }
 
-/// A record and the one it replaced.
+/// A record and the record that it replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogChange {
     /// The new record; a tombstone for a deletion.
@@ -51,7 +50,7 @@ pub struct LogChange {
 }
 
 impl LogChange {
-    /// Bytes of both values, with a fixed share for everything else.
+    /// Returns the bytes of both values, plus a fixed amount for everything else.
     pub fn weight(&self) -> usize {
         const FIXED: usize = 256;
         let len = |record: &Record| record.value.as_ref().map_or(0, Value::len);
@@ -59,12 +58,13 @@ impl LogChange {
     }
 }
 
-/// The maximum size of one page of changes: it ends with the change that reaches either limit.
+/// The maximum size of one page of changes. A page ends with the change that reaches either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimit {
     /// The maximum number of changes.
     pub changes: usize,
-    /// Bytes of values, as [`LogChange::weight`] counts them. One change is always given, however large.
+    /// The maximum bytes of values, as [`LogChange::weight`] counts them. A page always has at least one change,
+    /// however large.
     pub bytes: usize,
 }
 
@@ -80,7 +80,7 @@ pub struct ChangePage {
 }
 
 impl ChangePage {
-    /// Appends a change; whether the page is full with it.
+    /// Appends a change; returns whether the page is full now.
     pub fn push(&mut self, change: LogChange, limit: PageLimit) -> bool {
         self.bytes += change.weight();
         self.complete_to = change.record.revision;
@@ -120,19 +120,19 @@ pub struct Written {
     pub last: u64,
     /// The time, by the clock of the machine.
     pub at: SystemTime,
-    /// Bytes of its keys and values.
+    /// The bytes of keys and values in this part.
     pub bytes: u64,
 }
 
-/// Who waits for the writes of other stores.
+/// What waits for the writes of other stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attention {
-    /// Nobody.
+    /// Nothing waits.
     #[default]
     Nobody,
-    /// Watchers: they take events when there are some.
+    /// Watchers wait for events.
     Watchers,
-    /// Reads, for a revision that is not here yet.
+    /// Reads wait for a revision that this store does not have yet.
     Reads,
 }
 
@@ -150,15 +150,15 @@ pub enum Sweep {
 pub struct BackendStats {
     /// The bytes of the log in its storage.
     pub bytes: u64,
-    /// The unused bytes among them, which will be reused or released.
+    /// How many of these bytes are unused. They will be reused or released.
     pub free_bytes: u64,
-    /// The bytes by which it can still grow, if known.
+    /// The bytes by which the log can still grow, if known.
     pub available_bytes: Option<u64>,
     /// The name of the engine for metrics, such as `sqlite`; empty if it has none.
     pub engine: &'static str,
     /// The connections to a database.
     pub connections: Connections,
-    /// By how many milliseconds the clock of the database is ahead of ours (negative: behind), if known.
+    /// By how many milliseconds the clock of the database is ahead of this machine's (negative: behind), if known.
     pub clock_ahead_millis: Option<i64>,
 }
 
@@ -171,14 +171,14 @@ pub struct Rewritten {
     pub rewritten: u64,
 }
 
-/// The largest batch and value that an engine takes.
+/// The largest batch and the largest value that an engine accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Records of one batch.
+    /// The maximum number of records in one batch.
     pub records: usize,
-    /// Bytes of one batch of several records: values, keys and actors.
+    /// The maximum bytes of a batch with several records: values, keys and actors.
     pub bytes: usize,
-    /// Bytes of one value. A single record may have it all, whatever `bytes` is.
+    /// The maximum bytes of one value. A batch of a single record may have a value of this size, whatever `bytes` is.
     pub value_bytes: usize,
 }
 
@@ -192,10 +192,10 @@ impl Default for Limits {
     }
 }
 
-/// Gets a stored record; returns another value for it, or nothing to keep it.
+/// Receives a stored record; returns a new value for it, or `None` to keep the value.
 pub type ChangeValue<'a> = dyn FnMut(&Record) -> Result<Option<Value>, BoxError> + 'a;
 
-/// Takes in what follows a place; returns a batch and the place it shall follow.
+/// Receives the batches that follow a mark; returns a new batch and the mark after which it must be appended.
 pub type Decide<'a> = dyn FnMut(Tail) -> Option<(Mark, Batch)> + 'a;
 
 /// The error of an engine.
@@ -220,19 +220,19 @@ pub enum BackendError {
     /// The log cannot be reached: nothing was written, and a retry may work.
     #[error("the log cannot be reached")]
     Unreachable(#[source] BoxError),
-    /// The connection to the log was lost during an append, and its outcome is not known yet: the same batch must be
+    /// The connection to the log was lost during an append, and the outcome is not known yet. The same batch must be
     /// appended again before any other.
     #[error("the connection to the log was lost during a write")]
     Unknown(#[source] BoxError),
-    /// The log is damaged or unusable; after an append it is unknown whether the batch is durable.
-    /// The store takes no more writes.
+    /// The log is damaged or unusable. After an append it is unknown whether the batch is durable. The store accepts no
+    /// more writes.
     #[error("the log failed")]
     Failed(#[source] BoxError),
 }
 
-/// An engine that holds the log.
+/// An engine that stores the log.
 ///
-/// An engine that counts batches, around the one in memory:
+/// The example wraps the engine in memory and counts batches:
 ///
 /// ```
 /// # mod bareboat { pub mod storage { pub use bareboat_storage::*; } }
@@ -283,26 +283,27 @@ pub enum BackendError {
 /// }
 /// ```
 pub trait Backend: Send + Sync + 'static {
-    /// Returns whether other stores may write to the log too. Then the store above asks for what they
-    /// wrote with `tail`, `mark` and `wait`.
+    /// Returns whether other stores may also write to the log. If so, the store uses `tail`, `mark` and `wait` to read
+    /// what they wrote.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Returns the largest batch that the engine takes. The store makes no larger ones, and refuses
-    /// transactions that fit into none.
+    /// Returns the largest batch that the engine accepts. The store makes no larger batches, and refuses transactions
+    /// that do not fit into one batch.
     fn limits(&self) -> Limits {
         Limits::default()
     }
 
-    /// Adds a batch to the end of the log, all of it or nothing, and makes it durable, if the log still
-    /// ends at `base`. Called by one thread at a time.
+    /// Adds a batch to the end of the log and makes it durable, if the log still ends at `base`. The batch is added
+    /// completely or not at all. Called by one thread at a time.
     ///
-    /// A batch that is in the log already, with the same first revision and the same id, is `Done`.
+    /// Returns `Done` if a batch with the same first revision and the same id is already in the log.
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError>;
 
-    /// Appends while nobody else can: keeps others out, gives what follows `base` to `decide`, and
-    /// appends the batch that it returns, at the place that it returns. `None` if it returns nothing.
+    /// Appends while no other store can write. Keeps other writers out, passes the batches that follow `base` to
+    /// `decide`, and appends the batch that `decide` returns, at the mark that `decide` returns. Returns `None` if
+    /// `decide` returns `None`.
     ///
     /// An engine without such a lock appends as usual, and may return `Moved`.
     fn append_held(
@@ -316,32 +317,32 @@ pub trait Backend: Send + Sync + 'static {
         }
     }
 
-    /// Returns what follows `after`, in whole batches, up to a few MiB. The engine checks their
+    /// Returns the batches that follow `after`, up to a few MiB. Batches are always whole. The engine checks their
     /// digests.
     fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
         Ok(Tail::empty(*after))
     }
 
-    /// Waits until the log may have grown beyond `after` by the writes of others, or until `until`.
-    /// Only a hint: it may return too early or too late.
+    /// Waits until other stores may have written revisions above `after`, or until `until`. This is only a hint: it may
+    /// return too early or too late.
     fn wait(&self, after: u64, until: Instant) {
         let _ = after;
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Learns who waits for the writes of others. Only a hint, for an engine that must ask for them again and again:
-    /// it may ask less often while nobody waits.
+    /// Receives what waits for the writes of other stores. This is only a hint for an engine that polls: it may poll
+    /// less often while nothing waits.
     fn attend(&self, attention: Attention) {
         let _ = attention;
     }
 
-    /// Visits the state as of `after` (its records without tombstones), then every later record,
-    /// all in order of revision. Records that were replaced up to `after` are not read: a long
-    /// history must not slow down opening a store. Returns the place after the last visited record.
+    /// Visits the state as of `after` (its records without tombstones), then every later record, all in order of
+    /// revision. Does not read records that were replaced up to `after`: a long history must not slow down opening a
+    /// store. Returns the mark after the last visited record.
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError>;
 
-    /// The same as `load` for backups: the state comes in any order, nothing is kept in memory, and no writer waits. It
-    /// may end early if `stop` is requested.
+    /// Visits the same records as `load`, for backups. The state comes in any order, nothing is kept in memory, and no
+    /// writer waits. The read ends early if `stop` is requested.
     fn dump(
         &self,
         after: u64,
@@ -352,7 +353,8 @@ pub trait Backend: Send + Sync + 'static {
         self.load(after, visit)
     }
 
-    /// Takes the content of another log, step by step. Nobody else uses the log meanwhile.
+    /// Replaces the content of the log by that of another log, step by step. No other program may use the log in the
+    /// meantime.
     fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
         let _ = step;
         Err(BackendError::Failed(
@@ -360,20 +362,21 @@ pub trait Backend: Send + Sync + 'static {
         ))
     }
 
-    /// Returns whether the log is complete: not between the first and the last step of [`Backend::refill`].
+    /// Returns whether the log is complete. It is incomplete between the first and the last step of
+    /// [`Backend::refill`].
     fn is_complete(&self) -> Result<bool, BackendError> {
         Ok(true)
     }
 
-    /// Begins another epoch: the counter jumps by 2^20 above `beyond` and all revisions of the log, and history begins
-    /// there. Returns the new end of the log.
+    /// Begins another epoch. The revision counter jumps by 2^20 above `beyond` and all revisions of the log, and the
+    /// history begins there. Returns the new end of the log.
     fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
         let _ = beyond;
         Err(BackendError::Failed("this engine has no epochs".into()))
     }
 
-    /// Returns a page of the changes of a resource (or of all) with `after < revision <= upto`, in
-    /// order. A page that is not full is complete up to `upto`.
+    /// Returns a page of the changes of `resource` (or of all resources) with `after < revision <= upto`, in order. A
+    /// page that is not full is complete up to `upto`.
     ///
     /// Fails with `Compacted` if the floor is above `after` when the read ends.
     fn read_since(
@@ -402,37 +405,36 @@ pub trait Backend: Send + Sync + 'static {
     /// crash left behind.
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError>;
 
-    /// Visits the times at which the history above the floor was written, in order. An engine
-    /// without this information visits nothing; then the history counts as written when the store
-    /// was opened.
+    /// Visits the times at which the history above the floor was written, in order. An engine without this information
+    /// visits nothing; the store then treats the history as written when the store was opened.
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let _ = visit;
         Ok(())
     }
 
-    /// Visits the ends of the batches of the history, in order, from the one at the floor on. An engine without digests
-    /// visits nothing.
+    /// Visits the ends of the batches of the history, in order, beginning with the batch at the floor. An engine
+    /// without digests visits nothing.
     fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
         let _ = visit;
         Ok(())
     }
 
-    /// Returns the settings of the engine that matter for durability, with advice about those that are wrong.
+    /// Returns the settings of the engine that matter for durability. A wrong setting has advice.
     fn settings(&self) -> Result<Vec<Setting>, BackendError> {
         Ok(Vec::new())
     }
 
-    /// Returns the floor: reads at it are exact and watches after it are complete; there are no
-    /// guarantees below it.
+    /// Returns the floor. Reads at the floor are exact and watches after it are complete; below it there are no
+    /// guarantees.
     fn compacted(&self) -> u64;
 
-    /// Returns the end of the log: everything that was acknowledged to anyone before this call is
-    /// before it. Its last revision may be that of a compacted record; it is never 0 in an open store.
+    /// Returns the end of the log. It includes everything that any store acknowledged before this call. Its last
+    /// revision may be that of a compacted record; it is never 0 in an open store.
     fn mark(&self) -> Result<Mark, BackendError>;
 
-    /// Replaces stored values in place, history included. Revisions stay the same. All values are replaced or none, and
-    /// nothing of the old values stays where the log is kept. Commits wait meanwhile. An engine that keeps nothing at rest
-    /// does nothing.
+    /// Replaces stored values in place, history included. Revisions stay the same. Either all values are replaced or
+    /// none, and no old value remains in the storage of the log. Commits wait in the meantime. An engine that stores
+    /// nothing at rest does nothing.
     fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
         let _ = change;
         Ok(Rewritten::default())
@@ -443,7 +445,7 @@ pub trait Backend: Send + Sync + 'static {
         BackendStats::default()
     }
 
-    /// Flushes, and releases locks and files. Later calls fail.
+    /// Flushes the log, and releases locks and files. Later calls fail.
     fn close(&self) -> Result<(), BackendError> {
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! Backups: the content of a log in a file, and from there, or from another log, in any other log.
+//! Backups: writes the content of a log to a file, and fills a log from such a file or from another log.
 //!
-//! A backup has the state at a floor and all later records, as they are stored: what is encrypted stays encrypted. The file
-//! is text, compressed with gzip: a header, a line for each record, and a trailer. After that follows a seal, a
-//! part without text that has the SHA-256 of everything before it. So `zcat` shows the records, and every flipped bit is noticed.
+//! A backup contains the state at a floor and all later records, as they are stored: encrypted values stay encrypted.
+//! The file is text, compressed with gzip: a header, a line for each record, and a trailer. A seal follows: a gzip
+//! member without text that contains the SHA-256 of everything before it. So `zcat` shows the records, and every
+//! flipped bit is detected.
 
 use std::collections::BTreeMap;
 
@@ -24,28 +25,28 @@ pub use write::write;
 /// The format of files that this program writes.
 const FORMAT: u32 = 1;
 
-/// How far a backup or a restore has come.
+/// The progress of a backup or a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Records so far.
+    /// The number of records so far.
     pub records: u64,
-    /// Bytes of their keys and values.
+    /// The bytes of the keys and values of these records.
     pub bytes: u64,
 }
 
-/// Is told of the progress after every few records.
+/// Receives the progress after every few records.
 pub type Report<'a> = dyn FnMut(Progress) + 'a;
 
-/// What a backup has.
+/// The content of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Summary {
     /// The last revision.
     pub last: u64,
-    /// All records: the state at the floor, and later ones.
+    /// The number of all records: the state at the floor, and later records.
     pub records: u64,
-    /// The live objects of each resource at the end.
+    /// The number of live objects of each resource at the end.
     pub objects: BTreeMap<String, u64>,
     /// Values that were damaged when the backup was made, as `resource key`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,11 +63,11 @@ struct Header {
     format: u32,
     floor: u64,
     epoch: u64,
-    /// Milliseconds since 1970.
+    /// The time of the backup in milliseconds since 1970.
     time: u64,
 }
 
-/// Why a backup or a restore failed.
+/// The reason why a backup or a restore failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -90,7 +91,7 @@ pub enum BackupError {
     /// A line is not a record.
     #[error("line {line} of the backup is not a record")]
     Line {
-        /// The number of the line, from 1 on.
+        /// The number of the line, starting with 1.
         line: u64,
     },
     /// The log cannot be used.
@@ -105,10 +106,10 @@ pub enum BackupError {
     /// The target has objects.
     #[error("the target is not empty")]
     NotEmpty,
-    /// Somebody else writes to the target.
-    #[error("somebody else writes to the target: stop all servers that use it, and try again")]
+    /// Another program writes to the target.
+    #[error("another program writes to the target: stop all servers that use it, and try again")]
     Shared,
-    /// An object is larger than the target takes.
+    /// An object is larger than the target accepts.
     #[error("{resource} {key} has {len} bytes, and the target takes {limit}")]
     TooLarge {
         /// The resource of the object.
@@ -117,15 +118,15 @@ pub enum BackupError {
         key: String,
         /// The bytes of the object.
         len: usize,
-        /// The most bytes of an object.
+        /// The maximum bytes of an object in the target.
         limit: usize,
     },
-    /// What was written to the target reads differently.
-    #[error("the target does not hold what was written to it; do not use it")]
+    /// The target returned other records than were written to it.
+    #[error("the target does not contain what was written to it; do not use it")]
     Unequal,
 }
 
-/// The digest of records in any order, and what is counted on the way.
+/// The digest of records in any order, and their counts.
 #[derive(Clone, Debug, Default)]
 struct Content {
     sum: u128,
@@ -159,7 +160,7 @@ impl Content {
         }
     }
 
-    /// Counts a record of the state, which is live whatever it replaced.
+    /// Adds a record of the state. It is live, even if it has replaced another record.
     fn add_live(&mut self, record: &Record) {
         self.add(record);
         if record.prev != 0 {
@@ -189,7 +190,7 @@ impl Content {
         }
     }
 
-    /// Whether it is time for a report.
+    /// Returns whether the progress should be reported now.
     fn is_due(&self) -> bool {
         self.progress.records.is_multiple_of(256)
     }

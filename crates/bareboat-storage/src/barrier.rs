@@ -1,8 +1,8 @@
-//! The freshness barrier of a shared log: one read of its end proves everything older, for all
-//! callers that wait when it begins.
+//! The freshness barrier of a shared log. One read of the end of the log proves that everything older is known, for all
+//! callers that wait when the read begins.
 //!
-//! A separate thread reads, so that neither long reads nor a slow write delay it. At most one read
-//! is on its way, whatever the number of callers.
+//! A separate thread reads the end of the log, so that neither long reads nor a slow write delay it. There is at most
+//! one read at a time, whatever the number of callers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::backend::{Backend, BackendError};
 use crate::batch::Mark;
 use crate::sequencer::describe;
 
-/// The end of the log, and when it began to be read.
+/// The end of the log, and the time when the read of it began.
 pub(crate) type Proof = Result<(Mark, Instant), Arc<str>>;
 
 /// The callers that wait for the end of the log.
@@ -31,12 +31,12 @@ struct State {
     closed: bool,
 }
 
-/// From this number of callers on, those that no longer wait are dropped now and then.
+/// From this number of callers on, callers that no longer wait are removed at intervals.
 const MANY: usize = 1024;
 
 impl State {
     fn join(&mut self, to: oneshot::Sender<Proof>) {
-        // A read of a database that does not answer takes long, and callers give up meanwhile.
+        // A read takes long if the database does not answer, and callers give up in the meantime.
         let callers = self.waiting.len();
         if callers >= MANY && callers.is_power_of_two() {
             self.waiting.retain(|to| !to.is_closed());
@@ -46,7 +46,7 @@ impl State {
 }
 
 impl Barrier {
-    /// Returns the end of the log as read after this call; `None` if the store was closed.
+    /// Returns the end of the log, read after this call began; `None` if the store was closed.
     pub(crate) async fn end(&self) -> Option<Proof> {
         let (to, proof) = oneshot::channel();
         {
@@ -69,7 +69,7 @@ impl Barrier {
         self.asked.notify_one();
     }
 
-    /// Reads until the barrier is closed.
+    /// Reads the end of the log for waiting callers until the barrier is closed.
     pub(crate) fn serve(&self, backend: &dyn Backend, activity: &Activity) {
         loop {
             let waiting = {

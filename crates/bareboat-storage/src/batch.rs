@@ -1,11 +1,11 @@
-//! Batches, the units in which the log grows: their digests, and the place in the log after each.
+//! Batches, in which the log grows: their digests, and the mark after each batch.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::backend::Record;
 
-/// The digest of the log up to a place: the first 16 bytes of SHA-256 over the digest of the place
-/// before and the records of one batch. Two logs with the same digest have the same history.
+/// The digest of the log up to a mark: the first 16 bytes of SHA-256 over the previous mark's digest and the records of
+/// one batch. Two logs with the same digest have the same history.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 16]);
 
@@ -15,32 +15,32 @@ impl std::fmt::Debug for Digest {
     }
 }
 
-/// A place between two batches of the log.
+/// A mark: a place between two batches of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// The last revision before this place.
+    /// The last revision before the mark.
     pub last: u64,
-    /// The epoch of the log. A restore, a promotion or a lost tail begins another one: revisions
-    /// before it are not served any more.
+    /// The epoch of the log. A restore, a promotion or a lost tail begins another epoch: earlier revisions are no
+    /// longer served.
     pub epoch: u64,
-    /// The digest of everything before this place; zero in an engine that keeps none.
+    /// The digest of everything before the mark; zero in an engine without digests.
     pub digest: Digest,
 }
 
 /// Records that are added to the log together or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Names the batch. An engine that finds it in the log does not add it again, so a writer that
-    /// got no answer may repeat it.
+    /// Identifies the batch. An engine that finds this id in the log does not add the batch again, so a writer that got
+    /// no answer may repeat it.
     pub id: u128,
-    /// Names the store that wrote it.
+    /// Identifies the store that wrote the batch.
     pub writer: u128,
-    /// The records, with consecutive revisions that follow the last one of the log.
+    /// The records, with consecutive revisions that follow the last revision of the log.
     pub records: Vec<Record>,
 }
 
 impl Batch {
-    /// Returns the place after this batch, if it follows `base`.
+    /// Returns the mark after this batch, if the batch follows `base`.
     pub fn end(&self, base: &Mark) -> Mark {
         let mut chain = Chain::after(&base.digest);
         for record in &self.records {
@@ -63,19 +63,19 @@ pub struct Chain(Sha256);
 
 opaque_debug!(Chain);
 
-/// The length of what is absent: a tombstone's value, the actor of a record without one.
+/// The length that stands for an absent field: the value of a tombstone, or a missing actor.
 const ABSENT: u32 = u32::MAX;
 
 impl Chain {
-    /// Starts a batch that follows the place with this digest.
+    /// Starts a batch that follows the mark with `digest`.
     pub fn after(digest: &Digest) -> Self {
         Self(Sha256::new_with_prefix(digest.0))
     }
 
-    /// Adds a record, with its value in two slices; a tombstone has none.
+    /// Adds a record with its value in two slices, `value` and `rest`. A tombstone has no value.
     pub fn add(&mut self, record: &Record, value: Option<&[u8]>, rest: &[u8]) {
         let Self(hash) = self;
-        // The numbers are joined first: one call costs as much as a few dozen bytes.
+        // The numbers are joined first: one call of the hash function costs as much as hashing a few dozen bytes.
         let mut head = [0; 28];
         head[..8].copy_from_slice(&record.revision.to_be_bytes());
         head[8..16].copy_from_slice(&record.prev.to_be_bytes());
@@ -106,34 +106,34 @@ impl Chain {
     }
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Appended {
-    /// The batch is durable. The place after it.
+    /// The batch is durable. Contains the mark after the batch.
     Done(Mark),
-    /// The log does not end where the writer thought; nothing was written. What the writer missed:
-    /// it must take that in, decide again and try again.
+    /// The log does not end at the mark that the writer expected; nothing was written. Contains the batches that the
+    /// writer missed. The writer must apply them, decide again and try again.
     Moved(Tail),
 }
 
-/// What follows a place in the log.
+/// What follows a mark in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tail {
-    /// Whole batches.
+    /// Whole batches follow.
     Batches {
         /// The records of each batch, in order.
         batches: Vec<Vec<Record>>,
-        /// The place after the last of them.
+        /// The mark after the last of these batches.
         end: Mark,
-        /// Whether there may be more.
+        /// Whether more batches may follow.
         more: bool,
     },
-    /// The place is not in the log, or its history is compacted: the state must be loaded again.
+    /// The mark is not in the log, or the history after it is compacted: the state must be loaded again.
     Reload,
 }
 
 impl Tail {
-    /// Nothing follows `end`.
+    /// Returns a tail without batches, for a log that ends at `end`.
     pub fn empty(end: Mark) -> Self {
         Self::Batches {
             batches: Vec::new(),

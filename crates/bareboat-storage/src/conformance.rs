@@ -27,7 +27,7 @@ pub use history::*;
 pub use streams::*;
 pub use writes::*;
 
-/// A place where a log can be opened, closed and opened again.
+/// A log that can be opened, closed and opened again.
 pub trait Site: Send + Sync {
     /// Opens the log; the previous backend has been closed.
     fn open(&self) -> Arc<dyn Backend>;
@@ -85,7 +85,7 @@ macro_rules! conformance {
     };
 }
 
-/// The same for a backend that takes the content of another log ([`Backend::refill`]) and has epochs.
+/// Generates tests for a backend that supports [`Backend::refill`] and has epochs.
 #[macro_export]
 macro_rules! backup_conformance {
     ($site:path) => {

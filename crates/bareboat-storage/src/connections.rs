@@ -1,16 +1,16 @@
-//! Connections of an engine to its database, counted for metrics.
+//! Counts the connections of an engine to its database, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The connections of an engine since it was opened.
+/// Counters of the connections of an engine since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Connections that were made.
+    /// Connections that were opened.
     pub opened: u64,
-    /// Connections that were lost, or given up because they led to a server that was replaced. Counted when the next one is
-    /// needed.
+    /// Connections that were lost, or dropped because they led to a server that was replaced. A connection is counted
+    /// when the next one is needed.
     pub lost: u64,
-    /// Tries to connect that failed.
+    /// Attempts to connect that failed.
     pub failed: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct ConnectionCounter {
 }
 
 impl ConnectionCounter {
-    /// Counts a try to connect.
+    /// Counts an attempt to connect.
     pub fn tried<T, E>(&self, connected: &Result<T, E>) {
         match connected {
             Ok(_) => self.opened.fetch_add(1, Relaxed),

@@ -20,13 +20,13 @@ use crate::variants::Variants;
 pub(crate) struct Core {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) options: StoreOptions,
-    /// The limits of the engine; `options` are within them.
+    /// The limits of the engine. `options` do not exceed them.
     pub(crate) limits: Limits,
     /// The logical cluster of all records: the default one, whose name is empty.
     pub(crate) cluster: Arc<str>,
     pub(crate) variants: Arc<Variants>,
     pub(crate) cold: ColdReads,
-    /// What was done so far, for metrics.
+    /// Counters for metrics.
     pub(crate) activity: Activity,
     /// Entries read from the log for old revisions.
     pub(crate) old: OldEntries,
@@ -34,22 +34,22 @@ pub(crate) struct Core {
     pub(crate) pins: parking_lot::Mutex<Pins>,
     /// Bytes held by encoded frames of events.
     pub(crate) frames: Arc<FrameGauge>,
-    /// Whether other stores write to the log too.
+    /// Whether other stores also write to the log.
     pub(crate) shared: bool,
-    /// Memory has every later event of each resource, unless it dropped some since.
+    /// Memory has every event after this revision, except those that it has dropped since.
     loaded_after: AtomicU64,
-    /// How often everything was loaded again.
+    /// How often the whole state was loaded again.
     reloads: AtomicU64,
-    /// When the last successful look at the log of others began.
+    /// When the last successful read of other stores' writes began.
     fresh: parking_lot::Mutex<Instant>,
     /// Whether a damaged entry was loaded.
     pub(crate) damaged: AtomicBool,
     visible: AtomicU64,
     floor: AtomicU64,
     moved: Notify,
-    /// The live watchers of all resources.
+    /// The number of live watchers of all resources.
     watchers: AtomicUsize,
-    /// The reads that wait for a revision.
+    /// The number of reads that wait for a revision.
     reads: AtomicUsize,
     closed: AtomicBool,
     poison: watch::Sender<Option<Arc<str>>>,
@@ -114,25 +114,25 @@ impl Core {
         self.loaded_after.load(Ordering::Acquire)
     }
 
-    /// Returns the number of times that everything was loaded again: watches of an earlier time end.
+    /// Returns how often the whole state was loaded again. A reload ends all earlier watches.
     pub(crate) fn reloads(&self) -> u64 {
         self.reloads.load(Ordering::Acquire)
     }
 
-    /// Notes that memory has no event up to `last` any more, and no history.
+    /// Records that memory no longer has the events up to `last`, and no history.
     pub(crate) fn reloaded(&self, last: u64) {
         self.loaded_after.store(last, Ordering::Release);
         self.raise_floor(last);
         self.reloads.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Notes that everything acknowledged before `begun` is visible.
+    /// Records that everything acknowledged before `begun` is visible.
     pub(crate) fn proven_fresh(&self, begun: Instant) {
         let mut fresh = self.fresh.lock();
         *fresh = (*fresh).max(begun);
     }
 
-    /// Returns for how long it is not known whether other stores wrote.
+    /// Returns how long ago the store last knew all writes of other stores.
     pub(crate) fn unproven_for(&self) -> Duration {
         match self.shared {
             true => self.fresh.lock().elapsed(),
@@ -140,7 +140,7 @@ impl Core {
         }
     }
 
-    /// Counts a watcher that came, or one that left.
+    /// Counts a watcher: `came` is true for a new watcher, false for one that ended.
     pub(crate) fn count_watcher(&self, came: bool) {
         self.count(&self.watchers, came);
     }
@@ -155,7 +155,8 @@ impl Core {
         }
     }
 
-    /// Tells the engine who waits. Two callers may tell it in the wrong order; it is told again from time to time.
+    /// Reports to the engine what waits for writes of other stores. Two callers may report in the wrong order; the
+    /// report is repeated at intervals.
     pub(crate) fn tell_attention(&self) {
         if !self.shared {
             return;
@@ -185,7 +186,7 @@ impl Core {
                 moved.await;
             }
         };
-        // The caller checks the counter afterwards: closing the store ends the wait too.
+        // The caller checks the counter afterwards: closing the store also ends the wait.
         let _ = tokio::time::timeout(timeout, reached).await;
         self.visible() >= revision
     }
@@ -199,7 +200,7 @@ impl Core {
         self.moved.notify_waiters();
     }
 
-    /// Poisons the store; only the first reason is kept, because later ones are consequences.
+    /// Poisons the store. Only the first reason is kept, because later reasons are consequences of it.
     pub(crate) fn poison(&self, reason: Arc<str>) {
         self.poison.send_if_modified(|now| {
             let first = now.is_none();

@@ -119,13 +119,13 @@ impl Entry {
         ])
     }
 
-    /// The stored bytes in two slices: the wire bytes without resourceVersion.
+    /// Returns the stored bytes in two slices: the wire bytes without resourceVersion.
     pub fn persisted(&self) -> (&[u8], &[u8]) {
         let at = self.metadata_at as usize;
         (&self.json[..at], &self.json[at + self.member_len()..])
     }
 
-    /// Whether `stored` is byte for byte what is stored: the exact no-op comparison.
+    /// Returns whether `stored` equals the stored bytes exactly. This comparison detects writes that change nothing.
     pub fn persisted_eq(&self, stored: &[u8]) -> bool {
         let (head, tail) = self.persisted();
         stored.len() == head.len() + tail.len()

@@ -26,7 +26,7 @@ pub struct Event {
     pub rev: u64,
     /// The type of the change.
     pub kind: EventKind,
-    /// The new state; for a deletion the last one.
+    /// The new state; for a deletion the last state.
     pub entry: Arc<Entry>,
     /// The previous state, absent for an addition; for a deletion the same as `entry`.
     pub prev: Option<Arc<Entry>>,
@@ -63,7 +63,7 @@ struct Frames {
 }
 
 impl Event {
-    /// Bytes it takes in the log.
+    /// Returns the number of bytes that the event takes in the log.
     pub(crate) fn persisted_bytes(&self) -> u64 {
         let value = match self.kind {
             EventKind::Deleted => 0,
@@ -105,7 +105,7 @@ impl Event {
         self.entry.json_at_revision(self.rev)
     }
 
-    /// Returns the encoded frame of that key; the first caller builds it and all others share it.
+    /// Returns the encoded frame for `key`. The first caller builds the frame and all others share it.
     pub fn frame(&self, key: VariantKey, build: impl FnOnce() -> Bytes) -> Bytes {
         let found: Result<Bytes, std::convert::Infallible> = self.try_frame(key, || Ok(build()));
         match found {
@@ -121,8 +121,8 @@ impl Event {
         key: VariantKey,
         build: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        // Built under the lock: of many watchers woken at once, one encodes and the others wait for
-        // it.
+        // The frame is built under the lock: of many watchers woken at once, one encodes the frame and the others wait
+        // for it.
         let mut frames = self.frames.lock();
         if let Some(frames) = frames.as_ref()
             && let Some((_, bytes)) = frames.kept.iter().find(|(k, _)| *k == key)
@@ -151,8 +151,8 @@ impl Event {
         *self.frames.lock() = None;
     }
 
-    /// Returns the bytes that the ring counts for this event: only the event keeps the replaced
-    /// state alive. The new state counts with the next event, which replaces it.
+    /// Returns the bytes that the ring counts for this event: the replaced state, which only the event keeps alive. The
+    /// new state counts with the next event, which replaces it.
     pub(crate) fn weight(&self) -> usize {
         const FIXED: usize = 256;
         let before = self.prev.as_ref().map_or(0, |prev| prev.json().len());

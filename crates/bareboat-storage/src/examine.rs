@@ -1,6 +1,7 @@
-//! Examines a log while servers use it: whether it is whole, what it holds, and how it is kept.
+//! Examines a log while servers use it: whether it is complete, what it contains, and which settings its engine has.
 //!
-//! Nothing is changed. Values are compared with digests as they are stored; what is encrypted is not looked into.
+//! An examination changes nothing. Stored values are compared with digests as they are; encrypted values are not
+//! decrypted.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -12,19 +13,19 @@ mod walk;
 
 use walk::Walk;
 
-/// A setting of an engine that matters for durability, as it is.
+/// A setting of an engine that matters for durability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The name that the engine has for it.
+    /// The name of the setting in the engine.
     pub name: String,
-    /// Its value.
+    /// The current value of the setting.
     pub value: String,
-    /// What to do about it, if it is wrong.
+    /// What to do about the setting, if it is wrong.
     pub advice: Option<String>,
 }
 
 impl Setting {
-    /// A setting that is good as it is.
+    /// Returns a setting that needs no change.
     pub fn good(name: &str, value: impl Into<String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -33,7 +34,7 @@ impl Setting {
         }
     }
 
-    /// A setting with advice, unless it is `good`.
+    /// Returns a setting with `advice`, unless it is `good`.
     pub fn judged(name: &str, value: impl Into<String>, good: bool, advice: &str) -> Self {
         Self {
             advice: (!good).then(|| advice.to_owned()),
@@ -42,25 +43,25 @@ impl Setting {
     }
 }
 
-/// Something that looks wrong.
+/// A problem that an examination found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong.
+    /// A description of the problem.
     pub problem: String,
-    /// What to do.
+    /// What to do about the problem.
     pub advice: String,
 }
 
-/// What a resource takes.
+/// The space that a resource takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Live objects.
+    /// The number of live objects.
     pub objects: u64,
-    /// Bytes of their keys and values.
+    /// The bytes of the keys and values of these objects.
     pub bytes: u64,
-    /// Records of the history above the floor.
+    /// The number of records in the history above the floor.
     pub history: u64,
-    /// Bytes of their keys and values.
+    /// The bytes of the keys and values of these records.
     pub history_bytes: u64,
 }
 
@@ -72,28 +73,28 @@ pub struct Examination {
     pub end: Mark,
     /// The floor.
     pub floor: u64,
-    /// When the oldest history was written, if there is some and the engine knows.
+    /// When the oldest history was written, if there is history and the engine knows its time.
     pub history_since: Option<SystemTime>,
-    /// Batches whose digest was compared.
+    /// The number of batches whose digest was compared.
     pub batches: u64,
     /// The size of the log in its engine.
     pub stats: BackendStats,
-    /// What each resource takes.
+    /// The space that each resource takes.
     pub resources: BTreeMap<String, Share>,
     /// The largest objects, as `resource key` with their bytes, largest first.
     pub largest: Vec<(String, u64)>,
-    /// Settings of the engine.
+    /// The settings of the engine.
     pub settings: Vec<Setting>,
-    /// What looks wrong. At most [`MOST`].
+    /// The problems that were found; at most [`MOST`].
     pub findings: Vec<Finding>,
-    /// Whether more looks wrong than `findings` has.
+    /// Whether there are more problems than `findings` contains.
     pub more_findings: bool,
 }
 
-/// The most findings that are kept.
+/// The maximum number of findings.
 pub const MOST: usize = 100;
 
-/// What to do about damage.
+/// The advice for damage.
 const RESTORE: &str = "restore a backup";
 
 impl Examination {
@@ -109,9 +110,9 @@ impl Examination {
     }
 }
 
-/// Examines a log.
+/// Examines `log`.
 pub fn examine(log: &dyn Backend) -> Result<Examination, BackendError> {
-    // The floor may be raised meanwhile; then what was read is not all.
+    // If the floor is raised in the meantime, the records that were read are incomplete.
     let mut tries = 0;
     loop {
         tries += 1;
@@ -171,7 +172,7 @@ fn attempt(log: &dyn Backend, floor: u64) -> Result<Examination, BackendError> {
     Ok(found)
 }
 
-/// The words of an error that is about the content; others are returned.
+/// Returns the text of an error about the content of the log. Other errors are returned as errors.
 fn told(error: BackendError) -> Result<String, BackendError> {
     let BackendError::Failed(source) = &error else {
         return Err(error);

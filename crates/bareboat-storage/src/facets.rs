@@ -73,7 +73,7 @@ impl Facets {
             .map(|at| &*self.labels[at].1)
     }
 
-    /// Returns whether a finalizer of that name is set.
+    /// Returns whether the finalizer `name` is set.
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.finalizers.iter().any(|f| **f == *name)
     }
@@ -147,7 +147,7 @@ impl From<Meta<'_>> for Facets {
     }
 }
 
-/// A map of strings, null values counting as empty.
+/// A map of strings. Null values count as empty.
 #[derive(Default)]
 struct Pairs(Vec<(Box<str>, Box<str>)>);
 

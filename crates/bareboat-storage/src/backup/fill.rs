@@ -1,4 +1,4 @@
-//! Fills a log with a backup, or with the content of another log, and reads it back.
+//! Fills a log with a backup or with the content of another log, and reads the log back.
 
 use super::{Backup, BackupError, Content, Report, Summary};
 use crate::backend::{Backend, Record, Stop};
@@ -6,43 +6,43 @@ use crate::batch::{Appended, Batch, Mark};
 use crate::refill::Refill;
 use crate::value::Value;
 
-/// The records written at once.
+/// The maximum number of records that are written at once.
 const RECORDS: usize = 500;
-/// The bytes written at once.
+/// The maximum number of bytes that are written at once.
 const BYTES: usize = 4 << 20;
 
-/// What becomes of the resourceVersions that clients know.
+/// Whether the resourceVersions that clients know remain valid after a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// They answer 410, up to this one at least: clients may have seen changes that the backup lacks.
+    /// Reads at old resourceVersions fail with 410: clients may have seen changes that the backup lacks.
     Next {
-        /// A version that is known to have been given out; 0 if none is.
+        /// A resourceVersion that clients are known to have seen; 0 if none is known. The new epoch begins above it.
         beyond: u64,
     },
-    /// They stay valid. Only right if nothing was written after the content was taken.
+    /// Old resourceVersions remain valid. This is correct only if nothing was written after the content was read.
     Keep,
 }
 
-/// How a log is filled.
+/// The options of a restore or a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct RestoreOptions {
-    /// Whether a target with objects is emptied first; without it, it is refused.
+    /// Whether a target with objects is emptied first. Otherwise it is refused.
     pub replace: bool,
-    /// What becomes of resourceVersions.
+    /// Whether resourceVersions remain valid.
     pub epoch: Epoch,
 }
 
-/// What was restored.
+/// The result of a restore or a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
-    /// What was restored.
+    /// The content that was restored.
     pub summary: Summary,
-    /// The end of the log: the next revision is above it.
+    /// The end of the log; the next revision is above it.
     pub end: Mark,
 }
 
-/// Fills a log with a backup.
+/// Fills `target` with a backup.
 pub fn restore(
     backup: &Backup,
     target: &dyn Backend,
@@ -54,7 +54,7 @@ pub fn restore(
     filling.finish(summary)
 }
 
-/// Fills a log with the content of another one, to which nobody writes meanwhile.
+/// Fills `target` with the content of `source`. No program may write to `source` in the meantime.
 pub fn copy(
     source: &dyn Backend,
     target: &dyn Backend,
@@ -108,9 +108,9 @@ struct Filling<'a, 'r> {
     target: &'a dyn Backend,
     report: &'a mut Report<'r>,
     options: RestoreOptions,
-    /// The end of the target before, which clients may know.
+    /// The previous end of the target, which clients may know.
     replaced: Mark,
-    /// The place after the state, then after the last batch.
+    /// The mark after the state, later the mark after the last batch.
     end: Mark,
     floor: u64,
     started: bool,
@@ -127,7 +127,7 @@ impl<'a, 'r> Filling<'a, 'r> {
         options: RestoreOptions,
         report: &'a mut Report<'r>,
     ) -> Result<Self, BackupError> {
-        // What an earlier try left behind is nobody's.
+        // The content of an incomplete earlier restore may be overwritten.
         if target.is_complete()? && !options.replace && !is_empty(target)? {
             return Err(BackupError::NotEmpty);
         }

@@ -1,4 +1,4 @@
-//! One line per record: JSON whose last member has the stored bytes exactly as they are.
+//! The format of records in a backup: one line of JSON per record. The last member contains the stored bytes unchanged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,12 +37,12 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Quotes are escaped within the strings of a head, so the first of these begins the last member.
+/// The separator before the last member. Quotes are escaped within strings, so the first match begins the last member.
 const VALUE: &[u8] = br#","value":"#;
 const BASE64: &[u8] = br#","base64":""#;
 const NULL: &[u8] = b"null";
 
-/// Appends a line.
+/// Appends the line of `record` to `out`.
 pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> std::io::Result<()> {
     let head = Head {
         rev: record.revision,
@@ -73,7 +73,7 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Whether the bytes look like a JSON object on one line. What is encrypted does not.
+/// Returns whether the bytes look like a JSON object on one line. Encrypted values do not.
 fn is_text(value: &Value) -> bool {
     let stored = value.to_bytes();
     stored.starts_with(b"{")
@@ -82,7 +82,7 @@ fn is_text(value: &Value) -> bool {
         && std::str::from_utf8(&stored).is_ok()
 }
 
-/// Reads a line without its newline.
+/// Parses a line without its newline.
 pub(super) fn decode(line: &[u8]) -> Option<Record> {
     let plain = memmem::find(line, VALUE);
     let coded = memmem::find(line, BASE64);

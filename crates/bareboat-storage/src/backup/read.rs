@@ -1,4 +1,4 @@
-//! Reads a backup: its checksum first, then line by line.
+//! Reads a backup: verifies its checksum first, then reads line by line.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -8,14 +8,14 @@ use flate2::bufread::GzDecoder;
 use super::{BackupError, Content, FORMAT, Header, Summary, line, seal};
 use crate::backend::Record;
 
-/// The longest line: no object is nearly as large.
+/// The maximum length of a line. No object is nearly as large.
 const LONGEST: u64 = 64 << 20;
 
-/// A backup whose checksum is right.
+/// A backup whose checksum was verified.
 #[derive(Debug)]
 pub struct Backup {
     file: File,
-    /// The bytes before the seal.
+    /// The number of bytes before the seal.
     len: u64,
     header: Header,
 }
@@ -30,7 +30,7 @@ impl Backup {
         Ok(read == 2 && start == [0x1f, 0x8b])
     }
 
-    /// Opens a backup, and compares all of it with its checksum.
+    /// Opens a backup, and verifies its checksum.
     pub fn open(mut file: File) -> Result<Self, BackupError> {
         let len = file.seek(SeekFrom::End(0))?;
         let Some(len) = len.checked_sub(seal::LEN as u64) else {
@@ -61,17 +61,17 @@ impl Backup {
         Ok(Self { file, len, header })
     }
 
-    /// Returns the revision up to which the backup has the state, and the epoch. Every later record is in it.
+    /// Returns the revision of the backup's state, and the epoch. The backup contains every later record.
     pub(super) fn start(&self) -> (u64, u64) {
         (self.header.floor, self.header.epoch)
     }
 
-    /// Returns when the backup was made, in milliseconds since 1970.
+    /// Returns the time when the backup was made, in milliseconds since 1970.
     pub fn time(&self) -> u64 {
         self.header.time
     }
 
-    /// Gives all records to `visit`, and returns what the backup says it has.
+    /// Passes all records to `visit`, and returns the summary that the backup contains.
     pub fn read(
         &self,
         visit: &mut dyn FnMut(Record) -> Result<(), BackupError>,

@@ -1,4 +1,4 @@
-//! Writes a backup while others use the log.
+//! Writes a backup while servers use the log.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, Write as _};
@@ -11,15 +11,16 @@ use super::seal::Sealing;
 use super::{BackupError, Content, FORMAT, Header, Report, Summary, line};
 use crate::backend::{Backend, BackendError, Record, Stop};
 
-/// Writes the content of a log to a file, which is emptied first. The caller makes the file durable.
+/// Writes the content of a log to `file`, which is emptied first. The caller makes the file durable.
 ///
-/// The backup is the state of one moment. All history is in it, unless it is compacted faster than it can be read.
+/// The backup is the state at one revision. It contains the whole history, unless the history is compacted faster than
+/// it can be read.
 pub fn write(
     log: &dyn Backend,
     file: &mut File,
     report: &mut Report<'_>,
 ) -> Result<Summary, BackupError> {
-    // History is compacted from its beginning on: each try begins later.
+    // History is compacted from its beginning, so each attempt begins later in the history.
     for part in [(0, 1), (1, 2), (3, 4), (1, 1)] {
         let begun = log.mark()?;
         let floor = log.compacted().min(begun.last);

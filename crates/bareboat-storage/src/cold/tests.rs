@@ -1,4 +1,4 @@
-//! Reads of the log on threads of their own.
+//! Tests of reads of the log on separate threads.
 
 use super::*;
 use std::sync::mpsc;

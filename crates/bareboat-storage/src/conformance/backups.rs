@@ -1,4 +1,4 @@
-//! Backups, restores and epochs.
+//! Tests of backups, restores and epochs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::backup::{self, Backup, BackupError, Epoch, RestoreOptions};
 use crate::{MemoryBackend, Record, Refill, SnapshotError};
 
-/// Every record of a log by its revision.
+/// Returns every record of a log by its revision.
 fn records(log: &dyn Backend) -> BTreeMap<u64, Record> {
     let mut all = BTreeMap::new();
     let floor = log.compacted();
@@ -19,7 +19,7 @@ fn records(log: &dyn Backend) -> BTreeMap<u64, Record> {
 
 const NAME: &str = "core/configmaps";
 
-/// Writes 25 objects, changes some of them and deletes others, in a few transactions: 20 are left.
+/// Writes 25 objects, changes some and deletes others, in a few transactions. 20 objects remain.
 async fn fill(store: &Store) {
     let things = store.resource(NAME);
     put_all(store, (0..25).map(|n| (format!("ns/{n}"), n))).await;
@@ -53,7 +53,7 @@ fn options(epoch: Epoch, replace: bool) -> RestoreOptions {
     RestoreOptions { replace, epoch }
 }
 
-/// A file without a name.
+/// Returns a temporary file without a name.
 fn tempfile() -> std::fs::File {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -69,7 +69,7 @@ fn tempfile() -> std::fs::File {
     file
 }
 
-/// A backup is made while others write, and is the state of one moment.
+/// Checks that a backup that is made during writes is the state at one revision.
 pub fn a_backup_is_the_state_of_one_moment(site: &dyn Site) {
     let backend = site.open();
     let store = Store::open(backend.clone(), StoreOptions::default()).expect("the log opens");
@@ -78,7 +78,7 @@ pub fn a_backup_is_the_state_of_one_moment(site: &dyn Site) {
         let (writer, things) = (store.clone(), store.resource(NAME));
         let writes = tokio::spawn(async move {
             for n in 0..20 {
-                // Both have the same number at every moment between two transactions.
+                // Both objects contain the same number between any two transactions.
                 let both = ["pair/a", "pair/b"]
                     .map(|key| Write::create(&things, key, object(key, n)).expecting(Expect::Any));
                 writer.commit_many(both.into()).await.expect("a pair");
@@ -107,7 +107,7 @@ pub fn a_backup_is_the_state_of_one_moment(site: &dyn Site) {
     });
 }
 
-/// A backup goes from this engine to another one and back, with all revisions and the history.
+/// Checks that a backup from this engine to another and back keeps all revisions and the history.
 pub fn a_restored_log_equals_its_source(site: &dyn Site) {
     let backend = site.open();
     let store = Store::open(backend.clone(), StoreOptions::default()).expect("the log opens");
@@ -129,7 +129,7 @@ pub fn a_restored_log_equals_its_source(site: &dyn Site) {
     let kept = options(Epoch::Keep, false);
     backup::restore(&backup, &other, kept, &mut |_| {}).expect("a restore");
     assert_eq!(records(&other), before);
-    // And back, in place of what is there.
+    // Restores the backup to the first log, whose content is replaced.
     let (backup, again) = sealed(&other);
     assert_eq!(again, summary);
     let refused = backup::restore(&backup, &*backend, kept, &mut |_| {});
@@ -144,7 +144,7 @@ pub fn a_restored_log_equals_its_source(site: &dyn Site) {
     let store = open(site);
     run(async {
         assert_eq!(store.visible(), summary.last);
-        // A watch resumes where it was, and writes go on.
+        // A watch resumes at its last revision, and writes still work.
         let things = store.resource(NAME);
         let mut watcher = things
             .watch(WatchSpec::all(middle_of(&before)))
@@ -157,13 +157,13 @@ pub fn a_restored_log_equals_its_source(site: &dyn Site) {
     });
 }
 
-/// A revision whose later history is in the log.
+/// Returns a revision whose later history is in the log.
 fn middle_of(records: &BTreeMap<u64, Record>) -> u64 {
     let last = records.keys().next_back().copied();
     last.expect("a log with records") - 150
 }
 
-/// A restore begins another epoch: older revisions are expired, all objects are there.
+/// Checks that a restore begins another epoch: older revisions are expired, all objects are present.
 pub fn a_restore_begins_another_epoch(site: &dyn Site) {
     let source = MemoryBackend::starting_at(7);
     let store = Store::open(Arc::new(source.clone()), StoreOptions::default()).expect("it opens");
@@ -198,7 +198,7 @@ pub fn a_restore_begins_another_epoch(site: &dyn Site) {
     run(store.close());
 }
 
-/// A log that was not filled to the end is not opened, until another restore has ended.
+/// Checks that a log is not opened after an interrupted restore, until another restore has completed.
 pub fn an_incomplete_restore_is_not_served(site: &dyn Site) {
     let backend = site.open();
     backend.refill(Refill::Begin).expect("it begins");
@@ -218,7 +218,7 @@ pub fn an_incomplete_restore_is_not_served(site: &dyn Site) {
     run(store.close());
 }
 
-/// Nothing looks wrong in a log that was written, compacted within a batch, and written again.
+/// Checks that an examination finds nothing in a log that was written, compacted within a batch, and written again.
 pub fn a_healthy_log_has_no_findings(site: &dyn Site) {
     let backend = site.open();
     let store = Store::open(backend.clone(), StoreOptions::default()).expect("the log opens");
@@ -234,7 +234,7 @@ pub fn a_healthy_log_has_no_findings(site: &dyn Site) {
         assert!(found.findings.is_empty(), "{:?}", found.findings);
         let share = found.resources[NAME];
         assert_eq!((share.objects, share.history), (35, 15));
-        // Engines that keep digests compare at least the last batch.
+        // Engines with digests compare at least the last batch.
         let mut places = 0;
         let read = backend.places(&mut |_| places += 1);
         read.expect("the ends of batches");

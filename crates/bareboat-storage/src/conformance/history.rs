@@ -262,7 +262,7 @@ pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
         let store = open_with(site, options);
         scribble(&store, 30, 47).await;
         let last = store.visible();
-        // The time limit of all these tests ends a wait in vain.
+        // The time limit of all tests ends this wait if the history is never compacted.
         while store.floor() < last || store.resource("core/configmaps").stats().events > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

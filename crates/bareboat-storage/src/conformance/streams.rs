@@ -45,7 +45,7 @@ pub fn watches_resume_after_a_restart(site: &dyn Site) {
 pub fn watches_resume_during_writes(site: &dyn Site) {
     run(async {
         let options = StoreOptions {
-            // About twenty events: enough to join, too few to start from.
+            // About twenty events: enough for a watcher to join, too few for it to start from.
             ring_bytes: 8 << 10,
             ring_floor_bytes: 0,
             ..StoreOptions::default()

@@ -239,7 +239,7 @@ pub fn a_dropped_future_does_not_cancel_a_queued_write(site: &dyn Site) {
         for n in 0..20 {
             let key = format!("ns/{n}");
             let mut commit = Box::pin(put(&store, &resource, &key, n));
-            // One poll queues it.
+            // One poll queues the write.
             let once = std::future::poll_fn(|cx| std::task::Poll::Ready(commit.as_mut().poll(cx)));
             let _ = once.await;
             drop(commit);

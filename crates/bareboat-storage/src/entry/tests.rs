@@ -1,4 +1,4 @@
-//! Entries: bytes with and without a resourceVersion.
+//! Tests of entries: bytes with and without a resourceVersion.
 
 use std::sync::Arc;
 

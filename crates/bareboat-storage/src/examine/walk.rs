@@ -1,4 +1,4 @@
-//! Follows the records of a log: revisions, predecessors, digests, names and sizes.
+//! Checks the records of a log: revisions, predecessors, digests, names and sizes.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -11,7 +11,7 @@ use super::{Examination, RESTORE, Share};
 use crate::backend::Record;
 use crate::batch::{Chain, Digest, Mark};
 
-/// The largest objects that are named.
+/// The number of largest objects that are reported.
 const LARGEST: usize = 5;
 
 /// A live object.
@@ -20,7 +20,7 @@ struct Live {
     bytes: u64,
 }
 
-/// Where an object is: logical cluster, resource, key.
+/// The identity of an object: logical cluster, resource, key.
 type Place = (Arc<str>, Arc<str>, Arc<str>);
 
 pub(super) struct Walk {
@@ -28,9 +28,9 @@ pub(super) struct Walk {
     next: u64,
     live: AHashMap<Place, Live>,
     resources: BTreeMap<Arc<str>, Share>,
-    /// The ends of batches that are not reached yet.
+    /// The ends of the batches that are not reached yet.
     places: Peekable<std::vec::IntoIter<Mark>>,
-    /// The digest of the batch that is being read, once the one before is known.
+    /// The digest of the batch that is being read; `None` until the digest of the batch before is known.
     chain: Option<Chain>,
     batches: u64,
     found: Examination,
@@ -50,7 +50,7 @@ struct Names {
 impl Walk {
     pub(super) fn new(floor: u64, places: Vec<Mark>) -> Self {
         let mut places = places.into_iter().peekable();
-        // The chain begins at the floor, if a batch ends there, or at the first end above it.
+        // The chain begins at the floor if a batch ends there, otherwise at the first end of a batch above the floor.
         while places.next_if(|place| place.last < floor).is_some() {}
         let start = places.next_if(|place| place.last == floor);
         Self {
@@ -73,7 +73,7 @@ impl Walk {
         self.look_inside(record);
     }
 
-    /// Compares revisions and digests of the history.
+    /// Checks the revision and the digest of a record in the history.
     fn follow(&mut self, record: &Record) {
         if record.revision != self.next {
             let (from, to) = (self.next, record.revision);
@@ -114,7 +114,7 @@ impl Walk {
         self.chain = Some(Chain::after(&place.digest));
     }
 
-    /// Compares a record with the one that it replaces.
+    /// Compares `record` with the record that it replaces.
     fn replace(&mut self, record: &Record) {
         let len = record.value.as_ref().map_or(0, |value| value.len());
         let bytes = (record.key.len() + len) as u64;
@@ -148,7 +148,7 @@ impl Walk {
         }
         let expected = match in_history {
             true => record.prev,
-            // What the state replaced is compacted.
+            // Records that the state replaced are compacted.
             false => 0,
         };
         if replaced != expected {
@@ -167,7 +167,7 @@ impl Walk {
         }
     }
 
-    /// Looks whether a value is the object that its key names.
+    /// Checks whether the value of `record` is the object that its key names.
     fn look_inside(&mut self, record: &Record) {
         let Some(value) = &record.value else { return };
         let name = || {
@@ -201,12 +201,12 @@ impl Walk {
         }
     }
 
-    /// Returns the next revision if the log should have it.
+    /// Returns the next revision if it is missing in a log that ends at `last`.
     pub(super) fn missing(&self, last: u64) -> Option<u64> {
         (self.next <= last).then_some(self.next)
     }
 
-    /// Hands over what was found.
+    /// Moves the results into `found`.
     pub(super) fn finish(&mut self, found: &mut Examination) {
         let own = std::mem::take(&mut self.found);
         for finding in own.findings {

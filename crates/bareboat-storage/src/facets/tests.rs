@@ -1,4 +1,4 @@
-//! Metadata read out of the bytes of an entry.
+//! Tests of metadata that is parsed from the bytes of an entry.
 
 use super::Facets;
 
