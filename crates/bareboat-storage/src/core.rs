@@ -205,7 +205,7 @@ impl Core {
         self.poison.send_if_modified(|now| {
             let first = now.is_none();
             if first {
-                tracing::error!(%reason, "the store takes no more writes");
+                tracing::error!(%reason, "the store accepts no more writes");
                 *now = Some(reason);
             }
             first

@@ -31,7 +31,7 @@ pub enum Fault {
     Panic,
 }
 
-/// A backend with a fault that can be switched on and off.
+/// A backend with a fault that tests can switch on and off.
 pub struct Faulty {
     inner: Arc<dyn Backend>,
     fault: Mutex<Option<Fault>>,
@@ -42,7 +42,7 @@ pub struct Faulty {
 opaque_debug!(Faulty);
 
 impl Faulty {
-    /// Wraps a backend, without a fault at first.
+    /// Wraps `inner`, without a fault at first.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self {
             inner,
@@ -57,7 +57,7 @@ impl Faulty {
         *self.fault.lock() = fault;
     }
 
-    /// Makes the history appear older by this duration.
+    /// Makes the history appear older by `age`.
     pub fn set_age(&self, age: Duration) {
         *self.age.lock() = age;
     }

@@ -6,8 +6,8 @@
 /// The offsets in a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The offset after the type meta members: `{` followed by the bytes from here is the object
-    /// without them.
+    /// The offset after the type meta members: `{` followed by the bytes from this offset is the object without these
+    /// members.
     pub type_meta_len: u16,
     /// The offset after `"metadata":{`, where the resourceVersion is inserted.
     pub metadata_at: u16,

@@ -9,17 +9,17 @@
 //!                         Store::feed, Observer  ◄───────────────────────────┘
 //! ```
 //!
-//! * [`Store::open`] on any [`Backend`] ([`MemoryBackend`] here; engines live in their own crates).
-//! * [`Store::resource`] gives the [`Resource`] of a name such as `apps/deployments`: all reads come from its memory.
-//! * [`Store::commit`] takes a [`Write`]: what must be found ([`Expect`]) and what shall be there ([`WriteOp`]).
+//! * [`Store::open`] works on any [`Backend`] (this crate has [`MemoryBackend`]; other engines are in their own
+//!   crates).
+//! * [`Store::resource`] returns the [`Resource`] of a name such as `apps/deployments`: all reads come from its memory.
+//! * [`Store::commit`] takes a [`Write`]: the expected state ([`Expect`]) and the change ([`WriteOp`]).
 //! * An [`Entry`] is an object at a revision; its wire bytes are built once, when the revision is known.
 //! * [`Resource::watch`] returns a [`Watcher`], polled for batches of [`Event`]s.
-//! * [`Store::feed`] returns all events of all resources; an [`Observer`] is called inside the
-//!   commit.
+//! * [`Store::feed`] returns all events of all resources; an [`Observer`] is called inside the commit.
 //!
 //! Values are stored without resourceVersion and begin as described in [`Layout`].
 
-/// Implements `Debug` for types: it prints their names and nothing of what is in them.
+/// Implements `Debug` for types. The output is the name of the type without its content.
 macro_rules! opaque_debug {
     ($($type:ty),* $(,)?) => {$(
         impl ::std::fmt::Debug for $type {

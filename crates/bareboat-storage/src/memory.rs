@@ -1,8 +1,7 @@
-//! The log in memory: the reference model of all engines, and the store of servers without
-//! persistence.
+//! The log in memory: the reference model of all engines, and the log of servers without persistence.
 //!
-//! It shares the bytes of its values with the cache above it. Its content survives reopening a
-//! store, but not the process.
+//! It shares the bytes of its values with the watch cache of the store. Its content survives reopening a store, but not
+//! the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ mod shared;
 
 use shared::Batches;
 
-/// A log in memory. Clones share it.
+/// A log in memory. Clones share the log.
 #[derive(Clone)]
 pub struct MemoryBackend {
     log: Arc<Log>,
@@ -37,22 +36,22 @@ struct Log {
 #[derive(Default)]
 struct State {
     records: BTreeMap<u64, Record>,
-    /// Kept only if several stores write.
+    /// The rows of batches; `None` if only one store writes.
     batches: Option<Batches>,
     epoch: u64,
     last: u64,
     floor: u64,
     swept: u64,
     bytes: u64,
-    /// Whether it is being filled.
+    /// Whether the log is being filled with the content of another log.
     incomplete: bool,
 }
 
 impl MemoryBackend {
-    /// Returns an empty log whose counter starts at the clock. Clients that outlive a restart then
-    /// get an error for their old versions instead of waiting for them.
+    /// Returns an empty log whose revision counter starts at a number derived from the clock. After a restart, clients
+    /// with old resourceVersions get an error instead of waiting for these versions.
     pub fn new() -> Self {
-        // 2024-01-01; up to a hundred revisions per millisecond stay behind the clock.
+        // 2024-01-01. Up to a hundred revisions per millisecond stay below the number of the clock.
         const EPOCH_MILLIS: u128 = 1_704_067_200_000;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -61,8 +60,7 @@ impl MemoryBackend {
         Self::starting_at(u64::try_from(start).unwrap_or(u64::MAX / 2).max(1))
     }
 
-    /// Returns an empty log whose last revision is `revision` (at least 1: version 0 is never
-    /// assigned).
+    /// Returns an empty log whose last revision is `revision` (at least 1: revision 0 is never assigned).
     pub fn starting_at(revision: u64) -> Self {
         let revision = revision.max(1);
         Self {
@@ -79,8 +77,7 @@ impl MemoryBackend {
         }
     }
 
-    /// Returns the same log for several stores at once, like a shared database: the model of remote
-    /// engines.
+    /// Returns the same log for several stores at once, like a shared database. This is the model of remote engines.
     pub fn shared(self) -> Self {
         let mut state = self.log.state.lock();
         state.batches.get_or_insert_default();
@@ -91,21 +88,20 @@ impl MemoryBackend {
         }
     }
 
-    /// Begins another epoch, as after a restore: the last `lost` records are gone, and the counter
-    /// jumps over every revision that was ever assigned.
+    /// Begins another epoch, as after a restore: the last `lost` records are lost, and the counter jumps above every
+    /// revision that was ever assigned.
     pub fn begin_epoch(&self, lost: usize) {
         self.log.state.lock().begin_epoch(lost);
         self.log.grown.notify_all();
     }
 }
 
-/// The number of records read before the lock is released for a moment, so that a long read does
-/// not block commits.
+/// The number of records that are read before the lock is released briefly, so that a long read does not block commits.
 const SLICE: usize = 1024;
 
 impl MemoryBackend {
-    /// Calls `look` for every record with `after < revision <= upto` until it returns true, which
-    /// is returned. Fails if `exact` is below the floor at the end.
+    /// Calls `look` for every record with `after < revision <= upto` until `look` returns true. Returns whether it did.
+    /// Fails if `exact` is below the floor at the end.
     fn scan(
         &self,
         exact: u64,
@@ -191,7 +187,7 @@ impl State {
     }
 }
 
-/// Whether a record belongs to a resource of the default cluster.
+/// Returns whether `record` belongs to `resource` in the default cluster.
 fn is_of(record: &Record, resource: &str) -> bool {
     *record.resource == *resource && record.cluster.is_empty()
 }

@@ -16,7 +16,7 @@ const FIXED: usize = 256;
 #[derive(Default)]
 pub(crate) struct OldEntries {
     table: Mutex<Table>,
-    /// Held while a whole state is read.
+    /// Locked while a whole state is read.
     pub(crate) turn: tokio::sync::Mutex<()>,
 }
 
@@ -29,7 +29,7 @@ struct Table {
 }
 
 impl OldEntries {
-    /// Returns the entry of a stored value, shared with other readers that still hold it.
+    /// Returns the entry of a stored value. Other readers that still hold the same entry share it.
     pub(crate) fn entry(
         &self,
         value: &Value,
@@ -59,7 +59,7 @@ impl OldEntries {
         table.bytes
     }
 
-    /// Returns whether more than `limit` bytes are in use; cheap unless the count is close to it.
+    /// Returns whether more than `limit` bytes are in use. This is cheap unless the count is close to `limit`.
     pub(crate) fn exceeds(&self, limit: usize) -> bool {
         let mut table = self.table.lock();
         if table.bytes + table.came > limit {

@@ -13,32 +13,32 @@ pub struct StoreOptions {
     pub retain_bytes: u64,
     /// The interval of compaction while there are writes; an idle store does not compact.
     pub compact_every: Duration,
-    /// The rows that one slice of compaction visits between two batches of writes.
+    /// The number of rows that one slice of compaction visits between two batches of writes.
     pub compact_rows: usize,
-    /// The bytes of recent events kept in memory for all resources.
+    /// The maximum bytes of recent events kept in memory for all resources.
     pub ring_bytes: usize,
-    /// The bytes of recent events that each resource keeps even if others are busy.
+    /// The bytes of recent events that each resource keeps even if other resources are busy.
     pub ring_floor_bytes: usize,
     /// The number of the last revisions in the log that become events in memory when the store
     /// opens.
     pub ring_preload: u64,
-    /// The bytes of encoded event frames that watchers share.
+    /// The maximum bytes of encoded event frames that watchers share.
     pub frame_bytes: usize,
-    /// The bytes of other encodings of entries.
+    /// The maximum bytes of other encodings of entries.
     pub variant_bytes: usize,
     /// The maximum length of a value.
     pub max_value_bytes: usize,
     /// The maximum number of writes in one transaction.
     pub max_batch: usize,
-    /// The maximum number of queued writes of up to 16 KiB (longer ones count as several); further
-    /// callers wait for room.
+    /// The maximum number of queued writes of up to 16 KiB (longer writes count as several). Further callers wait for
+    /// room.
     pub max_queue: usize,
     /// The maximum number of snapshots that one resource pins for continue tokens.
     pub max_pins: usize,
-    /// The bytes that only pinned snapshots of all resources may keep alive; above it the oldest
-    /// are dropped.
+    /// The maximum bytes that only pinned snapshots of all resources keep alive. Above this limit the oldest pins are
+    /// dropped.
     pub pin_bytes: usize,
-    /// The bytes of entries read from the log for old watches and old lists. Above it lists must be
+    /// The maximum bytes of entries read from the log for old watches and old lists. Above this limit lists must be
     /// retried, and watches read one change at a time.
     pub past_bytes: usize,
     /// How long a snapshot stays pinned.

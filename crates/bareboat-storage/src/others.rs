@@ -1,7 +1,7 @@
-//! When other stores changed a resource, by namespace: a write that depends on more than its own object is decided
-//! again if one of them changed it meanwhile.
+//! Tracks when other stores changed a resource, by namespace. A write that depends on other objects than its own is
+//! decided again if another store changed one of them in the meantime.
 //!
-//! Changes of this store do not count. What its own writes depend on is reserved in memory.
+//! Changes of this store do not count: objects that its own writes depend on are reserved in memory.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use ahash::AHashMap;
 
 use crate::resource::Resource;
 
-/// Objects besides its own that a write was decided on.
+/// Objects, other than its own, that a write depends on.
 #[derive(Clone)]
 pub struct Dependency {
     /// The resource of the objects.
     pub resource: Arc<Resource>,
-    /// The namespace of the objects; `None` for all of the resource.
+    /// The namespace of the objects; `None` for all objects of the resource.
     pub namespace: Option<Arc<str>>,
-    /// The revision up to which changes were seen.
+    /// The revision up to which the writer has seen changes.
     pub revision: u64,
 }
 
 opaque_debug!(Dependency);
 
 impl Dependency {
-    /// Returns whether another store changed one of the objects since.
+    /// Returns whether another store changed one of the objects after `revision`.
     pub(crate) fn is_outdated(&self) -> bool {
         let others = self.resource.others.lock();
         others.changed(self.namespace.as_deref()) > self.revision
@@ -34,16 +34,16 @@ impl Dependency {
 #[derive(Default)]
 pub(crate) struct OtherStores {
     last: u64,
-    /// The last change of everything that is not in `by_namespace`.
+    /// The last change of all namespaces that are not in `by_namespace`.
     rest: u64,
     by_namespace: AHashMap<Arc<str>, u64>,
 }
 
-/// More namespaces count as one.
+/// The maximum number of namespaces in `by_namespace`. Further namespaces count as one.
 const NAMESPACES: usize = 4096;
 
 impl OtherStores {
-    /// Notes a change of an object.
+    /// Records a change of an object in `namespace`.
     pub(crate) fn note(&mut self, namespace: Option<&str>, revision: u64) {
         self.last = self.last.max(revision);
         let Some(namespace) = namespace else {
@@ -60,7 +60,7 @@ impl OtherStores {
         self.by_namespace.insert(namespace.into(), revision);
     }
 
-    /// Notes that everything may have changed.
+    /// Records that all objects may have changed.
     pub(crate) fn note_all(&mut self, revision: u64) {
         self.by_namespace.clear();
         self.last = revision;

@@ -1,6 +1,6 @@
-//! Past states: unwound from recent events, or read from the log; equal requests share one state.
+//! Past states: computed by undoing recent events, or read from the log. Equal requests share one state.
 //!
-//! Unwinding holds no lock while it works; long work runs on the threads for long reads.
+//! Undoing events holds no lock while it works; long work runs on the threads for long reads.
 
 use std::sync::Arc;
 
@@ -15,24 +15,23 @@ use crate::snapshot::{Map, Snapshot, SnapshotError};
 
 /// The number of events copied under the lock at once.
 const SLICE: u64 = 256;
-/// The maximum number of events that the caller unwinds itself; more are unwound on a thread for
-/// long reads.
+/// The maximum number of events that the caller itself undoes. More events are undone on a thread for long reads.
 const FEW: u64 = 512;
 
-/// A past state that several snapshots share. The resource knows it while one of them exists.
+/// A past state that several snapshots share. The resource keeps a reference to it while one of the snapshots exists.
 #[derive(Default)]
 pub(crate) struct PastState {
     found: OnceCell<Found>,
 }
 
-/// A state, and its bytes beyond the present one.
+/// A state, and the bytes of its entries that are not in the present state.
 struct Found {
     map: Map,
     own_bytes: usize,
     as_of: u64,
 }
 
-/// The state from which a past state is unwound.
+/// The present state, from which a past state is computed.
 struct Present {
     map: Map,
     /// The last change in `map`.
@@ -42,21 +41,21 @@ struct Present {
     end: u64,
 }
 
-/// The result of unwinding.
+/// The result of undoing events.
 enum Unwound {
     Found(Found),
-    /// The ring does not, or no longer, reach back so far.
+    /// The ring does not reach back far enough, or no longer does.
     TooFar,
 }
 
 impl Resource {
-    /// Returns the state as of `revision`: pinned, unchanged since, undone from recent events, or
+    /// Returns the state as of `revision`. The state is pinned, unchanged since, computed by undoing recent events, or
     /// read from the log.
     pub async fn snapshot_at(self: &Arc<Self>, revision: u64) -> Result<Snapshot, SnapshotError> {
         if let Some(snapshot) = self.pinned(revision) {
             return Ok(snapshot);
         }
-        // A list may already contain a batch that is applied here but not announced yet.
+        // A list may already contain a batch that is applied but not yet announced.
         let visible = self.core.visible().max(self.changed_at());
         if revision > visible {
             return Err(SnapshotError::Future { visible });
@@ -76,7 +75,7 @@ impl Resource {
         Ok(found.snapshot(revision, Some(state.clone())))
     }
 
-    /// Returns the shared place of a past state, and drops places that no snapshot needs.
+    /// Returns the shared slot of a past state, and drops slots that no snapshot needs.
     fn past_state(&self, revision: u64) -> Arc<PastState> {
         let mut past = self.past.lock();
         past.retain(|_, state| state.strong_count() > 0);
@@ -147,7 +146,7 @@ impl Resource {
                 }
                 slice.extend(hub.ring.between(start, end).cloned());
             }
-            // The state that an older event replaced supersedes that of a newer event.
+            // The state that an older event replaced takes precedence over that of a newer event.
             for event in slice.drain(..).rev() {
                 before.insert(event.entry.shared_key().clone(), event.prev.clone());
             }
@@ -172,8 +171,7 @@ impl Resource {
         }))
     }
 
-    /// Reads a state from the log. Entries that are live, or in use by another reader of old
-    /// states, are shared.
+    /// Reads a state from the log. Entries that are live, or in use by another reader of old states, are shared.
     fn read_at(&self, revision: u64, stop: &Stop) -> Result<Found, SnapshotError> {
         let (live, as_of) = self.live_map();
         let (mut map, mut own_bytes) = (Map::new(), 0);

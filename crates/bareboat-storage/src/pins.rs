@@ -26,10 +26,10 @@ const FEW: usize = 1024;
 /// The pins of all resources.
 #[derive(Default)]
 pub(crate) struct Pins {
-    /// By the number of the resource; each list is sorted by revision and never empty.
+    /// The pins of each resource, by the number of the resource. Each list is sorted by revision and never empty.
     of: AHashMap<u32, VecDeque<Pin>>,
     bytes: usize,
-    /// No pin expires before this.
+    /// The earliest time at which a pin may expire.
     earliest: Option<Instant>,
 }
 
@@ -84,8 +84,7 @@ impl Pins {
         }
     }
 
-    /// Drops pins while they exceed the limit: the oldest of the resource with the most pinned
-    /// bytes.
+    /// Drops pins while they exceed `limit`: the oldest pin of the resource with the most pinned bytes goes first.
     fn shed(&mut self, limit: usize, gone: &mut Vec<Snapshot>) {
         while self.bytes > limit {
             let weigh = |pins: &VecDeque<Pin>| pins.iter().map(|pin| pin.bytes).sum::<usize>();
@@ -137,7 +136,7 @@ impl Pins {
         self.earliest = self.of.values().flatten().map(|pin| pin.until).min();
     }
 
-    /// Returns the highest pinned revision of a resource, 0 if there is none.
+    /// Returns the highest pinned revision of a resource; 0 if there are no pins.
     fn newest(&self, resource: u32) -> u64 {
         let newest = self.of.get(&resource).and_then(VecDeque::back);
         newest.map_or(0, |pin| pin.snapshot.revision)
@@ -152,7 +151,7 @@ impl Resource {
         let now = Instant::now();
         let options = &self.core.options;
         let mut gone = Vec::new();
-        // Held throughout: later events find the pin, and earlier events are counted here.
+        // The lock is held throughout: later events find the pin, and earlier events are counted here.
         let hub = self.hub.lock();
         let mut pins = self.core.pins.lock();
         pins.drop_expired(now, &mut gone);
@@ -180,7 +179,7 @@ impl Resource {
         self.discard(gone);
     }
 
-    /// Returns the snapshot pinned at `revision`, if it still is.
+    /// Returns the snapshot pinned at `revision`; `None` if it is not or no longer pinned.
     pub fn pinned(&self, revision: u64) -> Option<Snapshot> {
         if self.pinned_to.load(Ordering::Relaxed) < revision {
             return None;

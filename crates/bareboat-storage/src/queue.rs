@@ -39,8 +39,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Queues a command once there is room for its weight. A queued command runs whether or not the
-    /// caller waits.
+    /// Queues a command once there is room for its weight. A queued command runs even if the caller stops waiting.
     pub(crate) async fn push(&self, command: T, weight: u32) -> Result<(), Closed> {
         let weight = weight.min(self.size);
         match self.room.try_acquire_many(weight) {
@@ -65,7 +64,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Releases the room of commands of these weights.
+    /// Releases the room of commands with these weights.
     pub(crate) fn make_room(&self, weights: impl Iterator<Item = u32>) {
         let room: usize = weights.map(|weight| weight.min(self.size) as usize).sum();
         self.room.add_permits(room);
@@ -81,8 +80,8 @@ impl<T> Queue<T> {
         self.ready.notify_one();
     }
 
-    /// Takes all commands, and waits for one until `until` (forever if `None`); returns `Closed`
-    /// when the queue is closed and empty.
+    /// Takes all commands. If there are none, waits for a command until `until` (without limit if `None`). Returns
+    /// `Closed` when the queue is closed and empty.
     pub(crate) fn drain(
         &self,
         into: &mut VecDeque<T>,

@@ -16,14 +16,14 @@ pub(crate) struct Recent {
     first: u64,
     since: u64,
     bytes: usize,
-    /// Events numbered below this have no frames.
+    /// Events with lower numbers have no frames.
     framed_from: u64,
-    /// Waiting feeds, by their number.
+    /// The wakers of waiting feeds, by the number of the feed.
     parked: Vec<(u64, Waker)>,
     next_feed: u64,
 }
 
-/// The number of the last events that may keep encoded frames.
+/// The number of recent events that may keep encoded frames.
 const FRAMED: u64 = 1024;
 
 impl Recent {
@@ -60,7 +60,7 @@ impl Recent {
         self.wake_all(wake);
     }
 
-    /// Drops all events up to `revision` and returns them, because freeing them takes long.
+    /// Drops all events up to `revision`. Returns them, so that the caller can free them elsewhere: freeing takes long.
     pub(crate) fn trim(&mut self, revision: u64) -> Vec<Arc<Event>> {
         let mut gone = Vec::new();
         while self.events.front().is_some_and(|(_, e)| e.rev <= revision) {
@@ -72,9 +72,9 @@ impl Recent {
         gone
     }
 
-    /// Drops all events. Feeds learn that they missed some.
+    /// Drops all events. Feeds get an error, because they missed events.
     pub(crate) fn restart(&mut self, since: u64, wake: &mut Vec<Waker>) {
-        // One more than there are: a feed that had taken all of them missed something, too.
+        // One more than the number of events: a feed that had taken all events missed something, too.
         self.first = self.end() + 1;
         self.framed_from = self.first;
         self.since = since;
@@ -92,8 +92,7 @@ impl Recent {
         Some(event)
     }
 
-    /// Drops the frames of older events: frames are for watchers that keep up; slow watchers encode
-    /// again.
+    /// Drops the frames of older events. Frames are for watchers that keep up; slow watchers encode events again.
     fn drop_frames(&mut self, batch: &[(Arc<Resource>, Arc<Event>)], options: &StoreOptions) {
         let settled = self.end() - batch.len() as u64;
         self.framed_from = self.framed_from.max(self.first);
@@ -152,8 +151,7 @@ impl Feed {
         Ok(Self { shared, next, id })
     }
 
-    /// Takes up to `max` events into `out`; if there are none, returns pending and wakes the task
-    /// later.
+    /// Takes up to `max` events into `out`. If there are no events, returns pending and wakes the task later.
     pub fn poll_batch(
         &mut self,
         cx: &mut Context<'_>,

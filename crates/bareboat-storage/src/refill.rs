@@ -1,18 +1,18 @@
-//! The steps in which a log takes the content of another one, with its revisions.
+//! The steps that replace the content of a log by that of another log, with its revisions.
 
 use crate::backend::Record;
 use crate::batch::Mark;
 
-/// A step of filling a log with the content of another one. They come in this order; only `State` may be repeated.
+/// A step of filling a log with the content of another log. The steps come in this order; only `State` may be repeated.
 #[derive(Clone, Copy, Debug)]
 pub enum Refill<'a> {
-    /// Deletes everything. From now on the log is not complete: no store opens it.
+    /// Deletes everything. From now on the log is incomplete: no store opens it.
     Begin,
     /// Adds records of the state at the floor, in any order, with their own revisions.
     State(&'a [Record]),
-    /// The state is there. The log ends here, and this is its floor; later batches are appended as usual. The epoch is not
-    /// below the one of the log, and the digest is zero.
+    /// Ends the state. The given mark is the end and the floor of the log; later batches are appended as usual. The
+    /// mark's epoch is not below that of the log, and its digest is zero.
     Start(Mark),
-    /// The log is complete.
+    /// Marks the log as complete.
     Finish,
 }

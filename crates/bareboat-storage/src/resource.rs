@@ -31,9 +31,9 @@ pub struct Resource {
     live: RwLock<Live>,
     /// Past states that snapshots share, by revision.
     pub(crate) past: Mutex<AHashMap<u64, Weak<PastState>>>,
-    /// When other stores changed it.
+    /// When other stores changed this resource.
     pub(crate) others: Mutex<OtherStores>,
-    /// The highest revision that may be pinned, 0 if none.
+    /// The highest revision that may be pinned; 0 if no revision is pinned.
     pub(crate) pinned_to: AtomicU64,
 }
 
@@ -76,7 +76,7 @@ pub struct ResourceStats {
     pub bytes: usize,
     /// The number of events in the ring.
     pub events: usize,
-    /// The bytes counted for them.
+    /// The bytes counted for these events.
     pub event_bytes: usize,
     /// The number of watchers.
     pub watchers: usize,
@@ -100,7 +100,7 @@ impl Resource {
         }
     }
 
-    /// Returns the name it is stored under.
+    /// Returns the name of the resource in the log.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -124,15 +124,15 @@ impl Resource {
         self.len() == 0
     }
 
-    /// Returns the revision of the last change, or the revision from which on changes are known.
+    /// Returns the revision of the last change, or the revision since which changes are known.
     pub fn changed_at(&self) -> u64 {
         self.live.read().changed
     }
 
-    /// Returns the present state. Its revision is that of the store, not only that of the last
-    /// change here.
+    /// Returns the present state. Its revision is that of the store, which may be higher than that of the resource's
+    /// last change.
     pub fn snapshot(&self) -> Snapshot {
-        // Read first: a batch may be applied here but not announced yet, and then its revision is
+        // Read the counter first: a batch may be applied but not yet announced, and then the revision of the batch is
         // the exact one.
         let visible = self.core.visible();
         let live = self.live.read();
@@ -169,7 +169,7 @@ impl Resource {
             || self.core.pins.lock().any_of(self.id)
     }
 
-    /// Waits until the store has reached `revision`; returns false on timeout.
+    /// Waits until the store has reached `revision`; returns false after `timeout`.
     pub async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         self.core.wait_for(revision, timeout).await
     }
@@ -224,8 +224,8 @@ impl Resource {
         }
     }
 
-    /// Replaces the state by one that was loaded from the log at `revision`. The ring is emptied,
-    /// watchers are woken to end, and observers receive the differences.
+    /// Replaces the state by one that was loaded from the log at `revision`. Empties the ring, wakes watchers so that
+    /// they end, and passes the differences to observers.
     pub(crate) fn replace(&self, entries: Vec<Arc<Entry>>, revision: u64, wake: &mut Vec<Waker>) {
         let mut fresh = Live::new(revision);
         for entry in entries {
@@ -289,7 +289,7 @@ impl Live {
         }
     }
 
-    /// Updates the count of a namespace when an entry is added or removed.
+    /// Updates the number of entries in a namespace when an entry is added or removed.
     fn count(&mut self, key: &str, before: bool, now: bool) {
         let Some((namespace, _)) = key.split_once('/').filter(|_| before != now) else {
             return;

@@ -1,7 +1,6 @@
-//! Decides when history is compacted: by age, by count and by bytes, and not at all while nothing
-//! is written.
+//! Decides when history is compacted: by age, by count and by bytes. Nothing is compacted while nothing is written.
 //!
-//! Pure bookkeeping over given instants; the sequencer acts on it.
+//! This module only does the bookkeeping, with times that the sequencer passes. The sequencer compacts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ pub(crate) struct Retention {
     marks: VecDeque<Mark>,
 }
 
-/// A moment in history.
+/// The state of the history at a past time.
 struct Mark {
     at: Instant,
     revision: u64,
@@ -42,7 +41,7 @@ impl Retention {
         }
     }
 
-    /// Records that `last` was written at `now`, with this many bytes.
+    /// Records that revisions up to `last` were written at `now`, with this many bytes.
     pub(crate) fn note(&mut self, now: Instant, last: u64, bytes: u64) {
         self.written += bytes;
         let step = (self.retain_bytes / BYTE_STEPS).max(1);
@@ -55,7 +54,7 @@ impl Retention {
         }
     }
 
-    /// Records that nothing was written after `last`, so that it expires.
+    /// Records that nothing was written after `last`, so that `last` expires.
     pub(crate) fn end(&mut self, at: Instant, last: u64) {
         if self.marks.back().is_none_or(|mark| mark.revision < last) {
             self.mark(at, last);
@@ -70,7 +69,7 @@ impl Retention {
         });
     }
 
-    /// Returns when the oldest change above `floor` was written, as exactly as the marks tell.
+    /// Returns when the oldest change above `floor` was written, as exactly as the marks allow.
     pub(crate) fn oldest(&self, floor: u64) -> Option<Instant> {
         let gone = self.marks.partition_point(|mark| mark.revision <= floor);
         self.marks.get(gone).map(|mark| mark.at)
@@ -91,11 +90,11 @@ impl Retention {
             target = target.max(revision);
             self.marks.pop_front();
             if self.marks.is_empty() && revision < last {
-                // Revisions written since that mark, within its spacing, expire one round later.
+                // Revisions written shortly after the last mark expire one round later.
                 self.mark(now, last);
             }
         }
-        // An eighth of slack, so that a busy store does not compact with every batch.
+        // One eighth more is allowed, so that a busy store does not compact with every batch.
         let slack = self.retain_revisions / 8;
         if last - floor > self.retain_revisions.saturating_add(slack) {
             target = target.max(last - self.retain_revisions);

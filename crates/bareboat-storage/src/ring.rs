@@ -1,6 +1,6 @@
 //! The recent events of one resource, addressed by a running number.
 //!
-//! A cache of the log; `recent` decides over all resources how far back it reaches.
+//! The ring is a cache of the log; `recent` decides for all resources together how far back each ring reaches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Returns an empty ring that has everything after `since`.
+    /// Returns an empty ring that contains all events after `since`.
     pub(crate) fn new(since: u64) -> Self {
         Self {
             events: VecDeque::new(),
@@ -26,7 +26,7 @@ impl Ring {
         }
     }
 
-    /// Drops all events. The ring has everything after `since` from now on.
+    /// Drops all events. From now on the ring contains all events after `since`.
     pub(crate) fn restart(&mut self, since: u64) {
         self.first = self.end();
         self.since = since;
@@ -34,7 +34,7 @@ impl Ring {
         self.events = VecDeque::new();
     }
 
-    /// Returns the revision after which the ring has all events of the resource.
+    /// Returns the revision after which the ring contains all events of the resource.
     pub(crate) fn since(&self) -> u64 {
         self.since
     }
@@ -75,8 +75,7 @@ impl Ring {
         self.events.range(skip..)
     }
 
-    /// Returns the events with numbers from `from` up to but not including `to`; the ring must have
-    /// both.
+    /// Returns the events with numbers from `from` up to but not including `to`. The ring must contain them.
     pub(crate) fn between(
         &self,
         from: u64,

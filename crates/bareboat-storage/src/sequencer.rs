@@ -1,10 +1,9 @@
 //! The sequencer puts writes in order: decide, number, make durable, apply, announce, answer.
 //!
-//! It is one thread for the lifetime of the store. It calls the engine directly, so a single writer
-//! waits for the fsync and two hops between threads (about 15 µs); writes that queue meanwhile
-//! share the next transaction. Nothing is visible before it is durable, and no write is answered
-//! before everything is visible: a losing writer that was answered early would reread stale state
-//! and spin.
+//! It is one thread for the lifetime of the store. It calls the engine directly, so a single writer waits for the fsync
+//! and two hops between threads (about 15 µs). Writes that queue in the meantime share the next transaction. Nothing is
+//! visible before it is durable. No write is answered before the whole batch is visible: a losing writer that was
+//! answered early would reread stale state and spin.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,12 +34,12 @@ pub(crate) use unit::{Answer, Command, Unit, UnitResult};
 /// Events with their resources, in order.
 pub(crate) type Events = Vec<(Arc<Resource>, Arc<Event>)>;
 
-/// The state of the thread.
+/// The state of the sequencer's thread.
 pub(crate) struct Sequencer {
     shared: Arc<Shared>,
     /// The known end of the log.
     mark: Mark,
-    /// Names this store among the writers of the log.
+    /// Identifies this store among the writers of the log.
     writer: u128,
     /// The number of batches made so far.
     batches: u64,
@@ -54,13 +53,13 @@ pub(crate) struct Sequencer {
     compacting: Vec<oneshot::Sender<()>>,
     wake: Vec<Waker>,
     closing: Vec<oneshot::Sender<()>>,
-    /// Whether the last batch was rejected for lack of space: then deletions are not mixed with
-    /// other writes, because there may be space for them.
+    /// Whether the last batch was rejected for lack of space. Deletions are then not mixed with other writes, because
+    /// there may be space for deletions.
     refused: bool,
     complaints: Complaints,
 }
 
-/// Reads the age of the history from the log, so that it does not start at zero with every restart.
+/// Reads the age of the history from the log, so that the age does not start at zero with every restart.
 fn recall(backend: &dyn Backend, retention: &mut Retention, last: u64) {
     let (now, clock) = (Instant::now(), SystemTime::now());
     let mut told = None;
@@ -113,7 +112,7 @@ impl Sequencer {
         sequencer
     }
 
-    /// Runs until the store is closed.
+    /// Runs commands until the store is closed.
     pub(crate) fn run(mut self) {
         loop {
             if self.backlog.is_empty() {
@@ -142,7 +141,7 @@ impl Sequencer {
         self.finish();
     }
 
-    /// Tells metrics the epoch and the age of the history.
+    /// Updates the metrics of the epoch and of the age of the history.
     fn tell_state(&self) {
         let core = &self.shared.core;
         let oldest = self.retention.oldest(core.floor());
@@ -175,12 +174,12 @@ impl Sequencer {
             Some(_) => match self.backlog.pop_front() {
                 Some(Command::CatchUp(done)) => {
                     if done.is_none() {
-                        // Before the log is read: a later request is for what comes after.
+                        // Reset the flag before the log is read: a later request is for later writes.
                         self.shared.asked.store(false, Ordering::SeqCst);
                     }
                     let followed = self.follow();
                     if let Some(done) = done {
-                        // The caller may no longer wait.
+                        // The caller may have stopped waiting.
                         let _ = done.send(followed);
                     }
                 }
@@ -213,7 +212,7 @@ impl Sequencer {
                     writes += unit.writes.len();
                     bytes += unit.bytes();
                     let fits = writes <= limits.records && bytes <= limits.bytes;
-                    // A unit is never split, and one that is alone was measured before it was queued.
+                    // A unit is never split. The size of a single unit was checked before it was queued.
                     if !fits && !units.is_empty() {
                         self.backlog.push_front(Command::Commit(unit));
                         break;
@@ -255,8 +254,7 @@ impl Sequencer {
         self.retention.note(Instant::now(), revision, bytes);
     }
 
-    /// Wakes the watchers of the last batch, each once, outside of all locks and after the writers
-    /// have their answers.
+    /// Wakes the watchers of the last batch, each once, outside of all locks and after the writers were answered.
     fn wake_everyone(&mut self) {
         self.wake.drain(..).for_each(Waker::wake);
     }

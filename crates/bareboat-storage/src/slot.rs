@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::entry::Entry;
 
-/// Marks a computed signature.
+/// The bit that marks a computed signature.
 const KNOWN: u64 = 1 << 63;
 
-/// A set of labels as bits: if one of another's bits is missing, one of its labels is missing.
+/// A set of labels as bits. An object can have all labels of a set only if its signature has all bits of that set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LabelSignature(u64);
 
@@ -44,9 +44,9 @@ impl Slot {
         self.entry
     }
 
-    /// Returns whether the entry may have all labels of a signature; false is certain.
+    /// Returns whether the entry may have all labels of `wanted`. If the result is false, the entry lacks a label.
     ///
-    /// A selection out of thousands rejects most of them here, without following a pointer.
+    /// A selection among thousands of entries rejects most of them here, without following a pointer.
     pub(crate) fn may_carry(&self, wanted: LabelSignature) -> bool {
         if wanted == LabelSignature::default() {
             return true;

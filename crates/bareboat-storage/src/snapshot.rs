@@ -19,11 +19,11 @@ pub struct Snapshot {
     pub(crate) map: Map,
     /// The number of entries of each namespace, if counted.
     pub(crate) counts: Option<Counts>,
-    /// The last change of the present state that this was taken or unwound from.
+    /// The last change of the present state from which this snapshot was taken or computed.
     pub(crate) as_of: u64,
-    /// The bytes of entries beyond that present state.
+    /// The bytes of entries that are not in that present state.
     pub(crate) own_bytes: usize,
-    /// Keeps a past state known to its resource, so that other snapshots share it.
+    /// Keeps the past state alive, so that other snapshots can share it.
     pub(crate) _shared: Option<Arc<PastState>>,
 }
 
@@ -46,7 +46,7 @@ pub enum SnapshotError {
         /// The newest revision that can be read now.
         visible: u64,
     },
-    /// Too many old entries are in memory already; the caller must retry later.
+    /// Too many old entries are already in memory; the caller must retry later.
     #[error("too many reads of past revisions are running")]
     Busy,
     /// The log could not be read.
@@ -78,17 +78,17 @@ impl Snapshot {
         self.map.get(key).map(Slot::entry)
     }
 
-    /// Returns the entries in bytewise order of their keys: those whose key begins with `prefix`
-    /// and comes after `after`.
+    /// Returns the entries whose key begins with `prefix` and comes after `after`, in bytewise order of their keys.
     ///
-    /// The end of the range is looked up once. Checking every key on the way would load it into the
-    /// processor's cache, which costs more than all other work for an entry that is only skipped.
+    /// The end of the range is looked up once. Checking every key would load each key into the processor's cache, which
+    /// costs more than all other work for an entry that is only skipped.
     pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Arc<Entry>> {
         self.slots(prefix, after).map(Slot::entry)
     }
 
-    /// Returns the entries of [`Snapshot::range`] that may have all labels of a signature. Some do not, and none that
-    /// does is left out. An entry that cannot have the labels yields `None`, so that a long scan can pause.
+    /// Returns the entries of [`Snapshot::range`] that may have all labels of a signature. The result contains every
+    /// entry that has them, and may contain others. An entry that cannot have the labels yields `None`, so that a long
+    /// scan can pause.
     pub fn walk_with(
         &self,
         prefix: &str,
@@ -127,11 +127,11 @@ impl Snapshot {
     }
 }
 
-/// Returns the smallest text greater than every text with this prefix; `None` if there is none.
+/// Returns the smallest text greater than every text with `prefix`; `None` if there is no such text.
 fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
-        // The last code point before the surrogates is followed by the first one after them.
+        // The code point after the last one before the surrogates is the first one after them.
         let next = (u32::from(last) + 1..=0x10_FFFF).find_map(char::from_u32);
         if let Some(next) = next {
             end.push(next);

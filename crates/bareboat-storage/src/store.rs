@@ -30,11 +30,12 @@ pub(crate) mod open;
 
 pub use open::OpenError;
 
-/// A log with its watch caches. Clones share it; the store closes when the last clone is dropped.
+/// A log with its watch caches. Clones share the store, which closes when the last clone is dropped.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
-    // Held for its Drop: the sequencer keeps `shared` alive, so this counts the handles outside.
+    // Held for its Drop. The sequencer keeps `shared` alive, so this reference counts the handles outside the
+    // sequencer.
     _door: Arc<Door>,
 }
 
@@ -77,11 +78,11 @@ pub(crate) struct Shared {
     pub(crate) asked: AtomicBool,
     pub(crate) recent: Mutex<Recent>,
     resources: RwLock<AHashMap<Arc<str>, Arc<Resource>>>,
-    /// The number of resources ever created: their numbers are not reused.
+    /// The number of resources ever created. Numbers of resources are not reused.
     numbered: AtomicU32,
 }
 
-/// The sizes of a store, and what it did.
+/// The sizes and the activity of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// The revision up to which everything is visible.
@@ -96,9 +97,9 @@ pub struct StoreStats {
     pub pinned_bytes: usize,
     /// Bytes of entries read from the log that are in use.
     pub past_bytes: usize,
-    /// How long ago it was last proven that no other store wrote more; zero if there is none.
+    /// How long ago the store last proved that it knows all writes of other stores; zero if there are no other stores.
     pub unproven_for: Duration,
-    /// What it did since it was opened.
+    /// What the store did since it was opened.
     pub activity: StoreActivity,
     /// The backend's sizes.
     pub backend: BackendStats,
@@ -125,7 +126,7 @@ impl Shared {
     pub(crate) fn drop_unused_resources(&self) {
         let floor = self.core.floor();
         let mut resources = self.resources.write();
-        // It has no other holder, and under this lock none can appear.
+        // Such a resource has no other holder, and none can appear under this lock.
         resources.retain(|_, resource| Arc::strong_count(resource) > 1 || resource.is_used(floor));
         if resources.capacity() > 4 * resources.len() + 64 {
             resources.shrink_to_fit();
@@ -190,7 +191,7 @@ impl Store {
 
     /// Makes several writes durable together, or none of them.
     ///
-    /// A reader may see one resource's part of it a moment before another's.
+    /// A reader may see the writes of one resource shortly before those of another.
     pub async fn commit_many(
         &self,
         writes: Vec<Write>,
@@ -234,13 +235,13 @@ impl Store {
         self.shared.core.floor()
     }
 
-    /// Waits until `revision` is visible; returns false on timeout.
+    /// Waits until `revision` is visible; returns false after `timeout`.
     pub async fn wait_for(&self, revision: u64, timeout: Duration) -> bool {
         self.shared.core.wait_for(revision, timeout).await
     }
 
-    /// Returns a feed of all events of all resources: after a revision if memory still has it, or
-    /// from now on.
+    /// Returns a feed of all events of all resources: after revision `after` if memory still has these events, or from
+    /// now on if `after` is `None`.
     pub fn feed(&self, after: Option<u64>) -> Result<Feed, FeedError> {
         Feed::start(self.shared.clone(), after)
     }
@@ -286,7 +287,7 @@ impl Store {
         }
     }
 
-    /// Finishes the queue, closes the backend and ends all watches.
+    /// Runs the queued commands, closes the backend and ends all watches.
     pub async fn close(&self) {
         let (to, done) = oneshot::channel();
         if self.shared.queue.push_now(Command::Close(to)).is_ok() {
@@ -341,7 +342,7 @@ impl Store {
         })
     }
 
-    /// Refuses a transaction that fits into no batch of the engine.
+    /// Fails if a transaction does not fit into a batch of the engine.
     fn measure(&self, unit: &Unit) -> Result<(), CommitError> {
         let limits = self.shared.core.limits;
         let (writes, len) = (unit.writes.len(), unit.bytes());
@@ -362,8 +363,8 @@ impl Store {
         queued.map_err(|Closed| self.gone())
     }
 
-    /// Returns the error of a write that the sequencer never answered: its outcome is unknown. A store that
-    /// closes answers all writes first, so the sequencer failed.
+    /// Returns the error for a write that the sequencer did not answer: its outcome is unknown. A store that closes
+    /// answers all writes first, so the sequencer must have failed.
     fn unanswered(&self) -> CommitError {
         let unknown = || "the sequencer ended before it answered".into();
         CommitError::Unknown(self.poison().unwrap_or_else(unknown))
@@ -377,7 +378,7 @@ impl Store {
     }
 }
 
-/// Runs the sequencer's thread; when it ends, all waiting callers are released.
+/// Runs the sequencer on the current thread. When it ends, all waiting callers are released.
 fn run(sequencer: Sequencer, shared: Arc<Shared>) {
     let run = std::panic::AssertUnwindSafe(|| sequencer.run());
     if std::panic::catch_unwind(run).is_err() {

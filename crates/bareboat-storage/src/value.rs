@@ -7,14 +7,14 @@ use bytes::Bytes;
 use crate::entry::Entry;
 use crate::layout::LayoutError;
 
-/// The start of the placeholder for a damaged value. No object has such an apiVersion, so the two
-/// cannot be confused.
+/// The start of the placeholder for a damaged value. No object has such an apiVersion, so a placeholder cannot be
+/// confused with an object.
 pub(crate) const DAMAGED: &[u8] = br#"{"apiVersion":"!","kind":"Damaged""#;
 
 /// The stored bytes of one object.
 ///
-/// Either owned bytes, or a share of an entry's wire bytes without the resourceVersion: a backend
-/// in memory needs no second copy, and an engine that writes files reads two slices.
+/// Either owned bytes, or a share of an entry's wire bytes without the resourceVersion. So a backend in memory needs no
+/// second copy. An engine that writes files reads two slices.
 #[derive(Clone, Debug)]
 pub struct Value(ValueBytes);
 
@@ -53,7 +53,7 @@ impl Value {
         Self::new(stored.into())
     }
 
-    /// Whether this is [`Value::damaged`].
+    /// Returns whether this is a value made by [`Value::damaged`].
     pub fn is_damaged(&self) -> bool {
         self.parts().0.starts_with(DAMAGED)
     }

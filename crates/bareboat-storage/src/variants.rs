@@ -16,7 +16,7 @@ use crate::entry::Entry;
 pub struct VariantKey {
     /// The version and media type, numbered by the server.
     pub form: u32,
-    /// The schema hash of the encoding; 0 if it depends on none.
+    /// The schema hash of the encoding; 0 if the encoding depends on no schema.
     pub shape: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Variants {
 
 opaque_debug!(Variants);
 
-/// The maximum number of used variants that are spared while room is made for one.
+/// The maximum number of recently used variants that are spared while room is made for a new variant.
 const SPARED: usize = 256;
 
 /// The bytes and number of variants.
@@ -51,7 +51,7 @@ impl Held {
     }
 }
 
-/// The variants of one entry: only a pointer until the first is kept.
+/// The variants of one entry: only a pointer until the first variant is kept.
 #[derive(Default)]
 pub(crate) struct VariantSlots(Mutex<Option<Box<Slots>>>);
 
@@ -96,14 +96,14 @@ impl Variants {
             let Some(alive) = entry.upgrade() else {
                 continue;
             };
-            // Scanning all variants, if all were used, would delay all callers.
+            // If all variants were used, scanning all of them would delay all callers.
             if !alive.variants.evict(key, spared < SPARED) {
                 spared += 1;
                 clock.push_back((entry, key));
             }
         }
-        // Variants are freed with their entries; their places in the queue keep a part of them and
-        // must not accumulate.
+        // A variant is freed with its entry, but its place in `clock` remains and keeps some memory. These places must
+        // not accumulate.
         if clock.len() > 1024 + 2 * self.held.variants.load(Ordering::Relaxed) {
             clock.retain(|(entry, _)| entry.strong_count() > 0);
             if clock.capacity() > 4 * clock.len() + 64 {
@@ -142,8 +142,8 @@ impl VariantSlots {
         true
     }
 
-    /// Evicts a variant, unless it was used since the last scan and used ones are spared; returns
-    /// whether it was evicted.
+    /// Evicts a variant, unless `spare_used` is set and the variant was used since the last scan. Returns whether the
+    /// variant was evicted.
     fn evict(&self, key: VariantKey, spare_used: bool) -> bool {
         let mut slots = self.0.lock();
         let Some(slots) = slots.as_mut() else {

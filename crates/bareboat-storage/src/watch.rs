@@ -1,7 +1,7 @@
 //! A watcher: a position in the ring of a resource, woken when an event may be due.
 //!
-//! It has no queue. Events that it has not taken stay in the ring; if one leaves the ring first,
-//! the watcher is closed. The server handles selectors beyond one label, encodings and bookmarks.
+//! A watcher has no queue. Events that it has not taken stay in the ring; if such an event leaves the ring, the watcher
+//! is closed. The server handles selectors beyond one label, encodings and bookmarks.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::resource::Resource;
 pub(crate) mod index;
 mod replay;
 
-/// A batch from the ring ends with the event that reaches this size, so that a client that does not
+/// The size limit of a batch from the ring: the batch ends with the event that reaches it. So a client that does not
 /// read uses little memory.
 const BATCH_BYTES: usize = 16 << 10;
 
@@ -27,8 +27,7 @@ pub struct WatchSpec {
     pub after: u64,
     /// The keys whose events are delivered.
     pub scope: Scope,
-    /// One equality term of a label selector: only events whose old or new state has the label are
-    /// delivered.
+    /// An equality term of a label selector. Only events whose old or new state has this label are delivered.
     pub label: Option<(Box<str>, Box<str>)>,
 }
 
@@ -80,7 +79,7 @@ impl WatchSpec {
         }
     }
 
-    /// Adds a label hint.
+    /// Adds an equality term of a label selector.
     pub fn with_label(self, key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         Self {
             label: Some((key.into(), value.into())),
@@ -132,9 +131,9 @@ pub struct Watcher {
 opaque_debug!(Watcher);
 
 enum Stage {
-    /// Reading the log up to the start of the ring.
+    /// The watcher reads the log up to the start of the ring.
     Replay(Box<Replay>),
-    /// In the ring, under this number.
+    /// The watcher is registered at the ring, under this number.
     Live(u32),
 }
 
@@ -146,17 +145,17 @@ struct Replay {
 
 /// The number of events visited under the lock at once.
 const LOOK: usize = 64;
-/// The number of such visits before the task yields.
+/// The number of such visits after which the task yields.
 const TURNS: usize = 16;
 
 /// The result of a visit to the ring.
 enum Look {
     Done(Poll<Result<usize, WatchError>>),
-    /// None of the visited events match, and there are more.
+    /// No visited event matches, and there are more events.
     Nothing,
 }
 
-/// A page that is being read or queued.
+/// The future of a page that is being read or queued.
 type Reading =
     Pin<Box<dyn Future<Output = Result<Result<Page, BackendError>, NoReader>> + Send + Sync>>;
 
@@ -169,7 +168,7 @@ struct Page {
 impl Watcher {
     pub(crate) fn start(resource: Arc<Resource>, spec: WatchSpec) -> Result<Self, WatchError> {
         let after = spec.after;
-        // Read first: a later reload raises the floor before it counts.
+        // Read the number first: a later reload raises the floor before it increases the number.
         let reloads = resource.core.reloads();
         let floor = resource.core.floor();
         if after < floor {
@@ -191,7 +190,7 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Joins the ring after `reached`, if the ring reaches back so far.
+    /// Joins the ring after `reached`, if the ring reaches back that far. Returns whether it does.
     fn join(&mut self, reached: u64) -> bool {
         let mut hub = self.resource.hub.lock();
         if reached < hub.ring.since() {
@@ -205,8 +204,8 @@ impl Watcher {
         true
     }
 
-    /// Takes up to `max` due events into `out`, in order; if there are none, returns pending and
-    /// wakes the task later.
+    /// Takes up to `max` due events into `out`, in order. If there are no due events, returns pending and wakes the
+    /// task later.
     ///
     /// Returns the number of added events, at least one. An error ends the watch.
     pub fn poll_batch(
@@ -304,7 +303,7 @@ impl Watcher {
 
     /// Returns the revision up to which this watcher has seen everything, for bookmarks.
     pub fn progress(&self) -> u64 {
-        // Read first: everything due up to here is already marked.
+        // Read the counter first: all due events up to this revision are already marked.
         let visible = self.resource.core.visible();
         match self.stage {
             Stage::Live(id) if self.resource.hub.lock().watchers.pending(id).is_none() => {

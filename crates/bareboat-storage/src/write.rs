@@ -16,13 +16,13 @@ pub struct Write {
     pub resource: Arc<Resource>,
     /// The key, `namespace/name` or `name`.
     pub key: Arc<str>,
-    /// The expected current state.
+    /// The state that the write expects to find.
     pub expect: Expect,
     /// The change: store a value, or delete the object.
     pub change: WriteOp,
-    /// Who writes, as JSON; the log keeps it with the record.
+    /// Who writes, as JSON. The log stores it with the record.
     pub actor: Option<Arc<str>>,
-    /// Other objects that the write was decided on. If another store changed one of them, the write fails.
+    /// Other objects that the write depends on. If another store changed one of them, the write fails.
     pub depends_on: Vec<Dependency>,
 }
 
@@ -48,7 +48,7 @@ pub enum WriteOp {
     Put {
         /// The object without resourceVersion, in the form [`Layout::locate`](crate::Layout::locate) reads.
         value: Bytes,
-        /// Opaque hash of the schema it was normalised under; 0 if unknown.
+        /// Opaque hash of the schema under which the value was normalised; 0 if unknown.
         shape: u64,
     },
     /// Removes the object.
@@ -97,13 +97,13 @@ impl Write {
         Self { expect, ..self }
     }
 
-    /// Sets who writes.
+    /// Sets who writes, as JSON.
     pub fn by(mut self, actor: Arc<str>) -> Self {
         self.actor = Some(actor);
         self
     }
 
-    /// Adds other objects that the write was decided on.
+    /// Adds other objects that the write depends on.
     pub fn depending_on(mut self, objects: impl IntoIterator<Item = Dependency>) -> Self {
         self.depends_on.extend(objects);
         self
@@ -123,7 +123,7 @@ impl Write {
 pub struct Committed {
     /// The revision of the write, also for a deletion.
     pub revision: u64,
-    /// The new entry; for a deletion the last one.
+    /// The new entry; for a deletion the last entry.
     pub entry: Arc<Entry>,
     /// The previous entry, absent for a creation.
     pub previous: Option<Arc<Entry>>,
@@ -133,7 +133,7 @@ pub struct Committed {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// The key exists already.
+    /// The key already exists.
     #[error("the key exists")]
     AlreadyExists {
         /// The existing entry.
@@ -142,7 +142,7 @@ pub enum CommitError {
     /// The current revision is not the expected one.
     #[error("another revision was found")]
     Conflict {
-        /// The current entry, `None` if it was deleted.
+        /// The current entry; `None` if the object was deleted.
         found: Option<Arc<Entry>>,
     },
     /// There is no object under the key.
@@ -159,7 +159,7 @@ pub enum CommitError {
         /// The maximum length of a value in bytes.
         max: usize,
     },
-    /// The transaction has more writes than the engine takes at once.
+    /// The transaction has more writes than the engine accepts at once.
     #[error("{writes} writes are more than the {max} that fit into one transaction of this store")]
     TooMany {
         /// The number of writes.
@@ -167,7 +167,7 @@ pub enum CommitError {
         /// The maximum number of writes.
         max: usize,
     },
-    /// The value does not have the form the store needs.
+    /// The value does not have the form that the store needs.
     #[error("the value cannot be stored")]
     Malformed(#[source] LayoutError),
     /// There is no space left; reads still work.
@@ -179,12 +179,12 @@ pub enum CommitError {
     /// The log cannot be reached; nothing was written.
     #[error("the log cannot be reached")]
     Unreachable,
-    /// The log failed or was lost during this write: whether it is durable is known when the log can be
+    /// The log failed or was lost during this write. Whether the write is durable will be known when the log can be
     /// used again.
     #[error("the log failed, and the outcome of the write is not known: {0}")]
     Unknown(Arc<str>),
     /// The log had failed before; nothing was written, and the process should restart.
-    #[error("the store takes no more writes: {0}")]
+    #[error("the store accepts no more writes: {0}")]
     Poisoned(Arc<str>),
     /// The write names a resource of another store.
     #[error("the resource belongs to another store")]
@@ -198,7 +198,7 @@ pub enum CommitError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("write {index} of a transaction failed")]
 pub struct TransactionError {
-    /// The index of the failed write in the transaction, from 0.
+    /// The index of the failed write in the transaction, starting with 0.
     pub index: usize,
     /// The error of that write.
     #[source]

@@ -1,4 +1,4 @@
-//! Tests of backups on the log in memory; the conformance suite has those for all engines.
+//! Tests of backups of the log in memory. The conformance suite tests backups of all engines.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -21,7 +21,7 @@ fn record(revision: u64, prev: u64, key: &str, value: Option<&[u8]>) -> Record {
     }
 }
 
-/// A log with a floor in its middle.
+/// Returns a log with a floor in its middle.
 fn log() -> MemoryBackend {
     let log = MemoryBackend::starting_at(10);
     let records = vec![
@@ -127,7 +127,7 @@ fn a_restored_log_equals_its_source() {
     );
     let revisions: Vec<u64> = all(&moved).iter().map(|record| record.revision).collect();
     assert_eq!(revisions, [11, 14]);
-    // The same without a file.
+    // Copy the same content without a file.
     let copied = MemoryBackend::starting_at(1);
     assert_eq!(
         copy(&log, &copied, KEEP, &mut |_| {}).unwrap().summary,
@@ -198,7 +198,7 @@ fn the_text_is_what_other_tools_read() {
     let (mut file, summary) = backup(&log());
     let mut text = String::new();
     file.rewind().unwrap();
-    // All members, the seal included.
+    // Decompress all members, including the seal.
     flate2::read::MultiGzDecoder::new(&file)
         .read_to_string(&mut text)
         .unwrap();

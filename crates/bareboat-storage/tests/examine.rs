@@ -1,4 +1,4 @@
-//! Planted defects are found, and nothing is found in a healthy log.
+//! Tests of examinations: planted defects are found, and a healthy log has no findings.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn pod(namespace: &str, name: &str) -> String {
     )
 }
 
-/// A log with two batches above its floor.
+/// Returns a log with two batches above its floor.
 fn healthy() -> MemoryBackend {
     let log = MemoryBackend::starting_at(10).shared();
     let (a, b) = (pod("x", "a"), pod("x", "b"));
@@ -189,7 +189,7 @@ fn planted_defects_are_found() {
         _ => vec![record],
     });
     assert!(problems(&again).contains("revision 13 is there more than once"));
-    // Every one of them says what to do.
+    // Every finding has advice.
     assert!(
         again
             .findings

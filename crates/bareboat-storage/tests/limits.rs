@@ -1,4 +1,4 @@
-//! Engines with small batches: the store makes none that is larger, and splits no transaction.
+//! Tests of engines with small batches: the store makes no larger batches, and splits no transaction.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -14,13 +14,13 @@ const LIMITS: Limits = Limits {
     value_bytes: 2500,
 };
 
-/// A log that notes the records and bytes of every batch.
+/// A log that records the number of records and bytes of every batch.
 struct Small {
     log: MemoryBackend,
     batches: Mutex<Vec<(usize, usize)>>,
-    /// Appends wait while it is set.
+    /// Whether appends wait.
     held: AtomicBool,
-    /// Whether one waits.
+    /// Whether an append waits at the moment.
     waits: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ async fn batches_stay_within_the_limits() {
     for n in 0..60 {
         let (store, resource) = (store.clone(), resource.clone());
         tasks.push(tokio::spawn(async move {
-            // Singles, pairs and single values larger than a batch.
+            // Single writes, pairs, and single values larger than a batch.
             let len = if n % 9 == 0 { 2400 } else { 200 };
             let write = |part| Write::create(&resource, format!("{n}-{part}"), object(len));
             match n % 3 == 1 {
@@ -123,7 +123,7 @@ async fn batches_stay_within_the_limits() {
             }
         }));
     }
-    // One batch waits, all others are behind it.
+    // One batch waits, and all others are queued after it.
     while store.stats().queued < 60 {
         tokio::task::yield_now().await;
     }

@@ -152,7 +152,7 @@ async fn a_watcher_is_woken_once_until_it_polls_again() {
     for n in 0..5 {
         put(&store, &resource, "mine/x", n).await;
     }
-    // Watchers are woken after the answer; the next answer proves that it happened.
+    // Watchers are woken after the answer; the next answer proves that they were woken.
     put(&store, &resource, "other/x", 1).await;
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     assert_eq!(look(), 5);

@@ -120,7 +120,7 @@ async fn lists_of_the_same_past_state_share_one_read_and_one_copy() {
         put(&store, &resource, &format!("ns/{n}"), 10_000).await;
     }
     let past = store.visible();
-    // Half of it changes; the other half is still live and shared with the present state.
+    // Half of the entries change; the others are still live and shared with the present state.
     for n in 0..5 {
         put(&store, &resource, &format!("ns/{n}"), 20_000).await;
     }
@@ -135,7 +135,7 @@ async fn lists_of_the_same_past_state_share_one_read_and_one_copy() {
     for list in lists {
         snapshots.push(list.await.unwrap());
     }
-    // A later request shares the state with those still being sent.
+    // A later request shares the state with the snapshots that still exist.
     snapshots.push(resource.snapshot_at(past).await.unwrap());
     assert_eq!(log.states.load(Ordering::SeqCst), 1);
     assert!(snapshots.iter().all(|snapshot| snapshot.len() == 10));
@@ -226,7 +226,7 @@ async fn pages_of_a_resumed_watch_are_bounded_in_bytes_and_shared() {
         let first = watcher.next_batch(1).await.unwrap();
         watchers.push((watcher, first));
     }
-    // All of them are at the same position: they hold one page, of one change and the next.
+    // All watchers are at the same position: they share one page, of one change and the next.
     let held = store.stats().past_bytes;
     assert!(held < 4_000_000, "{held}");
     let largest = log.largest_page.load(Ordering::SeqCst);
@@ -254,7 +254,7 @@ async fn pins_are_limited_by_the_bytes_only_they_keep_alive() {
         }
         let snapshot = resource.snapshot();
         resource.pin(&snapshot);
-        // Nothing has changed since: pinning it repeatedly costs nothing.
+        // Nothing has changed since: pinning the state repeatedly costs nothing.
         assert!(store.stats().pinned_bytes <= 1_000_000);
         pinned.push(snapshot.revision());
     }
@@ -264,7 +264,7 @@ async fn pins_are_limited_by_the_bytes_only_they_keep_alive() {
         .collect();
     assert!((8..=11).contains(&kept.iter().filter(|kept| **kept).count()));
     assert!(kept.is_sorted(), "the oldest go first: {kept:?}");
-    // Another resource does not lose its pins for this one.
+    // Another resource does not lose its pins because of this resource.
     let other = store.resource("core/secrets");
     put(&store, &other, "ns/x", 10).await;
     other.pin(&other.snapshot());
@@ -329,7 +329,7 @@ async fn empty_unused_resources_are_removed_with_their_history() {
     let watcher = watched.watch(WatchSpec::all(start)).unwrap();
     drop(watched);
     assert_eq!(store.resources().len(), 102);
-    // Their history can still be watched.
+    // The history of the removed resources can still be watched.
     let mut late = (store.resource("example.com/7"))
         .watch(WatchSpec::all(start))
         .unwrap();
@@ -372,7 +372,7 @@ async fn a_restarted_store_can_read_history_it_did_not_load() {
     assert_eq!(store.resource("a/busy").len(), 3);
     let gone = store.resource("a/gone");
     assert!(gone.is_empty());
-    // None of it was loaded, but its past can be read.
+    // Nothing of this resource was loaded, but its past can be read.
     let then = gone.snapshot_at(created).await.unwrap();
     assert!(then.get("ns/x").is_some());
     let mut watcher = gone.watch(WatchSpec::all(start)).unwrap();
@@ -394,7 +394,7 @@ async fn the_ring_counts_replaced_states() {
     for n in 0..100 {
         put(&store, &resource, &format!("ns/{n}"), 50_000).await;
     }
-    // All of them shrink: the ring keeps the large states only up to its limit.
+    // All objects shrink: the ring keeps the large states only up to its limit.
     for n in 0..100 {
         put(&store, &resource, &format!("ns/{n}"), 1).await;
     }

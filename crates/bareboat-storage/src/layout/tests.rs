@@ -1,4 +1,4 @@
-//! Where type and metadata are in the bytes of an object.
+//! Tests of the offsets of type meta and metadata in the bytes of an object.
 
 use super::Layout;
 

@@ -15,9 +15,9 @@ pub(super) struct Row {
     end: Mark,
 }
 
-/// How far an epoch jumps over the last revision.
+/// How much the revision increases when an epoch begins.
 const JUMP: u64 = 1 << 20;
-/// The number of batches given at once.
+/// The maximum number of batches that are returned at once.
 const TAIL: usize = 256;
 
 impl State {
@@ -25,7 +25,7 @@ impl State {
         let last = self.batches.as_ref().and_then(|all| all.last_key_value());
         match last {
             Some((_, row)) if row.end.last == self.last => row.end,
-            // One writer, or nothing written since the start or since the epoch began.
+            // There is only one writer, or nothing was written since the log or its epoch began.
             _ => Mark {
                 last: self.last,
                 epoch: self.epoch,
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Returns the answer to an append that adds nothing.
+    /// Returns the answer to an append that adds nothing; `None` if the batch must be added.
     pub(super) fn refuse(&self, base: &Mark, batch: &Batch) -> Option<Appended> {
         let end = self.mark();
         if end == *base {
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Adds the row of a batch, and returns the place after it.
+    /// Adds the row of `batch`, and returns the mark after the batch.
     pub(super) fn note(&mut self, base: &Mark, batch: &Batch) -> Mark {
         let Some(batches) = &mut self.batches else {
             return Mark {
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Drops the rows of batches up to the floor, except for the last.
+    /// Drops the rows of batches up to `floor`, except for the last of them.
     pub(super) fn forget_batches(&mut self, floor: u64) {
         let last = self.last;
         if let Some(batches) = &mut self.batches {
@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Visits the ends of batches.
+    /// Passes the ends of batches to `visit`.
     pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) {
         for row in self.batches.iter().flat_map(|all| all.values()) {
             visit(row.end);

@@ -1,4 +1,4 @@
-//! How long history is kept.
+//! Tests of how long history is kept.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! The one path of all writes: decide, number, append, apply, answer.
+//! The only path of writes: decide, number, append, apply, answer.
 //!
-//! An append that finds a longer log brings what was missed; then the same units are decided again.
-//! After a few such losses the log is held for the next try, so that no store waits forever.
+//! If the log has grown, an append returns the missed batches, and the same units are decided again. After a few such
+//! conflicts the next attempt locks the log, so that no store waits forever.
 
 use std::time::Instant;
 
@@ -12,17 +12,17 @@ use crate::backend::{BackendError, Record};
 use crate::batch::{Appended, Batch, Mark, Tail};
 use crate::write::CommitError;
 
-/// The lost tries after which the log is held.
+/// The number of conflicts after which the log is locked.
 const TRIES: u32 = 4;
 
-/// A batch whose outcome is not known yet. No other batch is appended before it is.
+/// A batch whose outcome is not known yet. No other batch is appended until it is known.
 pub(super) struct Unresolved {
     base: Mark,
     batch: Batch,
     events: Events,
 }
 
-/// Units with what was decided about them.
+/// Units with the decisions about them.
 struct Decided {
     verdicts: Vec<Verdict>,
     records: Vec<Record>,
@@ -36,8 +36,8 @@ impl Sequencer {
             return refuse(units, &error);
         }
         let mut lost = 0;
-        // Whether everything written before this commit is known. An append would show it, but
-        // refused units append nothing.
+        // Whether everything written before this commit is known. An append would show it, but nothing is appended for
+        // refused units.
         let mut proven = !self.shared.core.shared;
         loop {
             if lost >= TRIES {
@@ -48,7 +48,7 @@ impl Sequencer {
                 if proven {
                     return self.answer(units, decided.verdicts);
                 }
-                // Only once: other stores may write all the time.
+                // Catch up only once: other stores may write all the time.
                 if let Err(error) = self.catch_up() {
                     return self.fail(units, decided.verdicts, error);
                 }
@@ -73,7 +73,7 @@ impl Sequencer {
         }
     }
 
-    /// Commits while no other store can.
+    /// Commits while no other store can write.
     fn commit_held(&mut self, units: Vec<Unit>) {
         let backend = self.shared.core.backend.clone();
         loop {
@@ -107,7 +107,8 @@ impl Sequencer {
                 None => appended,
             };
             match (appended, latest) {
-                // Refused by a state that may be older than the units. It is taken in; more follows.
+                // The units were refused by a state that may be older than they are. The state is applied, and more
+                // batches follow.
                 (Ok(None), Some(_)) if partial => {}
                 (Ok(None), Some((decided, _))) => return self.answer(units, decided.verdicts),
                 (Ok(Some(Appended::Done(end))), Some((decided, _))) => {
@@ -126,7 +127,7 @@ impl Sequencer {
                     let error = self.failure(error);
                     return refuse(units, &error);
                 }
-                // The engine did not ask for a decision; the next try may.
+                // The engine did not call the decision function; the next attempt may call it.
                 (Ok(_), None) => {}
             }
         }
@@ -199,7 +200,7 @@ impl Sequencer {
         self.fail(units, decided.verdicts, error);
     }
 
-    /// Learns what became of the last batch, if that is not known.
+    /// Finds out whether the last batch is in the log, if that is not known.
     pub(super) fn resolve(&mut self) -> Result<(), BackendError> {
         let Some(unresolved) = self.unresolved.take() else {
             return Ok(());
@@ -235,7 +236,7 @@ impl Sequencer {
                 // The units that wait now were not sent.
                 Err(BackendError::Unreachable(describe(&error).as_ref().into()))
             }
-            // It was rolled back, or the log is unusable.
+            // The batch was rolled back, or the log is unusable.
             Err(error) => {
                 activity.resolved(match &error {
                     BackendError::Full(_) | BackendError::Busy(_) => Resolution::Absent,
@@ -280,10 +281,10 @@ impl Sequencer {
 
     fn fail(&mut self, units: Vec<Unit>, verdicts: Vec<Verdict>, error: BackendError) {
         let failure = self.failure(error);
-        // Other stores may have changed what a refused write was compared with.
+        // Other stores may have changed the objects that a refused write was compared with.
         let proven = !self.shared.core.shared;
         for (unit, verdict) in units.into_iter().zip(verdicts) {
-            // A write that lost against a write that was never stored did not lose.
+            // A conflict with another write of this batch does not count, because that write was not stored.
             let result = match verdict.result {
                 Err(lost) if proven && !verdict.on_batch => Err(lost),
                 _ => Err((0, failure.clone())),
@@ -301,7 +302,7 @@ pub(super) fn refuse(units: Vec<Unit>, error: &CommitError) {
 }
 
 impl Complaints {
-    /// Returns the number of batches rejected since the last line, if another line is due.
+    /// Returns the number of batches rejected since the last log line, if another line is due.
     fn due(&mut self, now: Instant) -> Option<u64> {
         self.silent += 1;
         if self

@@ -1,7 +1,7 @@
-//! Compare-and-swap: decides which writes of a batch succeed, against the index and the earlier
+//! Compare-and-swap: decides which writes of a batch succeed. Compares them with the index and with the earlier
 //! decisions of the batch.
 //!
-//! Decisions are not visible outside; a batch that cannot be committed is dropped with them.
+//! Decisions are not visible outside. A batch that cannot be committed is dropped with its decisions.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Prepared {
         self.len() + self.resource.name.len() + self.key.len() + actor
     }
 
-    /// Returns whether the write frees space: a deletion, or the mark that one has begun.
+    /// Returns whether the write frees space: it deletes an object, or marks the object as being deleted.
     pub(crate) fn frees(&self) -> bool {
         match &self.change {
             PreparedChange::Put { value, .. } => {
@@ -86,11 +86,11 @@ impl Prepared {
 /// The decision about a unit.
 pub(crate) struct Verdict {
     pub(crate) result: UnitResult,
-    /// Whether it depends on another unit of this batch.
+    /// Whether the decision depends on another unit of this batch.
     pub(crate) on_batch: bool,
 }
 
-/// The batch as decided so far.
+/// The decisions of the batch so far.
 pub(crate) struct Decisions {
     pub(crate) last: u64,
     pub(crate) records: Vec<Record>,
@@ -108,12 +108,12 @@ impl Decisions {
         }
     }
 
-    /// Decides a unit; if one of its writes fails, none of them has an effect.
+    /// Decides a unit. If one of its writes fails, no write of the unit has an effect.
     pub(crate) fn decide(&mut self, writes: &[Prepared]) -> Verdict {
         let (last, kept) = (self.last, self.records.len());
         let mut done = SmallVec::new();
         let mut on_batch = false;
-        // The overlay's content before this unit, to restore it.
+        // The earlier content of the overlay, to restore it if the unit fails.
         let mut undo = SmallVec::<[_; 1]>::new();
         for (index, write) in writes.iter().enumerate() {
             let id = (write.resource.id, write.key.clone());
@@ -160,7 +160,7 @@ impl Decisions {
     ) -> (Committed, Option<Arc<Entry>>) {
         self.last += 1;
         let revision = self.last;
-        // The new entry shares the key of the one it replaces.
+        // The new entry shares the key of the entry that it replaces.
         let key = found
             .as_ref()
             .map_or(&write.key, |entry| entry.shared_key());

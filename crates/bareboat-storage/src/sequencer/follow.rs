@@ -1,5 +1,5 @@
-//! Follows the writes of other stores: takes in their batches, and loads everything again when the
-//! log has another history.
+//! Follows the writes of other stores: applies their batches, and loads the whole state again when the log has another
+//! history.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::store::open;
 
 impl Sequencer {
-    /// Takes in everything that is in the log now.
+    /// Applies everything that is in the log now.
     pub(super) fn catch_up(&mut self) -> Result<(), BackendError> {
         loop {
             let begun = Instant::now();
@@ -25,7 +25,7 @@ impl Sequencer {
         }
     }
 
-    /// Runs the command of the same name.
+    /// Runs the command `CatchUp`. Returns whether the log could be read.
     pub(super) fn follow(&mut self) -> bool {
         if self.shared.core.poisoned().is_some() {
             return false;
@@ -42,7 +42,7 @@ impl Sequencer {
         followed.is_ok()
     }
 
-    /// Applies what follows the known end of the log.
+    /// Applies `tail`, which follows the known end of the log.
     pub(super) fn take_in(&mut self, tail: Tail) -> Result<(), BackendError> {
         let (batches, end) = match tail {
             Tail::Reload => return self.reload(),
@@ -71,7 +71,7 @@ impl Sequencer {
             self.apply(&mut events);
         }
         if end.last > self.shared.core.visible() {
-            // The last batch changed nothing that is known here.
+            // The last batch changed nothing that this store knows.
             self.shared.core.advance(end.last);
         }
         self.mark = end;
@@ -94,7 +94,7 @@ impl Sequencer {
                 None => resource.get(&record.key),
             };
             let value = record.value.as_ref();
-            // The new entry shares the key of the one it replaces.
+            // The new entry shares the key of the entry that it replaces.
             let key = found
                 .as_ref()
                 .map_or(&record.key, |entry| entry.shared_key());
@@ -111,7 +111,7 @@ impl Sequencer {
         Ok(events)
     }
 
-    /// Raises the floor in memory to the one of the log, which other stores raise too.
+    /// Raises the floor in memory to that of the log, which other stores also raise.
     fn learn_floor(&mut self) {
         let floor = self.shared.core.backend.compacted().min(self.mark.last);
         if floor > self.shared.core.floor() {
@@ -119,10 +119,10 @@ impl Sequencer {
         }
     }
 
-    /// Replaces everything in memory by what the log holds. Watches, feeds and pinned lists end.
+    /// Replaces everything in memory by the content of the log. Watches, feeds and pinned lists end.
     fn reload(&mut self) -> Result<(), BackendError> {
         tracing::warn!("the log has another history than this store: loading it again");
-        // A batch with an unknown outcome is in what is loaded, or never will be in the log.
+        // A batch with an unknown outcome is in the loaded content, or will never be in the log.
         self.unresolved = None;
         self.mark = open::reload(&self.shared, &mut self.wake)?;
         self.retention.end(Instant::now(), self.mark.last);

@@ -10,7 +10,7 @@ use crate::backend::{BackendError, Sweep};
 const NO_SPACE: Duration = Duration::from_secs(10);
 
 impl Sequencer {
-    /// Does the due work, at most one slice.
+    /// Does the work that is due, at most one slice.
     pub(super) fn keep_house(&mut self) {
         let now = Instant::now();
         let floor = self.shared.core.floor();
@@ -56,7 +56,7 @@ impl Sequencer {
         }
     }
 
-    /// Runs one slice; writes that came meanwhile are next.
+    /// Runs one slice of compaction. Writes that arrived in the meantime come next.
     fn sweep(&mut self) {
         let core = &self.shared.core;
         self.sweep_again = None;
@@ -79,7 +79,7 @@ impl Sequencer {
         }
         self.sweeping = false;
         for done in self.compacting.drain(..) {
-            // The caller may no longer wait.
+            // The caller may have stopped waiting.
             let _ = done.send(());
         }
     }

@@ -8,13 +8,13 @@ use crate::write::{CommitError, Committed, TransactionError};
 
 /// A command for the sequencer.
 pub(crate) enum Command {
-    /// Commits a unit of writes, all or nothing.
+    /// Commits a unit of writes completely or not at all.
     Commit(Unit),
-    /// Takes in what other stores added to the log; answers whether the log could be read.
+    /// Applies the batches that other stores added to the log; answers whether the log could be read.
     CatchUp(Option<std::sync::mpsc::SyncSender<bool>>),
     /// Compacts up to a revision now.
     Compact(u64, oneshot::Sender<()>),
-    /// Finishes the queue, then ends.
+    /// Runs the queued commands, then ends the thread.
     Close(oneshot::Sender<()>),
 }
 
@@ -25,19 +25,19 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Returns the weight in the queue: large values count as many.
+    /// Returns the weight of the unit in the queue: a large value counts as several.
     pub(crate) fn weight(&self) -> u32 {
         const BYTES: usize = 16 << 10;
         let each = |write: &Prepared| 1 + write.len() / BYTES;
         self.writes.iter().map(each).sum::<usize>() as u32
     }
 
-    /// Returns the bytes that its records take in the log.
+    /// Returns the bytes that the unit's records take in the log.
     pub(crate) fn bytes(&self) -> usize {
         self.writes.iter().map(Prepared::bytes).sum()
     }
 
-    /// Returns whether both units free space, or neither.
+    /// Returns whether both units free space, or neither does.
     pub(super) fn goes_with(&self, other: &Unit) -> bool {
         self.frees() == other.frees()
     }
@@ -53,12 +53,12 @@ pub(crate) enum Answer {
     Many(oneshot::Sender<Result<Vec<Committed>, TransactionError>>),
 }
 
-/// A unit's writes after the commit, or the index and error of the failed one.
+/// The committed writes of a unit, or the index and the error of the failed write.
 pub(crate) type UnitResult = Result<SmallVec<[Committed; 1]>, (usize, CommitError)>;
 
 impl Answer {
     pub(super) fn send(self, result: UnitResult) {
-        // A caller that no longer waits needs no answer; the write is committed anyway.
+        // A caller that stopped waiting needs no answer; the write is committed anyway.
         match self {
             Self::One(to) => {
                 let result = result.map_err(|(_, error)| error);

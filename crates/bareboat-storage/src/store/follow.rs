@@ -1,4 +1,4 @@
-//! A store among others: the thread that follows the log, and the freshness barrier of reads.
+//! A store among other stores: the thread that follows the log, and the freshness barrier of reads.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::{Shared, Store};
 use crate::backend::BackendError;
 use crate::sequencer::Command;
 
-/// The log is read this often even if nothing is heard of other writers.
+/// The interval at which the log is read even if the engine reports no other writers.
 const POLL: Duration = Duration::from_secs(1);
 /// The pause after the log could not be read.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -20,11 +20,11 @@ impl Store {
         self.shared.core.shared
     }
 
-    /// Ensures that reads from memory see every commit acknowledged anywhere before this call; returns
-    /// false on timeout.
+    /// Ensures that reads from memory see every commit that any store acknowledged before this call. Returns false
+    /// after `timeout`.
     ///
-    /// Returns at once if no other store writes to the log. Otherwise the end of the log is read, once
-    /// for all callers that wait at that time.
+    /// Returns at once if no other store writes to the log. Otherwise the end of the log is read, once for all callers
+    /// that wait at that time.
     pub async fn freshen(&self, timeout: Duration) -> Result<bool, BackendError> {
         if !self.shared.core.shared {
             return Ok(true);
@@ -42,7 +42,7 @@ impl Store {
         };
         let (end, begun) = proof.map_err(|why| BackendError::Unreachable(why.as_ref().into()))?;
         if core.visible() < end.last {
-            // One command is enough for all reads that wait before it begins.
+            // One command is enough for all reads that wait before the command begins.
             let asked = self.shared.asked.swap(true, Ordering::SeqCst);
             if !asked && self.shared.queue.push_now(Command::CatchUp(None)).is_err() {
                 return Ok(false);
@@ -66,7 +66,7 @@ pub(super) fn follow(shared: Arc<Shared>) {
         if shared.queue.push_now(Command::CatchUp(Some(to))).is_err() {
             return;
         }
-        // Without an answer the sequencer has ended.
+        // If there is no answer, the sequencer has ended.
         match done.recv() {
             Ok(true) => {}
             Ok(false) => std::thread::sleep(PAUSE),

@@ -27,11 +27,11 @@ pub enum OpenError {
     /// The log cannot be read.
     #[error("the log cannot be read")]
     Log(#[from] BackendError),
-    /// The log was not filled completely.
-    #[error("a restore into this store did not end: run it again")]
+    /// The log is incomplete, because a restore was interrupted.
+    #[error("a restore into this store was interrupted: run it again")]
     Incomplete,
-    /// A record is not an object.
-    #[error("revision {revision} ({resource} {key}) does not hold an object")]
+    /// The value of a record is not an object.
+    #[error("revision {revision} ({resource} {key}) is not an object")]
     Malformed {
         /// The revision of the record.
         revision: u64,
@@ -39,7 +39,7 @@ pub enum OpenError {
         resource: Arc<str>,
         /// The key of the record, `namespace/name` or `name`.
         key: Arc<str>,
-        /// Why its value is not an object.
+        /// The reason why the value is not an object.
         #[source]
         source: LayoutError,
     },
@@ -87,7 +87,7 @@ pub(super) fn open(
     if let Some(error) = failed {
         return Err(error);
     }
-    // Another store may have raised it before everything was read.
+    // Another store may have raised the floor before everything was read.
     let floor = shared.core.backend.compacted().min(mark.last);
     shared.core.raise_floor(floor);
     shared.core.advance(mark.last);
@@ -106,12 +106,12 @@ pub(super) fn open(
     Ok(shared)
 }
 
-/// Replaces everything in memory by what the log holds now, and collects the wakers of all watches.
+/// Replaces everything in memory by the current content of the log, and collects the wakers of all watches.
 pub(crate) fn reload(shared: &Shared, wake: &mut Vec<Waker>) -> Result<Mark, BackendError> {
     let core = &shared.core;
     let mut loaded: AHashMap<Arc<str>, Vec<Arc<Entry>>> = AHashMap::new();
     let mut failed = None;
-    // Only the live state: there is no history before it.
+    // Load only the live state: there is no history before it.
     let mark = core.backend.load(u64::MAX >> 1, &mut |record| {
         let Some(value) = record.value.filter(|_| !record.resource.is_empty()) else {
             return;
@@ -124,7 +124,7 @@ pub(crate) fn reload(shared: &Shared, wake: &mut Vec<Waker>) -> Result<Mark, Bac
     if let Some(error) = failed {
         return Err(BackendError::Failed(error.into()));
     }
-    // Counted before the first watcher is woken: a watch of an earlier time then ends.
+    // Counted before the first watcher is woken, so that every earlier watch ends.
     core.reloaded(mark.last);
     core.pins.lock().clear();
     for name in loaded.keys() {
@@ -149,7 +149,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), OpenErr
 }
 
 fn take_in(shared: &Shared, record: Record, preload_after: u64) -> Result<(), OpenError> {
-    // The record of an epoch, which is no object.
+    // This is the record of an epoch, which is not an object.
     if record.resource.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Encodings of entries: kept within a budget.
+//! Tests of encodings of entries, which are kept within a byte budget.
 
 use std::sync::Arc;
 
@@ -67,8 +67,7 @@ fn room_is_made_in_few_steps_even_if_everything_was_used() {
     }
     variants.keep(&entry(0), PROTOBUF, vec![1; 100].into());
     assert!(variants.held() <= 1_000_000);
-    // The first are spared and lose their mark, the next is evicted, and the others were not
-    // visited.
+    // The first variants are spared and lose their mark, the next variant is evicted, and the others were not visited.
     let used = |entry: &Arc<Entry>| {
         let slots = entry.variants.0.lock();
         slots

@@ -1,6 +1,6 @@
 //! Finds the watchers of an event: by key, by namespace, by one label, and the rest.
 //!
-//! It marks watchers and collects wakers; other code wakes and filters, outside of this lock.
+//! This module marks watchers and collects their wakers. Other code wakes and filters, outside of this lock.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -15,7 +15,7 @@ use crate::event::Event;
 #[derive(Default)]
 pub(crate) struct Watchers {
     slots: Vec<Slot>,
-    /// Slots that may be free; some are used again, or removed.
+    /// Slots that may be free. A listed slot may have been used again or removed.
     free: Vec<u32>,
     entered: usize,
     all: List,
@@ -42,7 +42,7 @@ impl Watchers {
         self.entered
     }
 
-    /// Adds a watcher; all events from ring position `pending_from` on are due, if given.
+    /// Adds a watcher. If `pending_from` is given, all events from that ring position on are due.
     pub(crate) fn enter(&mut self, spec: Arc<WatchSpec>, pending_from: Option<u64>) -> u32 {
         self.entered += 1;
         let id = self.free_slot();
@@ -81,7 +81,7 @@ impl Watchers {
         waker
     }
 
-    /// Returns the number of a free slot.
+    /// Returns the index of a free slot.
     fn free_slot(&mut self) -> u32 {
         while let Some(id) = self.free.pop() {
             let slot = self.slots.get(id as usize);
@@ -98,8 +98,7 @@ impl Watchers {
         (self.slots.len() - 1) as u32
     }
 
-    /// Releases memory as watchers leave. Numbers stay, so only free slots at the end can be
-    /// removed.
+    /// Releases memory as watchers leave. Watchers keep their numbers, so only free slots at the end can be removed.
     fn give_back_slots(&mut self) {
         while self.slots.last().is_some_and(|slot| slot.spec.is_none()) {
             self.slots.pop();
@@ -152,7 +151,7 @@ impl Watchers {
             }
         }
         if !self.by_label.is_empty() {
-            // The old labels count too: a watcher must see that an object left its selection.
+            // The old labels also count: a watcher must see that an object left its selection.
             let states = std::iter::once(&event.entry).chain(&event.prev);
             for (key, value) in states.flat_map(|entry| &entry.facets().labels) {
                 let values = self.by_label.get(key);
@@ -170,7 +169,7 @@ impl Watchers {
         }
     }
 
-    /// Takes all wakers, because the store ends.
+    /// Takes all wakers, because the store closes.
     pub(crate) fn wake_all(&mut self, wake: &mut Vec<Waker>) {
         wake.extend(self.slots.iter_mut().filter_map(|slot| slot.waker.take()));
     }
@@ -214,7 +213,7 @@ impl Watchers {
     }
 }
 
-/// Releases memory when few of many entries are left.
+/// Releases memory when few of many entries remain.
 fn give_back<V>(map: &mut AHashMap<Box<str>, V>) {
     if map.capacity() > 4 * map.len() + 64 {
         map.shrink_to_fit();
@@ -246,7 +245,7 @@ mod tests {
         assert_eq!(watchers.slots.len(), 10);
         assert!(watchers.slots.capacity() <= 40 && watchers.free.capacity() <= 40);
         assert!(watchers.by_key.capacity() < 500);
-        // The remaining numbers keep their meaning, and new ones differ from them.
+        // The remaining numbers keep their meaning, and new numbers differ from them.
         let new = watchers.enter(spec(20_000), Some(7));
         assert!(!ids[..10].contains(&new));
         assert_eq!(watchers.pending(new), Some(7));

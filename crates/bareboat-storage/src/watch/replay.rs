@@ -1,4 +1,4 @@
-//! The start of a watch from before the ring: pages of the log, until the ring takes over.
+//! The start of a watch from before the ring: reads pages of the log, until the watcher joins the ring.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,12 +10,12 @@ use crate::resource::Resource;
 
 /// The number of changes read at once.
 const PAGE: usize = 256;
-/// The bytes of new and previous states read at once. A watch whose client does not read holds one
+/// The maximum bytes of new and previous states that are read at once. A watch whose client does not read holds one
 /// page.
 const PAGE_BYTES: usize = 512 << 10;
 
 impl Watcher {
-    /// Reads the log; ready with 0 once the watcher has joined the ring.
+    /// Reads the log. Returns ready with 0 once the watcher has joined the ring.
     pub(super) fn poll_replay(
         &mut self,
         cx: &mut Context<'_>,
@@ -76,7 +76,7 @@ fn read_page(
     stop: &Stop,
 ) -> Result<Page, BackendError> {
     let core = &resource.core;
-    // Everything up to here is in the log, regardless of the ring.
+    // Everything up to this revision is in the log, whatever the ring contains.
     let upto = core.visible();
     let bytes = match core.old.exceeds(core.options.past_bytes) {
         true => 1,

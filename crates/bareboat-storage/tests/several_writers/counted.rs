@@ -1,4 +1,4 @@
-//! What stores count for metrics.
+//! Tests of the counters of stores for metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ async fn failures_and_what_became_of_unknown_outcomes_are_counted() {
         faulty.set(None);
         wait_for(|| !activity(&store).is_unresolved).await;
     }
-    // The repeated request is what stores the second one.
+    // The repeated request stores the second batch.
     assert_eq!(resolved(&store, Resolution::Stored), 2);
     assert_eq!(resolved(&store, Resolution::Absent), 0);
     assert!(results(&store, AppendResult::Unknown) >= 2);

@@ -1,4 +1,4 @@
-//! A log that gets another history: restored from a backup, or without its last writes.
+//! Tests of a log that gets another history: restored from a backup, or without its last writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ async fn another_epoch_ends_every_watch_and_loads_the_log_again() {
     let expected = [("changed", 1), ("gone", 1), ("kept", 1)].map(|(k, n)| (k.to_owned(), n));
     assert_eq!(seen, BTreeMap::from(expected));
 
-    // Both write in the new epoch, and see each other.
+    // Both stores write in the new epoch, and see each other's writes.
     let mut watcher = stores[1]
         .resource("core/configmaps")
         .watch(WatchSpec::all(stores[1].visible()))
@@ -115,7 +115,7 @@ async fn a_writer_of_an_older_epoch_decides_again() {
     let first = first.await.unwrap();
     let found = first.entry.clone();
     log.begin_epoch(1);
-    // The object that it wants to replace is gone.
+    // The object that the write replaces no longer exists.
     let refused = store
         .commit(Write::replace(&resource, &found, object(2)))
         .await;

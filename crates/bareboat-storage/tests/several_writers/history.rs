@@ -1,5 +1,5 @@
-//! Stores with failing connections on one log, checked against the log itself: it is the order in
-//! which everything happened.
+//! Tests of stores with failing connections to one log. The results are checked against the log, which has the order of
+//! all writes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ struct Operation {
     key: String,
     /// The content, unique among all operations; `None` for a deletion.
     content: Option<u64>,
-    /// The revision that it replaces, 0 for a creation.
+    /// The revision that the operation replaces; 0 for a creation.
     found: u64,
     begun: Instant,
     ended: Instant,
@@ -78,7 +78,7 @@ async fn client(store: Store, task: u64, operations: u64) -> Vec<Operation> {
     done
 }
 
-/// A record of the log: its key, what it replaced, its content.
+/// A record of the log: its key, the revision that it replaced, its content.
 type Row = (String, u64, Option<u64>);
 
 fn rows(log: &MemoryBackend, after: u64) -> BTreeMap<u64, Row> {
@@ -106,7 +106,7 @@ fn check(operations: &[Operation], rows: &BTreeMap<u64, Row>, after: u64) {
     let revisions: Vec<u64> = rows.keys().copied().collect();
     let expected: Vec<u64> = (after + 1..=after + rows.len() as u64).collect();
     assert_eq!(revisions, expected, "revisions are consecutive");
-    // Each record replaces the newest one of its key.
+    // Each record replaces the newest record of its key.
     let mut heads: BTreeMap<&str, u64> = BTreeMap::new();
     for (revision, (key, prev, content)) in rows {
         assert_eq!(heads.get(&**key).copied().unwrap_or(0), *prev, "{revision}");
@@ -140,7 +140,7 @@ fn check(operations: &[Operation], rows: &BTreeMap<u64, Row>, after: u64) {
             Outcome::Unknown => {}
         }
     }
-    // Real time: what was answered before another began has a lower revision.
+    // Real time: an operation that was answered before another began has a lower revision.
     written.sort_by_key(|(_, ended, _)| *ended);
     let mut starts: Vec<_> = written.iter().collect();
     starts.sort_by_key(|(begun, ..)| *begun);
@@ -184,7 +184,7 @@ async fn run(seed: u64, faults: u64, operations: u64) {
     for shaky in &connections {
         shaky.faults.store(0, Ordering::SeqCst);
     }
-    // Whatever is unresolved is resolved by the next write of its store.
+    // The next write of a store resolves its batch with an unknown outcome.
     for (store, content) in stores.iter().zip(9_000_000..) {
         let resource = store.resource("core/secrets");
         let write = Write::create(&resource, "end", object(content));
@@ -206,7 +206,7 @@ async fn run(seed: u64, faults: u64, operations: u64) {
         .collect();
     assert_eq!(rows.len() - of_clients.len(), STORES);
     check(&all, &rows, after);
-    // Every watcher got every record, in order and once.
+    // Every watcher received every record once and in order.
     for mut watcher in watchers {
         let mut reported = Vec::new();
         while reported.len() < of_clients.len() {
@@ -245,7 +245,7 @@ async fn the_log_explains_every_answer_when_connections_fail() {
     }
 }
 
-/// The checker itself must find what is wrong.
+/// Checks that the checker finds each kind of error.
 #[test]
 fn the_checker_finds_lost_doubled_and_misplaced_writes() {
     let now = Instant::now();

@@ -143,7 +143,7 @@ async fn transactions_of_both_stores_happen_together_or_not_at_all() {
                     }
                     Err(lost) => {
                         assert!(matches!(lost.error, CommitError::AlreadyExists { .. }));
-                        // A refused write saw the state that refused it.
+                        // A refused write has seen the state that refused it.
                         assert!(left.get(&format!("{n}")).is_some());
                     }
                 }
@@ -207,12 +207,12 @@ async fn unknown_outcomes_are_resolved() {
         let create = Write::create(&resource, key, object(1));
         let unknown = shaken.commit(create).await.unwrap_err();
         assert!(matches!(unknown, CommitError::Unknown(_)), "{unknown:?}");
-        // Nothing else goes before the outcome is known.
+        // No other write is stored before the outcome is known.
         let create = Write::create(&resource, "later", object(1));
         let refused = shaken.commit(create).await.unwrap_err();
         assert!(matches!(refused, CommitError::Unreachable), "{refused:?}");
         faulty.set(None);
-        // The repeated request arrives, too, without another write.
+        // The repeated request also arrives, without another write.
         wait_for(|| resource.get(key).is_some()).await;
     }
     let create = Write::create(&resource, "later", object(1));

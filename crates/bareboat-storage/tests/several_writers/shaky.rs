@@ -1,5 +1,5 @@
-//! A connection to a shared log that fails at random: requests and answers are lost, the log cannot
-//! be reached, appends find a longer log.
+//! A connection to a shared log that fails at random: requests and answers are lost, the log cannot be reached, appends
+//! find a longer log.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use bareboat_storage::{
     PageLimit, Record, Stop, Sweep, Tail, Value,
 };
 
-/// One store's connection.
+/// The connection of one store.
 pub(crate) struct Shaky {
     log: MemoryBackend,
     dice: AtomicU64,
-    /// Of a hundred appends, this many fail in some way.
+    /// How many of a hundred appends fail.
     pub(crate) faults: AtomicU64,
-    /// The number of next appends that find a longer log.
+    /// The number of following appends that find a longer log.
     pub(crate) moved: AtomicU64,
     /// The number of appends that held the log.
     pub(crate) held: AtomicU64,
@@ -26,10 +26,10 @@ pub(crate) struct Shaky {
     pub(crate) marks: AtomicU64,
     /// Whether another writer appends before every read of the tail.
     pub(crate) growing: AtomicBool,
-    /// Whether another writer makes and deletes `core/configmaps x` before the next append that holds the log, with
-    /// more batches between than a tail has.
+    /// Whether another writer creates and deletes `core/configmaps x` before the next append that holds the log. More
+    /// batches than one tail contains are between these two writes.
     pub(crate) flood: AtomicBool,
-    /// Who waits for the writes of others.
+    /// What waits for the writes of other stores.
     pub(crate) attention: Mutex<Attention>,
 }
 
@@ -49,8 +49,8 @@ impl Shaky {
         })
     }
 
-    /// Appends as another writer: something else, or `core/configmaps x`, which is deleted
-    /// if the revision that is replaced is not 0.
+    /// Appends as another writer. Writes another object, or `core/configmaps x` if `x` is given; `x` is the replaced
+    /// revision, and if it is not 0, the object is deleted.
     fn grow(&self, x: Option<u64>) -> Result<u64, BackendError> {
         let base = self.log.mark()?;
         let revision = base.last + 1;
