@@ -34,7 +34,7 @@ fn resident() -> usize {
 
 async fn commits(name: &str, backend: Arc<dyn Backend>, writers: usize, options: StoreOptions) {
     let time = Duration::from_secs(3);
-    // With little to retain, writes are updates, so that compaction has work.
+    // If the options retain little history, writes are updates, so that compaction has work.
     let keys = if options.retain_revisions < 100_000 {
         20
     } else {
@@ -106,7 +106,7 @@ async fn fan_out(watchers: usize, writes: u64, matching: bool) {
     for _ in 0..writes {
         let write = Write::create(&resource, "ns/x", object("ns/x", 900)).expecting(Expect::Any);
         store.commit(write).await.unwrap();
-        // Waits, so that the watchers take each event separately, which is the expensive case.
+        // Wait, so that the watchers take each event separately, which is the expensive case.
         if matching {
             seen.1.notified().await;
         }

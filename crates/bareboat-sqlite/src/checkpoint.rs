@@ -1,9 +1,9 @@
-//! Checkpoints: moves the write-ahead log into the file without delaying commits.
+//! Checkpoints: copy the write-ahead log into the file without delaying commits.
 //!
-//! SQLite's own checkpoint runs inside some commit and costs it milliseconds. Here a thread with
-//! its own connection copies pages during commits; when little remains the writer finishes and the
-//! log starts again from its front. After a compaction the thread finishes by itself and truncates
-//! the log, because the next write may be far off.
+//! SQLite's own checkpoint runs inside a commit and delays that commit by milliseconds. Here a thread with its own
+//! connection copies pages during commits. When little remains, the writer copies the rest and the log starts again
+//! from its front. After a compaction the thread itself copies the rest and truncates the log, because the next write
+//! may come much later.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ pub(crate) struct Checkpoints {
     state: Arc<State>,
     start_at: u64,
     limit: u64,
-    /// The bytes that may wait to be copied. On a full disk the reserve must have room for all of them, because only
-    /// then the log starts again from its front.
+    /// The maximum bytes that are not copied yet. On a full disk the reserve must have room for all of them, because
+    /// the log starts again from its front only when everything is copied.
     uncopied: u64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct State {
     path: PathBuf,
-    /// The bytes in the write-ahead log, to which the next commit is appended; estimated between
-    /// checkpoints.
+    /// The bytes in the write-ahead log, at the end of which the next commit is appended. The number is an estimate
+    /// between checkpoints.
     filled: AtomicU64,
-    /// The bytes of it that are in the file already.
+    /// How many of these bytes are already in the file.
     copied: AtomicU64,
     running: AtomicBool,
     /// Whether the log must be truncated when everything is copied.
@@ -51,7 +51,7 @@ pub(crate) enum Restart {
     Done,
     /// A reader or a copy uses the log.
     Hindered,
-    /// An error, such as a full disk.
+    /// SQLite returned an error, such as a full disk.
     Failed,
 }
 
@@ -59,12 +59,14 @@ pub(crate) enum Restart {
 const FRAME: u64 = 4096 + 24;
 /// The pages that a commit writes in addition to its values: a half-filled leaf and its parents.
 const PER_COMMIT: u64 = 2 * FRAME;
-/// The amount that the writer may copy itself without a noticeable delay.
+/// The number of bytes that the writer may copy itself without a noticeable delay.
 const LITTLE: u64 = 64 * FRAME;
-/// How long to wait for readers after a compaction: doubles each time, some minutes in total.
+/// The first pause while the thread waits for readers after a compaction. Each pause is twice as long as the one
+/// before; together they last some minutes.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(120);
-/// How long the writer waits for a copy when the log is at a limit. A copy waits for nobody, so it ends by itself.
+/// How long the writer waits for a copy when the log is at a limit. A copy does not wait for readers, so it always
+/// ends.
 const COPY_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Checkpoints {
@@ -76,7 +78,7 @@ impl Checkpoints {
         };
         Self {
             state: Arc::new(State {
-                // The content left by a crash has not been read yet.
+                // The content that a crash left in the log has not been read yet.
                 filled: AtomicU64::new(
                     std::fs::metadata(beside(&path, "-wal")).map_or(0, |data| data.len()),
                 ),
@@ -125,8 +127,8 @@ impl Checkpoints {
         }
     }
 
-    /// Waits a while for a running copy, so that the log does not grow far beyond its limit. Does not wait for a thread
-    /// that truncates the log, because that one waits for readers.
+    /// Waits for a running copy for a limited time, so that the log does not grow far beyond its limit. Does not wait
+    /// for a thread that truncates the log, because that thread waits for readers.
     fn wait_for_copy(&self) {
         let deadline = Instant::now() + COPY_PATIENCE;
         let state = &self.state;
@@ -140,7 +142,7 @@ impl Checkpoints {
 
     /// Copies the remaining pages and restarts the log from its front. Called by the writer.
     pub(crate) fn restart(&self, writer: &Connection) -> Restart {
-        // Does not wait for readers: a long read must not become a long commit.
+        // Do not wait for readers: a long read must not delay a commit.
         let patience = |time| writer.busy_timeout(time);
         let restarted = patience(Duration::ZERO).and_then(|()| checkpoint(writer, "RESTART"));
         match restarted.and_then(|done| patience(BUSY_TIMEOUT).map(|()| done)) {
@@ -148,8 +150,7 @@ impl Checkpoints {
                 self.state.note(0, 0);
                 Restart::Done
             }
-            // A reader or the copying thread still uses the log: it grows until a later commit
-            // finds it free.
+            // A reader or the copying thread still uses the log. The log grows until a later commit finds it unused.
             Ok((true, filled, copied)) => {
                 self.state.note(filled, copied);
                 Restart::Hindered
@@ -170,7 +171,7 @@ impl Checkpoints {
         self.copy_beside();
     }
 
-    /// Starts the thread unless it runs.
+    /// Starts the copying thread unless it runs.
     fn copy_beside(&self) {
         if self.state.running.swap(true, Ordering::AcqRel) {
             return;
@@ -207,7 +208,7 @@ impl State {
         self.copied.store(copied, Ordering::Relaxed);
     }
 
-    /// Runs the thread: copies once, and truncates the log if that was requested before it ends.
+    /// Runs the thread: copies once, and truncates the log if `settle` was called before the thread ends.
     fn run(&self) {
         loop {
             match self.settling.swap(false, Ordering::AcqRel) {
@@ -234,7 +235,7 @@ impl State {
         }
     }
 
-    /// Truncates the log, and waits for readers.
+    /// Truncates the log, and waits for readers if necessary.
     fn settle_in_time(&self) {
         let mut pause = FIRST_PAUSE;
         while pause <= LAST_PAUSE && !self.settle() && !self.wait(pause) {
@@ -242,11 +243,10 @@ impl State {
         }
     }
 
-    /// Copies everything and truncates the log; returns whether it is done or must not be retried.
+    /// Copies everything and truncates the log. Returns whether the work is done or must not be retried.
     fn settle(&self) -> bool {
         let settled = open_writer_beside(&self.path).and_then(|connection| {
-            // Copies most of it beside the writer; the writer waits only while later pages are
-            // copied.
+            // Copy most pages while the writer works; the writer waits only while the last pages are copied.
             let (_, filled, copied) = checkpoint(&connection, "PASSIVE")?;
             match filled - copied.min(filled) <= LITTLE {
                 true => checkpoint(&connection, "TRUNCATE"),
@@ -265,7 +265,7 @@ impl State {
         }
     }
 
-    /// Waits a while; returns true if the file is being closed.
+    /// Waits for `pause`; returns true if the file is being closed.
     fn wait(&self, pause: Duration) -> bool {
         let mut closing = self.closing.lock();
         if !*closing {
@@ -275,7 +275,7 @@ impl State {
     }
 }
 
-/// Runs a checkpoint; returns whether it was blocked, and the bytes filled and copied.
+/// Runs a checkpoint. Returns whether it was blocked, the bytes in the log, and the copied bytes.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<(bool, u64, u64)> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
         let frames = |frames: i64| frames.max(0) as u64 * FRAME;

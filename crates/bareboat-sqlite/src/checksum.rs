@@ -1,8 +1,7 @@
 //! Checksums of records and batches, which detect damage at rest before clients see it.
 //!
-//! CRC-32 detects every damage of up to 32 bits in a row and all but one in four billion others.
-//! Its cost is small compared with the fsync. It does not protect against deliberate edits of the
-//! file.
+//! CRC-32 detects every damage of up to 32 consecutive bits and all but one in four billion others. Its cost is small
+//! compared with the fsync. It does not protect against deliberate edits of the file.
 
 use crc32fast::Hasher;
 
@@ -22,14 +21,14 @@ pub(crate) struct Header<'a> {
 pub(crate) enum Verdict {
     /// The record is intact.
     Good,
-    /// The value is damaged, but the object is known.
+    /// The value is damaged, but it is known which object it belongs to.
     ValueDamaged,
     /// The header is damaged, so it is not known which object the record belongs to.
     HeaderDamaged,
 }
 
-/// Returns the checksum of a record: header in the upper half, value in the lower half, so that
-/// damage to one leaves the other valid.
+/// Returns the checksum of a record: the header in the upper half, the value in the lower half. Damage to one half
+/// leaves the other valid.
 pub(crate) fn record(header: &Header<'_>, value: Option<&[u8]>) -> i64 {
     join(of_header(header, value.is_none()), of_value(value))
 }
@@ -54,7 +53,7 @@ fn of_header(header: &Header<'_>, tombstone: bool) -> u32 {
     hasher.update(header.resource.as_bytes());
     hasher.update(header.key.as_bytes());
     hasher.update(&[u8::from(tombstone)]);
-    // Records without these have the checksum they had before there were any.
+    // A record without these fields has the same checksum as in formats that did not have the fields.
     if let Some(actor) = header.actor {
         hasher.update(&[2]);
         hasher.update(actor.as_bytes());
@@ -119,7 +118,7 @@ mod tests {
             ..header
         };
         assert_eq!(judge(&other, Some(b"value"), sum), Verdict::HeaderDamaged);
-        // The boundary between resource and key is checked too.
+        // The boundary between resource and key is also checked.
         let shifted = Header {
             resource: "core/podsa",
             key: "/b",

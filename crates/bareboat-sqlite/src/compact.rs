@@ -1,5 +1,5 @@
-//! Compaction along the primary key: each row names the row it replaced, so no index is needed to
-//! find obsolete rows.
+//! Compaction in the order of the primary key. Each row contains the revision that it replaced, so obsolete rows are
+//! found without an index.
 
 use bareboat_storage::{Mark, Sweep};
 use rusqlite::Connection;
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::mark;
 use crate::schema::pragma;
 
-/// The result of a slice.
+/// The result of a slice of compaction.
 pub(crate) struct Swept {
     pub(crate) sweep: Sweep,
     pub(crate) free_bytes: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Swept {
     pub(crate) pages: u64,
 }
 
-/// The free pages returned to the disk at a time. Free pages are reused, so only a large excess is
+/// The number of free pages that are returned to the disk at a time. Free pages are reused, so only a large excess is
 /// returned.
 const VACUUM_PAGES: i64 = 256;
 
@@ -26,8 +26,8 @@ pub(crate) fn slice(
     floor: u64,
     rows: usize,
 ) -> rusqlite::Result<Swept> {
-    // Without its own fsync: the log is written in order, so a crash keeps a prefix of it, the
-    // floor before the rows. The lost rest is repeated.
+    // This commit needs no fsync: the log is written in order, so a crash keeps a prefix of it, in which the floor
+    // comes before the rows. Lost deletions are repeated.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     let swept = sweep(connection, end, floor as i64, rows);
     let vacuumed = match swept {
@@ -44,7 +44,7 @@ pub(crate) fn slice(
     })
 }
 
-/// Deletes rows; also returns how many.
+/// Deletes rows; also returns the number of deleted rows.
 fn sweep(
     connection: &mut Connection,
     end: &Mark,
@@ -100,15 +100,15 @@ fn sweep(
     Ok((sweep, deleted as u64 + 4))
 }
 
-/// Returns some free pages to the disk if they are more than a quarter of the file; returns whether
-/// more should follow, the bytes still free and the pages written.
+/// Returns some free pages to the disk if more than a quarter of the file is free. Returns whether more should follow,
+/// the bytes still free and the pages written.
 fn vacuum(connection: &Connection) -> rusqlite::Result<(Sweep, u64, u64)> {
     let free = pragma(connection, "freelist_count")?;
     let pages = pragma(connection, "page_count")?;
     let page = pragma(connection, "page_size")?;
     let surplus = free > VACUUM_PAGES && free > pages / 4;
     if surplus {
-        // Formally a query: each step frees a page.
+        // This pragma is formally a query: each step frees a page.
         let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
         let mut rows = step.query([])?;
         while rows.next()?.is_some() {}

@@ -1,4 +1,4 @@
-//! Maps SQLite's errors to ours: full, busy, failed, or not openable.
+//! Converts SQLite's errors to errors of this crate: full, busy, failed, or not openable.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub enum SqliteError {
         /// The newest supported format.
         known: i64,
     },
-    /// The file has an older format, and may not be changed.
+    /// The file has an older format, and was opened for reading only.
     #[error(
         "{} has format {found}; start a server with it once, which brings it to the current format",
         path.display()
@@ -55,7 +55,7 @@ pub enum SqliteError {
         /// The format of the file.
         found: i64,
     },
-    /// The copy of a file with an older format cannot be made.
+    /// Before an upgrade, the file could not be copied.
     #[error("the copy {} cannot be made, and the file is not upgraded without one", path.display())]
     Copy {
         /// The path of the copy.
@@ -84,7 +84,7 @@ pub enum SqliteError {
     Gap {
         /// The path of the database.
         path: PathBuf,
-        /// The first revision of the range in which some are missing.
+        /// The first revision of the range in which revisions are missing.
         first: i64,
         /// The last revision of that range.
         last: i64,
@@ -105,7 +105,7 @@ impl SqliteError {
         }
     }
 
-    /// Returns whether there was no space to open it.
+    /// Returns whether there was not enough space to open the file.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Database(error) => is_full(error) || code(error) == ffi::SQLITE_IOERR_WRITE,
@@ -114,12 +114,12 @@ impl SqliteError {
     }
 }
 
-/// Returns the extended result code, 0 if there is none.
+/// Returns SQLite's extended result code; 0 if there is none.
 pub(crate) fn code(error: &rusqlite::Error) -> i32 {
     error.sqlite_error().map_or(0, |error| error.extended_code)
 }
 
-/// Returns whether there was no space, in the file, in the write-ahead log or in its index.
+/// Returns whether there was no space in the file, in the write-ahead log or in its index.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
         || code(error) == ffi::SQLITE_IOERR_SHMSIZE

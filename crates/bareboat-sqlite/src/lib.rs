@@ -4,14 +4,13 @@
 //! objects are bytes here.
 //!
 //! * Write-ahead log with `synchronous=FULL`: a batch is one transaction and one fsync.
-//! * No index beside the primary key: the log is appended and read in its own order, and lookups
-//!   happen in memory.
-//! * Checkpoints run beside the writer (see `checkpoint`), because SQLite's own would delay some
+//! * There is no index besides the primary key: the log is appended and read in its own order, and lookups happen in
+//!   memory.
+//! * Checkpoints run on a separate thread (see `checkpoint`), because SQLite's own checkpoints would delay some
 //!   commits.
-//! * A lock file keeps a second server out; the kernel releases it when the process ends in any
-//!   way.
-//! * Every record and every batch has a checksum (see `checksum`); a batch has a time, an id, and a
-//!   digest of the log up to it. Older formats are upgraded when a file is opened (see `migrate`).
+//! * A lock file keeps a second server out. The kernel releases the lock when the process ends for any reason.
+//! * Every record and every batch has a checksum (see `checksum`). A batch also has a time, an id, and a digest of the
+//!   log up to its end. Older formats are upgraded when a file is opened (see `migrate`).
 //! * A reserve of disk space is kept for deletions and compaction (see `reserve`).
 
 mod checkpoint;
@@ -60,7 +59,7 @@ pub struct Sqlite {
     path: PathBuf,
     writer: Mutex<Option<Writer>>,
     checkpoints: Arc<Checkpoints>,
-    /// The times of the history, until the store reads them.
+    /// The times at which the history was written, until the store reads them.
     history: Mutex<Option<Vec<Written>>>,
     floor: AtomicU64,
     free_bytes: AtomicU64,
@@ -82,12 +81,12 @@ impl Sqlite {
         Self::open_with(path, SqliteOptions::default())
     }
 
-    /// Opens or creates the file at `path`, with options.
+    /// Opens or creates the file at `path` with `options`.
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, SqliteError> {
         let path = path.as_ref().to_owned();
         let lock = Lock::take(&path)?;
         let opened = match schema::open(&path, &options) {
-            // Even opening needs some space. Deletions and compaction must work on a full disk.
+            // Even opening a file needs some space. Deletions and compaction must work on a full disk.
             Err(error) if error.is_full() => {
                 let reserve = schema::beside(&path, ".reserve");
                 std::fs::remove_file(reserve).map_err(|_| error)?;
@@ -132,7 +131,7 @@ impl Sqlite {
         }
     }
 
-    /// Fails if the rows read after `revision` may have been compacted meanwhile.
+    /// Fails if the rows read after `revision` may have been compacted in the meantime.
     fn check_floor(&self, revision: u64) -> Result<(), BackendError> {
         let floor = self.compacted();
         if revision < floor {
@@ -217,7 +216,7 @@ impl Backend for Sqlite {
     fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
         self.with_writer(|writer| {
             let last = writer.mark.last;
-            // Raised before the first row is deleted: a read that ends later knows that it may have
+            // The floor is raised before the first row is deleted, so a read that ends later knows that it may have
             // missed rows.
             let floor = self.compacted().max(upto.min(last));
             self.floor.store(floor, Ordering::Release);
@@ -261,7 +260,7 @@ impl Backend for Sqlite {
         self.with_writer(|writer| {
             let done = rewrite::in_place(&mut writer.connection, &self.path, change)
                 .map_err(|error| BackendError::Failed(Box::new(error)));
-            // The digests are over the stored values, which may be new even after an error.
+            // Digests are computed over the stored values, which may have changed even after an error.
             writer.mark = mark::read(&writer.connection).map_err(failed)?;
             done
         })
@@ -283,7 +282,7 @@ impl Backend for Sqlite {
         let writer = self.writer.lock().take();
         self.checkpoints.finish();
         let closed = writer.map_or(Ok(()), |writer| {
-            // The last connection to close copies the write-ahead log into the file and removes it.
+            // When the last connection closes, SQLite copies the write-ahead log into the file and removes the log.
             writer
                 .connection
                 .close()
@@ -294,7 +293,7 @@ impl Backend for Sqlite {
     }
 }
 
-/// Returns how much the file system of a file has left for this user, if it says so.
+/// Returns the bytes that the file system of `path` has left for this user; `None` if unknown.
 fn available(path: &Path) -> Option<u64> {
     let space = rustix::fs::statvfs(path).ok()?;
     Some(space.f_bavail.saturating_mul(space.f_frsize))

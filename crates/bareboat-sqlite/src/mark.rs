@@ -1,6 +1,6 @@
 //! The end of the log: its last revision, its epoch and the digest up to there.
 //!
-//! The last row of a batch has its digest. Compaction may delete the last row of all; it keeps the
+//! The last row of a batch has the digest of the batch. When compaction deletes the last row of the log, it stores the
 //! digest in the table of progress, as two numbers.
 
 use bareboat_storage::{Digest, Mark};
@@ -30,14 +30,14 @@ pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Mark> {
         }
     };
     Ok(Mark {
-        // The newest record may be a compacted tombstone; then the floor has its revision.
+        // The newest record may be a compacted tombstone; its revision is then the floor.
         last: rev.max(progress("floor")?) as u64,
         epoch: progress("epoch")? as u64,
         digest: Digest(digest),
     })
 }
 
-/// Keeps the digest apart from its row.
+/// Stores the digest of `mark` outside of its row.
 pub(crate) fn keep(connection: &Connection, mark: &Mark) -> rusqlite::Result<()> {
     let half = |at: usize| {
         let mut half = [0; 8];

@@ -1,7 +1,7 @@
 //! Upgrades a file of an older format: keeps a copy beside it, then converts everything in one
 //! transaction.
 //!
-//! A crash leaves the file either unchanged or converted. The copy is named after its format and
+//! A crash leaves the file either unchanged or converted. The name of the copy contains its format, and the copy is
 //! never changed again.
 
 use std::fs;
@@ -15,8 +15,7 @@ use crate::clock;
 use crate::error::SqliteError;
 use crate::schema::{FORMAT, TABLES, beside};
 
-/// Converts a file of format `found` to the current one. The caller holds the lock, so no other
-/// process writes.
+/// Converts a file of format `found` to the current format. The caller holds the lock, so no other process writes.
 pub(crate) fn to_current(
     connection: &mut Connection,
     path: &Path,
@@ -35,7 +34,7 @@ pub(crate) fn to_current(
 }
 
 fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), SqliteError> {
-    // Copies the write-ahead log into the file, so that the file alone is the whole state.
+    // Copy the write-ahead log into the file, so that the file alone contains the whole state.
     let busy: bool = connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         .map_err(|error| SqliteError::at(path, error))?;
@@ -48,7 +47,7 @@ fn keep_copy(connection: &Connection, path: &Path, found: i64) -> Result<(), Sql
         fs::copy(path, &partial)?;
         fs::File::open(&partial)?.sync_all()?;
         fs::rename(&partial, &copy)?;
-        // The name is durable before the original is changed.
+        // The name of the copy must be durable before the original is changed.
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -117,7 +116,7 @@ fn rewrite(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             bytes += (header.key.len() + value.map_or(0, <[u8]>::len)) as i64;
         }
     }
-    // The time of writing is unknown; the age counts from now.
+    // The time of writing is unknown, so the age counts from now.
     if last > floor {
         let at = clock::now_millis();
         let sum = batch.finish(size, last, at, bytes);

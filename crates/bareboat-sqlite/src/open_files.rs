@@ -1,5 +1,4 @@
-//! Checks that the open files are still those under their names, because writes to a removed file
-//! are lost.
+//! Checks that the open files are still the files at their paths, because writes to a removed file are lost.
 
 use std::fs;
 use std::io;
@@ -8,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::beside;
 
-/// The files a writer has open, by name and by identity.
+/// The files that a writer has open, by path and by identity.
 pub(crate) struct OpenFiles {
     files: [(PathBuf, (u64, u64)); 2],
 }
 
 impl OpenFiles {
-    /// Remembers the files as they are now, which must be while SQLite has them open.
+    /// Records the identity of the files, which SQLite must have open.
     pub(crate) fn note(database: &Path) -> io::Result<Self> {
         let known = |path: PathBuf| identity(&path).map(|identity| (path, identity));
         Ok(Self {
@@ -25,7 +24,7 @@ impl OpenFiles {
         })
     }
 
-    /// Fails if one of the files was removed or replaced. Takes two calls of `stat`.
+    /// Fails if one of the files was removed or replaced. This takes two calls of `stat`.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (path, known) in &self.files {
             let why = match identity(path) {

@@ -1,5 +1,5 @@
-//! Reads the log: the live state and recent history when a store opens, pages for old watches, and
-//! a state for old lists.
+//! Reads the log: the live state and recent history when a store opens, pages for old watches, and past states for old
+//! lists.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::schema::open_reader;
 
 const ONE: &str =
     "SELECT rev, prev, resource, key, value, sum, form, actor FROM log WHERE rev = ?1";
-/// The rows read between two checks for a stop.
+/// The number of rows that are read between two checks for a stop.
 const ROWS_BETWEEN_STOPS: usize = 4096;
 
 /// Logical clusters and names of resources by number, shared by their records.
@@ -30,15 +30,15 @@ impl Names {
         Ok(Self(names.collect::<Result<_, _>>()?))
     }
 
-    /// The number of a resource of the default cluster.
+    /// Returns the number of the resource `name` in the default cluster.
     fn number(&self, name: &str) -> Option<i64> {
         let mut all = self.0.iter();
         all.find(|(_, (cluster, known))| cluster.is_empty() && **known == *name)
             .map(|(id, _)| *id)
     }
 
-    /// Reads the record in a row of `rev, prev, resource, key, value, sum, form, actor`. A damaged value
-    /// becomes a placeholder; a record with a damaged key is an error.
+    /// Reads the record in a row of `rev, prev, resource, key, value, sum, form, actor`. A damaged value becomes a
+    /// placeholder; a record with a damaged key is an error.
     pub(crate) fn record(&self, row: &Row<'_>) -> rusqlite::Result<Record> {
         let (revision, prev, number): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let unreadable = |why: &str| {
@@ -83,11 +83,10 @@ impl Names {
     }
 }
 
-/// Returns the revisions of the state at `upto`, of one resource or of all, in order.
+/// Returns the revisions of the state at `upto`, of one resource or of all resources, in order.
 ///
-/// Each row names the row it replaced, so one revision is remembered for each live key, and no
-/// value is read. Rows are read oldest first: that is the order of the pages in the file, which the
-/// system reads ahead.
+/// Each row contains the revision that it replaced, so only one revision per live key is kept in memory, and no value
+/// is read. Rows are read oldest first: this is the order of the pages in the file, which the system reads ahead.
 fn live_at(
     connection: &Connection,
     resource: Option<i64>,
@@ -157,7 +156,8 @@ pub(crate) fn load(
     stop.check()
 }
 
-/// The same by a connection of its own, in one transaction: no writer waits. Returns the end of the log.
+/// Visits the same records as `load`, on a separate connection and in one transaction, so no writer waits. Returns the
+/// end of the log.
 pub(crate) fn dump(
     path: &Path,
     after: u64,

@@ -1,4 +1,4 @@
-//! A file that is only read, also while a server writes to it: for backups and checks.
+//! A file that is opened for reading only, even while a server writes to it: for backups and checks.
 
 use std::path::{Path, PathBuf};
 

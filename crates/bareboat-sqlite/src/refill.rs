@@ -1,4 +1,4 @@
-//! A file that takes the content of another log, and the next epoch.
+//! Replaces the content of a file by that of another log, and begins the next epoch.
 
 use bareboat_storage::{BackendError, Mark, Record, Refill};
 use rusqlite::{Connection, params};
@@ -9,16 +9,16 @@ use crate::mark;
 use crate::schema::{FORMAT, INCOMPLETE, pragma};
 use crate::writer::{Writer, weight};
 
-/// How far the counter jumps beyond the last known revision: more than a backup is likely to lack.
+/// How much the revision increases above the last known revision: more revisions than a backup is likely to lack.
 pub(crate) const JUMP: u64 = 1 << 20;
 
-/// Whether the file is not being filled.
+/// Returns whether the file is complete: it is not being filled.
 pub(crate) fn is_complete(connection: &Connection) -> Result<bool, BackendError> {
     let format = pragma(connection, "user_version").map_err(failed)?;
     Ok(format != INCOMPLETE)
 }
 
-/// Deletes everything that a restore which did not end left behind.
+/// Deletes everything that an interrupted restore left behind.
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM log")
 }
@@ -111,7 +111,7 @@ impl Writer {
     }
 }
 
-/// Raises counter and floor, and begins another epoch.
+/// Raises the revision counter and the floor to `raised`, and begins another epoch.
 pub(crate) fn raise(connection: &Connection, raised: u64) -> rusqlite::Result<()> {
     let floor = "UPDATE progress SET rev = ?1 WHERE name = 'floor'";
     connection.execute(floor, [raised as i64])?;

@@ -19,9 +19,9 @@ const REFILL_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct Reserve {
     path: PathBuf,
     bytes: u64,
-    /// The thread that creates the file: neither the start nor a commit waits for it.
+    /// The thread that creates the file. Neither the start nor a commit waits for this thread.
     filling: Option<Filling>,
-    /// When to try to create it again; `None` while it exists.
+    /// When to try to create the file again; `None` while it exists.
     refill_at: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ struct Filling {
 }
 
 impl Reserve {
-    /// Creates the reserve unless it exists. Without space it is created later.
+    /// Creates the reserve unless it exists. If there is no space, the reserve is created later.
     pub(crate) fn open(path: PathBuf, bytes: u64) -> Self {
         let mut reserve = Self {
             path,
@@ -57,7 +57,7 @@ impl Reserve {
         released
     }
 
-    /// Creates the reserve again if it is time.
+    /// Creates the reserve again if the wait is over.
     pub(crate) fn refill(&mut self) {
         let filling = self.filling.as_ref();
         if filling.is_some_and(|filling| filling.thread.is_finished()) {
@@ -88,7 +88,7 @@ impl Reserve {
         }
     }
 
-    /// Waits for the thread, which has little left to do if it must `stop`.
+    /// Waits for the thread. If `stop` is set, the thread ends soon.
     fn finish(&mut self, stop: bool) {
         let Some(Filling { stop: flag, thread }) = self.filling.take() else {
             return;
@@ -112,7 +112,7 @@ impl Drop for Reserve {
 
 fn write(path: &Path, bytes: u64, stop: &AtomicBool) -> io::Result<()> {
     let mut file = File::create(path)?;
-    // Not zeros, because some file systems do not store them.
+    // Random bytes, because some file systems do not store zeros.
     let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
     let block: Vec<u8> = (0..8192)
         .flat_map(|_| {
@@ -131,12 +131,12 @@ fn write(path: &Path, bytes: u64, stop: &AtomicBool) -> io::Result<()> {
         file.write_all(&block[..part])?;
         left -= part;
     }
-    // Late errors, such as those of a quota, are reported now.
+    // Late errors, such as an exceeded quota, are reported here.
     file.sync_data()
 }
 
-/// Returns whether a small write beside the database fails for lack of space or quota: SQLite
-/// reports an exceeded quota only as a failed write.
+/// Returns whether a small write beside the database fails for lack of space or quota. SQLite itself reports an
+/// exceeded quota only as a failed write.
 pub(crate) fn no_space_at(path: &Path, bytes: usize) -> bool {
     let probe = || -> io::Result<()> {
         let mut file = File::create(path)?;

@@ -1,8 +1,7 @@
-//! Prepares a restored backup: the counter jumps over all revisions that clients may have seen, and
+//! Prepares a restored backup: the revision counter jumps above all revisions that clients may have seen, and the
 //! history begins there.
 //!
-//! Otherwise a client that saw lost revisions would continue from one of them in a different
-//! history.
+//! Otherwise a client that saw lost revisions would continue from one of them in a different history.
 
 use std::path::Path;
 
@@ -22,11 +21,11 @@ pub struct Restored {
     pub raised: u64,
 }
 
-/// Raises counter and floor of a file that no server has open: 2^20 above its last revision, and
+/// Raises the revision counter and the floor of a file that no server has open: to 2^20 above its last revision and
 /// above `beyond`.
 ///
-/// `beyond` is a revision that is known to have been assigned, or 0. Clients with older versions
-/// get the error that these are expired.
+/// `beyond` is a revision that is known to have been assigned, or 0. Clients with older resourceVersions get the error
+/// that these are expired.
 pub fn raise(path: impl AsRef<Path>, beyond: u64) -> Result<Restored, SqliteError> {
     let path = path.as_ref();
     let _lock = Lock::take(path)?;
@@ -46,7 +45,7 @@ pub fn raise(path: impl AsRef<Path>, beyond: u64) -> Result<Restored, SqliteErro
     Ok(Restored { last, raised })
 }
 
-/// Returns the last revision in a file, which is only read.
+/// Returns the last revision in a file, without changing the file.
 pub fn last_revision(path: impl AsRef<Path>) -> Result<u64, SqliteError> {
     let path = path.as_ref();
     let at = |error| SqliteError::at(path, error);

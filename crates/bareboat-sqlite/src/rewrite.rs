@@ -1,8 +1,8 @@
-//! Replaces stored values in place, such as after a change of the encryption keys, and leaves nothing of the old values in
-//! the file.
+//! Replaces stored values in place, for example after a change of the encryption keys, and leaves no old value in the
+//! file.
 //!
-//! Revisions stay the same: clients notice nothing. All values are written in one transaction. Then the file is built anew
-//! without free pages, and the write-ahead log is emptied.
+//! Revisions stay the same, so clients notice nothing. All values are written in one transaction. Then the file is
+//! rebuilt without free pages, and the write-ahead log is emptied.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use crate::lock::Lock;
 use crate::read::Names;
 use crate::{SqliteOptions, schema};
 
-/// Rows that are looked at together.
+/// The number of rows that are read together.
 const ROWS: usize = 256;
 
-/// Why a file was not rewritten. It is as it was before, unless only the removal of the old values failed: then all values
-/// are new, and free pages may hold old ones.
+/// The reason why a file was not rewritten. The file is unchanged, unless only the removal of old values failed: then
+/// all values are new, and free pages may contain old values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RewriteError {
@@ -42,7 +42,8 @@ pub enum RewriteError {
     },
 }
 
-/// Gives every stored value to `change`, which returns another one or nothing to keep it. Values that are damaged stay.
+/// Passes every stored value to `change`, which returns a new value, or `None` to keep the value. Damaged values are
+/// kept.
 pub fn rewrite(
     path: impl AsRef<Path>,
     change: &mut ChangeValue<'_>,
@@ -71,7 +72,7 @@ pub(crate) fn in_place(
     Ok(done)
 }
 
-/// Gives every stored value to `look`, and writes nothing.
+/// Passes every stored value to `look`, and writes nothing.
 pub fn inspect(
     path: impl AsRef<Path>,
     look: &mut ChangeValue<'_>,
@@ -131,25 +132,25 @@ fn values(
     }
 }
 
-/// The checksum and the digest of the batch that is being read. Both are over its records, and a digest
-/// is over the one before too, so all later digests change with a value.
+/// The checksum and the digest of the batch that is being read. Both depend on the batch's records. A digest also
+/// depends on the previous digest, so a changed value changes all later digests.
 #[derive(Default)]
 struct RunningBatch {
-    /// Its first revision, once it is known.
+    /// The first revision of the batch, once it is known.
     first: Option<i64>,
     sums: checksum::Batch,
     chain: Option<Chain>,
     rows: i64,
     changed: bool,
-    /// The digest of the batch before.
+    /// The digest of the previous batch.
     before: Digest,
-    /// Whether it is another than before the rewrite.
+    /// Whether the digest differs from the one before the rewrite.
     moved: bool,
 }
 
 impl RunningBatch {
-    /// Returns the first revision of the next batch whose last row is stored. Rows before it are left over
-    /// of batches whose last row was compacted.
+    /// Returns the first revision of the next batch whose last row is stored. Rows before it belong to batches whose
+    /// last row was compacted.
     fn first(&mut self, connection: &Connection, revision: i64) -> rusqlite::Result<i64> {
         if let Some(first) = self.first {
             return Ok(first);
@@ -177,7 +178,7 @@ impl RunningBatch {
             .chain
             .take()
             .unwrap_or_else(|| Chain::after(&self.before));
-        // Of a batch below the floor some rows are gone, and a file of an older program has no digests.
+        // Some rows of a batch below the floor are deleted, and a file of an older program has no digests.
         let whole = std::mem::take(&mut self.rows) == end.size;
         let digest = match end.digest {
             Some(_) if whole && (self.changed || self.moved) => chain.digest(),
@@ -244,10 +245,10 @@ fn put(connection: &Connection, record: &Record, value: &Value) -> rusqlite::Res
     Ok(sum)
 }
 
-/// How long readers of the write-ahead log are waited for.
+/// How long to wait for readers of the write-ahead log.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Builds the file anew, so that no page holds what is no longer stored.
+/// Rebuilds the file, so that no page contains deleted or replaced values.
 fn forget(connection: &Connection) -> rusqlite::Result<()> {
     // The copy may be larger than memory.
     connection.pragma_update(None, "temp_store", "FILE")?;
@@ -278,7 +279,7 @@ mod tests {
     use super::*;
     use crate::Sqlite;
 
-    /// A key, the revision that is replaced, and the value.
+    /// A key, the replaced revision, and the value.
     type Row = (&'static str, u64, Option<&'static str>);
 
     fn append(log: &Sqlite, base: Mark, rows: &[Row]) -> Mark {
@@ -314,13 +315,13 @@ mod tests {
         );
         let floor = append(&log, first, &[("gone", first.last, None)]);
         append(&log, floor, &[("c", 0, Some("{}")), ("d", 0, Some("{}"))]);
-        // Deletes the last row of the first batch, and all of the second.
+        // Delete the last row of the first batch, and the whole second batch.
         log.compact(floor.last, 100).unwrap();
         drop(log);
         let done = rewrite(&path, &mut |_| Ok(Some(Value::new("{ }".into()))));
         assert_eq!(done.unwrap().rewritten, 3);
         let log = Sqlite::open(&path).unwrap();
-        // Damaged history would have raised it.
+        // Damaged history would have raised the floor.
         assert_eq!(log.compacted(), floor.last);
     }
 }

@@ -8,23 +8,25 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::SqliteError;
 use crate::{SqliteOptions, migrate, refill};
 
-/// The format this program writes.
+/// The format that this program writes.
 pub(crate) const FORMAT: i64 = 2;
-/// The format of a file that is being filled: older programs refuse it.
+/// The format of a file that is being filled. Older programs refuse to open it.
 pub(crate) const INCOMPLETE: i64 = 1_000_000 + FORMAT;
-/// "Bare" in the header, which identifies our files to `file` and to us.
+/// "Bare" in ASCII. It identifies files of this program in their header, also to the command `file`.
 const APPLICATION: i64 = 0x4261_7265;
 
 /// How long to wait for another program that reads the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The statements that create the tables.
+///
 /// `value` is the last column, so that reading the others never touches its overflow pages.
 ///
-/// The last record of a batch has the columns of the batch: a separate table would cost every
-/// commit another page. `size` is the number of its records, 0 on all but the last.
+/// The last record of a batch has the columns of the batch: a separate table would cost every commit another page.
+/// `size` is the number of records in the batch, and 0 in all rows but the last.
 ///
-/// `resource.cluster` is the logical cluster, empty for the default one. `actor` says who wrote the
-/// record, as JSON. `form` is the encoding of the value: 0 is plain, and no other is written yet.
+/// `resource.cluster` is the logical cluster, empty for the default one. `actor` says who wrote the record, as JSON.
+/// `form` is the encoding of the value: 0 is plain, and no other encoding is written yet.
 pub(crate) const TABLES: &str = "
     CREATE TABLE resource (
         id INTEGER PRIMARY KEY,
@@ -63,7 +65,7 @@ pub(crate) const TABLES: &str = "
         SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
 ";
 
-/// Revision 1 is the empty start: version 0 is never assigned.
+/// Inserts revision 1, the empty start: revision 0 is never assigned.
 const BEGINNING: &str = "INSERT INTO progress VALUES ('floor', 1), ('swept', 1)";
 
 /// Opens the file for writing and returns its floor.
@@ -100,7 +102,7 @@ pub(crate) fn floor(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(floor as u64)
 }
 
-/// Fails unless the file is one of this program, and not of a newer format.
+/// Fails unless this program has written the file, in a format that it knows.
 fn check_format(connection: &Connection, path: &Path, format: i64) -> Result<(), SqliteError> {
     let application = pragma(connection, "application_id");
     let application = application.map_err(|error| SqliteError::at(path, error))?;
@@ -117,7 +119,7 @@ fn check_format(connection: &Connection, path: &Path, format: i64) -> Result<(),
     Ok(())
 }
 
-/// Fails unless the file can be read as it is.
+/// Fails unless the file can be read without an upgrade.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
     let format = pragma(connection, "user_version");
     let format = format.map_err(|error| SqliteError::at(path, error))?;
@@ -132,7 +134,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), SqliteEr
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
-    // This can only be set for an empty file.
+    // This pragma only works for an empty file.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction()?;
@@ -157,7 +159,7 @@ fn tune(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()
     Ok(())
 }
 
-/// Opens a connection for reading beside the writer.
+/// Opens a connection that reads while the writer works.
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -166,7 +168,7 @@ pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a connection that copies the write-ahead log beside the writer.
+/// Opens a connection that copies the write-ahead log while the writer works.
 pub(crate) fn open_writer_beside(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -178,7 +180,7 @@ pub(crate) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i6
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Returns the path of a file beside the database.
+/// Returns the path of the database with `suffix`: a file beside the database.
 pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);

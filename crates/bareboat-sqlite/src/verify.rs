@@ -14,10 +14,10 @@ use crate::error::SqliteError;
 /// The result of the check.
 #[derive(Default)]
 pub(crate) struct History {
-    /// The revision after which every batch is intact, 0 if all are.
+    /// The revision after which every batch is intact; 0 if all batches are.
     ///
-    /// Older history is dropped as if it had been compacted: clients list again. This does not
-    /// concern the state itself, because every record has its own checksum.
+    /// Older history is dropped as if it had been compacted: clients list again. The state itself is not affected,
+    /// because every record has its own checksum.
     pub(crate) intact_after: u64,
     /// The times of writing; batches of about the same time are joined.
     pub(crate) written: Vec<Written>,
@@ -25,7 +25,7 @@ pub(crate) struct History {
     pub(crate) at: i64,
 }
 
-/// Batches below this size are joined, unless they are this far apart.
+/// Batches that are smaller than this together are joined, unless `APART` or more lies between them.
 const TOGETHER: u64 = 1 << 20;
 const APART: Duration = Duration::from_secs(1);
 
@@ -45,7 +45,7 @@ impl History {
         let mut rows = rows.query([floor as i64]).map_err(at)?;
         let mut history = History::default();
         let mut sums = checksum::Batch::default();
-        // Revisions have no gaps above the floor.
+        // There are no gaps between revisions above the floor.
         let (mut found, mut rev, mut before) = (0, floor as i64, floor as i64);
         while let Some(row) = rows.next().map_err(at)? {
             let size: i64 = row.get(2).map_err(at)?;
@@ -63,7 +63,7 @@ impl History {
                 return Err(gap(path, before + 1, first - 1));
             }
             before = rev;
-            // A batch around the floor may be incomplete.
+            // Rows of a batch at the floor may be missing.
             if first <= floor as i64 && here <= size {
                 history.note(rev, time, bytes);
                 continue;
@@ -96,7 +96,7 @@ impl History {
                 if last.bytes + next.bytes < TOGETHER
                     && next.at.duration_since(last.at).unwrap_or_default() < APART =>
             {
-                // The older time is kept; otherwise a busy hour would become one moment.
+                // The older time is kept; otherwise all batches of a busy hour would be joined.
                 last.last = next.last;
                 last.bytes += next.bytes;
             }

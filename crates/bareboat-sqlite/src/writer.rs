@@ -1,4 +1,4 @@
-//! The only connection that writes: a batch is a transaction.
+//! The only connection that writes. Each batch is a transaction.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,16 @@ pub(crate) struct Writer {
     /// The end of the log.
     pub(crate) mark: Mark,
     checkpoints: Arc<Checkpoints>,
-    /// Numbers by logical cluster and name.
+    /// The numbers of resources by logical cluster and name.
     resources: Resources,
     /// A buffer that joins the two slices of a value.
     scratch: Vec<u8>,
-    /// The time of the last batch: times never decrease.
+    /// The time of the last batch. Times never decrease from batch to batch.
     at: i64,
     files: OpenFiles,
     reserve: Reserve,
     probe: PathBuf,
-    /// When a full disk may cause a checkpoint again.
+    /// The earliest time at which a full disk may cause a checkpoint again.
     restart_after: Option<Instant>,
 }
 
@@ -46,7 +46,7 @@ const BETWEEN_RESTARTS: Duration = Duration::from_secs(1);
 /// How long to wait for a running checkpoint.
 const RESTART_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a batch is tried whose writes fail although there is space.
+/// How often a batch is tried when its writes fail although there is space.
 const TRIES: u32 = 3;
 
 /// The stage at which a transaction failed.
@@ -95,8 +95,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes a batch durable, and returns the end of the log. After `Full` and `Busy` nothing of it was
-    /// written.
+    /// Makes a batch durable, and returns the end of the log. After `Full` and `Busy` nothing of the batch was written.
     pub(crate) fn append(&mut self, base: &Mark, batch: &Batch) -> Result<Mark, BackendError> {
         if base.last != self.mark.last {
             let why = format!("the file ends at revision {}", self.mark.last);
@@ -114,7 +113,7 @@ impl Writer {
             }
         }
         let (bytes, end) = written?;
-        // An answer may only be given for what can be found again.
+        // A write may be acknowledged only if the file is still at its path.
         self.files
             .check()
             .map_err(|why| BackendError::Failed(why.into()))?;
@@ -124,8 +123,8 @@ impl Writer {
         Ok(end)
     }
 
-    /// Restarts the write-ahead log from its front, so that its space is reused. Waits for a
-    /// running checkpoint if `it_matters`.
+    /// Restarts the write-ahead log from its front, so that its space is reused. Waits for a running checkpoint if
+    /// `it_matters`.
     fn restart_log(&mut self, it_matters: bool) -> bool {
         let now = Instant::now();
         if !it_matters && self.restart_after.is_some_and(|after| now < after) {
@@ -162,8 +161,8 @@ impl Writer {
             if !torn {
                 return Err(self.judge(stage, error));
             }
-            // A failed write left no complete commit, so nothing was written. SQLite does not
-            // report whether a quota was the reason.
+            // A failed write left no complete commit, so nothing was written. SQLite does not report whether a quota
+            // was the reason.
             let bytes = batch.records.iter().map(weight).sum::<u64>();
             tries += 1;
             match no_space_at(&self.probe, bytes as usize) {
@@ -190,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// Writes a page over the commit that is in the log but must not be found there after a crash.
+    /// Overwrites a commit that is in the log but must not be found there after a crash.
     fn overwrite(&self) -> rusqlite::Result<()> {
         // SQLite would not write an unchanged row.
         self.connection.execute_batch(
@@ -217,8 +216,8 @@ impl Writer {
         Ok(written)
     }
 
-    /// Inserts the rows of a batch; returns the bytes they add to the write-ahead log, and the end of
-    /// the log after them.
+    /// Inserts the rows of `batch`. Returns the bytes that they add to the write-ahead log, and the end of the log
+    /// after them.
     fn insert(&mut self, batch: &Batch) -> rusqlite::Result<(u64, Mark)> {
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO log (rev, prev, resource, key, sum, actor, value)
@@ -292,17 +291,17 @@ impl Writer {
         Ok((bytes + 64 * records.len() as u64, end))
     }
 
-    /// Returns the number of a record's resource.
+    /// Returns the number of the record's resource.
     pub(crate) fn number(&mut self, record: &Record) -> rusqlite::Result<i64> {
         number(&self.connection, &mut self.resources, record)
     }
 
-    /// Lets a checkpoint begin if it is due.
+    /// Starts a checkpoint if it is due. `bytes` were added to the write-ahead log.
     pub(crate) fn written(&self, bytes: u64) {
         self.checkpoints.written(&self.connection, bytes);
     }
 
-    /// Runs a slice of compaction, with the reserve if there is no other space.
+    /// Runs a slice of compaction. Uses the reserve if there is no other space.
     pub(crate) fn compact(&mut self, floor: u64, rows: usize) -> Result<Swept, BackendError> {
         let mut swept =
             compact::slice(&mut self.connection, &self.mark, floor, rows).map_err(put_off);
@@ -324,7 +323,7 @@ impl Writer {
     }
 }
 
-/// Returns the number of a record's resource, which gets one if it is new.
+/// Returns the number of the record's resource. Assigns a number if the resource is new.
 fn number(
     connection: &Connection,
     resources: &mut Resources,
@@ -341,7 +340,7 @@ fn number(
     Ok(id)
 }
 
-/// Converts a failed slice of compaction: if only a write failed, it is retried later.
+/// Converts the error of a failed slice of compaction. If only a write failed, the slice is retried later.
 fn put_off(error: rusqlite::Error) -> BackendError {
     match code(&error) {
         ffi::SQLITE_IOERR_WRITE => BackendError::Full(Box::new(error)),
@@ -349,12 +348,12 @@ fn put_off(error: rusqlite::Error) -> BackendError {
     }
 }
 
-/// The bytes that a record adds to the write-ahead log, about.
+/// Returns an estimate of the bytes that a record adds to the write-ahead log.
 pub(crate) fn weight(record: &Record) -> u64 {
     (record.key.len() + record.value.as_ref().map_or(0, |value| value.len())) as u64
 }
 
-/// Returns whether a batch frees space: deletions, and marks of objects as being deleted.
+/// Returns whether a batch frees space: its records delete objects, or mark objects as being deleted.
 fn frees(batch: &[Record]) -> bool {
     const BEGUN: &[u8] = br#""deletionTimestamp":""#;
     batch.iter().all(|record| match &record.value {

@@ -1,4 +1,4 @@
-//! Tests of a running file: foreign locks, removed files, an idle server, history that expires.
+//! Tests of an open file: locks of other programs, removed files, an idle server, history that expires.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -47,7 +47,7 @@ async fn a_lock_of_another_program_does_not_poison_the_store() {
     put(&store, "a", 1).await.unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // The writer waits for a while before it reports this.
+    // The writer waits for a while before it reports the lock.
     let refused = put(&store, "b", 1).await;
     assert!(matches!(refused, Err(CommitError::Busy)), "{refused:?}");
     assert!(store.poison().is_none());
@@ -116,7 +116,7 @@ async fn an_idle_server_releases_space_after_a_compaction() {
         store.commit_many(writes.collect()).await.unwrap();
     }
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
-    // A reader in the write-ahead log only delays it.
+    // A reader of the write-ahead log only delays the truncation.
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader
@@ -182,7 +182,7 @@ async fn history_expires_across_restarts() {
     assert!(reported.is_sorted_by_key(|written| written.last));
     assert_eq!(reported.last().map(|written| written.last), Some(last));
     assert!(reported.iter().map(|written| written.bytes).sum::<u64>() > 200);
-    // A second call returns the same.
+    // A second call returns the same times.
     let mut again = Vec::new();
     backend.history(&mut |written| again.push(written)).unwrap();
     assert_eq!(again, reported);
@@ -195,7 +195,7 @@ async fn history_expires_across_restarts() {
             "{written:?}"
         );
     }
-    // A start that finds it two hours old does not keep it for another hour.
+    // A server that finds history of two hours at its start does not keep it for another hour.
     let aged = Arc::new(Faulty::new(backend));
     aged.set_age(Duration::from_secs(7200));
     let store = Store::open(aged, hour).unwrap();

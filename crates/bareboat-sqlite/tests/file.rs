@@ -95,8 +95,7 @@ async fn a_full_disk_fails_writes_but_not_reads() {
     let resource = store.resource("core/configmaps");
     let before = resource.len();
     assert!(before > 5);
-    // Deleting frees space after compaction, which needs some space itself: some was left below the
-    // limit.
+    // Deletions free space after compaction. Compaction itself needs some space, which was left below the limit.
     let found = resource.get("o0").unwrap();
     store
         .commit(Write::delete(&resource, &found))

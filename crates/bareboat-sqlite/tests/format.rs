@@ -1,4 +1,4 @@
-//! Tests of the file format: an older one is upgraded, a newer one refused, and damage is detected.
+//! Tests of the file format: an older format is upgraded, a newer format is refused, and damage is detected.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -40,8 +40,7 @@ fn object(name: &str, content: &str) -> bytes::Bytes {
     .into()
 }
 
-/// Creates a file of format 1: `kept` was compacted around, `changed` has history, `gone` was
-/// deleted.
+/// Creates a file of format 1: `kept` survived a compaction, `changed` has history, `gone` was deleted.
 fn old_file(path: &Path) {
     let old = Connection::open(path).unwrap();
     old.execute_batch(FORMAT_1).unwrap();
@@ -90,7 +89,7 @@ async fn a_file_of_format_1_is_upgraded_and_a_copy_kept() {
     assert_eq!(store.resource("core/configmaps").len(), 2);
     assert!(content(&store, "kept").contains(r#""p":"one""#));
     assert!(content(&store, "changed").contains(r#""p":"new""#));
-    // History is present as well: a watch resumes.
+    // History is also present: a watch resumes.
     let resource = store.resource("core/configmaps");
     let mut watcher = resource.watch(WatchSpec::all(3)).unwrap();
     let events = watcher.next_batch(10).await.unwrap();
@@ -117,7 +116,7 @@ fn without_a_copy_an_old_file_stays_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     old_file(&path);
-    // A directory in its place: the copy cannot be created.
+    // A directory at the path of the copy: the copy cannot be created.
     std::fs::create_dir_all(folder.path().join("state.db.format-1/x")).unwrap();
     let refused = Sqlite::open(&path).err().unwrap();
     assert!(matches!(refused, SqliteError::Copy { .. }), "{refused:?}");
@@ -192,7 +191,7 @@ async fn a_batch_has_a_time_a_checksum_and_a_digest() {
     assert_eq!(distinct, [2, 1, 2, 16, 0]);
 }
 
-/// Returns the end of the log as the file has it.
+/// Returns the end of the log as it is stored in the file.
 fn end(path: &Path) -> Mark {
     Sqlite::open(path).unwrap().mark().unwrap()
 }
@@ -207,7 +206,7 @@ async fn the_digest_outlives_restarts_compactions_and_restores() {
     let first = end(&path);
     assert_ne!(first.digest, Digest::default());
     assert_eq!(end(&path), first);
-    // A deletion at the end of the log is compacted away, and the digest stays.
+    // A deletion at the end of the log is compacted, and the digest is kept.
     let store = open(&path);
     let resource = store.resource("core/configmaps");
     let found = resource.get("a").unwrap();
@@ -254,7 +253,7 @@ async fn rewritten_values_have_the_digest_of_what_is_stored() {
     let after = end(&path);
     assert_eq!(after.last, before.last);
     assert_ne!(after.digest, before.digest);
-    // The chain over what is stored ends with the stored digest.
+    // The digest computed over the stored records equals the stored digest.
     let backend = Sqlite::open(&path).unwrap();
     let mut mark = Mark {
         last: 1,
@@ -273,7 +272,7 @@ async fn rewritten_values_have_the_digest_of_what_is_stored() {
     assert_eq!(mark, after);
 }
 
-/// Creates three objects and changes something behind the store's back.
+/// Creates three objects, then changes the file with `statement` while no store has it open.
 async fn tampered(statement: &str) -> (tempfile::TempDir, Result<Sqlite, SqliteError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -320,7 +319,7 @@ async fn damaged_history_is_not_shown() {
     };
     let store = Store::open(Arc::new(backend.unwrap()), forgetful).unwrap();
     let resource = store.resource("core/configmaps");
-    // The record that replaced it is intact.
+    // The record that replaced the damaged one is intact.
     assert!(content(&store, "a").contains("three"));
     let old = resource.snapshot_at(2).await.unwrap();
     assert!(old.get("a").unwrap().is_damaged());
@@ -381,7 +380,7 @@ async fn a_restored_file_continues_above_all_seen_revisions() {
     assert_eq!(store.floor(), restored.raised);
     assert!(content(&store, "a").contains("two"));
     let resource = store.resource("core/configmaps");
-    // Neither revisions of the backup nor lost ones can be resumed from.
+    // Watches can resume neither from revisions of the backup nor from lost revisions.
     for version in [last - 1, last, last + 1, 5_000_000, restored.raised - 1] {
         assert!(
             resource.watch(WatchSpec::all(version)).is_err(),
@@ -390,7 +389,7 @@ async fn a_restored_file_continues_above_all_seen_revisions() {
     }
     assert_eq!(put(&store, "b", "x").await.unwrap(), restored.raised + 1);
     store.close().await;
-    // A running server is not touched.
+    // The file of a running server is not changed.
     let _server = Sqlite::open_with(&path, SqliteOptions::default()).unwrap();
     let refused = bareboat_sqlite::raise(&path, 0).err().unwrap();
     assert!(matches!(refused, SqliteError::InUse { .. }));

@@ -1,4 +1,4 @@
-//! Invariants of a file after any end of the process that wrote it.
+//! Checks the invariants of a file after its writing process ended for any reason.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn options() -> StoreOptions {
 struct Known {
     /// The last acknowledged state: revision and mark, or `None` after a deletion.
     acknowledged: Option<(u64, String)>,
-    /// The later request of unknown outcome. `-` is a deletion.
+    /// The later request whose outcome is not known. `-` is a deletion.
     asked: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Records a line of the child.
+    /// Records a line that the child printed.
     pub(crate) fn hear(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -68,7 +68,7 @@ impl Ledger {
         self.acknowledged += 1;
     }
 
-    /// Opens the file and compares. The found state becomes the known state.
+    /// Opens the file and compares its content with the known state. The content becomes the known state.
     pub(crate) fn check(&mut self, path: &Path) {
         let file = SqliteOptions {
             reserve_bytes: 0,
@@ -76,8 +76,7 @@ impl Ledger {
         };
         let backend = Arc::new(Sqlite::open_with(path, file).unwrap());
         replay_equals_links(&*backend);
-        // Nothing may be compacted during the check: a floor that was read would be below the next
-        // one.
+        // Nothing may be compacted during the check: otherwise a floor that was read may be outdated.
         let still = StoreOptions {
             retain_revisions: u64::MAX,
             ..options()

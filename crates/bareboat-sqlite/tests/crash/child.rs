@@ -22,7 +22,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Starts a child on a file; `round` makes its writes differ from earlier ones.
+    /// Starts a child on a file. `round` makes its writes differ from those of other rounds.
     pub(crate) fn start(path: &Path, round: u64, environment: &[(&str, String)]) -> Work {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -40,8 +40,8 @@ impl Work {
         Work { child, lines }
     }
 
-    /// Reads lines until this many writes were acknowledged, then kills the child in the middle of
-    /// its work. Returns all its lines.
+    /// Reads lines until `answers` writes were acknowledged, then kills the child while it works. Returns all lines of
+    /// the child.
     pub(crate) fn killed_after(mut self, answers: u64) -> Vec<String> {
         let mut said = Vec::new();
         let mut seen = 0;
@@ -76,7 +76,7 @@ fn child_that_writes_until_it_is_killed() {
         .enable_all()
         .build()
         .unwrap();
-    // The test harness may have begun a line.
+    // The test harness may have printed the beginning of a line.
     println!();
     runtime.block_on(async {
         let (path, round) = path.rsplit_once('#').unwrap();
@@ -118,7 +118,7 @@ async fn write(store: Store, writer: u64, round: u64) {
             Some(found) => Write::delete(&resource, found),
             None => Write::create(&resource, &*key, object(&key, round, n)).expecting(Expect::Any),
         };
-        // Printed before the request: every state that is found must have been requested.
+        // Print before the request: every state that is found later must have been requested.
         match &found {
             Some(_) => println!("ask {key} -"),
             None => println!("ask {key} {round}.{n}"),

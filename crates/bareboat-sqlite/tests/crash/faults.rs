@@ -1,5 +1,5 @@
-//! A disk that fails now and then: without space or quota nothing is lost and the store stays up;
-//! after a failed sync the store gives up, and its earlier answers stay true.
+//! Tests of a disk that fails at times. Without space or quota nothing is lost and the store stays up. After a failed
+//! sync the store stops, and all writes that it acknowledged are durable.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -88,12 +88,10 @@ fn a_failing_disk_loses_no_acknowledged_write_and_keeps_no_refused_one() {
     );
 }
 
-/// Reads the child's lines until the condition on the ledger holds; returns false if the child
-/// ended first.
+/// Reads the child's lines until the condition on the ledger holds. Returns false if the child ended first.
 type Hear<'a> = &'a mut dyn FnMut(&dyn Fn(&Ledger) -> bool) -> bool;
 
-/// Reads the child's lines until this many more writes were acknowledged; returns false if the
-/// child ended first.
+/// Reads the child's lines until `more` further writes were acknowledged. Returns false if the child ended first.
 fn ledger_of(hear: Hear<'_>, more: u64) -> bool {
     let before = std::cell::Cell::new(None);
     hear(&|ledger| {

@@ -1,8 +1,6 @@
-//! A full disk: writes are refused, deletions and compaction use the reserve, and then there is
-//! space again.
+//! Tests of a full disk: writes are refused, deletions and compaction use the reserve, and then there is space again.
 //!
-//! A preloaded library limits the disk; where mounting is allowed, a real small file system is used
-//! as well.
+//! A preloaded library limits the disk. Where mounting is allowed, the tests also use a real small file system.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -16,7 +14,7 @@ use bareboat_storage::{CommitError, Expect, Store, StoreOptions, Write};
 use crate::preload::{self, Control, ENOSPC, INDEX_WRITES};
 
 const FILE: &str = "BAREBOAT_FULL_DISK_FILE";
-/// Some times what a server with default options keeps beside its data.
+/// A multiple of the space that a server with default options needs in addition to its data.
 const SPACE_KIB: u32 = 64 << 10;
 
 #[test]
@@ -60,8 +58,8 @@ fn deletions_and_compaction_work_on_a_small_file_system() {
 
 const INDEX_FILE: &str = "BAREBOAT_FULL_INDEX_FILE";
 
-/// The index of the write-ahead log grows after the log itself was written and synced. A write that
-/// is refused because of it must not come back after a crash.
+/// The index of the write-ahead log grows after the log itself was written and synced. A write that is refused because
+/// of the index must not reappear after a crash.
 #[test]
 fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
     let Some(library) = preload::library() else {
@@ -72,7 +70,7 @@ fn a_write_refused_for_the_index_of_the_log_does_not_come_back() {
     std::fs::create_dir(&data).unwrap();
     let path = data.join("state.db");
     let control = Control::new(folder.path().join("control"));
-    // Opening needs the first part of the index; the second is needed after about 4,000 pages.
+    // Opening needs the first part of the index; the second part is needed after about 4,000 pages.
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "full::child_that_fills_its_index", "--nocapture"])
         .env(INDEX_FILE, &path)
@@ -113,7 +111,7 @@ fn child_that_fills_its_index() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        // No checkpoint runs in between.
+        // Options without a checkpoint during the test.
         let file = SqliteOptions {
             checkpoint_bytes: 1 << 30,
             checkpoint_limit_bytes: 1 << 30,
@@ -195,7 +193,7 @@ fn child_that_fills_its_disk() {
         .unwrap();
     runtime.block_on(async {
         let store = open(&path);
-        // It is created beside the first writes.
+        // The reserve is created during the first writes.
         let reserve = format!("{path}.reserve");
         let complete = SqliteOptions::default().reserve_bytes;
         while std::fs::metadata(&reserve).map_or(0, |file| file.len()) < complete {
@@ -216,7 +214,7 @@ fn child_that_fills_its_disk() {
         let store = open(&path);
         let resource = store.resource("core/configmaps");
         assert_eq!(resource.len(), count);
-        // A checkpoint at the end may have left some space, which is filled first.
+        // A checkpoint on close may have left some space, which is filled first.
         while put(&store, &format!("o{count}")).await.is_ok() {
             count += 1;
         }
@@ -234,7 +232,7 @@ fn child_that_fills_its_disk() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         for n in 0..100 {
-            // Space is given back in small steps.
+            // Compaction frees space in small steps.
             while let Err(error) = put(&store, &format!("again{n}")).await {
                 assert!(std::time::Instant::now() < deadline, "{error:?}");
                 tokio::time::sleep(Duration::from_millis(50)).await;

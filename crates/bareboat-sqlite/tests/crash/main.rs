@@ -1,5 +1,5 @@
-//! Crash tests: a child process writes under load and is killed, loses power, or gets a failing or
-//! full disk, repeatedly. Every acknowledged write must be found, and no refused one.
+//! Crash tests: a child process writes under load and is killed, loses power, or gets a failing or full disk,
+//! repeatedly. Every acknowledged write must be found, and no refused write.
 //!
 //! The child is this test binary with a path in its environment; it prints each answer on its
 //! stdout. A library preloaded into it (`tests/torture`) simulates the faults of the system. `make

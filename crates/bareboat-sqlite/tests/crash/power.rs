@@ -1,8 +1,8 @@
-//! Power cuts: all writes of the child are recorded, and the disk is rebuilt as it may have been at
-//! some moment.
+//! Tests of power failures: all writes of the child are recorded, and the disk is rebuilt as it may have been at some
+//! moment.
 //!
-//! Synced data is present. Of unsynced data some is: the first writes of each file, or any of them,
-//! the last one torn.
+//! Synced data is present. Unsynced data may be partly present: the first writes of each file, or any of them. The last
+//! of them may be torn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn every_acknowledged_write_survives_a_power_cut() {
     println!("{cuts} power cuts in {runs} runs");
 }
 
-/// Cuts a run at some of its moments.
+/// Simulates power failures at several moments of a run.
 fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 {
     const CUTS: u64 = 12;
     let mut at: Vec<usize> = (0..CUTS)
@@ -59,7 +59,7 @@ fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 
         }
         done = cut;
         let mut ledger = Ledger::default();
-        // The last line may be incomplete; it does not count then.
+        // The last line may be incomplete; then it does not count.
         let heard = said.rsplit_once('\n').map_or("", |(heard, _)| heard);
         heard.lines().for_each(|line| ledger.hear(line));
         let place = folder.join(format!("cut-{number}"));
@@ -160,7 +160,7 @@ impl Disk {
         }
     }
 
-    /// Writes the files as they may be after a power cut.
+    /// Writes the files to `place` as they may be after a power failure.
     fn after_a_cut(&self, dice: &mut Dice, place: &Path) {
         let any = dice.roll(2) == 0;
         for file in self.0.values().filter(|file| file.there) {
@@ -179,7 +179,7 @@ impl Disk {
                     _ => at < kept,
                 };
                 if arrived {
-                    // Sectors are written completely.
+                    // A sector is always written completely.
                     let torn = at + 1 == kept && dice.roll(2) == 0;
                     let most = match torn {
                         true => dice.roll(9) as usize * 512,

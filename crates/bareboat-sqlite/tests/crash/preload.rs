@@ -1,12 +1,12 @@
-//! Builds the library that is preloaded into the child, once, with the system's C compiler; skipped
-//! where there is none.
+//! Builds the library that is preloaded into the child, once, with the system's C compiler. The tests are skipped where
+//! there is no C compiler.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Returns the library, or `None` where it cannot be built. CI requires it.
+/// Returns the path of the library; `None` if it cannot be built. CI requires the library.
 pub(crate) fn library() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     BUILT.get_or_init(build).as_deref()
@@ -15,7 +15,7 @@ pub(crate) fn library() -> Option<&'static Path> {
 fn build() -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/torture/preload.c");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // Test binaries may run at the same time: each builds its own.
+    // Test binaries may run at the same time, so each builds its own library.
     let library = folder.join(format!("preload-{}.so", std::process::id()));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let built = Command::new(&compiler)
@@ -78,7 +78,7 @@ impl Control {
         self.file.write_all_at(&bytes, place * 4).unwrap();
     }
 
-    /// Makes this many of a thousand such calls fail from now on.
+    /// From now on, makes `permille` of a thousand of these `calls` fail with `error`.
     pub(crate) fn fail(&self, error: u32, calls: u32, permille: u32) {
         self.set(0, 0);
         self.set(1, calls);
@@ -91,7 +91,7 @@ impl Control {
         self.set(0, 0);
     }
 
-    /// Limits the disk to this many KiB; 0 is no limit.
+    /// Limits the disk to `kib` KiB; 0 is no limit.
     pub(crate) fn space(&self, kib: u32) {
         self.set(4, kib);
     }
@@ -116,8 +116,7 @@ impl Dice {
     }
 }
 
-/// Returns the duration and seed of a run: `make torture ARGS="seconds seed"`; a few seconds
-/// otherwise.
+/// Returns the duration and the seed of a run, from `make torture ARGS="seconds seed"`. The default is a few seconds.
 pub(crate) fn plan() -> (std::time::Duration, Dice) {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seconds: u64 = number("TORTURE_SECONDS").unwrap_or(4);
