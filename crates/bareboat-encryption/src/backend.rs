@@ -1,5 +1,5 @@
-//! A storage backend that wraps another one: it encrypts values of chosen resources before they are committed, and decrypts
-//! them when they are read.
+//! A storage backend that wraps another backend: it encrypts values of chosen resources before they are committed, and
+//! decrypts them when they are read.
 //!
 //! At the start, every value of the log must decrypt: with a missing or wrong key the server does not start, and writes
 //! nothing. New rules are accepted only if they can decrypt stored values.
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A stored value, to try new rules on.
+/// A stored value, on which new rules are tested.
 struct Sample {
     key: Arc<str>,
     stored: Bytes,
@@ -25,7 +25,7 @@ struct Sample {
 /// Samples by resource and prefix.
 type Samples = HashMap<(Arc<str>, Vec<u8>), Sample>;
 
-/// A value that cannot be read.
+/// The error for a value that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("revision {revision} ({resource} {key}) cannot be read")]
 struct Unreadable {
@@ -40,10 +40,10 @@ struct Unreadable {
 pub struct EncryptedBackend {
     inner: Arc<dyn Backend>,
     rules: ArcSwap<Rules>,
-    /// One stored value for each resource and encryption key seen in the log, while there are rules.
+    /// One stored value for each resource and encryption key in the log; empty while there are no rules.
     samples: Mutex<Samples>,
-    /// Held for reading from the encryption of a batch to the end of its commit, for writing while rules are replaced and
-    /// while everything is rewritten.
+    /// Locked for reading from the encryption of a batch to the end of its commit. Locked for writing while rules are
+    /// replaced and while all values are rewritten.
     gate: RwLock<()>,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for EncryptedBackend {
 }
 
 impl EncryptedBackend {
-    /// Wraps a backend.
+    /// Wraps `inner`, with `rules` for encryption.
     pub fn new(inner: Arc<dyn Backend>, rules: Rules) -> EncryptedBackend {
         EncryptedBackend {
             inner,
@@ -66,14 +66,14 @@ impl EncryptedBackend {
         }
     }
 
-    /// The rules in use.
+    /// Returns the rules in use.
     pub fn rules(&self) -> Arc<Rules> {
         self.rules.load_full()
     }
 
-    /// Uses other rules from now on, unless they cannot decrypt stored values. Stored values are not changed.
+    /// Replaces the rules. Fails if the new rules cannot decrypt stored values. Stored values are not changed.
     pub fn replace_rules(&self, rules: Rules) -> Result<(), OpenError> {
-        // Meanwhile no commit can use a key that the new rules do not have.
+        // While this lock is held, no commit can use a key that the new rules do not have.
         let _alone = self.gate.write();
         let samples = self.samples.lock();
         for ((resource, _), sample) in &*samples {
@@ -83,8 +83,8 @@ impl EncryptedBackend {
         Ok(())
     }
 
-    /// Encrypts every stored value again that was not written by the first provider with its current key, and removes the old
-    /// values. Commits of encrypted resources wait meanwhile.
+    /// Encrypts stored values again, except those that the first provider wrote with its current key, and removes the
+    /// old values. Commits of encrypted resources wait in the meantime.
     pub fn encrypt_again(&self) -> Result<Rewritten, BackendError> {
         let _alone = self.gate.write();
         let rules = self.rules.load_full();
@@ -95,7 +95,7 @@ impl EncryptedBackend {
             }
             Ok(new)
         })?;
-        // Keys that no stored value uses any more need no sample.
+        // Samples of keys that no stored value uses are not needed any more.
         let mut samples = self.samples.lock();
         samples.retain(|(resource, _), sample| rules.is_current(resource, &sample.stored));
         Ok(done)
@@ -125,7 +125,7 @@ impl EncryptedBackend {
         let joined;
         let stored = match tail.is_empty() {
             true => head,
-            // The bytes are shared with an entry, which is never encrypted.
+            // The bytes are shared with an entry. Such bytes are never encrypted.
             false => {
                 joined = value.to_bytes();
                 &joined
@@ -145,7 +145,8 @@ impl EncryptedBackend {
         Ok(record)
     }
 
-    /// History that cannot be decrypted is treated as compacted: clients list again.
+    /// Returns the error for history that cannot be decrypted. Such history is treated as compacted: clients list
+    /// again.
     fn forgotten(&self, error: &Unreadable) -> BackendError {
         tracing::error!(%error, why = %error.source, "a part of the history cannot be decrypted");
         match self.inner.mark() {

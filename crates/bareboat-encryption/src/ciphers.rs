@@ -1,7 +1,8 @@
-//! The ciphers and their byte formats. Keys and nonces are bytes here; names of keys are in `rules`.
+//! The ciphers and their byte formats. Keys and nonces are bytes here; `rules` handles the names of keys.
 //!
-//! AES-GCM with random nonces is safe for 2^32 values under one key. Each value is therefore encrypted with its own key,
-//! derived from the configured one with 32 random bytes, as in KMS v2. Values in the older format can be decrypted.
+//! AES-GCM with random nonces is safe for 2^32 values under one key. Each value is therefore encrypted with its own
+//! key, which is derived from the configured key with 32 random bytes, as in KMS v2. Values in the older format can be
+//! decrypted.
 
 use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::{BlockDecryptMut as _, KeyIvInit as _};
@@ -16,11 +17,11 @@ pub(crate) const INFO: usize = 32;
 const SECRETBOX_NONCE: usize = 24;
 const CBC_BLOCK: usize = 16;
 
-/// A value does not decrypt, or the random source failed.
+/// The error for a value that does not decrypt, or a random source that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failed;
 
-/// Fills a buffer with random bytes.
+/// Returns `N` random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failed> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Failed)?;
@@ -37,7 +38,7 @@ fn gcm(key: &[u8]) -> Result<LessSafeKey, Failed> {
     Ok(LessSafeKey::new(key))
 }
 
-/// Decrypts nonce (12 bytes) and ciphertext under a key.
+/// Decrypts nonce (12 bytes) and ciphertext with `key`.
 pub(crate) fn gcm_open(key: &[u8], stored: &[u8], place: &[u8]) -> Result<Vec<u8>, Failed> {
     let (nonce, sealed) = stored.split_at_checked(NONCE_LEN).ok_or(Failed)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Failed)?;
@@ -126,8 +127,8 @@ pub(crate) fn cbc_open(key: &[u8], stored: &[u8]) -> Result<Vec<u8>, Failed> {
     }
 }
 
-/// Appends nonce (24 bytes) and a box that holds the place (its length in 4 bytes before it) and the value. Secretbox has
-/// no associated data, so the place is inside.
+/// Appends nonce (24 bytes) and a box that contains the place (after its length in 4 bytes) and the value. Secretbox
+/// has no associated data, so the place is inside the box.
 pub(crate) fn secretbox_seal(
     key: &[u8],
     plain: &[u8],
@@ -144,7 +145,7 @@ pub(crate) fn secretbox_seal(
     Ok(())
 }
 
-/// Opens a box as kube-apiserver writes it: the value alone is inside.
+/// Opens a box as kube-apiserver writes it, which contains only the value.
 pub(crate) fn secretbox_open_bare(key: &[u8], stored: &[u8]) -> Result<Vec<u8>, Failed> {
     let cipher = XSalsa20Poly1305::new_from_slice(key).map_err(|_| Failed)?;
     let (nonce, sealed) = stored.split_at_checked(SECRETBOX_NONCE).ok_or(Failed)?;

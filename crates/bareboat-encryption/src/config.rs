@@ -13,7 +13,7 @@ const KMS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of rules, of providers and of keys.
 const MOST: usize = 1000;
 
-/// Why a configuration cannot be used. Keys are never shown.
+/// The reason why a configuration cannot be used. Keys are never shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}{why}")]
 pub struct ConfigError {
@@ -42,12 +42,12 @@ pub struct Config {
     pub rules: Vec<RuleConfig>,
 }
 
-/// How some resources are encrypted.
+/// The providers that encrypt a set of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleConfig {
     /// The resources that the rule applies to.
     pub resources: Vec<Pattern>,
-    /// The first provider encrypts; all of them decrypt.
+    /// The providers. The first provider encrypts; all of them decrypt.
     pub providers: Vec<ProviderConfig>,
 }
 
@@ -63,7 +63,7 @@ pub struct Pattern {
 /// A key with a name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyConfig {
-    /// Its name, which is stored with every value.
+    /// The name of the key, which is stored with every value.
     pub name: String,
     pub(crate) secret: Vec<u8>,
 }
@@ -80,13 +80,13 @@ impl std::fmt::Debug for KeyConfig {
 pub enum ProviderConfig {
     /// AES-GCM.
     AesGcm(Vec<KeyConfig>),
-    /// AES-CBC, which only decrypts.
+    /// AES-CBC, which is only used to decrypt.
     AesCbc(Vec<KeyConfig>),
     /// XSalsa20 and Poly1305.
     Secretbox(Vec<KeyConfig>),
-    /// A plug-in that holds the keys.
+    /// A KMS plug-in that holds the keys.
     Kms {
-        /// Its name, which is stored with every value.
+        /// The name of the plug-in, which is stored with every value.
         name: String,
         /// The Unix socket of the plug-in.
         socket: PathBuf,
@@ -98,7 +98,8 @@ pub enum ProviderConfig {
 }
 
 impl ProviderConfig {
-    /// Returns the fingerprints of its keys, the one that encrypts first. They tell nothing about the keys.
+    /// Returns the fingerprints of the provider's keys, beginning with the key that encrypts. A fingerprint does not
+    /// disclose the key.
     pub fn fingerprints(&self) -> Vec<String> {
         let (cipher, keys) = match self {
             Self::AesGcm(keys) => ("aesgcm", keys),
@@ -120,7 +121,7 @@ impl ProviderConfig {
 }
 
 impl Pattern {
-    /// Reads `secrets`, `configmaps.`, `deployments.apps`, `*.apps`, `*.` or `*.*`.
+    /// Parses a pattern: `secrets`, `configmaps.`, `deployments.apps`, `*.apps`, `*.` or `*.*`.
     fn parse(text: &str) -> Result<Pattern, String> {
         let (resource, group) = text.split_once('.').unwrap_or((text, ""));
         if text == "*" {
@@ -144,7 +145,7 @@ impl Pattern {
         })
     }
 
-    /// Returns whether it matches a storage resource, such as `core/secrets` or `apps/deployments`.
+    /// Returns whether the pattern matches a storage resource, such as `core/secrets` or `apps/deployments`.
     pub fn matches(&self, stored: &str) -> bool {
         let (group, resource) = stored.split_once('/').unwrap_or(("core", stored));
         let group = if group == "core" { "" } else { group };
@@ -152,7 +153,7 @@ impl Pattern {
             && self.resource.as_deref().is_none_or(|own| own == resource)
     }
 
-    /// Returns whether it matches everything that another pattern matches.
+    /// Returns whether the pattern matches everything that `other` matches.
     fn covers(&self, other: &Pattern) -> bool {
         (self.group.is_none() || self.group == other.group)
             && (self.resource.is_none() || self.resource == other.resource)
@@ -160,7 +161,7 @@ impl Pattern {
 }
 
 impl Config {
-    /// Reads YAML or JSON.
+    /// Parses a configuration in YAML or JSON.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         let parsed = bareboat_wire::yaml::parse(text.as_bytes())
             .map_err(|error| ConfigError::new("", error.to_string()))?;
@@ -347,7 +348,7 @@ fn kms_of(
     })
 }
 
-/// Reads a name that is stored with values, between colons.
+/// Checks a name that is stored with values, between colons.
 fn stored_name(name: &str) -> Result<String, String> {
     match name.is_empty() || name.contains(':') || name.len() > 253 {
         true => Err(format!("{name:?} must be some text without a colon")),
@@ -355,7 +356,7 @@ fn stored_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a list that must not be empty.
+/// Returns the list in `member`, which must not be empty.
 fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], ConfigError> {
     let path = match path.is_empty() {
         true => member.to_owned(),
@@ -371,7 +372,7 @@ fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], C
     }
 }
 
-/// Refuses unknown members, so that a misspelt one is noticed.
+/// Fails if `value` has members that are not in `known`, so that misspelt members are noticed.
 fn only(value: &Value, path: &str, known: &[&str]) -> Result<(), ConfigError> {
     let Some(map) = value.as_object() else {
         return Err(ConfigError::new(path, "it must be an object"));

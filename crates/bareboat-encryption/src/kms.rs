@@ -1,6 +1,6 @@
 //! KMS v2: a plug-in encrypts a seed, and the keys of values are derived from the seed.
 //!
-//! The seed is used until the plug-in names another key. Encryption therefore never waits for the plug-in; decryption does
+//! The seed is used until the plug-in reports another key. So encryption never waits for the plug-in; decryption waits
 //! once for each seed. Answers of a plug-in are not trusted: their sizes are limited, and they may be late or absent.
 
 mod client;
@@ -15,21 +15,21 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// Interval of status calls to a plug-in.
+/// The interval of status calls to a plug-in.
 const POLL: Duration = Duration::from_secs(60);
-/// Interval of status calls while a plug-in fails.
+/// The interval of status calls while a plug-in fails.
 const POLL_FAILING: Duration = Duration::from_secs(10);
-/// How many decrypted seeds are remembered.
+/// The maximum number of decrypted seeds that are kept.
 const REMEMBERED: usize = 1000;
-/// How many times a plug-in is called at the start, and the pause between calls.
+/// How often a plug-in is called at the start, until it answers.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
-/// Why a KMS plug-in could not be used. Never holds key material.
+/// The reason why a KMS plug-in could not be used. Never contains key material.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KmsError {
-    /// The plug-in did not answer: the socket cannot be opened, or the call failed; holds the error text.
+    /// The plug-in did not answer: the socket cannot be opened, or the call failed. Contains the error text.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
     /// The plug-in answered with an error status.
@@ -40,13 +40,13 @@ pub enum KmsError {
         /// The message of the gRPC status.
         message: String,
     },
-    /// The answer of the plug-in is not valid; holds the reason.
+    /// The answer of the plug-in is not valid. Contains the reason.
     #[error("its answer cannot be used: {0}")]
     BadAnswer(&'static str),
-    /// The plug-in reports that it is not healthy; holds the health text of its answer.
+    /// The plug-in reports that it is not healthy. Contains the health text of its answer.
     #[error("it is not healthy: {0}")]
     Unhealthy(String),
-    /// The value does not decrypt with the key that the plug-in gave.
+    /// The value does not decrypt with the key that the plug-in returned.
     #[error("the value does not decrypt")]
     Failed,
 }
@@ -60,13 +60,13 @@ pub struct KmsHealth {
     pub problem: Option<KmsError>,
 }
 
-/// A seed that keys are derived from.
+/// A seed from which keys are derived.
 struct Seed {
     secret: [u8; 32],
     encrypted: Encrypted,
 }
 
-/// Decrypted seeds and keys by their encrypted form and the id of the plug-in's key.
+/// Decrypted seeds and keys, by their encrypted form and the id of the plug-in's key.
 type Secrets = HashMap<(Vec<u8>, String), Arc<Vec<u8>>>;
 
 /// A KMS plug-in: its client, the seed of new keys, and decrypted seeds.
@@ -79,7 +79,7 @@ pub(crate) struct Kms {
 }
 
 impl Kms {
-    /// Connects to a plug-in, which encrypts the first seed.
+    /// Connects to a plug-in, and lets it encrypt the first seed.
     pub(crate) fn connect(
         name: &str,
         socket: &Path,
@@ -122,7 +122,7 @@ impl Kms {
         }
     }
 
-    /// Appends an encrypted value.
+    /// Encrypts a value and appends the result.
     pub(crate) fn seal(
         &self,
         plain: &[u8],
@@ -142,7 +142,7 @@ impl Kms {
         Ok(())
     }
 
-    /// Decrypts the bytes after the prefix. Calls the plug-in for seeds that are not cached.
+    /// Decrypts the bytes after the prefix. Calls the plug-in for a seed that is not cached.
     pub(crate) fn open(&self, stored: &[u8], place: &[u8]) -> Result<Vec<u8>, KmsError> {
         let object = EncryptedObject::read(stored).ok_or(KmsError::Failed)?;
         let secret = self.secret(&object)?;
@@ -218,7 +218,8 @@ async fn new_seed(connection: &Connection) -> Result<Seed, KmsError> {
     Ok(Seed { secret, encrypted })
 }
 
-/// Checks the status of a plug-in periodically. When it names another key, a new seed is made for later values.
+/// Checks the status of a plug-in periodically. When the plug-in reports another key, creates a new seed for later
+/// values.
 async fn poll(kms: Weak<Kms>, connection: Arc<Connection>) {
     let mut failing = false;
     loop {

@@ -1,11 +1,11 @@
 //! Encryption at rest.
 //!
-//! [`Config`] reads an EncryptionConfiguration (`apiserver.config.k8s.io/v1`), [`Rules`] says which resources are
-//! encrypted with what, and [`EncryptedBackend`] wraps a storage engine: values of chosen resources are encrypted before
-//! they are committed and decrypted when they are read. So the log, its history and backups hold ciphertext, and the store
-//! above sees plain values. Values of resources without a rule are not copied.
+//! [`Config`] reads an EncryptionConfiguration (`apiserver.config.k8s.io/v1`). [`Rules`] decides which providers
+//! encrypt which resources. [`EncryptedBackend`] wraps a storage engine: it encrypts values of chosen resources before
+//! they are committed and decrypts them when they are read. So the log, its history and backups contain ciphertext, and
+//! the store sees plain values. Values of resources without a rule are not copied.
 //!
-//! Every ciphertext is bound to the key of its object: copied to another key, it does not decrypt.
+//! Every ciphertext is bound to the key of its object: a value that was copied to another key does not decrypt.
 //!
 //! ```no_run
 //! # mod bareboat { pub mod encryption { pub use bareboat_encryption::*; } pub mod storage { pub use bareboat_storage::*; } }

@@ -1,6 +1,6 @@
 //! Compiled rules: which resources are encrypted with which providers and keys.
 //!
-//! An encrypted value begins with a prefix that names its format and its key. Formats of this program begin with
+//! An encrypted value begins with a prefix that names its format and its key. Prefixes of Bareboat begin with
 //! `bareboat:enc:`, those of kube-apiserver with `k8s:enc:`.
 
 use crate::ciphers::{
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const OWN: &[u8] = b"bareboat:enc:";
 const FOREIGN: &[u8] = b"k8s:enc:";
 
-/// Why the rules of a configuration cannot be used.
+/// The reason why the rules of a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -30,11 +30,11 @@ pub enum SetupError {
     },
 }
 
-/// Why a value cannot be read.
+/// The reason why a value cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The key is not configured.
+    /// The key of the value is not configured.
     #[error(
         "it is encrypted with {how}, which is not configured for this resource; add it to the providers in the encryption \
          configuration"
@@ -43,7 +43,7 @@ pub enum OpenError {
         /// The provider and the name of the key.
         how: String,
     },
-    /// The value is not encrypted, and the configuration does not allow that.
+    /// The value is not encrypted, and the configuration does not allow plain values.
     #[error(
         "it is not encrypted, and the provider identity is not configured for this resource; add identity as the last \
          provider until `bareboat migrate` has encrypted everything"
@@ -68,7 +68,7 @@ pub enum OpenError {
     },
 }
 
-/// A value could not be encrypted.
+/// The error for a value that could not be encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a value could not be encrypted")]
 pub struct SealError;
@@ -101,7 +101,7 @@ impl std::fmt::Debug for Rules {
     }
 }
 
-/// A parsed prefix: the program that wrote it, the provider, its version, the name of the key.
+/// A parsed prefix: the program that wrote the value, the provider, its version, the name of the key.
 struct Label<'v> {
     own: bool,
     provider: &'v str,
@@ -138,12 +138,12 @@ impl<'v> Label<'v> {
     }
 }
 
-/// Returns whether stored bytes are encrypted. An object in JSON begins with a brace.
+/// Returns whether stored bytes are encrypted. An object that is not encrypted is JSON and begins with a brace.
 pub(crate) fn is_encrypted(stored: &[u8]) -> bool {
     stored.starts_with(OWN) || stored.starts_with(FOREIGN)
 }
 
-/// Returns the prefix of an encrypted value, which names its key; empty for a plain one.
+/// Returns the prefix of an encrypted value, which names its key; empty for a plain value.
 pub(crate) fn prefix(stored: &[u8]) -> &[u8] {
     let rest = Label::read(stored).map_or(stored.len(), |label| label.rest.len());
     match is_encrypted(stored) {
@@ -152,13 +152,13 @@ pub(crate) fn prefix(stored: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the name of an object that its ciphertext is bound to, so that a moved value does not decrypt.
+/// Returns the name of an object. The ciphertext is bound to it, so that a moved value does not decrypt.
 fn place(resource: &str, key: &str) -> Vec<u8> {
     format!("{resource}/{key}").into_bytes()
 }
 
 impl Rules {
-    /// Returns no rules: values are written without encryption, and encrypted values cannot be read.
+    /// Returns an empty set of rules: values are written without encryption, and encrypted values cannot be read.
     pub fn none() -> Rules {
         Rules::default()
     }
@@ -200,7 +200,7 @@ impl Rules {
         })
     }
 
-    /// Returns the provider that encrypts a resource; `None` if it is stored plain.
+    /// Returns the provider that encrypts `resource`; `None` if its values are stored plain.
     fn writer(&self, resource: &str) -> Option<&Provider> {
         let first = self.rule(resource)?.providers.first()?;
         match first {
@@ -214,7 +214,7 @@ impl Rules {
         !self.0.is_empty() && self.writer(resource).is_some()
     }
 
-    /// Returns the stored form of a value; `None` if it is stored plain.
+    /// Encrypts a value; returns `None` if the value must be stored plain.
     pub fn seal(
         &self,
         resource: &str,
@@ -227,7 +227,7 @@ impl Rules {
         writer.seal(plain, &place(resource, key)).map(Some)
     }
 
-    /// Returns the value of stored bytes; `None` if they are plain.
+    /// Decrypts stored bytes; returns `None` if they are plain.
     pub fn open(
         &self,
         resource: &str,
@@ -268,8 +268,9 @@ impl Rules {
 }
 
 impl Rules {
-    /// Returns the stored value encrypted again by the first provider; `None` if it has that provider's current format and
-    /// key. Every value is decrypted, so that a missing key is noticed before it is removed for good.
+    /// Returns the stored value, encrypted again by the first provider; `None` if the value already has that provider's
+    /// current format and key. Every value is decrypted, so that a missing key is noticed before the key is removed
+    /// permanently.
     pub fn rewritten(&self, record: &Record) -> Result<Option<Value>, BoxError> {
         let Some(value) = record.value.as_ref().filter(|value| !value.is_damaged()) else {
             return Ok(None);
@@ -345,7 +346,7 @@ impl Provider {
         }
     }
 
-    /// Decrypts the value, if this provider has the key that the label names.
+    /// Decrypts the value; returns `None` if this provider does not have the key that `label` names.
     fn open(&self, label: &Label<'_>, place: &[u8]) -> Option<Result<Vec<u8>, OpenError>> {
         let named = |keys: &[Key]| -> Option<Vec<u8>> {
             let key = keys.iter().find(|key| key.name == label.name)?;

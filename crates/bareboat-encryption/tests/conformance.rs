@@ -1,4 +1,4 @@
-//! The suite every backend passes, on a backend that encrypts everything.
+//! Runs the conformance suite of backends on a backend that encrypts everything.
 
 use bareboat_encryption::{Config, EncryptedBackend, Rules};
 use bareboat_storage::conformance::Site;

@@ -1,17 +1,17 @@
-//! The annotation with the URL of a server that answers like a kubelet, on Nodes and on Pods.
+//! The annotation on Nodes and Pods with the URL of a server that answers like a kubelet.
 //!
-//! Its writer decides where this server connects with its kubelet certificate. On a Node, the right to write
-//! nodes is enough. On a Pod, it takes the right to reach nodes.
+//! The user who writes the annotation decides where this server connects with its kubelet certificate. On a Node, the
+//! right to write nodes is enough. On a Pod, the user needs the right to create `nodes/proxy`.
 
 use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{Object, Status};
 
-/// The annotation: the base URL of a server that answers like a kubelet, `https` or `http`.
+/// The name of the annotation. Its value is the base URL of a server that answers like a kubelet, `https` or `http`.
 pub const KUBELET_URL: &str = "bareboat.dev/kubelet-url";
 
-/// Rejects pods and bindings with the annotation of users without the right to create `nodes/proxy`.
+/// Rejects pods and bindings with the annotation if the user does not have the right to create `nodes/proxy`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KubeletUrl;
 

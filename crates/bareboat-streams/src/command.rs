@@ -1,4 +1,4 @@
-//! Sessions of exec and attach: the client's streams, over SPDY or a WebSocket, and how a session ends.
+//! Sessions of exec and attach: the streams of the client, over SPDY or a WebSocket, and how a session ends.
 
 mod spdy;
 mod streams;
@@ -16,32 +16,32 @@ use bareboat_server::request::body::RequestBody;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// How long a client may take to open its streams.
+/// The timeout for a client to open its streams.
 const CREATION: Duration = Duration::from_secs(30);
-/// How long a client may take to read what is left after the end, and to close the connection.
+/// The timeout for a client to read the remaining output after the end, and to close the connection.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(300);
 
-/// How often a client is pinged while nothing else is sent. Sending fails after it has left, also while its input waits
-/// to be read.
+/// The interval of pings to a client while nothing else is sent. A ping fails after the client has left, even while the
+/// client's input is not being read.
 pub(crate) const PING: Duration = Duration::from_secs(30);
 
-/// How a session ended.
+/// The result of a session.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The command ended with this code.
+    /// The command ended with this exit code.
     Exit(i32),
     /// There is no command, or it cannot be run.
     Failed(Box<Status>),
-    /// A Status in JSON that a kubelet sent.
+    /// The Status in JSON that a kubelet sent.
     Kubelet(Bytes),
 }
 
-/// The form of the last message.
+/// The form of a session's last message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndForm {
     /// A Status in JSON, also for success.
     Status,
-    /// The text of an error; nothing for success.
+    /// The text of an error; empty for success.
     Text,
 }
 
@@ -78,7 +78,7 @@ fn success() -> Value {
     Value::Object(map)
 }
 
-/// The Status of a command that ended with a code other than 0.
+/// Returns the Status of a command that ended with a code other than 0.
 fn exit(code: i32) -> Value {
     let mut cause = Map::new();
     cause.insert("reason", Value::string("ExitCode"));
@@ -95,7 +95,8 @@ fn exit(code: i32) -> Value {
     Value::Object(map)
 }
 
-/// Accepts the client's upgrade, and runs a function on its streams until it, the client or the life ends.
+/// Accepts the client's upgrade, and calls `run` with the client's streams. The session ends when `run` returns, the
+/// client leaves, or `life` ends.
 pub(crate) fn serve<F, R>(
     request: &http::Request<RequestBody>,
     options: CommandOptions,
@@ -142,7 +143,7 @@ where
     }
 }
 
-/// Runs a session until it or the life ends.
+/// Runs `session` until it ends or `life` ends.
 pub(crate) async fn until(life: Life, session: impl Future<Output = ()>) {
     tokio::select! {
         () = session => {}
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt as _;
 
-    /// Writes until the client takes no more: all tasks of this thread wait.
+    /// Writes until the client accepts no more data and all tasks of this thread wait.
     pub(super) async fn fill(output: &mut Output) {
         let settled = async || {
             for _ in 0..1000 {

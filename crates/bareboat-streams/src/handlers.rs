@@ -1,4 +1,4 @@
-//! Functions of a program that serve the streams of pods.
+//! Serves the streams of pods with functions of a program.
 
 use crate::command::{self, CommandStreams, Outcome};
 use crate::objects::{self, Opening};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// A client that runs a command, or attaches to one.
+/// A request to run a command, or to attach to one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CommandRequest {
@@ -25,11 +25,11 @@ pub struct CommandRequest {
     pub user: Arc<User>,
     /// The pod.
     pub pod: Object,
-    /// The parameters. The container is one of the pod's.
+    /// The parameters of the request. The container exists in the pod.
     pub options: CommandOptions,
 }
 
-/// A client that reads a log.
+/// A request to read a log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LogRequest {
@@ -37,11 +37,11 @@ pub struct LogRequest {
     pub user: Arc<User>,
     /// The pod.
     pub pod: Object,
-    /// The parameters. The container is one of the pod's.
+    /// The parameters of the request. The container exists in the pod.
     pub options: LogOptions,
 }
 
-/// A client that connects to a port of a pod.
+/// A request to connect to a port of a pod.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PortRequest {
@@ -53,9 +53,9 @@ pub struct PortRequest {
     pub port: u16,
 }
 
-/// Serves `pods/exec` with a function. It returns the exit code; an error is shown to the client.
+/// Serves `pods/exec` with `function`, which returns the exit code of the command. Its error is shown to the client.
 ///
-/// The future is dropped when the client leaves or loses its permission.
+/// The future of `function` is dropped when the client leaves or loses its permission.
 pub fn exec<F, R>(function: F) -> Connector
 where
     F: Fn(CommandRequest, CommandStreams) -> R + Send + Sync + 'static,
@@ -64,7 +64,7 @@ where
     commands("exec", function)
 }
 
-/// Serves `pods/attach` with a function, like [`exec`].
+/// Serves `pods/attach` with `function`, like [`exec`].
 pub fn attach<F, R>(function: F) -> Connector
 where
     F: Fn(CommandRequest, CommandStreams) -> R + Send + Sync + 'static,
@@ -103,7 +103,7 @@ where
     })
 }
 
-/// Checks the right to open a stream, and parses its parameters.
+/// Checks whether the user may open the stream, and parses its parameters.
 pub(crate) async fn command_options(
     opening: Opening<'_>,
     subresource: &str,
@@ -118,7 +118,7 @@ pub(crate) fn pod(object: Option<Object>) -> Result<Object, Status> {
     object.ok_or_else(|| Status::internal("the pod of the request is missing"))
 }
 
-/// Serves `pods/log` with a function that returns the log; see [`log_body`].
+/// Serves `pods/log` with `function`, which returns the log; see [`log_body`].
 pub fn logs<F, R>(function: F) -> Connector
 where
     F: Fn(LogRequest) -> R + Send + Sync + 'static,
@@ -142,7 +142,7 @@ where
     })
 }
 
-/// A plain text answer.
+/// Returns a plain text response.
 pub(crate) fn text(body: Body) -> Response {
     let mut response = http::Response::new(body);
     let plain = HeaderValue::from_static("text/plain");
@@ -150,17 +150,17 @@ pub(crate) fn text(body: Body) -> Response {
     response
 }
 
-/// Writes a log that a client reads.
+/// Writes a log to a client.
 #[derive(Clone, Debug)]
 pub struct LogWriter(mpsc::Sender<Bytes>);
 
 impl LogWriter {
-    /// Sends bytes, and waits while the client does not read. Returns whether the client still reads.
+    /// Sends bytes, and waits while the client does not read. Returns false if the client has left.
     pub async fn write(&self, bytes: impl Into<Bytes>) -> bool {
         self.0.send(bytes.into()).await.is_ok()
     }
 
-    /// Waits until the client reads no more.
+    /// Waits until the client stops reading.
     pub async fn closed(&self) {
         self.0.closed().await;
     }
@@ -187,7 +187,7 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// Serves `pods/portforward` with a function that is called for each connection to a port. Its error is shown to the
+/// Serves `pods/portforward` with `function`, which is called for each connection to a port. Its error is shown to the
 /// client.
 pub fn port_forward<F, R>(function: F) -> Connector
 where
@@ -215,7 +215,7 @@ where
     })
 }
 
-/// Checks the right to open connections, and parses the parameters.
+/// Checks whether the user may open connections, and parses the parameters.
 pub(crate) async fn port_options(opening: Opening<'_>) -> Result<Vec<u16>, Status> {
     let query = options::query(opening.uri)?;
     let ports = options::ports(&query)?;

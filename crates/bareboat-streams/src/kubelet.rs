@@ -1,4 +1,4 @@
-//! Kubelets: where they are, how this server authenticates to them, and the connectors that use them.
+//! Kubelets: how they are found, how this server authenticates to them, and the connectors that use them.
 
 mod connect;
 mod relay;
@@ -16,23 +16,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a kubelet may take to start its answer.
+/// The timeout for the first byte of a kubelet's answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many kubelets are remembered before idle ones are forgotten.
+/// The number of kubelets whose limits are kept. Above this number, entries of idle kubelets are dropped.
 const KNOWN: usize = 1024;
-/// The port of a kubelet that does not publish one.
+/// The port of a kubelet whose Node does not publish a port.
 const DEFAULT_PORT: i64 = 10250;
 
-/// How kubelets are called.
+/// The settings for calls to kubelets.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KubeletSettings {
-    /// Types of node addresses, best first.
+    /// The types of node addresses, in order of preference.
     pub preferred_address_types: Vec<String>,
     /// The certificate presented to kubelets.
     pub identity: Option<ClientIdentity>,
-    /// Which certificates of kubelets are accepted. Any is, unless there is a bundle, as in kube-apiserver: kubelets
-    /// sign their certificates themselves by default.
+    /// Which kubelet certificates are accepted. Without a CA bundle every certificate is accepted, as in
+    /// kube-apiserver: by default, kubelets sign their certificates themselves.
     pub trust: UpstreamTrust,
 }
 
@@ -65,21 +65,21 @@ impl std::fmt::Debug for Kubelets {
 
 struct Inner {
     settings: KubeletSettings,
-    /// Limits by host and port.
+    /// The limits of concurrent calls, by host and port.
     places: Mutex<HashMap<String, Arc<Places>>>,
 }
 
 /// The address of a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// Without a slash at the end.
+    /// The base URL, without a slash at the end.
     pub(crate) url: String,
     pub(crate) host: String,
     pub(crate) port: String,
 }
 
 impl Kubelets {
-    /// Calls kubelets with these settings.
+    /// Returns connectors that call kubelets with `settings`.
     pub fn new(settings: KubeletSettings) -> Kubelets {
         Kubelets(Arc::new(Inner {
             settings,
@@ -87,7 +87,7 @@ impl Kubelets {
         }))
     }
 
-    /// Returns the connector of a subresource of [`crate::SUBRESOURCES`]; `None` for any other.
+    /// Returns the connector of a subresource of [`crate::SUBRESOURCES`]; `None` for any other subresource.
     pub fn connector(&self, plural: &str, subresource: &str) -> Option<Connector> {
         let own = self.clone();
         Some(match (plural, subresource) {
@@ -119,7 +119,7 @@ impl Kubelets {
         places.entry(server).or_default().clone()
     }
 
-    /// Returns a kubelet to call.
+    /// Returns the upstream of the kubelet at `url`. If `unverified` is set, its certificate is not verified.
     pub(crate) fn upstream(&self, url: &str, unverified: bool) -> Upstream {
         let settings = &self.0.settings;
         let trust = match unverified {
@@ -130,8 +130,8 @@ impl Kubelets {
         Upstream::new(url, trust, identity, PATIENCE, &self.places(url))
     }
 
-    /// Returns a server that is no kubelet, and sees no certificate of this server. Like kube-apiserver, this one does
-    /// not verify its certificate: it is addressed by its IP.
+    /// Returns the upstream of a server that is not a kubelet. This server does not present its certificate there. Like
+    /// kube-apiserver, it does not verify the certificate of such a server, because the server is addressed by its IP.
     pub(crate) fn other(&self, url: &str) -> Upstream {
         let places = self.places(url);
         Upstream::new(url, &UpstreamTrust::Anything, None, PATIENCE, &places)
@@ -225,18 +225,18 @@ fn usual_port(uri: &http::Uri) -> Option<u16> {
     }
 }
 
-/// Returns host and port of a URL, which name a server whatever the path.
+/// Returns host and port of a URL. Both together identify a server, whatever the path.
 fn server_of(url: &str) -> String {
     let uri = url.parse::<http::Uri>().ok();
     let server = uri.and_then(|uri| {
         let port = uri.port_u16().or_else(|| usual_port(&uri))?;
         Some(format!("{}:{port}", uri.host()?.to_ascii_lowercase()))
     });
-    // Nothing else is ever called.
+    // URLs without a host and port are never called.
     server.unwrap_or_default()
 }
 
-/// Joins host and port; an IPv6 address gets brackets.
+/// Joins host and port; puts an IPv6 address in brackets.
 pub(crate) fn authority(host: &str, port: &str) -> String {
     let host = match host.contains(':') && !host.starts_with('[') {
         true => format!("[{host}]"),
@@ -249,7 +249,7 @@ pub(crate) fn authority(host: &str, port: &str) -> String {
 }
 
 impl Kubelets {
-    /// Finds the kubelet of the pod of a request.
+    /// Finds the kubelet of the requested pod.
     fn located(&self, visit: &Visit, pod: &Object) -> Result<Location, Status> {
         let location = self.of_pod(visit.question.access.objects(), pod)?;
         location.ok_or_else(|| {

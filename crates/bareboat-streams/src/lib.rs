@@ -1,9 +1,10 @@
 //! The streaming subresources of built-in kinds: `pods/exec`, `attach`, `log`, `portforward`, `proxy`, `services/proxy`
 //! and `nodes/proxy`.
 //!
-//! They are served by functions of a program ([`exec`], [`attach`], [`logs`], [`port_forward`]), which see plain streams,
-//! or by kubelets ([`Kubelets`]), found through Node objects as kube-apiserver finds them. SPDY and WebSockets end here;
-//! for kubelets, WebSockets are translated to SPDY, and SPDY passes through.
+//! These subresources are served by functions of a program ([`exec`], [`attach`], [`logs`], [`port_forward`]), which
+//! receive plain streams, or by kubelets ([`Kubelets`]), which are found through Node objects as in kube-apiserver. For
+//! functions, this crate terminates SPDY and WebSockets. For kubelets, it translates WebSockets to SPDY, and passes
+//! SPDY through.
 
 mod annotation;
 mod command;

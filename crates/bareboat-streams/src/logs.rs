@@ -1,4 +1,4 @@
-//! Logs that a kubelet sends.
+//! Serves logs from kubelets.
 
 use crate::handlers;
 use crate::kubelet::{Kubelets, page, target};
@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Answers a request for a log.
+/// Serves `pods/log` from the kubelet of the pod.
 pub(crate) async fn serve(kubelets: Kubelets, mut visit: Visit) -> Result<Response, Status> {
     let query = options::query(visit.request.uri())?;
     let mut options = LogOptions::parse(&query, &visit.question.name)?;
@@ -64,7 +64,7 @@ pub(crate) async fn serve(kubelets: Kubelets, mut visit: Visit) -> Result<Respon
     Ok(handlers::text(Body::stream(log)))
 }
 
-/// The Status for an error of a kubelet.
+/// Returns the Status for a kubelet's error.
 fn refused(code: StatusCode, pod: &str, page: String) -> Status {
     let named = |sentence: &str| format!("{sentence} ( pods/log {pod})");
     match code.as_u16() {
@@ -91,7 +91,7 @@ fn refused(code: StatusCode, pod: &str, page: String) -> Status {
     }
 }
 
-/// The body of a kubelet's answer, until the client may no longer read it.
+/// The body of a kubelet's answer. It ends when the client may no longer read the log.
 struct Log {
     inner: Incoming,
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,

@@ -1,4 +1,4 @@
-//! Pods and their containers, as far as streams need them.
+//! Reads pods and their containers, as far as streams need them.
 
 use bareboat_api::admission::Lookup;
 use bareboat_api::status::GroupResource;
@@ -19,7 +19,7 @@ pub(crate) fn resource(resource: &str) -> GroupResource<'_> {
     }
 }
 
-/// Reads a pod.
+/// Returns a pod.
 pub(crate) fn pod(objects: &dyn Lookup, namespace: &str, name: &str) -> Result<Object, Status> {
     let found = objects.get(PODS, namespace, name);
     found.ok_or_else(|| Status::not_found(resource("pods"), name))
@@ -33,7 +33,7 @@ pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     value.at(path).and_then(Value::as_array).unwrap_or(&[])
 }
 
-/// Returns the container a client means.
+/// Returns the name of the container that the client asked for. Without a name, returns the default container.
 pub(crate) fn container(pod: &Object, asked: &str) -> Result<String, Status> {
     let spec = |field| list(pod.value(), &["spec", field]);
     let names = || {
@@ -67,7 +67,7 @@ pub(crate) fn container(pod: &Object, asked: &str) -> Result<String, Status> {
     }
 }
 
-/// The facts of a request that opens a stream. Unlike [`Visit`], it can be shared.
+/// The parts of a request that decide whether a stream may be opened. Unlike [`Visit`], this type can be shared.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     question: &'a Question,
@@ -84,7 +84,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// A stream that a GET opens needs the right to create it, too, because it changes things.
+    /// Fails unless the user may create the subresource. A GET that opens a stream also needs this right, because the
+    /// stream can change things.
     pub(crate) async fn may_create(self, plural: &str) -> Result<(), Status> {
         if self.method == Method::POST {
             return Ok(());

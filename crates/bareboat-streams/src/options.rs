@@ -46,15 +46,15 @@ fn number(query: &Query, name: &str) -> Result<Option<i64>, Status> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandOptions {
-    /// Whether the client sends input.
+    /// Whether the client sends standard input.
     pub stdin: bool,
-    /// Whether the client reads output.
+    /// Whether the client reads standard output.
     pub stdout: bool,
-    /// Whether the client reads errors. Never with a terminal.
+    /// Whether the client reads standard error. Never true with a terminal.
     pub stderr: bool,
     /// Whether the client has a terminal.
     pub tty: bool,
-    /// The container; empty if the client named none.
+    /// The container; empty if the client did not name a container.
     pub container: String,
     /// The command of exec.
     pub command: Vec<String>,
@@ -62,7 +62,7 @@ pub struct CommandOptions {
 
 impl CommandOptions {
     pub(crate) fn parse(query: &Query, subresource: &str) -> CommandOptions {
-        // A client that attaches reads both by default.
+        // By default, a client that attaches reads both output and errors.
         let output = |name| match query.get(name) {
             None => subresource == "attach",
             Some(_) => is_set(query, name),
@@ -77,7 +77,7 @@ impl CommandOptions {
         }
     }
 
-    /// The query of a kubelet.
+    /// Returns the query for the kubelet.
     pub(crate) fn for_kubelet(&self) -> String {
         let mut out = String::new();
         for command in &self.command {
@@ -95,7 +95,7 @@ impl CommandOptions {
         out
     }
 
-    /// With a terminal, errors are a part of the output.
+    /// Applies the rule for terminals: standard error is a part of the output.
     #[must_use]
     pub(crate) fn with_terminal_rules(mut self) -> CommandOptions {
         self.stderr = self.stderr && !self.tty;
@@ -103,27 +103,27 @@ impl CommandOptions {
     }
 }
 
-/// The parameters of a log.
+/// The parameters of a log request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogOptions {
-    /// The container; empty if the client named none.
+    /// The container; empty if the client did not name a container.
     pub container: String,
-    /// Whether to go on as the log grows.
+    /// Whether to continue as the log grows.
     pub follow: bool,
-    /// Whether the log of the previous container is meant.
+    /// Whether to read the log of the previous container.
     pub previous: bool,
     /// Whether each line starts with its time.
     pub timestamps: bool,
-    /// The greatest age of lines in seconds.
+    /// The maximum age of lines in seconds.
     pub since_seconds: Option<i64>,
-    /// The time of the first line, as in RFC 3339.
+    /// The earliest time of lines, as in RFC 3339.
     pub since_time: Option<String>,
-    /// How many lines from the end are wanted.
+    /// The maximum number of lines, counted from the end.
     pub tail_lines: Option<i64>,
-    /// How many bytes are wanted at most.
+    /// The maximum number of bytes.
     pub limit_bytes: Option<i64>,
-    /// Whether the kubelet's certificate need not be verified.
+    /// Whether to skip the verification of the kubelet's certificate.
     pub insecure_backend: bool,
 }
 
@@ -193,7 +193,7 @@ impl LogOptions {
         Err(Status::invalid(what, name, &errors))
     }
 
-    /// The query of a kubelet.
+    /// Returns the query for the kubelet.
     pub(crate) fn for_kubelet(&self) -> String {
         let mut out = String::new();
         let text = |number: Option<i64>| number.map(|number| number.to_string());
@@ -216,7 +216,7 @@ impl LogOptions {
     }
 }
 
-/// The ports in the query of a port-forward.
+/// Returns the ports in the query of a port-forward.
 pub(crate) fn ports(query: &Query) -> Result<Vec<u16>, Status> {
     let lists = query.all("ports").flat_map(|list| list.split(','));
     let given = lists.map(str::trim).filter(|port| !port.is_empty());
@@ -232,7 +232,7 @@ pub(crate) fn ports(query: &Query) -> Result<Vec<u16>, Status> {
         .collect()
 }
 
-/// Adds a parameter to a query.
+/// Appends a parameter to a query.
 pub(crate) fn add(out: &mut String, name: &str, value: &str) {
     if !out.is_empty() {
         out.push('&');
@@ -242,7 +242,7 @@ pub(crate) fn add(out: &mut String, name: &str, value: &str) {
     escape(value, out);
 }
 
-/// Escapes a part of a path or a query.
+/// Appends `text` to `out`, escaped for a path or a query.
 pub(crate) fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,4 +1,5 @@
-//! Port-forward: pairs of streams over SPDY, directly or inside a WebSocket. One carries the data, one the error.
+//! Port-forward: pairs of streams over SPDY, directly or inside a WebSocket. One stream of a pair carries the data, the
+//! other carries the error.
 
 use crate::command::{PING, until};
 use crate::upgrade::{self, Asked};
@@ -19,17 +20,17 @@ use tokio::task::JoinSet;
 
 /// The protocol above SPDY.
 pub(crate) const PROTOCOL: &str = "portforward.k8s.io";
-/// The subprotocol of a WebSocket that carries it.
+/// The WebSocket subprotocol that carries SPDY with port-forward.
 pub(crate) const TUNNELLED: &str = "SPDY/3.1+portforward.k8s.io";
-/// How many streams may wait for the other one of their pair.
+/// The maximum number of streams that wait for the other stream of their pair.
 const UNPAIRED: usize = 16;
 
-/// Returns whether a client offers the tunnel.
+/// Returns whether a client offers the tunnel over a WebSocket.
 pub(crate) fn offers_tunnel(headers: &HeaderMap) -> bool {
     upgrade::subprotocols(headers).any(|name| name == TUNNELLED)
 }
 
-/// The bytes of one connection to a port.
+/// The byte stream of one connection to a port.
 #[derive(Debug)]
 pub struct PortStream {
     reader: StreamReader,
@@ -118,20 +119,20 @@ where
     }
 }
 
-/// A stream whose pair has not arrived: what is needed of it. Its headers, which may be long, are not kept.
+/// A stream that waits for the other stream of its pair. Its headers are not kept, because they may be long.
 enum Half {
     Data(Target),
     Error(StreamWriter),
 }
 
-/// Where a connection leads; no port if the client named none.
+/// The data stream of a connection. `port` is `None` if the client did not name a port.
 struct Target {
     port: Option<u16>,
     stream: PortStream,
 }
 
 impl Half {
-    /// Returns a stream of a pair; `None` for any other.
+    /// Returns the half that `stream` is; `None` if the stream has no known type.
     fn of(stream: Stream) -> Option<Half> {
         let port = stream.headers().get("port");
         let port = port.and_then(|port| port.parse().ok());
@@ -153,7 +154,7 @@ where
     R: Future<Output = Result<(), String>> + Send + 'static,
 {
     let mut halves: HashMap<String, Half> = HashMap::new();
-    // Ends with this function, and with it all connections.
+    // All connections end when this function ends, because it drops the set.
     let mut running = JoinSet::new();
     while let Some(stream) = incoming.next().await {
         while running.try_join_next().is_some() {}

@@ -1,6 +1,6 @@
-//! `pods/proxy`, `services/proxy` and `nodes/proxy`: requests are forwarded to an HTTP server.
+//! Serves `pods/proxy`, `services/proxy` and `nodes/proxy`: forwards requests to an HTTP server.
 //!
-//! The name may have a scheme and a port: `web`, `web:8080`, `https:web:8443`.
+//! The name in the URL may include a scheme and a port: `web`, `web:8080`, `https:web:8443`.
 
 use crate::kubelet::{Kubelets, authority};
 use crate::objects::{self, list, resource, text};
@@ -12,7 +12,7 @@ use bareboat_server::{Upstream, Visit};
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use std::net::IpAddr;
 
-/// The parts of a name.
+/// The parts of such a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     scheme: String,
@@ -28,7 +28,7 @@ fn split(id: &str, kind: &str) -> Result<Named, Status> {
         [scheme, name, port] => (scheme, name, port),
         _ => ("", "", ""),
     };
-    // Only these characters may reach the host of a URL.
+    // Only these characters may become part of the host of a URL.
     let is_clean = port
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -44,7 +44,7 @@ fn split(id: &str, kind: &str) -> Result<Named, Status> {
     })
 }
 
-/// Forwards to a port of a pod.
+/// Forwards a request to a port of a pod.
 pub(crate) async fn pod(kubelets: Kubelets, visit: Visit) -> Result<Response, Status> {
     let named = split(&visit.question.name, "pod")?;
     let pod = {
@@ -67,7 +67,7 @@ pub(crate) async fn pod(kubelets: Kubelets, visit: Visit) -> Result<Response, St
     forward(kubelets.other(&url), &url, visit).await
 }
 
-/// Forwards to an endpoint of a service.
+/// Forwards a request to an endpoint of a service.
 pub(crate) async fn service(kubelets: Kubelets, visit: Visit) -> Result<Response, Status> {
     let named = split(&visit.question.name, "service")?;
     let url = {
@@ -109,7 +109,7 @@ fn no_endpoints(name: &str) -> Status {
     Status::unavailable(format!("no endpoints available for service {name:?}"))
 }
 
-/// Forwards to the kubelet of a node, or to another port of the node.
+/// Forwards a request to the kubelet of a node, or to another port of the node.
 pub(crate) async fn node(kubelets: Kubelets, visit: Visit) -> Result<Response, Status> {
     let named = split(&visit.question.name, "node")?;
     let location = kubelets.of_node(visit.question.access.objects(), &named.name)?;
@@ -125,7 +125,7 @@ pub(crate) async fn node(kubelets: Kubelets, visit: Visit) -> Result<Response, S
     forward(kubelets.other(&url), &url, visit).await
 }
 
-/// Cuts a path after its segment `proxy`, which is the eighth in a namespace and the sixth otherwise.
+/// Splits a path after its segment `proxy`, which is the eighth segment in a namespace and the sixth otherwise.
 fn cut(path: &str) -> (&str, &str) {
     let segments = match path.split('/').nth(3) {
         Some("namespaces") => 8,
@@ -166,7 +166,7 @@ fn moved(to: &str) -> Response {
     response
 }
 
-/// Returns a redirect of the server as a path below the proxy; `None` if it leads to another server.
+/// Converts a redirect of the server to a path below the proxy; returns `None` if the redirect leads to another server.
 fn within(location: &HeaderValue, prefix: &str, url: &str) -> Option<HeaderValue> {
     let target: Uri = location.to_str().ok()?.parse().ok()?;
     let own: Uri = url.parse().ok()?;

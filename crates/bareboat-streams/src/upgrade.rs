@@ -1,4 +1,4 @@
-//! Upgrades of the client's connection: which protocol it asks for, and the answer that accepts it.
+//! Upgrades of a client's connection: the requested protocol, and the response that accepts the upgrade.
 
 use bareboat_api::Status;
 use bareboat_server::reply::{Body, Response};
@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-/// How long the upgrade of a connection may take.
+/// The timeout for the upgrade of a connection.
 const HANDOVER: Duration = Duration::from_secs(30);
 /// The header that negotiates protocols above SPDY.
 pub(crate) const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
@@ -17,7 +17,7 @@ pub(crate) const SPDY: &str = "SPDY/3.1";
 /// An upgraded connection.
 pub(crate) type Io = TokioIo<Upgraded>;
 
-/// The protocol a client asks for.
+/// The protocol that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Spdy,
@@ -33,7 +33,7 @@ fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
         .filter(|token| !token.is_empty())
 }
 
-/// Returns the protocol and the connection of a request that asks for an upgrade.
+/// Returns the protocol and the connection of a request for an upgrade.
 pub(crate) fn asked<B>(request: &http::Request<B>) -> Result<(Asked, OnUpgrade), Status> {
     let headers = request.headers();
     let required = || Status::bad_request("Upgrade request required");
@@ -52,12 +52,12 @@ pub(crate) fn asked<B>(request: &http::Request<B>) -> Result<(Asked, OnUpgrade),
         .ok_or_else(required)
 }
 
-/// Returns the subprotocols of a WebSocket that a client offers.
+/// Returns the WebSocket subprotocols that a client offers.
 pub(crate) fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     tokens(headers, &header::SEC_WEBSOCKET_PROTOCOL)
 }
 
-/// Returns the first stream protocol of the client that is known.
+/// Returns the first stream protocol that the client offers and that is known.
 pub(crate) fn stream_protocol(
     headers: &HeaderMap,
     known: &[&'static str],
@@ -79,7 +79,7 @@ pub(crate) fn stream_protocol(
     }
 }
 
-/// Returns the answer that accepts SPDY.
+/// Returns the response that accepts SPDY.
 pub(crate) fn accept_spdy(protocol: Option<&'static str>) -> Response {
     let mut response = switching(SPDY);
     if let Some(protocol) = protocol {
@@ -89,7 +89,7 @@ pub(crate) fn accept_spdy(protocol: Option<&'static str>) -> Response {
     response
 }
 
-/// Returns the answer that accepts a WebSocket.
+/// Returns the response that accepts a WebSocket.
 pub(crate) fn accept_websocket(
     headers: &HeaderMap,
     protocol: Option<&str>,
@@ -120,7 +120,7 @@ fn switching(to: &'static str) -> Response {
     response
 }
 
-/// Waits for the connection.
+/// Waits for the upgraded connection.
 pub(crate) async fn take(connection: OnUpgrade) -> Option<Io> {
     match tokio::time::timeout(HANDOVER, connection).await {
         Ok(Ok(upgraded)) => Some(TokioIo::new(upgraded)),

@@ -1,4 +1,4 @@
-//! WebSockets of clients: channels of exec and attach, and a plain byte stream for tunnels.
+//! WebSockets of clients: the channels of exec and attach, and a byte stream for tunnels.
 
 use bareboat_spdy::move_into;
 use bytes::Bytes;
@@ -12,14 +12,14 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// The longest message of a client.
+/// The maximum length of a client's message.
 const LONGEST: usize = 256 * 1024;
-/// How many bytes may wait in the buffer of a socket.
+/// The maximum number of bytes in the write buffer of a socket.
 const WRITE_BUFFER: usize = 128 * 1024;
-/// The longest message that is sent.
+/// The maximum length of a message that is sent.
 pub(crate) const PIECE: usize = 32 * 1024;
 
-/// Starts the server's side on an upgraded connection.
+/// Starts the server side of a WebSocket on an upgraded connection.
 pub(crate) async fn start<S: AsyncRead + AsyncWrite + Unpin>(io: S) -> WebSocketStream<S> {
     let config = WebSocketConfig::default()
         .read_buffer_size(16 * 1024)
@@ -30,7 +30,7 @@ pub(crate) async fn start<S: AsyncRead + AsyncWrite + Unpin>(io: S) -> WebSocket
     WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await
 }
 
-/// The message that ends a session.
+/// Returns the message that ends a session.
 pub(crate) fn goodbye() -> Message {
     Message::Close(Some(CloseFrame {
         code: CloseCode::Normal,
@@ -90,7 +90,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // What was written before leaves first, so that nothing piles up.
+        // Earlier data is sent first, so that data does not accumulate.
         ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(broken)?;
         ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(broken)?;
         let piece = &bytes[..bytes.len().min(PIECE)];

@@ -148,7 +148,7 @@ fn rules_are_replaced_only_by_rules_that_read_what_is_stored() {
     let below = stored(&inner);
     assert!(bytes(below.last().unwrap()).starts_with(b"bareboat:enc:secretbox:v1:b:"));
     assert_eq!(loaded(&backend).unwrap().len(), 4);
-    // What the new key wrote must stay readable as well.
+    // Values that the new key encrypted must also stay readable.
     assert!(
         backend
             .replace_rules(rules(&[("aesgcm", "a", 1)], true))

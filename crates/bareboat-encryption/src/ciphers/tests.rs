@@ -10,7 +10,8 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The second case of AES-256-GCM in the vectors that came with the cipher's specification (McGrew and Viega, case 16).
+/// Checks the second case of AES-256-GCM in the vectors that came with the cipher's specification (McGrew and Viega,
+/// case 16).
 #[test]
 fn gcm_decrypts_the_published_vector() {
     let key = hex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308");
@@ -27,7 +28,7 @@ fn gcm_decrypts_the_published_vector() {
     assert_eq!(gcm_open(&key, &stored, b"elsewhere"), Err(Failed));
 }
 
-/// RFC 5869, case 3: SHA-256, no salt; there the info is empty.
+/// Checks case 3 of RFC 5869: SHA-256, no salt, empty info.
 #[test]
 fn keys_are_derived_as_the_published_vector_says() {
     let derived = derive(&[0x0b; 22], b"").unwrap();
@@ -35,7 +36,7 @@ fn keys_are_derived_as_the_published_vector_says() {
     assert_eq!(derived.to_vec(), expected);
 }
 
-/// NIST SP 800-38A, F.2.5 and F.2.1, with a block of padding behind them.
+/// Checks NIST SP 800-38A, F.2.5 and F.2.1, followed by a block of padding.
 #[test]
 fn cbc_decrypts_the_published_vectors() {
     let iv = "000102030405060708090a0b0c0d0e0f";
@@ -49,7 +50,7 @@ fn cbc_decrypts_the_published_vectors() {
     assert!(cbc_open(&key, &stored[..16]).is_err());
 }
 
-/// The example of NaCl's own tests for crypto_secretbox.
+/// Checks the example of NaCl's own tests for crypto_secretbox.
 #[test]
 fn secretbox_opens_the_published_vector() {
     let key = hex("1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389");

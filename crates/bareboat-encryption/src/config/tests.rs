@@ -5,7 +5,7 @@ use super::*;
 
 const HEAD: &str =
     "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n";
-/// 32 bytes.
+/// A key of 32 bytes in base64.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 fn parse(rules: &str) -> Result<Config, String> {

@@ -14,13 +14,13 @@ use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-/// The largest answer of a plug-in.
+/// The maximum size of a plug-in's answer.
 const MAX_ANSWER: usize = 64 << 10;
-/// The largest encrypted key.
+/// The maximum size of an encrypted key.
 const MAX_CIPHERTEXT: usize = 1 << 10;
-/// The longest id of a key.
+/// The maximum length of a key id.
 const MAX_KEY_ID: usize = 1 << 10;
-/// The largest annotations.
+/// The maximum size of all annotations.
 const MAX_ANNOTATIONS: usize = 32 << 10;
 
 /// The status of a plug-in.
@@ -38,14 +38,14 @@ pub(super) struct Encrypted {
     pub(super) annotations: Vec<(String, Vec<u8>)>,
 }
 
-/// A connection that is made when it is first needed, and again after it was lost.
+/// A connection that is opened when it is first needed, and again after it was lost.
 pub(super) struct Connection {
     socket: PathBuf,
     timeout: Duration,
     sender: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
-/// Calls a plug-in.
+/// A client that calls one plug-in.
 pub(super) struct Client {
     connection: Arc<Connection>,
     /// A separate runtime, so that callers may block on any thread.
@@ -82,14 +82,14 @@ impl Client {
         self.connection.clone()
     }
 
-    /// Runs a task in the background until the client is dropped.
+    /// Runs `work` in the background until the client is dropped.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(work);
         }
     }
 
-    /// Waits for work that runs on the client's own threads.
+    /// Waits for `work`, which runs on the client's own threads.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, KmsError>> + Send + 'static,
@@ -188,7 +188,7 @@ impl Connection {
         match tokio::time::timeout(self.timeout, self.exchange(method, message)).await {
             Ok(answer) => answer,
             Err(_) => {
-                // A connection that hangs is not used again.
+                // A connection that does not answer is not used again.
                 *self.sender.lock().await = None;
                 Err(late())
             }
@@ -224,7 +224,7 @@ impl Connection {
             .collect()
             .await
             .map_err(|error| KmsError::Unreachable(error.to_string()))?;
-        // A failure without a message comes in the headers, any other in the trailers.
+        // The status of a failure without a message is in the headers, any other status in the trailers.
         let trailers = collected.trailers().cloned().unwrap_or_default();
         let found = |name: &str| {
             let value = trailers.get(name).or_else(|| head.headers.get(name))?;

@@ -1,12 +1,12 @@
-//! The few protobuf messages of KMS v2: byte strings, texts, and maps of them.
+//! The protobuf messages of KMS v2: byte strings, texts, and maps of them.
 
-/// A field that was read.
+/// The value of a decoded field.
 pub(crate) enum Field<'m> {
     Number(u64),
     Bytes(&'m [u8]),
 }
 
-/// Appends a byte string; an empty one is left out, as proto3 does.
+/// Appends a byte string to `out`. An empty byte string is omitted, as in proto3.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     if bytes.is_empty() {
         return;
@@ -16,7 +16,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a number; zero is left out.
+/// Appends a number to `out`. Zero is omitted.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     if value == 0 {
         return;
@@ -25,7 +25,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     put_number_raw(out, value);
 }
 
-/// Appends a map of texts to byte strings.
+/// Appends a map of texts to byte strings to `out`.
 pub(crate) fn put_map(out: &mut Vec<u8>, number: u32, map: &[(String, Vec<u8>)]) {
     for (key, value) in map {
         let mut entry = Vec::new();
@@ -45,7 +45,7 @@ fn put_number_raw(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Returns the fields of a message in order; `None` if it is malformed.
+/// Returns the fields of `message` in order; `None` if it is malformed.
 pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u32, Field<'_>)>> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -80,7 +80,7 @@ fn number(message: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// An entry of a map.
+/// Decodes an entry of a map.
 pub(crate) fn entry(message: &[u8]) -> Option<(String, Vec<u8>)> {
     let (mut key, mut value) = (String::new(), Vec::new());
     for (number, field) in fields(message)? {
@@ -101,7 +101,7 @@ pub(crate) struct EncryptedObject {
     /// The seed or key, encrypted by the plug-in.
     pub(crate) source: Vec<u8>,
     pub(crate) annotations: Vec<(String, Vec<u8>)>,
-    /// 0: the source is a key of AES-GCM; 1: a seed that keys are derived from.
+    /// The type of `source`. 0: a key of AES-GCM; 1: a seed from which keys are derived.
     pub(crate) source_type: u64,
 }
 

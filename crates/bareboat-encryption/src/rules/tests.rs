@@ -54,14 +54,14 @@ fn a_value_is_refused_elsewhere_and_with_other_keys() {
         let nothing = Rules::none().open(SECRETS, "n/x", &stored);
         assert!(matches!(nothing, Err(OpenError::NoKey { .. })));
         assert_eq!(own.open(SECRETS, "n/x", b"{}"), Err(OpenError::Plain));
-        // Resources without a rule pass.
+        // Values of resources without a rule are passed unchanged.
         assert_eq!(own.open("core/pods", "n/x", b"{}"), Ok(None));
         assert_eq!(own.seal("core/pods", "n/x", b"{}"), Ok(None));
         assert!(own.is_current("core/pods", b"{}"));
     }
 }
 
-/// Values as kube-apiserver writes them; this one was made with OpenSSL.
+/// Checks that values in kube-apiserver's format are read. The value was made with OpenSSL.
 #[test]
 fn values_of_kube_apiserver_are_read() {
     let read = rules(&[("aesgcm", "w", 9), ("aescbc", "k", 0x11)], false);

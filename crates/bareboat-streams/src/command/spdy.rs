@@ -1,4 +1,4 @@
-//! A session over SPDY: a header of each stream names its role.
+//! A session over SPDY. A header of each stream contains the role of the stream.
 
 use super::{CREATION, CommandStreams, EndForm, Outcome, PING, Sizes};
 use crate::options::CommandOptions;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-/// Versions of the protocol; the first one that a client offers is used.
+/// The versions of the protocol. The first known version that a client offers is used.
 pub(super) const PROTOCOLS: [&str; 5] = [
     "v5.channel.k8s.io",
     "v4.channel.k8s.io",
@@ -17,11 +17,11 @@ pub(super) const PROTOCOLS: [&str; 5] = [
     "channel.k8s.io",
 ];
 
-/// The header with the role of a stream.
+/// The name of the header with the role of a stream.
 pub(crate) const STREAM_TYPE: &str = "streamtype";
 
-/// Runs a function on the streams that the client opens. After its end, the client has `farewell` to read what is left
-/// and to close the connection.
+/// Calls a function with the streams that the client opens. After the function returns, the client has `farewell` to
+/// read the remaining output and to close the connection.
 pub(super) async fn session<S, F, R>(
     io: S,
     protocol: Option<&'static str>,
@@ -57,7 +57,7 @@ pub(super) async fn session<S, F, R>(
         }
         () = working => {
             connection.close();
-            // The driver limits the time of the last frames.
+            // The driver has its own time limit for the last frames.
             let _ = driving.await;
         }
     }
@@ -103,7 +103,8 @@ async fn work<F, R>(
     };
     let (stdout, stderr) = (output("stdout"), output("stderr"));
     let sizes = streams.remove("resize");
-    // The reverse direction of the input stays open: clients take its end to mean that the command reads no more.
+    // The reverse direction of stdin stays open: if it ended, clients would assume that the command reads no more
+    // input.
     let (stdin, _input_end) = match streams.remove("stdin").map(Stream::split) {
         Some((reader, writer)) => (Some(Box::new(reader) as _), Some(writer)),
         None => (None, None),
@@ -125,7 +126,7 @@ async fn work<F, R>(
         }
         std::future::pending::<()>().await;
     };
-    // Streams beyond those expected are dropped, which ends them.
+    // Unexpected streams are dropped, which ends them.
     let refusing = async {
         while incoming.next().await.is_some() {}
         std::future::pending::<()>().await;
@@ -135,7 +136,7 @@ async fn work<F, R>(
         () = reading_sizes => return,
         () = refusing => return,
     };
-    // A client that reads no more stops each of these steps.
+    // A client that does not read blocks each of these steps.
     let leaving = async {
         let _ = error.send(outcome.message(end.form)).await;
         let _ = error.finish().await;
@@ -144,7 +145,7 @@ async fn work<F, R>(
     let _ = tokio::time::timeout(end.farewell, leaving).await;
 }
 
-/// Waits for the streams of a session.
+/// Waits until the client has opened all streams of `wanted`.
 async fn collect(incoming: &mut Incoming, wanted: &[&str]) -> Option<HashMap<String, Stream>> {
     let mut streams = HashMap::new();
     while streams.len() < wanted.len() {

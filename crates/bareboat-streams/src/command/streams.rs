@@ -1,4 +1,4 @@
-//! The streams of a session, as a program sees them.
+//! The streams of a session, as a function of a program uses them.
 
 use bareboat_api::Value;
 use bareboat_spdy::move_into;
@@ -9,17 +9,17 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 
-/// What a client sends.
+/// A stream that the client sends.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// What a client reads. Writing waits while the client does not read.
+/// A stream that the client reads. Writing waits while the client does not read.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The size of the client's terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// Columns.
+    /// The number of columns.
     pub width: u16,
-    /// Lines.
+    /// The number of lines.
     pub height: u16,
 }
 
@@ -29,16 +29,16 @@ impl TerminalSize {
     }
 }
 
-/// The streams of one session. Those the client did not ask for are absent.
+/// The streams of one session. Streams that the client did not request are absent.
 #[non_exhaustive]
 pub struct CommandStreams {
-    /// The input; it ends when the client closes it.
+    /// The standard input. It ends when the client closes it.
     pub stdin: Option<Input>,
-    /// The output.
+    /// The standard output.
     pub stdout: Option<Output>,
-    /// The errors; absent with a terminal.
+    /// The standard error; absent with a terminal.
     pub stderr: Option<Output>,
-    /// The sizes of the client's terminal, the first one included.
+    /// The sizes of the client's terminal, including the first size.
     pub resize: mpsc::Receiver<TerminalSize>,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for CommandStreams {
     }
 }
 
-/// Reads pieces of a channel.
+/// Reads the byte chunks of a channel as a stream.
 pub(crate) struct ChannelReader {
     pub(crate) pieces: mpsc::Receiver<Bytes>,
     pub(crate) rest: Bytes,
@@ -79,7 +79,7 @@ impl AsyncRead for ChannelReader {
 #[derive(Default)]
 pub(crate) struct Sizes(Vec<u8>);
 
-/// The longest text of one size.
+/// The maximum length of one size as text.
 const LONGEST: usize = 1024;
 
 impl Sizes {

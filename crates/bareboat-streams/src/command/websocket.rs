@@ -1,4 +1,4 @@
-//! A session over a WebSocket: each message starts with the number of its channel.
+//! A session over a WebSocket. Each message starts with the number of its channel.
 
 use super::streams::ChannelReader;
 use super::{CommandStreams, EndForm, Input, Outcome, Output, PING, Sizes};
@@ -25,10 +25,11 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
-/// The channel of version 5 that closes the channel in its message.
+/// The channel of protocol version 5 whose messages close other channels. The message contains the number of the
+/// channel to close.
 const CLOSE: u8 = 255;
 
-/// How many messages wait to be sent, and how many to be read.
+/// The maximum number of messages that wait to be sent, and of those that wait to be read.
 const WAITING: usize = 4;
 
 /// The subprotocol of a WebSocket.
@@ -55,12 +56,12 @@ const PROTOCOLS: [Protocol; 6] = [
     protocol("v4.base64.channel.k8s.io", true, true, false),
     protocol("channel.k8s.io", false, false, false),
     protocol("base64.channel.k8s.io", true, false, false),
-    // A client that offers none.
+    // The protocol for a client that offers no subprotocol.
     protocol("", false, false, false),
 ];
 
 impl Protocol {
-    /// Chooses the first protocol of the client that is known.
+    /// Returns the first protocol that the client offers and that is known.
     pub(super) fn choose(headers: &HeaderMap) -> Result<Protocol, Status> {
         let mut offered = subprotocols(headers).peekable();
         if offered.peek().is_none() {
@@ -90,7 +91,7 @@ impl Protocol {
         Message::Binary(bytes.freeze())
     }
 
-    /// Returns channel and data of a client's message.
+    /// Returns the channel and the data of a client's message.
     fn read(&self, message: Message) -> Option<(u8, Bytes)> {
         match (self.is_base64, message) {
             (false, Message::Binary(mut bytes)) if !bytes.is_empty() => {
@@ -114,8 +115,8 @@ impl Protocol {
     }
 }
 
-/// Runs a function on the streams of a WebSocket. After its end, the client has `farewell` to read what is left and to
-/// close the connection.
+/// Calls a function with the streams of a WebSocket. After the function returns, the client has `farewell` to read the
+/// remaining output and to close the connection.
 pub(super) async fn session<S, F, R>(
     io: S,
     protocol: Protocol,
@@ -157,7 +158,7 @@ pub(super) async fn session<S, F, R>(
     };
     let (over, is_over) = oneshot::channel();
     let working = async move {
-        // An empty message lets the client know that the session has begun.
+        // An empty message shows the client that the session has begun.
         let _ = outgoing.send(protocol.message(lowest, b"")).await;
         let outcome = run(streams).await;
         let _ = over.send(());
@@ -194,7 +195,7 @@ pub(super) async fn session<S, F, R>(
                     if let Some(sender) = &typed
                         && sender.send(data).await.is_err()
                     {
-                        // The command reads no more.
+                        // The command reads no more input.
                         typed = None;
                     }
                 }
@@ -211,20 +212,20 @@ pub(super) async fn session<S, F, R>(
     tokio::select! {
         () = reading => {}
         () = async {
-            // A client that has left ends the session, also while the other direction waits for the command.
+            // A client that has left ends the session, even while the other direction waits for the command.
             if tokio::try_join!(working, writing).is_ok() {
                 std::future::pending::<()>().await;
             }
         } => {}
         () = async {
-            // A client that reads no more stops the last messages, too.
+            // A client that does not read also blocks the last messages.
             let _ = is_over.await;
             tokio::time::sleep(farewell).await;
         } => {}
     }
 }
 
-/// Sends bytes on a channel.
+/// Writes bytes to a channel.
 struct ChannelWriter {
     channel: u8,
     protocol: Protocol,

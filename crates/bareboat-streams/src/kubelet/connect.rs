@@ -1,4 +1,4 @@
-//! Connections to a kubelet: SPDY passes through, WebSockets are translated or unwrapped.
+//! Connections to a kubelet. SPDY is passed through; WebSockets are translated, or their tunnelled bytes are passed on.
 
 use super::relay;
 use crate::command;
@@ -16,14 +16,14 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use std::time::Duration;
 
-/// How much of a kubelet's error is read.
+/// The maximum length of a kubelet's error text.
 pub(crate) const ERROR_PAGE: usize = 10_000;
-/// How long reading it may take.
+/// The timeout for reading a kubelet's error text.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 /// The protocol version of exec and attach that kubelets support.
 const COMMAND_PROTOCOL: &str = "v4.channel.k8s.io";
 
-/// Returns path and query of a request to a kubelet.
+/// Returns the path and query of a request to a kubelet.
 pub(crate) fn target(path: &[&str], query: &str) -> String {
     let mut out = String::new();
     for segment in path {
@@ -37,7 +37,7 @@ pub(crate) fn target(path: &[&str], query: &str) -> String {
     out
 }
 
-/// Connects exec or attach.
+/// Connects a client of exec or attach to a kubelet.
 pub(super) async fn command(
     visit: Visit,
     to: &Upstream,
@@ -57,7 +57,7 @@ pub(super) async fn command(
     })
 }
 
-/// Connects a port-forward.
+/// Connects a client of port-forward to a kubelet.
 pub(super) async fn ports(visit: Visit, to: &Upstream, target: &str) -> Result<Response, Status> {
     let (asked, client) = upgrade::asked(&visit.request)?;
     let headers = visit.request.headers();
@@ -72,14 +72,14 @@ pub(super) async fn ports(visit: Visit, to: &Upstream, target: &str) -> Result<R
         let _hold = hold;
         let both = tokio::join!(upgrade::take(client), upgrade::take(kubelet));
         if let (Some(client), Some(kubelet)) = both {
-            // The messages of the WebSocket carry the bytes of the kubelet's connection.
+            // The messages of the WebSocket contain the bytes of the kubelet's connection.
             carry(Tunnel::new(client).await, kubelet, life.ended()).await;
         }
     });
     Ok(response)
 }
 
-/// Lets the client talk to the kubelet itself.
+/// Passes the bytes of the client's connection to the kubelet and back.
 async fn pass_through(visit: Visit, to: &Upstream, target: &str) -> Result<Response, Status> {
     let forwarded = visit.calls.forward(to, target, visit.request).await;
     forwarded.map_err(|status| {
@@ -97,7 +97,7 @@ fn not_reached(why: &str) -> Status {
     Status::new(500, "", format!("error dialing backend: {why}"))
 }
 
-/// Upgrades a connection to a kubelet to SPDY. Returns the connection and the protocol the kubelet chose.
+/// Upgrades a connection to a kubelet to SPDY. Returns the connection and the protocol that the kubelet chose.
 async fn open(
     calls: &Calls,
     to: &Upstream,
@@ -123,7 +123,7 @@ async fn open(
     Ok((upgraded, chosen, answer.hold))
 }
 
-/// The Status for a kubelet's refusal to upgrade.
+/// Returns the Status for a kubelet that refused to upgrade.
 async fn refused(response: http::Response<Incoming>) -> Status {
     let code = response.status();
     let page = page(response).await;
@@ -145,7 +145,7 @@ pub(crate) async fn page(response: http::Response<Incoming>) -> String {
     }
 }
 
-/// An upgraded connection to a kubelet.
+/// Waits for the upgraded connection to a kubelet.
 pub(super) async fn take(connection: OnUpgrade) -> Option<Io> {
     upgrade::take(connection).await
 }

@@ -1,4 +1,4 @@
-//! Translates a session of a WebSocket client to SPDY streams of a kubelet.
+//! Translates the session of a WebSocket client to the SPDY streams of a kubelet.
 
 use super::connect;
 use crate::command::{CommandStreams, FAREWELL, Outcome};
@@ -12,9 +12,9 @@ use hyper::upgrade::OnUpgrade;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-/// Interval of pings to a kubelet, so that nothing on the way takes the connection for dead.
+/// The interval of pings to a kubelet. They keep proxies from closing an idle connection.
 const PING: Duration = Duration::from_secs(5);
-/// The longest Status of a kubelet.
+/// The maximum length of a kubelet's Status.
 const LONGEST_STATUS: usize = 64 * 1024;
 
 /// Runs a session, and returns the Status that the kubelet sent.
@@ -34,7 +34,7 @@ fn lost() -> Outcome {
     Outcome::Failed(Box::new(status))
 }
 
-/// Runs a session over a connection. After its end, the client has `farewell` to read what is left.
+/// Runs a session over a connection. After the session ends, the client has `farewell` to read the remaining output.
 async fn over<S>(
     io: S,
     options: CommandOptions,
@@ -56,7 +56,7 @@ where
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection to a kubelet ended early");
             }
-            // What has arrived is still passed on.
+            // Data that has already arrived is still passed on.
             match tokio::time::timeout(farewell, relaying).await {
                 Ok(relayed) => relayed,
                 Err(_) => Err(SpdyError::Timeout),

@@ -1,4 +1,4 @@
-//! Where kubelets are.
+//! Tests of how kubelets are found.
 
 use super::*;
 use bareboat_api::admission::Brief;

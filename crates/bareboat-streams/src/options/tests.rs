@@ -1,4 +1,4 @@
-//! Parameters are read as kube-apiserver reads them.
+//! Tests that parameters are parsed as in kube-apiserver.
 
 use super::*;
 

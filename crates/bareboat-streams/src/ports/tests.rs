@@ -1,11 +1,11 @@
-//! Port-forward with a client in memory.
+//! Tests of port-forward with a client in memory.
 
 use super::*;
 use bareboat_spdy::Headers;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// Starts a server whose function answers with the port.
+/// Starts a server whose function answers with the port, and returns its client.
 fn client() -> Connection {
     let (client, server) = tokio::io::duplex(4096);
     tokio::spawn(forward(server, |port, mut stream| async move {
@@ -25,7 +25,7 @@ async fn open(client: &Connection, kind: &str, id: usize) -> (StreamReader, Stre
     opened.expect("a stream").split()
 }
 
-/// Waits for the next bytes. The limit is for a server that never sends any.
+/// Waits for the next bytes, with a time limit in case the server sends none.
 async fn next(reader: &mut StreamReader) -> Option<Bytes> {
     let next = tokio::time::timeout(Duration::from_secs(60), reader.next()).await;
     next.expect("bytes or an end")
@@ -68,7 +68,7 @@ async fn the_seventeenth_stream_without_a_pair_ends() {
     }
     let (mut refused, _writer) = open(&client, "data", 16).await;
     assert_eq!(next(&mut refused).await, None);
-    // Those before it still wait for their pairs.
+    // Earlier streams still wait for their pairs.
     let _error = open(&client, "error", 0).await;
     let answer = next(&mut waiting[0].0).await;
     assert_eq!(answer.as_deref(), Some(&b"port 80"[..]));

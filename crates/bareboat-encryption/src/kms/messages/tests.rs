@@ -1,4 +1,4 @@
-//! The messages of KMS v2 have the bytes of protobuf; malformed ones are refused.
+//! Tests of the messages of KMS v2: they have the bytes of protobuf, and malformed messages are refused.
 
 use super::*;
 

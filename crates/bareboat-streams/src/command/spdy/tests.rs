@@ -1,4 +1,4 @@
-//! A session over SPDY, with a client in memory.
+//! Tests of sessions over SPDY, with a client in memory.
 
 use super::*;
 use crate::command::FAREWELL;

@@ -1,4 +1,4 @@
-//! A session with a kubelet in memory.
+//! Tests of a session with a kubelet in memory.
 
 use super::*;
 use tokio::io::duplex;
