@@ -171,7 +171,7 @@ impl Config {
         let value = parsed.value;
         for (key, expected) in [("apiVersion", VERSION), ("kind", "EncryptionConfiguration")] {
             if value.get(key).and_then(Value::as_str) != Some(expected) {
-                return Err(ConfigError::new(key, format!("it must be {expected}")));
+                return Err(ConfigError::new(key, format!("must be {expected}")));
             }
         }
         only(&value, "", &["apiVersion", "kind", "resources"])?;
@@ -185,7 +185,7 @@ impl Config {
                 if earlier.into_iter().any(|other| other.covers(pattern)) {
                     return Err(ConfigError::new(
                         path,
-                        "an earlier rule is for these resources already; put the more special rule first",
+                        "an earlier rule already applies to these resources; put the more specific rule first",
                     ));
                 }
             }
@@ -210,7 +210,7 @@ fn rule_of(
         let text = name.as_str().unwrap_or("");
         let pattern = Pattern::parse(text).map_err(|why| ConfigError::new(&place, why))?;
         if rule.resources.contains(&pattern) {
-            return Err(ConfigError::new(place, format!("{text:?} is there twice")));
+            return Err(ConfigError::new(place, format!("{text:?} is listed twice")));
         }
         rule.resources.push(pattern);
     }
@@ -222,8 +222,8 @@ fn rule_of(
     if let Some(ProviderConfig::AesCbc(_)) = rule.providers.first() {
         return Err(ConfigError::new(
             format!("{path}.providers[0]"),
-            "aescbc does not notice when a stored value was changed, so nothing is written with it; put aesgcm, secretbox or \
-             kms first and leave aescbc after it, where it is read",
+            "aescbc does not detect a changed value, so it is not used to encrypt; put aesgcm, secretbox or kms first, and keep \
+             aescbc after it to decrypt old values",
         ));
     }
     Ok(rule)
@@ -268,7 +268,7 @@ fn keys_of(value: &Value, path: &str, sizes: &[usize]) -> Result<Vec<KeyConfig>,
         if keys.iter().any(|other| other.name == name) {
             return Err(ConfigError::new(
                 path,
-                format!("the name {name:?} is there twice"),
+                format!("the name {name:?} is used twice"),
             ));
         }
         let name =
@@ -307,7 +307,7 @@ fn kms_of(
     if text("apiVersion") != "v2" {
         return Err(ConfigError::new(
             at("apiVersion"),
-            "only v2 is supported; kube-apiserver has v1 switched off as well",
+            "only v2 is supported; kube-apiserver also has v1 disabled",
         ));
     }
     if value.get("cachesize").is_some_and(|size| !size.is_null()) {
@@ -317,14 +317,14 @@ fn kms_of(
     if !names.insert(name.clone()) {
         return Err(ConfigError::new(
             at("name"),
-            format!("the name {name:?} is there twice"),
+            format!("the name {name:?} is used twice"),
         ));
     }
     let socket = text("endpoint").strip_prefix("unix://").unwrap_or("");
     if socket.is_empty() {
         return Err(ConfigError::new(
             at("endpoint"),
-            "it must be a socket such as unix:///var/run/kms.sock",
+            "must be a socket such as unix:///var/run/kms.sock",
         ));
     }
     let timeout = match text("timeout") {
@@ -351,7 +351,9 @@ fn kms_of(
 /// Checks a name that is stored with values, between colons.
 fn stored_name(name: &str) -> Result<String, String> {
     match name.is_empty() || name.contains(':') || name.len() > 253 {
-        true => Err(format!("{name:?} must be some text without a colon")),
+        true => Err(format!(
+            "{name:?} must be a name of 1 to 253 bytes without a colon"
+        )),
         false => Ok(name.to_owned()),
     }
 }
@@ -367,7 +369,7 @@ fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], C
         Some(items) if items.len() > MOST => Err(ConfigError::new(path, "the list is too long")),
         _ => Err(ConfigError::new(
             path,
-            "it must be a list with at least one item",
+            "must be a list with at least one item",
         )),
     }
 }
@@ -375,7 +377,7 @@ fn list<'v>(value: &'v Value, path: &str, member: &str) -> Result<&'v [Value], C
 /// Fails if `value` has members that are not in `known`, so that misspelt members are noticed.
 fn only(value: &Value, path: &str, known: &[&str]) -> Result<(), ConfigError> {
     let Some(map) = value.as_object() else {
-        return Err(ConfigError::new(path, "it must be an object"));
+        return Err(ConfigError::new(path, "must be an object"));
     };
     match map.iter().find(|(key, _)| !known.contains(key)) {
         Some((key, _)) => Err(ConfigError::new(path, format!("there is no field {key:?}"))),

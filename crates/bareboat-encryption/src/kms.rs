@@ -30,10 +30,10 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 #[non_exhaustive]
 pub enum KmsError {
     /// The plug-in did not answer: the socket cannot be opened, or the call failed. Contains the error text.
-    #[error("it cannot be reached: {0}")]
+    #[error("the plug-in cannot be reached: {0}")]
     Unreachable(String),
     /// The plug-in answered with an error status.
-    #[error("it answered with gRPC status {code}: {message}")]
+    #[error("the plug-in answered with gRPC status {code}: {message}")]
     Refused {
         /// The gRPC status code as text, or `none` if the answer has no code.
         code: String,
@@ -41,10 +41,10 @@ pub enum KmsError {
         message: String,
     },
     /// The answer of the plug-in is not valid. Contains the reason.
-    #[error("its answer cannot be used: {0}")]
+    #[error("the answer of the plug-in cannot be used: {0}")]
     BadAnswer(&'static str),
     /// The plug-in reports that it is not healthy. Contains the health text of its answer.
-    #[error("it is not healthy: {0}")]
+    #[error("the plug-in is not healthy: {0}")]
     Unhealthy(String),
     /// The value does not decrypt with the key that the plug-in returned.
     #[error("the value does not decrypt")]
@@ -199,7 +199,7 @@ fn uid() -> String {
 async fn checked_key_id(connection: &Connection) -> Result<String, KmsError> {
     let status = connection.status().await?;
     if !matches!(status.version.as_str(), "v2" | "v2beta1") {
-        return Err(KmsError::BadAnswer("it does not speak version v2"));
+        return Err(KmsError::BadAnswer("the version is not v2"));
     }
     match status.healthz.as_str() {
         "ok" => Ok(status.key_id),

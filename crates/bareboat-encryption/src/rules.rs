@@ -36,8 +36,8 @@ pub enum SetupError {
 pub enum OpenError {
     /// The key of the value is not configured.
     #[error(
-        "it is encrypted with {how}, which is not configured for this resource; add it to the providers in the encryption \
-         configuration"
+        "the value is encrypted with {how}, which is not configured for this resource; add this key to the providers in the \
+         encryption configuration"
     )]
     NoKey {
         /// The provider and the name of the key.
@@ -45,20 +45,20 @@ pub enum OpenError {
     },
     /// The value is not encrypted, and the configuration does not allow plain values.
     #[error(
-        "it is not encrypted, and the provider identity is not configured for this resource; add identity as the last \
+        "the value is not encrypted, and the provider identity is not configured for this resource; add identity as the last \
          provider until `bareboat migrate` has encrypted everything"
     )]
     Plain,
     /// The key is wrong, or the value was changed or moved.
     #[error(
-        "it does not decrypt with {how}: the key is not the one it was written with, or the value was changed or moved"
+        "the value does not decrypt with {how}: another key encrypted the value, or the value was changed or moved"
     )]
     WrongKey {
         /// The provider and the name of the key.
         how: String,
     },
     /// A KMS plug-in could not decrypt the key of the value.
-    #[error("the KMS plug-in {name} did not decrypt it")]
+    #[error("the KMS plug-in {name} did not decrypt the value")]
     Kms {
         /// The name of the plug-in in the configuration.
         name: String,

@@ -89,7 +89,7 @@ impl Address {
             address.set(name, decoded(value))?;
         }
         if address.certificate.is_some() != address.key.is_some() {
-            return Err(wrong("cert", "cert and key belong together"));
+            return Err(wrong("cert", "cert and key must be given together"));
         }
         Ok(address)
     }
@@ -100,7 +100,7 @@ impl Address {
                 self.tls = match value.as_str() {
                     "on" => true,
                     "off" => false,
-                    _ => return Err(wrong(name, "known are on and off")),
+                    _ => return Err(wrong(name, "must be on or off")),
                 };
             }
             "ca" => self.ca = Some(value.into()),
@@ -110,7 +110,7 @@ impl Address {
             "user" => self.user = Some(value),
             "password-file" => self.password_file = Some(value.into()),
             _ => {
-                let why = "known are tls, ca, cert, key, user and password-file";
+                let why = "not a known parameter; use tls, ca, cert, key, user or password-file";
                 return Err(wrong(name, why));
             }
         }

@@ -134,7 +134,9 @@ impl Channel {
             (Some(0), Some(len)) if len == u32::to_be_bytes(bytes.len() as u32 - 5) => {
                 Ok(bytes.slice(5..))
             }
-            _ => Err(CallError::Unreadable("it is not one message")),
+            _ => Err(CallError::Unreadable(
+                "it does not have exactly one message",
+            )),
         }
     }
 
@@ -186,7 +188,7 @@ impl Channel {
         let response = sent.map_err(|error| CallError::Lost(error.into()))?;
         match response.status() {
             StatusCode::OK => Ok(response),
-            _ => Err(CallError::Lost("it does not speak gRPC".into())),
+            _ => Err(CallError::Lost("the answer is not gRPC".into())),
         }
     }
 
@@ -299,7 +301,7 @@ fn password(address: &Address) -> Result<String, EtcdError> {
             Ok(text.trim_end_matches(['\r', '\n']).to_owned())
         }
         None => std::env::var("ETCDCTL_PASSWORD").map_err(|_| {
-            let why = "neither password-file= in the address nor ETCDCTL_PASSWORD is there";
+            let why = "neither password-file= in the address nor ETCDCTL_PASSWORD is set";
             tls::unusable("the password", why)
         }),
     }

@@ -161,7 +161,9 @@ impl Inner {
         followed.map_err(|error| match error {
             ReadError::Call(error) => crate::error::read_failed(error),
             ReadError::Log(error) => error,
-            ReadError::Compacted => BackendError::Unreachable("compaction goes on".into()),
+            ReadError::Compacted => {
+                BackendError::Unreachable("the history was compacted during the read".into())
+            }
         })
     }
 
@@ -196,7 +198,7 @@ impl Inner {
         if floor > known {
             tracing::warn!(
                 floor,
-                "others have compacted the history: clients list again"
+                "another program has compacted the history: clients must list again"
             );
             self.raise_floor(channel, known, floor).await?;
         }

@@ -162,7 +162,7 @@ impl Inner {
     /// Stores the epoch of `mark` and the floor of the log. Fails if the epoch shows that the cluster was replaced.
     pub(crate) fn learn(&self, mark: &Mark, floor: u64) -> Result<(), BackendError> {
         if self.epoch.fetch_max(mark.epoch, Ordering::AcqRel) > mark.epoch {
-            let why = "the cluster has an older epoch: it was replaced by another one";
+            let why = "the cluster has an older epoch: it was replaced by another cluster";
             return Err(BackendError::Unreachable(why.into()));
         }
         self.floor.fetch_max(floor, Ordering::AcqRel);

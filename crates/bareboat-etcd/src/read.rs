@@ -213,7 +213,9 @@ impl Inner {
         match revision < floor {
             true => Err(BackendError::Compacted { floor }),
             // The history was compacted between two reads.
-            false => Err(BackendError::Unreachable("the history moved".into())),
+            false => Err(BackendError::Unreachable(
+                "the history was compacted during the read".into(),
+            )),
         }
     }
 

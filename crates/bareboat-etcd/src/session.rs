@@ -156,13 +156,13 @@ impl Inner {
         let meta = done.take(2);
         let Some(meta) = meta.first().and_then(|found| parse_meta(&found.value)) else {
             return Err(EtcdError::Unsafe(
-                "the cluster has no store under this prefix any more".into(),
+                "the cluster no longer has a store under this prefix".into(),
             ));
         };
         let mut epoch = mark.epoch;
         let cluster = cluster_name(done.header.cluster);
         if meta.cluster != cluster {
-            tracing::warn!("the cluster was restored: clients are made to list again");
+            tracing::warn!("the cluster was restored: clients must list again");
             let beyond = self.known().last;
             let begun = self.begin_epoch(&channel, mark, beyond, "restore", meta);
             let begun = begun
@@ -198,7 +198,7 @@ impl Inner {
         ops.extend(others.into_iter().map(Op::Range));
         let done = channel.txn(txn(&[], &ops, &[])).await?;
         let (mark, floor) = end_of(&done.parts).ok_or_else(|| {
-            let why = "the cluster has no store under this prefix any more";
+            let why = "the cluster no longer has a store under this prefix";
             ReadError::Log(BackendError::Unreachable(why.into()))
         })?;
         Ok((mark, floor, done))

@@ -74,14 +74,14 @@ impl Choices {
                 self.failover = match value {
                     "relist" => Failover::Relist,
                     "trust" => Failover::Trust,
-                    _ => return Err(wrong(name, value, "known are relist and trust")),
+                    _ => return Err(wrong(name, value, "must be relist or trust")),
                 };
             }
             "unsafe" => {
                 self.unsafe_accepted = match value {
                     "yes" => true,
                     "no" => false,
-                    _ => return Err(wrong(name, value, "known are yes and no")),
+                    _ => return Err(wrong(name, value, "must be yes or no")),
                 };
             }
             _ => return Ok(false),

@@ -68,7 +68,7 @@ fn append_from<D: Dialect>(
                         Meaning::Full => return Err(BackendError::Full(Box::new(error))),
                         Meaning::Busy => return Err(BackendError::Busy(Box::new(error))),
                         Meaning::Exists => {
-                            tracing::error!(%error, "the log has a batch that it should not have");
+                            tracing::error!(%error, "the log contains an unexpected batch");
                             let tail = engine.block(log.read_tail(link, base));
                             return tail
                                 .map(Appended::Moved)

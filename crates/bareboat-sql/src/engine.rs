@@ -17,7 +17,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// The timeout for opening a connection.
 pub(crate) const DIAL: Duration = Duration::from_secs(8);
 /// The error text for a server that was replaced by another.
-pub(crate) const REPLACED: &str = "the server has an older epoch: it was replaced by another one";
+pub(crate) const REPLACED: &str =
+    "the server has an older epoch: it was replaced by another server";
 /// The error text for an attempt to rewrite values.
 pub(crate) const NO_REWRITE: &str = "values in a shared database cannot be rewritten in place";
 

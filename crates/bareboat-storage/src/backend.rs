@@ -358,7 +358,7 @@ pub trait Backend: Send + Sync + 'static {
     fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
         let _ = step;
         Err(BackendError::Failed(
-            "this engine does not take the content of another log".into(),
+            "this engine cannot be filled with the content of another log".into(),
         ))
     }
 

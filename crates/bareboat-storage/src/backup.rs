@@ -98,10 +98,12 @@ pub enum BackupError {
     #[error("the store cannot be used")]
     Store(#[from] BackendError),
     /// History was compacted faster than it was read, or another epoch began.
-    #[error("the history of the store moved while it was read; try again")]
+    #[error("the history of the store was compacted or replaced during the read; try again")]
     Moved,
     /// The source was written to while it was copied.
-    #[error("the source was written to meanwhile: stop all servers that use it, and try again")]
+    #[error(
+        "the source was written to during the copy: stop all servers that use it, and try again"
+    )]
     Written,
     /// The target has objects.
     #[error("the target is not empty")]
@@ -110,7 +112,7 @@ pub enum BackupError {
     #[error("another program writes to the target: stop all servers that use it, and try again")]
     Shared,
     /// An object is larger than the target accepts.
-    #[error("{resource} {key} has {len} bytes, and the target takes {limit}")]
+    #[error("{resource} {key} has {len} bytes, and the target accepts at most {limit}")]
     TooLarge {
         /// The resource of the object.
         resource: String,

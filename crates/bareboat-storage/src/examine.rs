@@ -131,7 +131,7 @@ fn attempt(log: &dyn Backend, floor: u64) -> Result<Examination, BackendError> {
         ..Examination::default()
     };
     if !log.is_complete()? {
-        found.add("a restore into this store did not end", "run it again");
+        found.add("a restore into this store was interrupted", "run it again");
         found.end = log.mark()?;
         return Ok(found);
     }

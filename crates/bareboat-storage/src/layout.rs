@@ -15,7 +15,7 @@ pub struct Layout {
 
 /// The error of a value that cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("value does not begin with apiVersion, kind and non-empty metadata (looked at byte {at})")]
+#[error("value does not begin with apiVersion, kind and non-empty metadata (at byte {at})")]
 pub struct LayoutError {
     /// The offset at which the value differs from the expected form.
     pub at: usize,

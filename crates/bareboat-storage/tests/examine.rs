@@ -154,15 +154,15 @@ fn planted_defects_are_found() {
     let named = at(13, |record| {
         record.value = Some(Value::new(pod("y", "a").into()));
     });
-    assert!(problems(&named).contains("has another name inside"));
+    assert!(problems(&named).contains("contains another name"));
     let broken = at(11, |record| record.value = Some(Value::new("{]".into())));
     assert!(problems(&broken).contains("is not an object in JSON"));
     let damaged = at(11, |record| record.value = Some(Value::damaged("x/a")));
     assert!(problems(&damaged).contains("does not match its checksum"));
     let prev = at(13, |record| record.prev = 9);
-    assert!(problems(&prev).contains("replaces revision 9, but 11 was there"));
+    assert!(problems(&prev).contains("replaces revision 9, but 11 was found"));
     let key = at(14, |record| record.key = "x/c".into());
-    assert!(problems(&key).contains("replaces revision 12, but 0 was there"));
+    assert!(problems(&key).contains("replaces revision 12, but 0 was found"));
     let gap = with(|record| match record.revision {
         12 => Vec::new(),
         _ => vec![record],
@@ -183,12 +183,12 @@ fn planted_defects_are_found() {
         ],
         _ => vec![record],
     });
-    assert!(problems(&twice).contains("is there more than once"));
+    assert!(problems(&twice).contains("exists more than once"));
     let again = with(|record| match record.revision {
         13 => vec![record.clone(), record],
         _ => vec![record],
     });
-    assert!(problems(&again).contains("revision 13 is there more than once"));
+    assert!(problems(&again).contains("revision 13 exists more than once"));
     // Every finding has advice.
     assert!(
         again
@@ -203,7 +203,7 @@ fn a_restore_that_did_not_end_is_found() {
     let log = MemoryBackend::starting_at(1);
     log.refill(Refill::Begin).unwrap();
     let found = examine(&log).unwrap();
-    assert!(problems(&found).contains("did not end"));
+    assert!(problems(&found).contains("was interrupted"));
     let start = Mark {
         last: 5,
         epoch: 0,

@@ -202,7 +202,7 @@ impl Kubelets {
 fn annotated(url: &str) -> Result<Location, Status> {
     let bad = || {
         Status::bad_request(format!(
-            "the annotation {KUBELET_URL} is no http or https URL: {url:?}"
+            "the annotation {KUBELET_URL} is not an http or https URL: {url:?}"
         ))
     };
     let uri: http::Uri = url.parse().map_err(|_| bad())?;

@@ -108,7 +108,7 @@ impl http_body::Body for Log {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.ended.as_mut().poll(cx).is_ready() {
             self.ended = Box::pin(std::future::pending());
-            return Poll::Ready(Some(Err("the log may not be read any longer".into())));
+            return Poll::Ready(Some(Err("the user may no longer read the log".into())));
         }
         Pin::new(&mut self.inner)
             .poll_frame(cx)

@@ -33,7 +33,8 @@ pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     value.at(path).and_then(Value::as_array).unwrap_or(&[])
 }
 
-/// Returns the name of the container that the client asked for. Without a name, returns the default container.
+/// Returns the name of the container that the client asked for. If `asked` is empty, returns the only container of the
+/// pod, and fails if there are several.
 pub(crate) fn container(pod: &Object, asked: &str) -> Result<String, Status> {
     let spec = |field| list(pod.value(), &["spec", field]);
     let names = || {

@@ -65,7 +65,7 @@ impl AsyncWrite for PortStream {
     }
 }
 
-/// Accepts the client's upgrade, and calls a function for each connection to a port.
+/// Accepts the client's upgrade, and calls `connect` for each connection to a port.
 pub(crate) fn serve<F, R>(
     request: &http::Request<RequestBody>,
     life: Life,

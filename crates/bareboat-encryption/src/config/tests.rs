@@ -114,11 +114,11 @@ fn what_cannot_be_used_is_refused_in_words() {
         (with("pods/status", identity), "not a resource"),
         (
             with("'*.*'", identity) + &with("secrets", identity),
-            "more special rule first",
+            "more specific rule first",
         ),
         (
             with("secrets", identity) + &with("secrets.", identity),
-            "more special rule first",
+            "more specific rule first",
         ),
     ] {
         let error = parse(&rules).unwrap_err();

@@ -217,7 +217,7 @@ impl Connection {
             }
         };
         if response.status() != StatusCode::OK {
-            return Err(KmsError::BadAnswer("it does not speak gRPC"));
+            return Err(KmsError::BadAnswer("the answer is not gRPC"));
         }
         let (head, body) = response.into_parts();
         let collected = Limited::new(body, MAX_ANSWER)

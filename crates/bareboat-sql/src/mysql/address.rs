@@ -127,7 +127,7 @@ impl Ours {
                         return Err(wrong(name, value, instead));
                     }
                     _ => {
-                        let known = "known are off, skip-verify and verify-identity";
+                        let known = "must be off, skip-verify or verify-identity";
                         return Err(wrong(name, value, known));
                     }
                 });
@@ -139,7 +139,7 @@ impl Ours {
             "socket" => self.socket = Some(value.to_owned()),
             _ if self.choices.take(name, value)? => {}
             _ => {
-                let known = "known are tls, tls-name, ca, cert, key, socket, failover and unsafe";
+                let known = "not a known parameter; use tls, tls-name, ca, cert, key, socket, failover or unsafe";
                 return Err(wrong(name, value, known));
             }
         }

@@ -90,7 +90,7 @@ impl Inner {
                 return Ok(epoch);
             }
         }
-        tracing::warn!("another server is the primary: clients are made to list again");
+        tracing::warn!("another server is the primary: clients must list again");
         Ok(self
             .begin_epoch(link, epoch, known.last, "promotion")
             .await?)
@@ -200,7 +200,7 @@ impl Inner {
             && variable(link, "binlog_format").await?.as_deref() == Some("STATEMENT")
         {
             return Err(SqlError::Unsafe(
-                "the server has binlog_format=STATEMENT, which takes no writes in READ COMMITTED: set it to ROW or MIXED"
+                "the server has binlog_format=STATEMENT, which does not allow writes in READ COMMITTED: set it to ROW or MIXED"
                     .into(),
             ));
         }
@@ -237,7 +237,7 @@ async fn log_in(options: &Opts) -> Result<Conn, Error> {
 fn check_writable(server: &Server) -> Result<(), SqlError> {
     match server.read_only {
         true => Err(SqlError::Unsafe(
-            "the server has read_only=1: it is a standby, which takes no writes".into(),
+            "the server has read_only=1: it is a standby, which accepts no writes".into(),
         )),
         false => Ok(()),
     }

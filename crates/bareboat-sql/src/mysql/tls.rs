@@ -26,7 +26,10 @@ pub(super) fn of(address: &Address) -> Result<Option<SslOpts>, SqlError> {
         // The library would refuse all authorities if it cannot read one of them.
         roots.retain(|root| rustls::RootCertStore::empty().add(root.clone()).is_ok());
         if roots.is_empty() {
-            return Err(unusable("the certificate authority", "there is none"));
+            return Err(unusable(
+                "the certificate authority",
+                "no certificate was found",
+            ));
         }
         let roots = roots.into_iter().map(|root| root.to_vec().into());
         options = options

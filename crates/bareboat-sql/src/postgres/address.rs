@@ -93,9 +93,7 @@ impl Ours {
                     "verify-ca" => TlsMode::VerifyCa,
                     "verify-full" => TlsMode::VerifyFull,
                     _ => {
-                        return Err(wrong(
-                            "known are disable, require, verify-ca and verify-full",
-                        ));
+                        return Err(wrong("must be disable, require, verify-ca or verify-full"));
                     }
                 });
             }

@@ -112,7 +112,7 @@ impl Inner {
         self.clock.note(row.get(4));
         if standby {
             return Err(SqlError::Unsafe(
-                "the server is a standby, which takes no writes".into(),
+                "the server is a standby, which accepts no writes".into(),
             ));
         }
         if (epoch as u64) < self.seen_epoch() {
@@ -146,7 +146,7 @@ impl Inner {
                 return Ok(epoch as u64);
             }
         }
-        tracing::warn!("a standby was promoted: clients are made to list again");
+        tracing::warn!("a standby was promoted: clients must list again");
         let begun = self.begin_epoch(client, epoch, known.last, "promotion", timeline);
         Ok(begun.await?)
     }
@@ -224,7 +224,7 @@ impl Inner {
         let row = client.query_one(clock, &[]).await?;
         if row.get(1) {
             return Err(SqlError::Unsafe(
-                "the server is a standby, which takes no writes".into(),
+                "the server is a standby, which accepts no writes".into(),
             ));
         }
         self.clock.check(row.get(0))?;

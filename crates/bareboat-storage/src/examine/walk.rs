@@ -78,7 +78,7 @@ impl Walk {
         if record.revision != self.next {
             let (from, to) = (self.next, record.revision);
             let problem = match to < from {
-                true => format!("revision {to} is there more than once"),
+                true => format!("revision {to} exists more than once"),
                 false => format!("revisions {from} to {} are missing", to - 1),
             };
             self.found.add(problem, RESTORE);
@@ -155,11 +155,11 @@ impl Walk {
             let name = format!("{} {}", record.resource, record.key);
             let problem = match in_history {
                 true => format!(
-                    "revision {} of {name} replaces revision {expected}, but {replaced} was there",
+                    "revision {} of {name} replaces revision {expected}, but {replaced} was found",
                     record.revision
                 ),
                 false => format!(
-                    "{name} is there more than once: revisions {replaced} and {}",
+                    "{name} exists more than once: revisions {replaced} and {}",
                     record.revision
                 ),
             };
@@ -193,7 +193,7 @@ impl Walk {
                     Some(namespace) => format!("{namespace}/{}", metadata.name),
                     None => metadata.name,
                 };
-                (key != *record.key).then_some("has another name inside")
+                (key != *record.key).then_some("contains another name")
             }
         };
         if let Some(wrong) = wrong {

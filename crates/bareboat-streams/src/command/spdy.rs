@@ -20,7 +20,7 @@ pub(super) const PROTOCOLS: [&str; 5] = [
 /// The name of the header with the role of a stream.
 pub(crate) const STREAM_TYPE: &str = "streamtype";
 
-/// Calls a function with the streams that the client opens. After the function returns, the client has `farewell` to
+/// Calls `run` with the streams that the client opens. After `run` returns, the client has `farewell` to
 /// read the remaining output and to close the connection.
 pub(super) async fn session<S, F, R>(
     io: S,
@@ -90,7 +90,7 @@ async fn work<F, R>(
     wanted.extend(others.iter().filter(|(_, is)| *is).map(|(name, _)| *name));
     let collecting = collect(&mut incoming, &wanted);
     let Ok(Some(mut streams)) = tokio::time::timeout(CREATION, collecting).await else {
-        tracing::debug!("a client did not open the streams it asked for");
+        tracing::debug!("a client did not open the streams that it requested");
         return;
     };
     let Some((_, mut error)) = streams.remove("error").map(Stream::split) else {

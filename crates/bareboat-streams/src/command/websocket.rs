@@ -115,7 +115,7 @@ impl Protocol {
     }
 }
 
-/// Calls a function with the streams of a WebSocket. After the function returns, the client has `farewell` to read the
+/// Calls `run` with the streams of a WebSocket. After `run` returns, the client has `farewell` to read the
 /// remaining output and to close the connection.
 pub(super) async fn session<S, F, R>(
     io: S,
