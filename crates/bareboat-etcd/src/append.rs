@@ -98,7 +98,7 @@ impl Inner {
         }
     }
 
-    /// Reads the missing batches if other servers are known to have written. Otherwise the transaction would fail, and
+    /// Reads the missing batches if other servers are known to have written. Without this read the transaction would fail, and
     /// a failed transaction still sends all its bytes through the whole cluster.
     fn behind(self: &Arc<Self>, base: &Mark) -> Result<Option<Tail>, BackendError> {
         if self.heard.last() <= base.last {

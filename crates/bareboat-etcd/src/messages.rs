@@ -223,7 +223,7 @@ impl Done {
         Some(done)
     }
 
-    /// Takes the answer of operation `part`; an empty answer if there is none.
+    /// Takes the answer of operation `part`; an empty answer if there is no such operation.
     pub(crate) fn take(&mut self, part: usize) -> Found {
         self.parts
             .get_mut(part)

@@ -267,7 +267,7 @@ impl Inner {
         })
     }
 
-    /// Passes the age of each second of history to `visit`, by the clocks of the writers.
+    /// Passes the history to `visit` in parts of one second, with times by the clocks of the writers.
     pub(crate) fn history(
         self: &Arc<Self>,
         visit: &mut dyn FnMut(Written),

@@ -24,7 +24,7 @@ pub(crate) struct Connection {
 #[derive(Default)]
 pub(crate) struct Session {
     held: Mutex<Option<Connection>>,
-    /// Whether the session was connected since the last failed attempt.
+    /// Whether a connection was opened whose loss is not counted yet.
     connected: AtomicBool,
 }
 

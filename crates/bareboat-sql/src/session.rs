@@ -11,7 +11,7 @@ use crate::error::unreachable;
 /// A session, connected or not.
 pub(crate) struct Session<L> {
     held: Mutex<Option<L>>,
-    /// Whether the session was connected since the last failed attempt.
+    /// Whether a connection was opened whose loss is not counted yet.
     connected: AtomicBool,
 }
 

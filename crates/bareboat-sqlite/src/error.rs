@@ -114,7 +114,7 @@ impl SqliteError {
     }
 }
 
-/// Returns SQLite's extended result code; 0 if there is none.
+/// Returns SQLite's extended result code; 0 if the error has no code.
 pub(crate) fn code(error: &rusqlite::Error) -> i32 {
     error.sqlite_error().map_or(0, |error| error.extended_code)
 }

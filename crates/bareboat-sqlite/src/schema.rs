@@ -102,7 +102,7 @@ pub(crate) fn floor(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(floor as u64)
 }
 
-/// Fails unless this program has written the file, in a format that it knows.
+/// Fails if the file is a database of another program, or has a newer format.
 fn check_format(connection: &Connection, path: &Path, format: i64) -> Result<(), SqliteError> {
     let application = pragma(connection, "application_id");
     let application = application.map_err(|error| SqliteError::at(path, error))?;

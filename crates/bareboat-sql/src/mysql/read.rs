@@ -230,7 +230,7 @@ impl Inner {
         }
     }
 
-    /// Passes the age of each second of history to `visit`, by the clock of the database.
+    /// Passes the history to `visit` in parts of one second, with times by the clock of the database.
     pub(super) fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let start = "SELECT COALESCE(MAX(first), 0) FROM batch WHERE first <= ?";
         let history =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bareboat_storage::{Digest, Mark, Record, Value};
 use mysql_async::{Row, Value as Column};
 
-/// Returns the number in column `at`; 0 if there is none.
+/// Returns the number in column `at`; 0 if the column has no number.
 pub(super) fn number(row: &Row, at: usize) -> u64 {
     match row.as_ref(at) {
         Some(Column::UInt(number)) => *number,

@@ -214,7 +214,7 @@ fn child_that_fills_its_disk() {
         let store = open(&path);
         let resource = store.resource("core/configmaps");
         assert_eq!(resource.len(), count);
-        // A checkpoint on close may have left some space, which is filled first.
+        // A checkpoint on close may have left some free space, which is filled first.
         while put(&store, &format!("o{count}")).await.is_ok() {
             count += 1;
         }
