@@ -193,7 +193,7 @@ impl<'a> Machine<'_, 'a> {
     ) -> Result<Val<'a>, EvalError> {
         let operand = self.eval(operand)?;
         let value = access::opt_select(operand, &self.code.fields[field as usize]);
-        self.optional(value, computed, false)
+        self.charge_optional(value, computed, false)
     }
 
     fn index(
@@ -222,7 +222,7 @@ impl<'a> Machine<'_, 'a> {
         let index = self.eval(index)?;
         self.budget.look_at(&index)?;
         let value = access::opt_index(operand, &index);
-        self.optional(value, computed, plain)
+        self.charge_optional(value, computed, plain)
     }
 
     fn bind(&mut self, slot: u16, value: OpId, result: OpId) -> Result<Val<'a>, EvalError> {
@@ -256,8 +256,9 @@ impl<'a> Machine<'_, 'a> {
         value
     }
 
-    /// Selects from an optional; it costs only if the value is present.
-    fn optional(
+    /// Charges for an optional selection (`a.?b`, `a[?i]`) and returns its result `value`: 1 unless that is `none`, 1
+    /// more if the operand is `computed`, 1 less if the index is `plain`.
+    fn charge_optional(
         &mut self,
         value: Result<Val<'a>, EvalError>,
         computed: bool,

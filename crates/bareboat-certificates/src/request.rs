@@ -97,7 +97,8 @@ impl SigningRequest {
     }
 }
 
-/// Returns the user that a subject names. Names in encodings that authentication does not read are errors, not ignored.
+/// Returns the user and groups of a subject. Refuses a subject without a common name, with a uid, or with text that
+/// authentication cannot read.
 fn client(subject: &X509Name<'_>) -> Result<ClientSubject, RequestError> {
     let mut client = ClientSubject::default();
     let odd = RequestError::Subject("has a common name or an organization that is not plain text");

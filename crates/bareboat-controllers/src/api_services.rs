@@ -125,7 +125,8 @@ fn managed(entry: &Entry) -> Option<&str> {
     matches!(value, "true" | "onstart").then_some(value)
 }
 
-/// Creates, repairs and deletes APIServices. Keys are their names.
+/// Keeps one APIService for each group version that this server serves. Does not change APIServices of users. Keys are
+/// their names.
 pub(crate) struct ApiServiceRegistrar {
     client: Client,
 }

@@ -66,7 +66,7 @@ pub struct Controllers {
 bareboat_api::opaque_debug!(Controllers);
 
 impl Controllers {
-    /// Creates the objects that every server has, and starts all controllers.
+    /// Creates the objects that every server has, and starts the controllers that need no options.
     pub async fn start(server: Server) -> Controllers {
         Controllers::start_with(server, Options::default()).await
     }

@@ -63,7 +63,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// Starts from a number and seeds, of which there must be one.
+    /// Creates a mutator. `number` seeds its random generator; `seeds` are the first inputs, at least one.
     pub fn new(number: u64, seeds: Vec<Vec<u8>>) -> Mutator {
         Mutator {
             state: number ^ 0x9e37_79b9_7f4a_7c15,

@@ -53,7 +53,8 @@ pub enum DecodeError {
     TooManyOperations(usize),
 }
 
-/// The error of a valid patch that does not fit the document.
+/// The error of a parsed patch that cannot be applied: an operation is invalid, does not fit the document, or exceeds a
+/// limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {

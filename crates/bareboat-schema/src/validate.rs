@@ -36,8 +36,8 @@ impl From<Findings> for Validated {
 }
 
 impl Schema {
-    /// Validates an object. With `old`, validates an update, in which unchanged parts are not
-    /// errors. `earlier` has the caller's errors in metadata or scale paths.
+    /// Validates an object. With `old`, tolerates most errors in unchanged values. The result
+    /// includes `earlier`, the caller's errors; some of them keep rules from running.
     pub fn validate(&self, new: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Findings {
         let mut errors = FieldErrors::default();
         errors.extend(earlier);

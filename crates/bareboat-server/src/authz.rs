@@ -89,7 +89,7 @@ pub trait Authorizer: Send + Sync {
         None
     }
 
-    /// Decides one request, always with a reason.
+    /// Decides one request for an access review, with a reason if there is one. The default calls `authorize`.
     fn explain<'a>(&'a self, attributes: Attributes<'a>) -> BoxFuture<'a, Decision> {
         self.authorize(attributes)
     }

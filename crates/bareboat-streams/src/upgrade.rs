@@ -57,7 +57,8 @@ pub(crate) fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     tokens(headers, &header::SEC_WEBSOCKET_PROTOCOL)
 }
 
-/// Returns the first stream protocol that the client offers and that is known.
+/// Returns the first known protocol in `X-Stream-Protocol-Version` (SPDY): `None` if the client offers none, 403 if it
+/// offers only unknown ones.
 pub(crate) fn stream_protocol(
     headers: &HeaderMap,
     known: &[&'static str],

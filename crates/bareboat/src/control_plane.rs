@@ -237,7 +237,7 @@ impl ControlPlane for ServerBuilder {
     }
 }
 
-/// The kind Service and its storage resource.
+/// Group, plural and storage resource of Service.
 const SERVICES: (&str, &str, &str) = ("", "services", "core/services");
 
 /// The storage resource of IPAddresses.

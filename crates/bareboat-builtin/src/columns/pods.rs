@@ -98,7 +98,8 @@ impl Summary {
         summary
     }
 
-    /// Counts restarts of all init containers and of sidecars, and returns whether initialization is unfinished.
+    /// Reads init container statuses up to the first unfinished one. Returns the restarts of those, of the sidecars
+    /// among them, and whether one was unfinished. Counts sidecars, and sets the reason.
     fn init_containers(&mut self, pod: &Value) -> (Restarts, Restarts, bool) {
         let declared = pod.list(&["spec", "initContainers"]);
         let sidecar_names: HashSet<&str> = declared

@@ -222,7 +222,8 @@ fn value_of(texts: &[String]) -> Value {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Derives families from requested addresses.
+/// Appends to `ipFamilies` the families of those `clusterIPs` that have none yet, up to the first that is no address.
+/// Fails for families without a range, and for two addresses or families under `SingleStack`.
 fn infer_from_addresses(spec: &mut Value, ranges: &ServiceRanges) -> Result<(), Vec<FieldError>> {
     let mut wrong = Vec::new();
     let addresses = texts(spec, "clusterIPs");

@@ -83,8 +83,8 @@ impl Substitutions {
         }
     }
 
-    /// Returns whether a type is assignable to a variable, and whether the variable was assigned
-    /// before.
+    /// Binds a type parameter to a type, or widens its binding. Returns whether the type fits, and
+    /// whether the parameter was bound before.
     fn substitute(&mut self, ty: &Type, param: Param) -> (bool, bool) {
         if matches!(ty, Type::Param(other) if *other == param) {
             return (true, true);

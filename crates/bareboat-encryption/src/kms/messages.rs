@@ -1,4 +1,4 @@
-//! The protobuf messages of KMS v2: byte strings, texts, and maps of them.
+//! Encodes and decodes protobuf fields of KMS v2, and the stored `EncryptedObject`. `client` builds requests.
 
 /// The value of a decoded field.
 pub(crate) enum Field<'m> {

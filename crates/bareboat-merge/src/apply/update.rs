@@ -93,7 +93,8 @@ pub(super) fn ignore_reset(versions: &dyn Versions, api_version: &str, changes: 
     }
 }
 
-/// Returns the entries to start from: the client's if they are valid, else the current ones.
+/// Returns the managed fields to start from: none if the client resets them (`[]` or `[{}]`), the client's if they are
+/// valid, else the current ones.
 fn entries(supplied: Value, current: Option<&Value>) -> Managed {
     if current == Some(&supplied) {
         // An unchanged list needs no check and no copy.

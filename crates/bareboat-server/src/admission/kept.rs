@@ -17,7 +17,7 @@ impl KeptMetadata {
         }
     }
 
-    /// Restores it in a changed object; returns a warning if the managed fields were invalid.
+    /// Restores the resourceVersion. If the managed fields are invalid, restores them too and returns a warning.
     pub(super) fn restore(self, object: &mut Object) -> Option<String> {
         set(object, "resourceVersion", self.version);
         let error = validate_managed_fields(object.value()).err()?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const REFERENCE: &str = "#/definitions/";
 
-/// Adds the paths of other servers' versions, with the definitions they need. A definition that differs from one of the
+/// Replaces the paths of group versions that other servers serve, and adds the definitions they need. A definition that differs from one of the
 /// same name gets another name.
 pub(crate) fn merge_v2(mut base: Value, remotes: &[RemoteV2]) -> Value {
     let members = base.make_object();

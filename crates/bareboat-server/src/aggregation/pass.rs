@@ -13,7 +13,7 @@ use crate::revocation::End;
 use crate::server::state::State;
 use crate::verbs::escape;
 use bareboat_api::Status;
-use http::{StatusCode, header};
+use http::StatusCode;
 
 /// Answers a request for a group and version of another server. `until` is when the answer must be complete; streams
 /// have no such time.
@@ -27,15 +27,13 @@ pub(crate) async fn answer(
     if !route.available {
         return Ok(unavailable());
     }
-    let host = ask.headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
     let passing = Passing {
         method: ask.method.clone(),
         target: target(ask.uri.path(), &ask.query)?,
         headers: &ask.headers,
         user: &ask.user,
         came: ask.came,
-        host: host.or_else(|| ask.uri.authority().map(|host| host.as_str())),
+        host: ask.host(),
         audit_id: ask.audit_id(),
         standing: ask.standing.clone(),
         remarks: &[],

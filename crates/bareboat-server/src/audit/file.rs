@@ -54,7 +54,8 @@ impl std::error::Error for AuditLogError {
 }
 
 impl AuditLog {
-    /// Appends to a file that only its owner can read.
+    /// Opens a file to append to, and rotates it by `rotation`. Only its owner can read a new file; an existing one keeps
+    /// its permissions.
     pub fn open(path: &Path, rotation: Rotation) -> Result<AuditLog, AuditLogError> {
         let mut file = LogFile {
             path: path.to_owned(),

@@ -76,7 +76,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<String>, BadCredentials> {
 }
 
 /// Returns the headers with the token of the subprotocols as a bearer token, so that every authenticator finds it;
-/// `None` if there is no token, or if there are other credentials.
+/// `None` if there is no token, or if there is an `Authorization` header.
 pub(crate) fn with_bearer(headers: &HeaderMap) -> Result<Option<HeaderMap>, BadCredentials> {
     if headers.contains_key(header::AUTHORIZATION) {
         return Ok(None);

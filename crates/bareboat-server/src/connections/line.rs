@@ -141,7 +141,8 @@ impl Line {
         self.http2.store(true, Ordering::Relaxed);
     }
 
-    /// Marks the connection as upgraded. A tunnel may last and pause for any time, because it holds little memory.
+    /// Marks the connection as upgraded: it is not closed when it is idle. A tunnel is not closed either when its client
+    /// stops reading.
     pub(crate) fn set_upgraded(&self, is_tunnel: bool) {
         self.upgraded.store(true, Ordering::Relaxed);
         self.is_tunnel.store(is_tunnel, Ordering::Relaxed);

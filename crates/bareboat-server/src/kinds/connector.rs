@@ -129,7 +129,8 @@ impl RemoteServer {
         }
     }
 
-    /// A server at an `https` URL; request paths are appended to the URL's path.
+    /// A server at an `https` URL; request paths are appended to the URL's path. The rules for outbound addresses do not
+    /// apply, because the program chose the URL.
     pub fn url(url: &str) -> RemoteServer {
         RemoteServer {
             chosen_by: ChosenBy::Operator,

@@ -48,7 +48,8 @@ fn is_true(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool) == Some(true)
 }
 
-/// Inserts type meta and metadata; in an embedded object, type meta is required.
+/// Adds `apiVersion`, `kind` and `metadata` to the properties of an object's schema. If `required`, as in embedded
+/// objects, also lists `apiVersion` and `kind` as required.
 fn insert_object_members(members: &mut Map, required: bool) {
     let properties = members.object_mut("properties");
     properties.insert("apiVersion", api_version());

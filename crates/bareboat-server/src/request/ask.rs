@@ -6,7 +6,7 @@ use crate::diagnostics::Trace;
 use crate::revocation::Standing;
 use bareboat_api::kind::User;
 use bareboat_api::value::write_string;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, header};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -100,6 +100,13 @@ impl Ask {
     /// The name of the request in logs and in audit events.
     pub fn audit_id(&self) -> &str {
         self.trace.audit_id()
+    }
+
+    /// The host and port that the client asked for: the `Host` header, or `:authority` of HTTP/2.
+    pub(crate) fn host(&self) -> Option<&str> {
+        let header = self.headers.get(header::HOST);
+        let header = header.and_then(|host| host.to_str().ok());
+        header.or_else(|| self.uri.authority().map(|authority| authority.as_str()))
     }
 
     /// Returns who makes the request, as the log of the store keeps it: user, field manager and audit id.

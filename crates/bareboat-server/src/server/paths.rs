@@ -232,13 +232,9 @@ async fn discover(state: &State, ask: &Ask, path: &str) -> Result<Response, Stat
     Ok(in_order(agreed, &value))
 }
 
-/// Returns the server address from the client's request.
+/// Returns the address at which the client reached the server.
 fn server_address(ask: &Ask) -> String {
-    ask.headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .unwrap_or("")
-        .to_owned()
+    ask.host().unwrap_or_default().to_owned()
 }
 
 /// Returns whether the first supported form of discovery in Accept is the aggregated one.

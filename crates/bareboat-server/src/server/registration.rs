@@ -69,7 +69,8 @@ pub(super) struct WebhookStages {
 }
 
 impl WebhookStages {
-    /// Adds the stages to the chain; returns their metrics.
+    /// Adds the webhook stages that are on to the admission chain, and observes their configurations. Returns their
+    /// metrics.
     fn install(
         self,
         chain: &mut Chain,

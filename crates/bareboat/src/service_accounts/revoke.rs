@@ -1,4 +1,5 @@
-//! Ends streams of service accounts when the account, or an object that a token depends on, is deleted.
+//! Ends streams of service accounts when the account, or an object that a token depends on, is deleted. New requests
+//! are refused in `authenticate`.
 
 use bareboat_api::kind::User;
 use bareboat_server::{Revocations, ServerBuilder};

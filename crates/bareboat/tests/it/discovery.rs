@@ -1,5 +1,6 @@
 //! Discovery: both formats agree, have ETags, and follow the kinds.
 
+use crate::socket::{As, Connection};
 use crate::support::*;
 use bareboat_testing::TestServer;
 use std::collections::BTreeSet;
@@ -182,4 +183,19 @@ async fn every_listable_resource_can_be_listed() {
         }
     }
     assert!(count > 40, "{count}");
+}
+
+#[tokio::test]
+async fn clients_learn_the_address_that_they_used() {
+    let server = TestServer::builder().listening().start().await;
+    for mut connection in [
+        Connection::http1(&server, As::Admin).await,
+        Connection::http2(&server, As::Admin).await,
+    ] {
+        let answer = soon(connection.send("GET", "/api", &[], ""))
+            .await
+            .expect(200);
+        let addresses = &answer.json()["serverAddressByClientCIDRs"];
+        assert_eq!(addresses[0]["serverAddress"], "localhost");
+    }
 }

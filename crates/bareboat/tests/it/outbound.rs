@@ -4,6 +4,7 @@
 //! A new caller joins by one line in [`CALLERS`].
 
 mod aggregated;
+mod kubelets;
 mod peers;
 
 use crate::support::*;

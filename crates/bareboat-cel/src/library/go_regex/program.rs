@@ -32,7 +32,7 @@ pub(super) struct Program {
     ranges: u64,
 }
 
-/// The remaining work of the writer, the next task at the end.
+/// A step that the writer still has to do; `Writer::tasks` is a stack of them.
 enum Task {
     Node(Id),
     /// A branch is written: point the split before it to the next branch.

@@ -120,7 +120,8 @@ fn destination(config: &Value) -> (String, Result<Destination, OutboundError>) {
     (host, Destination::new(&address, "", bundle))
 }
 
-/// Returns host and port of a URL, and the URL with a clean path.
+/// Returns `host:port` of a URL (port 443 if it has none), and the URL with a normalized path: no empty, `.` or `..`
+/// segments, and no slash at the end.
 fn split(url: &str) -> (String, String) {
     let Some((scheme, rest)) = url.split_once("://") else {
         return (String::new(), url.to_owned());

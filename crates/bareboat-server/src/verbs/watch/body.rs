@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
-/// Target size of a frame; coalescing events reduces the cost of each delivery.
+/// Target size of what is sent at once; coalescing events reduces the cost of each delivery.
 pub(super) const FRAME: usize = 16 * 1024;
 /// How many events are taken at once.
 const BATCH: usize = 64;

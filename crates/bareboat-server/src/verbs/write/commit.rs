@@ -77,8 +77,8 @@ pub(crate) fn check_deadline(call: &KindRequest) -> Result<(), Status> {
     Ok(())
 }
 
-/// Waits for the turn of an object, if other writes have to be stored one after another with it, and decides what
-/// depends on those. No webhook may be called from here to the commit: others wait for it.
+/// Takes the lock of the object's `Strategy::turn`, if any, until the write is done, and lets `Strategy::conclude` make
+/// the last change. Call no webhook between this and the commit: other writes wait for the lock.
 pub(crate) async fn conclude(pipeline: &Pipeline<'_>, ready: &mut Ready) {
     let served = &pipeline.call.served;
     let turn = served.turn(&ready.object);

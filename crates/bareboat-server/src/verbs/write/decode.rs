@@ -160,7 +160,7 @@ pub(crate) fn fill_in(shape: &dyn Shape, object: &mut Object) -> Result<(), Stat
     })
 }
 
-/// An empty group is the core group: `/v1` is `v1`, and `/` alone means no version.
+/// Rewrites the `apiVersion` `/v1` to `v1`, and `/` to an empty string, because an empty group is the core group.
 fn with_core_version(mut value: Value) -> Value {
     let core = value
         .get("apiVersion")

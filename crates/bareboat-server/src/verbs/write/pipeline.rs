@@ -177,7 +177,8 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Checks and restores metadata after a policy or a webhook changed an object.
+    /// Checks the namespace after mutating admission. Restores the metadata that only the server sets; a new object
+    /// loses it.
     fn settle(&self, object: &mut Object, live: Option<&Object>) -> Result<(), Status> {
         if self.posted.is_some() {
             return Ok(());

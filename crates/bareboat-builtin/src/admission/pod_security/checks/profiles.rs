@@ -159,7 +159,7 @@ pub(crate) fn seccomp_allowed(pod: &Pod<'_>) -> Option<Failure> {
     })
 }
 
-/// Every container has a seccomp profile of the runtime or of the host.
+/// Fails unless each container, or its pod, has the seccomp profile `RuntimeDefault` or `Localhost`.
 pub(crate) fn seccomp_required(pod: &Pod<'_>) -> Option<Failure> {
     if let Some(failure) = seccomp_allowed(pod) {
         return Some(failure);

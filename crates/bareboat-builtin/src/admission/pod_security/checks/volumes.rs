@@ -56,7 +56,7 @@ pub(crate) fn host_paths(pod: &Pod<'_>) -> Option<Failure> {
     })
 }
 
-/// Only types that are made for the users of a cluster.
+/// Fails if a volume has a type that is not in `ALLOWED` (`restrictedVolumes`).
 pub(crate) fn types(pod: &Pod<'_>) -> Option<Failure> {
     let (mut names, mut types) = (Vec::new(), BTreeSet::new());
     for volume in pod.volumes() {
