@@ -20,8 +20,21 @@ use crate::rows::Measuring;
 pub(crate) use kinds::{Attack, fill, run};
 
 /// The object that the other client reads and writes.
-pub(crate) const PULSE: &str = "/api/v1/namespaces/default/configmaps/pulse";
+const PULSE: &str = "/api/v1/namespaces/default/configmaps/pulse";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// Creates the object that the measured client reads and writes, unless another row created it.
+pub(crate) async fn create_pulse(bench: &mut Bench<'_>) -> Result<()> {
+    let pulse = serde_json::json!({"metadata": {"name": "pulse"}, "data": {"beat": "0"}});
+    let path = PULSE.trim_end_matches("/pulse");
+    let answer = bench
+        .ask("POST", path, pulse.to_string().as_bytes())
+        .await?;
+    if ![201, 409].contains(&answer.status) {
+        bail!("POST {path}: status {}", answer.status);
+    }
+    Ok(())
+}
 
 /// Measures every attack in turn and records the worst results.
 pub(crate) fn attacks<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
@@ -29,10 +42,7 @@ pub(crate) fn attacks<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         if bench.server.side == Side::Theirs {
             return Ok(());
         }
-        let pulse = serde_json::json!({"metadata": {"name": "pulse"}, "data": {"beat": "0"}});
-        bench
-            .post("/api/v1/namespaces/default/configmaps", pulse)
-            .await?;
+        create_pulse(bench).await?;
         kinds::prepare(bench).await?;
         bench.settle().await?;
         let span = Duration::from_secs(if bench.args.quick { 2 } else { 6 });

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::args::Side;
-use crate::attack::{Attack, Attacker, PULSE, beat, fill};
+use crate::attack::{Attack, Attacker, beat, create_pulse, fill};
 use crate::bench::{Bench, namespace, say};
 use crate::credentials::Access;
 use crate::rows::Measuring;
@@ -29,15 +29,7 @@ pub(crate) fn neighbour<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
             .post("/api/v1/namespaces", namespace("neighbour"))
             .await?;
         fill(bench, MAPS, bench.args.scaled(OBJECTS), 200).await?;
-        let pulse = json!({"metadata": {"name": "pulse"}, "data": {"beat": "0"}});
-        let path = PULSE.trim_end_matches("/pulse");
-        // The row of attacks makes the same object.
-        let answer = bench
-            .ask("POST", path, pulse.to_string().as_bytes())
-            .await?;
-        if ![201, 409].contains(&answer.status) {
-            bail!("POST {path}: status {}", answer.status);
-        }
+        create_pulse(bench).await?;
         let folder = tempfile::tempdir()?;
         let noisy = account(bench, folder.path(), "noisy").await?;
         let calm = Access::from_kubeconfig(&account(bench, folder.path(), "calm").await?)?;

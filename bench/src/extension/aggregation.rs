@@ -1,4 +1,4 @@
-//! Aggregation: the cost of a request that another server answers, and of many APIServices that nobody asks for.
+//! Aggregation: the cost of a request to an aggregated server, and of many idle APIServices.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub(crate) fn api_services<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         }
         let backend = Backend::start(LIVE).await?;
         let service = Service::create(bench).await?;
-        // Port 1 of the loopback interface: nobody listens.
+        // No server listens on port 1 of the loopback interface.
         let object =
             |at: usize| api_service(at, &backend, if at < LIVE { backend.port } else { 1 });
         let each = Load {

@@ -99,7 +99,7 @@ fn all(clients: usize, operations: usize) -> Load {
     }
 }
 
-/// Webhooks and policies about kinds of other groups, as those of operators are. Nobody listens: nothing calls them.
+/// Webhooks and policies for kinds of other groups. The measured requests match none of them, so no webhook is called.
 fn configured() -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for at in 0..CONFIGURATIONS {
