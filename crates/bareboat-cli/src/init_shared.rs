@@ -22,7 +22,7 @@ Keep a copy of the directory in a safe place: a backup of the store has no keys.
 pub(crate) const AFTER: &str = "\
 Examples:
   bareboat init-shared keys
-  scp -rp keys server-1:/var/lib/bareboat        to every server, in a way that nobody else can read
+  scp -rp keys server-1:/var/lib/bareboat        to every server, over an encrypted connection
   bareboat serve --data-dir /var/lib/bareboat --storage URL --encryption-provider-config /var/lib/bareboat/encryption.yaml
 
 To replace the key of service accounts: bareboat certificates rotate service-accounts on one server; give its public key to the others \

@@ -188,7 +188,7 @@ fn fill(
             copy(&log, target, options, &mut report)
         }
         Source::Store(place) => {
-            // A file is locked: with the same revisions, nobody may write to it any more.
+            // With the same revisions nothing may be written to the source. Opening a file locks it.
             let log: Arc<dyn Backend> = match flags.keep_epoch {
                 true => place.open()?,
                 false => place.open_to_read()?,

@@ -48,7 +48,7 @@ pub(crate) struct RestoreFlags {
     #[arg(long, value_name = "BACKUP", env = "BAREBOAT_FROM")]
     pub(crate) from: Option<String>,
 
-    /// Keep all resourceVersions valid: for a planned move. Only right if nobody wrote after the backup was made
+    /// Keep all resourceVersions valid, for a planned move. Use it only if nothing was written after the backup was made
     #[arg(long, env = "BAREBOAT_KEEP_EPOCH", conflicts_with = "beyond")]
     pub(crate) keep_epoch: bool,
 

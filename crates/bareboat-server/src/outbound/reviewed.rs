@@ -19,7 +19,7 @@ pub(crate) async fn reviewed<T>(decision: impl Future<Output = T>) -> (T, bool) 
 
 /// Records that a webhook could not review the current request.
 pub(crate) fn could_not_review() {
-    // Most decisions are not about streams, and nobody asks.
+    // The flag exists only while a stream is judged.
     let _ = UNREVIEWED.try_with(|unreviewed| unreviewed.set(true));
 }
 

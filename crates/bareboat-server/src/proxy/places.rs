@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// How many requests to one upstream server may run at once; streams and tunnels count until they end.
 const ALL: usize = 1024;
-/// How many of them may be of one user, so that nobody keeps all others out.
+/// How many of them one user may have, so that one user cannot take all.
 const OF_ONE: usize = ALL / 4;
 
 /// The places at one upstream server, so that a hanging one does not affect others.

@@ -372,7 +372,7 @@ async fn the_store_is_measured() {
         after.value("bareboat_storage_info", &[("engine", "memory")]),
         1.0
     );
-    // Nobody else writes to this store.
+    // No other server writes to this store.
     for name in [
         "bareboat_storage_catch_ups_total",
         "bareboat_storage_held_appends_total",
