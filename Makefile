@@ -4,7 +4,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance extension golden facts fuzz fuzz-short torture clients clean
+.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance extension semver systems golden reference scaffolds facts fuzz fuzz-short torture clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ clients: ## Run the end-to-end tests with real clients only (ARGS=kubectl for on
 	@scripts/python.sh --setup
 	@scripts/java.sh --setup
 	@scripts/javascript.sh --setup
-	cargo test --package bareboat-cli --test e2e $(ARGS)
+	cargo test --workspace --test e2e $(ARGS)
 
 check: fmt tidy clippy docs features deny ## Check formatting, lints, documentation, dependencies and features, as CI does
 
@@ -32,9 +32,7 @@ fmt:
 
 clippy:
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --package bareboat-cli --test e2e --test hostile -- --deny warnings
-	cargo clippy --package bareboat-sql --test postgres --test mariadb -- --deny warnings
-	cargo clippy --package bareboat-etcd --test etcd -- --deny warnings
+	cargo clippy --workspace --test e2e --test hostile --test outages --test postgres --test mariadb --test etcd -- --deny warnings
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
@@ -67,11 +65,27 @@ extension: ## Run metrics-server, cert-manager, Gatekeeper and an adapter of cus
 	@scripts/peers.sh clients kubernetes extension
 	@scripts/extension.sh $(ARGS)
 
+semver: ## Compare the public API of the library with the last tag (ARGS="v0.1.0" for another)
+	@scripts/semver.sh $(ARGS)
+
+systems: ## Run the examples behind a kube-apiserver, with virtctl and with clients in other languages (builds them)
+	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder
+	@scripts/python.sh --setup
+	@scripts/systems.sh $(ARGS)
+
 golden: ## Update the expected results of tests from the present code; then review the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery
 	UPDATE_EXPECT=1 cargo test --package bareboat-builtin --test it -- definitions
 	UPDATE_EXPECT=1 cargo test --package bareboat-controllers --test it -- identities
 	git diff --stat
+
+reference: ## Write the pages docs/reference from the code: commands, annotations, metrics
+	UPDATE_EXPECT=1 cargo test --package bareboat-cli --bin bareboat reference
+	git diff --stat docs/reference
+
+scaffolds: ## Write tests/scaffolds from the templates of `bareboat new` and `bareboat add`; then review the diff
+	UPDATE_EXPECT=1 cargo test --package bareboat-scaffold --test projects
+	git diff --stat tests/scaffolds
 
 fuzz-short: ## Fuzz each target for ten seconds, without coverage (ARGS="--seconds 60 http" for more), as CI does
 	cargo run --package bareboat-fuzz -- $(ARGS)
@@ -79,7 +93,7 @@ fuzz-short: ## Fuzz each target for ten seconds, without coverage (ARGS="--secon
 fuzz: ## Fuzz all parsers of client input, guided by coverage (ARGS="600": seconds each)
 	@scripts/fuzz.sh $(ARGS)
 
-torture: ## Test crashes, power cuts, failing and full disks, 60 s each (ARGS="600 7": seconds and seed; needs a C compiler)
+torture: ## Test every engine under faults, with full counts, 60 s each (ARGS="postgres 600 7": engine, seconds and seed)
 	@scripts/torture.sh $(ARGS)
 
 facts: ## Regenerate the table of facts about built-in kinds from published Go modules (needs Go)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension]     (nothing named: the first three)
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder]
+#                                          (nothing named: the first three)
 #
 #   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux, whoami, metrics (newest client-go)
 #   client130   informer130                an informer with client-go 0.30
@@ -11,6 +12,10 @@
 #   conformance conformance.test, ginkgo, kube-scheduler, pod-servers     for `scripts/conformance.sh`, with the set kubernetes
 #   extension   metrics-server, cert-manager, gatekeeper, custom-metrics-adapter, with their manifests
 #                                          for `scripts/extension.sh`, with the sets kubernetes and clients
+#   kubebuilder kubebuilder, controller-gen, kustomize       for `scripts/systems/kubebuilder.sh`, with the set kubernetes
+#   virtctl     virtctl                    the client of KubeVirt, for `scripts/systems.sh`
+#   hello       hello                      clients of examples/hello-extended, generated, for `scripts/systems.sh`
+#   kine        kine                       kube-apiserver on PostgreSQL, for `bareboat-bench --engines`, with the set servers
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
 # Exit codes: 0 built or up to date, 2 wrong usage, 3 Go is missing or too old, 4 a build failed.
@@ -77,7 +82,7 @@ build() {
     version="v1.${version#v*.}"
     minor=${version#v1.} && minor=${minor%%.*}
     local flags="-s -w"
-    for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    for package in k8s.io/component-base/version k8s.io/client-go/pkg/version kubevirt.io/client-go/version; do
         flags="$flags -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$minor"
     done
     for program in "$@"; do
@@ -144,8 +149,21 @@ for set in "$@"; do
         fixtures extension github.com/open-policy-agent/gatekeeper/v3 deploy manifests-gatekeeper
         fixtures extension github.com/open-policy-agent/gatekeeper/v3 demo/basic manifests-gatekeeper-demo
         ;;
+    kubebuilder)
+        build kubebuilder kubebuilder sigs.k8s.io/kubebuilder/v4 kubebuilder=sigs.k8s.io/kubebuilder/v4 \
+            controller-gen=sigs.k8s.io/controller-tools/cmd/controller-gen kustomize=sigs.k8s.io/kustomize/kustomize/v5
+        ;;
+    virtctl) build virtctl virtctl kubevirt.io/kubevirt virtctl=. ;;
+    hello)
+        # The clients are generated into a copy.
+        rm -rf "$root/.cache/hello-go"
+        cp -R "$root/tests/peers/hello" "$root/.cache/hello-go"
+        (cd "$root/.cache/hello-go" && try ./generate.sh) || exit 4
+        build hello ../../.cache/hello-go k8s.io/client-go hello=.
+        ;;
+    kine) build kine kine github.com/k3s-io/kine kine=github.com/k3s-io/kine ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder]" >&2
         exit 2
         ;;
     esac

@@ -50,6 +50,15 @@ scripts/peers.sh || {
 }
 [ "$go" = yes ] && export PATH="$root/.cache/peers:$PATH" BAREBOAT_PEERS="$root/.cache/peers"
 
+go_project=$go
+if [ "$go" = yes ]; then
+    step "what the project in Go needs"
+    # Compiled here, with the flags of its test, because the test has a deadline.
+    # `true` runs instead of the tests.
+    (cd tests/scaffolds/go-operator && CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly" go test -exec true ./...) ||
+        go_project="the project in Go does not compile (no network?)"
+fi
+
 step "the Python client and kopf"
 python=yes
 scripts/python.sh --setup || python="Python or its packages are not available (no network?)"
@@ -96,7 +105,8 @@ done
 
 # One build for everything that follows.
 step "build"
-if ! { cargo build --workspace --all-targets && cargo build --package bareboat-cli --test e2e --test hostile && cargo build --package bareboat-sql --test postgres --test mariadb && cargo build --package bareboat-etcd --test etcd; }; then
+# Always with --workspace: a part of it would need its dependencies again, with other features.
+if ! { cargo build --workspace --all-targets && cargo build --workspace --test e2e --test hostile --test outages --test postgres --test mariadb --test etcd; }; then
     failure build "it does not compile"
     close
 fi
@@ -104,11 +114,12 @@ fi
 step "unit and integration tests, and every client"
 outcome=passed
 cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log" || outcome=failure
-# `cargo test` alone skips these two: they need clients and take minutes.
-cargo test --package bareboat-cli --test e2e --test hostile --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
-[ "$postgres" != yes ] || cargo test --package bareboat-sql --test postgres --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
-[ "$go" != yes ] || cargo test --package bareboat-etcd --test etcd --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
-[ "$mariadb" != yes ] || cargo test --package bareboat-sql --test mariadb --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
+# `cargo test` alone skips these: they need clients or databases, and take minutes.
+suites=(--test e2e --test hostile --test outages)
+[ "$postgres" != yes ] || suites+=(--test postgres)
+[ "$go" != yes ] || suites+=(--test etcd)
+[ "$mariadb" != yes ] || suites+=(--test mariadb)
+cargo test --workspace "${suites[@]}" --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
 "$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
@@ -147,13 +158,23 @@ client "etcd" tests/etcd/main.rs "" "$go"
 client "three servers on etcd" $e2e replicas::three_servers_share_an_etcd "$go"
 client "MariaDB" tests/mariadb/main.rs "" "$mariadb"
 client "two servers on MariaDB" $e2e replicas::two_servers "$mariadb"
+client "book" $e2e book:: "$kubectl" "$(remark tutorial tutorial), $(remark "other pages" pages)"
+client "kubectl plug-ins" $e2e plugin:: "$kubectl"
+client "project in Go" $e2e scaffold::the_project_in_go "$go_project"
+client "project in Python" $e2e scaffold::the_project_in_python "$python"
+client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql|cut_off::|defects::|rolling::" "$postgres"
+client "faults on etcd" tests/outages/main.rs three_servers_on_etcd "$go"
+client "faults on MariaDB" tests/outages/main.rs two_servers_on_mariadb "$mariadb"
+client "clients behind a balancer" tests/outages/main.rs balanced:: "$([ "$postgres" = yes ] && echo "$go" || echo "$postgres")"
 client "alert rules (promtool)" $e2e prometheus:: "$promtool"
 client "helm" $e2e helm:: "$go"
 client "kube-controller-manager" $e2e controller_manager:: "$go"
 client "sample-controller (Go)" $e2e sample_controller:: "$go"
 client "kube-rs" $e2e kube_rs:: yes
 client "sample-controller (kube-rs)" tests/controller.rs "" "$kubectl"
+client "sessions of the examples" tests/session.rs the_readme_is_true "$kubectl"
 client "Python client" $e2e python::the_python_client "$python" "$(remark pytest python)"
+client "OTLP (Python)" $e2e tracing::a_collector_gets "$python"
 client "kopf" $e2e python::an_operator "$python" "$(remark pytest kopf)"
 if [ "$java" = broken ]; then
     failure "  Java clients" "their tests do not compile"

@@ -8,7 +8,7 @@ use crate::attack::Attack;
 
 /// Measures Bareboat and kube-apiserver + etcd with the same load, one after the other, and prints both with their
 /// ratio.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(name = "bareboat-bench", version)]
 pub(crate) struct Args {
     /// Measure only one of the two servers.
@@ -18,6 +18,11 @@ pub(crate) struct Args {
     /// Rows to measure, separated by commas; all of them when not given.
     #[arg(long, value_delimiter = ',', value_name = "ROW,…")]
     pub(crate) only_rows: Vec<Row>,
+
+    /// Compare storage engines instead: PostgreSQL, MariaDB and etcd with SQLite, with kine, with kube-apiserver on the
+    /// same etcd; events on other servers, several writers, restarts, idle load. Rows separated by commas.
+    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "ROW,…", default_missing_value = "creates,kine,etcd,events,writers,restart,idle")]
+    pub(crate) engines: Vec<EngineRow>,
 
     /// Read the results of kube-apiserver from a file written with --save instead of measuring them.
     #[arg(long, value_name = "FILE")]
@@ -63,6 +68,15 @@ pub(crate) struct Args {
     /// The bareboat binary; built with `make dist` when not given.
     #[arg(long, value_name = "FILE", env = "BAREBOAT_BIN")]
     pub(crate) bareboat: Option<PathBuf>,
+
+    /// Compare with another bareboat binary, such as an older one, instead of kube-apiserver. Both are measured in turn,
+    /// --rounds times. The rows are idle, create1, create, get, get-by-token, list and apply unless --only-rows is given.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "theirs_from", "ours_from", "save"])]
+    pub(crate) against: Option<PathBuf>,
+
+    /// How often each binary is measured with --against.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
 
     /// Folder with etcd, kube-apiserver and kube-controller-manager, as built by `scripts/peers.sh kubernetes servers`.
     #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
@@ -128,8 +142,10 @@ pub(crate) enum Row {
     Create,
     /// Resident memory with all objects.
     Memory,
-    /// Reading one object.
+    /// Reading one object, by certificate.
     Get,
+    /// Reading one object, by the token of a service account.
+    GetByToken,
     /// Listing all objects over HTTP/1.1.
     List,
     /// Listing all objects over HTTP/2.
@@ -170,4 +186,23 @@ pub(crate) enum Row {
     Attacks,
     /// Latency of a user while another one lists everything over 200 connections.
     Neighbour,
+}
+
+/// A group of quantities about storage engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineRow {
+    /// Creation by 64 clients on SQLite, PostgreSQL and MariaDB.
+    Creates,
+    /// The statements of kine, and kube-apiserver over kine, on PostgreSQL.
+    Kine,
+    /// Creation and lists on the same etcd as kube-apiserver.
+    Etcd,
+    /// Time until an event arrives on another server.
+    Events,
+    /// Three servers that all write.
+    Writers,
+    /// Restart with many objects.
+    Restart,
+    /// Statements of an idle server.
+    Idle,
 }

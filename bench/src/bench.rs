@@ -100,9 +100,9 @@ pub(crate) fn say(side: Side, what: &str) {
 impl Bench<'_> {
     async fn rows(&mut self) -> Result<()> {
         use Row::{
-            Aggregated, ApiServices, Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get, Idle,
-            Label, List, ListH2, Memory, Namespace, Neighbour, Page, Patch, Policies, Protobuf,
-            Quiet, Unmatched, Watch, Webhooks,
+            Aggregated, ApiServices, Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get,
+            GetByToken, Idle, Label, List, ListH2, Memory, Namespace, Neighbour, Page, Patch,
+            Policies, Protobuf, Quiet, Unmatched, Watch, Webhooks,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -113,15 +113,17 @@ impl Bench<'_> {
         self.post("/api/v1/namespaces", namespace(NAMESPACE))
             .await?;
         let needed = [
-            Create1, Create, Memory, Get, List, ListH2, Page, Label, Patch, Apply, Delete, Watch,
-            Webhooks, Policies, Unmatched,
+            Create1, Create, Memory, Get, GetByToken, List, ListH2, Page, Label, Patch, Apply,
+            Delete, Watch, Webhooks, Policies, Unmatched,
         ];
         if needed.into_iter().any(|row| self.args.wants(row)) {
             self.define(&objects::item_definition()).await?;
         }
-        if [Create, Memory, Get, List, ListH2, Page, Label, Patch, Apply]
-            .into_iter()
-            .any(|row| self.args.wants(row))
+        if [
+            Create, Memory, Get, GetByToken, List, ListH2, Page, Label, Patch, Apply,
+        ]
+        .into_iter()
+        .any(|row| self.args.wants(row))
         {
             rows::create(self).await?;
         }
@@ -136,6 +138,7 @@ impl Bench<'_> {
                 "get.cpu",
                 rows::get as for<'b> fn(&'b mut Self) -> rows::Measuring<'b>,
             ),
+            (GetByToken, "token.cpu", rows::get_by_token),
             (List, "list.cpu", rows::list),
             (ListH2, "listh2.cpu", rows::list_h2),
             (Page, "page.cpu", rows::page),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use futures_util::future::try_join_all;
 
+use crate::credentials::Access;
 use crate::http1::{self, Connection};
 use crate::http2;
 use crate::server::Server;
@@ -113,9 +114,19 @@ impl Load {
         server: &Server,
         request: impl Fn(usize) -> Vec<u8>,
     ) -> Result<Outcome> {
-        let hello = http1::request(&server.access, "GET", "/version", "", b"");
+        self.run_as(server, &server.access, request).await
+    }
+
+    /// Sends them over connections with other credentials than the administrator's.
+    pub(crate) async fn run_as(
+        self,
+        server: &Server,
+        access: &Access,
+        request: impl Fn(usize) -> Vec<u8>,
+    ) -> Result<Outcome> {
+        let hello = http1::request(access, "GET", "/version", "", b"");
         let mut connections = try_join_all((0..self.clients).map(|_| async {
-            let mut connection = Connection::open(&server.access, self.buffer).await?;
+            let mut connection = Connection::open(access, self.buffer).await?;
             connection.send(&hello).await?;
             anyhow::Ok(connection)
         }))

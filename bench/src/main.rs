@@ -4,10 +4,12 @@
 //! quantity it prints both values, their ratio and the target. Processor time of the server per request is the most
 //! stable value on a shared machine.
 
+mod against;
 mod args;
 mod attack;
 mod bench;
 mod credentials;
+mod engines;
 mod extension;
 mod http1;
 mod http2;
@@ -72,8 +74,14 @@ async fn run(args: &Args) -> Result<usize> {
         extension::run(folder, args.groups).await?;
         return Ok(0);
     }
+    if !args.engines.is_empty() {
+        return engines::run(args).await;
+    }
     if args.hold {
         return hold(args).await;
+    }
+    if let Some(other) = &args.against {
+        return against::run(args, other).await;
     }
     let settings = Settings {
         objects: args.objects,

@@ -59,7 +59,7 @@ pub(crate) fn neighbour<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
 }
 
 /// Makes a service account that may do everything, and returns the path of its kubeconfig.
-async fn account(bench: &Bench<'_>, folder: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) async fn account(bench: &Bench<'_>, folder: &Path, name: &str) -> Result<PathBuf> {
     let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
     bench.post(ACCOUNTS, object).await?;
     let binding = json!({

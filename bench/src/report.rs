@@ -36,7 +36,7 @@ impl Figures {
             .insert(id.to_owned(), Figure::Words(words.to_owned()));
     }
 
-    fn number(&self, id: &str) -> Option<f64> {
+    pub(crate) fn number(&self, id: &str) -> Option<f64> {
         match self.0.get(id) {
             Some(Figure::Number(number)) => Some(*number),
             _ => None,
@@ -92,8 +92,8 @@ impl Saved {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Unit {
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Unit {
     Micros,
     Millis,
     Mebibytes,
@@ -115,10 +115,10 @@ enum Target {
     TimesAndBelow(f64, f64),
 }
 
-struct Quantity {
-    id: &'static str,
-    label: &'static str,
-    unit: Unit,
+pub(crate) struct Quantity {
+    pub(crate) id: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) unit: Unit,
     target: Target,
 }
 
@@ -134,7 +134,7 @@ const fn quantity(id: &'static str, label: &'static str, unit: Unit, target: Tar
 use Target::{Below, None as Free, Times, TimesAndBelow};
 use Unit::{Count, Kibibytes, Mebibytes, Micros, Millis, PerSecond, Percent, Times as Multiple};
 
-const QUANTITIES: &[Quantity] = &[
+pub(crate) const QUANTITIES: &[Quantity] = &[
     quantity("start", "start to ready", Millis, TimesAndBelow(50.0, 80.0)),
     quantity("idle", "idle memory", Mebibytes, Times(15.0)),
     quantity("memory", "memory with the objects", Mebibytes, Times(12.0)),
@@ -142,6 +142,10 @@ const QUANTITIES: &[Quantity] = &[
     quantity("get.rate", "  rate", PerSecond, Free),
     quantity("get.p50", "  p50", Micros, Free),
     quantity("get.p99", "  p99", Micros, Free),
+    quantity("token.cpu", "get by token, 64 clients: CPU", Micros, Free),
+    quantity("token.rate", "  rate", PerSecond, Free),
+    quantity("token.p50", "  p50", Micros, Free),
+    quantity("token.p99", "  p99", Micros, Free),
     quantity(
         "list.cpu",
         "list over HTTP/1.1, 4 clients: CPU",
@@ -421,7 +425,7 @@ fn show(figure: Option<&Figure>, unit: Unit) -> String {
     }
 }
 
-fn measure(number: f64, unit: Unit) -> String {
+pub(crate) fn measure(number: f64, unit: Unit) -> String {
     let name = match unit {
         Micros => " µs",
         Millis => " ms",

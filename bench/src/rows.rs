@@ -8,8 +8,10 @@ use anyhow::{Result, bail};
 
 use crate::args::{Row, Side};
 use crate::bench::{Bench, CRDS, MIB, NAMESPACE, items, namespace as namespace_object, say};
+use crate::credentials::Access;
 use crate::http1;
 use crate::load::Load;
+use crate::neighbour::account;
 use crate::objects::{self, GROUP};
 
 /// The measurement of a row.
@@ -72,19 +74,37 @@ pub(crate) fn create_one_by_one<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
 
 pub(crate) fn get<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
     Box::pin(async move {
-        let (collection, count) = (items(NAMESPACE), bench.args.scaled(bench.args.objects));
-        // A step that is coprime to the count visits all objects out of order.
-        let request = |at: usize| {
-            bench.request(
-                "GET",
-                &format!("{collection}/{}", name(at * 7_919 % count)),
-                b"",
-            )
-        };
-        let outcome = bench.load(64, 300_000).run(&bench.server, request).await?;
-        bench.note("get", &outcome);
-        Ok(())
+        let access = bench.server.access.clone();
+        gets(bench, "get", &access).await
     })
+}
+
+pub(crate) fn get_by_token<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
+    Box::pin(async move {
+        let folder = tempfile::tempdir()?;
+        match account(bench, folder.path(), "reader").await {
+            Ok(kubeconfig) => gets(bench, "token", &Access::from_kubeconfig(&kubeconfig)?).await,
+            // Servers from before service account tokens.
+            Err(error) => {
+                say(bench.server.side, &format!("no token: {error:#}"));
+                bench.figures.explain("token.cpu", "no tokens");
+                Ok(())
+            }
+        }
+    })
+}
+
+async fn gets(bench: &mut Bench<'_>, id: &str, access: &Access) -> Result<()> {
+    let (collection, count) = (items(NAMESPACE), bench.args.scaled(bench.args.objects));
+    let request = |at: usize| {
+        // A step that is coprime to the count visits all objects out of order.
+        let path = format!("{collection}/{}", name(at * 7_919 % count));
+        http1::request(access, "GET", &path, "", b"")
+    };
+    let load = bench.load(64, 300_000);
+    let outcome = load.run_as(&bench.server, access, request).await?;
+    bench.note(id, &outcome);
+    Ok(())
 }
 
 async fn lists(bench: &mut Bench<'_>, id: &str, operations: usize, path: &str) -> Result<()> {

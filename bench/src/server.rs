@@ -18,8 +18,8 @@ use crate::process::{Cpu, Process};
 /// Paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    bareboat: Option<PathBuf>,
-    peers: PathBuf,
+    pub(crate) bareboat: Option<PathBuf>,
+    pub(crate) peers: PathBuf,
 }
 
 impl Programs {
@@ -50,6 +50,11 @@ impl Programs {
             bareboat: Some(bareboat),
             peers,
         })
+    }
+
+    /// Returns the path of Bareboat.
+    pub(crate) fn bareboat(&self) -> Result<PathBuf> {
+        self.bareboat.clone().context("no bareboat binary")
     }
 }
 
@@ -96,8 +101,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with its data in `dir`, which must exist and be empty, and waits until it is ready.
-    /// kube-apiserver also gets `flags`.
+    /// Starts a server with `flags` and its data in `dir`, and waits until it is ready. kube-apiserver gets an etcd of its
+    /// own unless a flag names one.
     pub(crate) async fn start(
         side: Side,
         programs: &Programs,
@@ -108,14 +113,14 @@ impl Server {
         let spawned;
         let mut processes = match side {
             Side::Ours => {
-                let program = programs.bareboat.as_ref().context("no bareboat binary")?;
-                let mut command = Command::new(program);
+                let mut command = Command::new(programs.bareboat()?);
                 command
                     .arg("serve")
                     .arg("--data-dir")
                     .arg(dir)
                     .arg("--bind")
-                    .arg(format!("127.0.0.1:{port}"));
+                    .arg(format!("127.0.0.1:{port}"))
+                    .args(flags);
                 spawned = Instant::now();
                 vec![Process::spawn(
                     "bareboat",
@@ -127,17 +132,16 @@ impl Server {
                 credentials::write_theirs(dir, port)?;
                 let etcd_port = free_port()?;
                 spawned = Instant::now();
-                let mut etcd = etcd(programs, dir, etcd_port, free_port()?);
+                let mut processes = Vec::new();
+                if !flags.iter().any(|flag| flag.starts_with("--etcd-servers=")) {
+                    let mut etcd = etcd(programs, dir, etcd_port, free_port()?);
+                    processes.push(Process::spawn("etcd", &mut etcd, &dir.join("etcd.log"))?);
+                }
                 let mut apiserver = kube_apiserver(programs, dir, port, etcd_port);
                 apiserver.args(flags);
-                vec![
-                    Process::spawn("etcd", &mut etcd, &dir.join("etcd.log"))?,
-                    Process::spawn(
-                        "kube-apiserver",
-                        &mut apiserver,
-                        &dir.join("kube-apiserver.log"),
-                    )?,
-                ]
+                let log = dir.join("kube-apiserver.log");
+                processes.push(Process::spawn("kube-apiserver", &mut apiserver, &log)?);
+                processes
             }
         };
         until_ready(&format!("127.0.0.1:{port}"), &mut processes)
@@ -253,7 +257,7 @@ fn kube_apiserver(programs: &Programs, dir: &Path, port: u16, etcd_port: u16) ->
 }
 
 /// Returns a port that is free at the moment.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 

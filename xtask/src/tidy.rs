@@ -4,6 +4,7 @@
 //! clippy and cargo-deny check formatting, lints and licences.
 
 mod dependencies;
+mod examples;
 mod files;
 mod words;
 
@@ -62,7 +63,9 @@ pub(crate) fn run() -> Result<()> {
     collect(root, root, &mut sources)?;
     let mut findings = files::check(&sources);
     findings.extend(words::check(&sources));
+    findings.extend(examples::check(&sources));
     findings.extend(dependencies::check(&sources));
+    examples::print(&sources);
     for finding in &findings {
         eprintln!("{finding}");
     }

@@ -134,6 +134,18 @@ pub struct ServedResource {
 }
 
 /// Read access to other objects, for admission, authentication and computed kinds.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::admission::Lookup;
+///
+/// /// Returns whether a namespace has a label.
+/// fn is_large(objects: &dyn Lookup, namespace: &str) -> bool {
+///     let found = objects.get("core/namespaces", "", namespace);
+///     found.is_some_and(|namespace| namespace.label("large").is_some())
+/// }
+/// # drop(is_large);
+/// ```
 pub trait Lookup: Send + Sync {
     /// A few facts about an object; `store` is the resource in storage, such as `core/namespaces`.
     fn brief(&self, store: &str, namespace: &str, name: &str) -> Option<Brief>;

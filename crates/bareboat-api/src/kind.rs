@@ -8,6 +8,7 @@ mod columns;
 mod conventions;
 mod convert;
 mod policy;
+mod reading;
 mod reservation;
 mod shape;
 mod strategy;
@@ -21,6 +22,7 @@ pub use conventions::{
 };
 pub use convert::{AsyncConvert, BoxFuture, Conversion, ConvertError, PureConvert};
 pub use policy::{Fields, Generation, NameRule, Policy, UnknownField};
+pub use reading::{AskedRight, OnGet, ReadFilter, Reader, Search, Sees, Sought, Visibility};
 pub use reservation::{Dependency, Reservation, Reservations};
 pub use shape::{Findings, PublishedSchema, Shape, Typing, Validated};
 pub use strategy::{Companion, NoStrategy, Strategy, User, WriteContext};
@@ -301,6 +303,12 @@ pub struct Kind {
     pub strategy: Arc<dyn Strategy>,
     /// Processes posted objects of a kind that is not stored.
     pub action: Option<Arc<dyn Action>>,
+    /// Decides which objects users see; `None` shows all of them to users who may read.
+    pub reader: Option<Arc<dyn ReadFilter>>,
+    /// Completes an object that is read by its name, for fields that are computed then. Lists and watches do not have them.
+    pub on_get: Option<OnGet>,
+    /// Names in field selectors whose matches a function finds.
+    pub searches: Vec<Search>,
     /// The priority of the group in discovery, which also decides what a short name means: higher
     /// is earlier.
     pub group_priority: u32,
@@ -326,6 +334,9 @@ impl Kind {
             conversion: Conversion::Rename,
             strategy: Arc::new(NoStrategy),
             action: None,
+            reader: None,
+            on_get: None,
+            searches: Vec::new(),
             group_priority: 1000,
         }
     }

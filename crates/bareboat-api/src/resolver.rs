@@ -36,6 +36,25 @@ pub struct CertificatePair {
 crate::opaque_debug!(CertificatePair);
 
 /// Finds services and the certificates in secrets. Called whenever a connection is made.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::admission::Lookup;
+/// use bareboat::api::resolver::{CertificatePair, Endpoint, ServiceResolver};
+///
+/// /// Every service is on this machine.
+/// struct Here;
+///
+/// impl ServiceResolver for Here {
+///     fn endpoints(&self, _: &str, _: &str, port: u16, _: &dyn Lookup) -> Result<Vec<Endpoint>, String> {
+///         Ok(vec![Endpoint::new("127.0.0.1", port)])
+///     }
+///
+///     fn certificate(&self, _: &str, _: &str, _: &dyn Lookup) -> Option<CertificatePair> {
+///         None
+///     }
+/// }
+/// ```
 pub trait ServiceResolver: Send + Sync {
     /// The endpoints of a port of a service, in the order to try them. The error is shown to clients.
     fn endpoints(

@@ -4,10 +4,13 @@ use crate::backup::BackupFlags;
 use crate::certificates::Part;
 use crate::doctor::DoctorFlags;
 use crate::epoch::EpochFlags;
+use crate::history::HistoryFlags;
 use crate::init_shared::InitSharedFlags;
 use crate::kubeconfig::{CreateFlags, CredentialFlags};
 use crate::output::Format;
+use crate::plugin::PluginFlags;
 use crate::restore::RestoreFlags;
+use crate::scaffold::{AddFlags, NewFlags};
 use crate::settings::Settings;
 use crate::who_can::WhoCanFlags;
 use clap::{Parser, Subcommand};
@@ -37,6 +40,9 @@ Examples:
                                               a kubeconfig for a user, good for a day
   bareboat certificates list                  when which certificate ends
   bareboat who-can delete pods -n default     who has that right
+  bareboat new operator boats --kind Boat --group example.com
+                                              a project that builds, with tests that pass
+  bareboat plugin create posts --dir ~/bin    kubectl create post hello --title Hello
   bareboat completions bash > /etc/bash_completion.d/bareboat";
 
 #[derive(Subcommand, Debug)]
@@ -58,6 +64,9 @@ pub(crate) enum Command {
     /// Examine a store and say what looks wrong
     #[command(long_about = crate::doctor::ABOUT, after_help = crate::doctor::AFTER)]
     Doctor(DoctorFlags),
+    /// Show objects as they were at an earlier time
+    #[command(long_about = crate::history::ABOUT, after_help = crate::history::AFTER)]
+    History(HistoryFlags),
     /// Make the keys that all servers of a shared store have in common
     #[command(long_about = crate::init_shared::ABOUT, after_help = crate::init_shared::AFTER)]
     InitShared(InitSharedFlags),
@@ -70,6 +79,17 @@ pub(crate) enum Command {
     Certificates {
         #[command(subcommand)]
         command: CertificatesCommand,
+    },
+    /// Make a project: an operator, an API server or webhooks
+    #[command(long_about = crate::scaffold::NEW, after_help = crate::scaffold::NEW_AFTER)]
+    New(NewFlags),
+    /// Add a kind, a version, a subresource or a webhook to a project
+    #[command(long_about = crate::scaffold::ADD, after_help = crate::scaffold::ADD_AFTER)]
+    Add(AddFlags),
+    /// Write kubectl plug-ins for kinds, with flags from their schemas
+    Plugin {
+        #[command(subcommand)]
+        command: PluginCommand,
     },
     /// List the users, groups and service accounts that may do something
     #[command(after_help = WHO_CAN_AFTER)]
@@ -91,6 +111,14 @@ pub(crate) enum KubeconfigCommand {
     Create(CreateFlags),
     /// Print a credential for a client that runs this program (see create --exec)
     Credential(CredentialFlags),
+}
+
+/// Subcommands of `bareboat plugin`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum PluginCommand {
+    /// Write `kubectl create KIND`: a plug-in that creates objects of a kind
+    #[command(long_about = crate::plugin::ABOUT, after_help = crate::plugin::AFTER)]
+    Create(PluginFlags),
 }
 
 /// Subcommands of `bareboat certificates`.
@@ -176,7 +204,8 @@ To retire a version v1 in favour of v2:
 
 With --encryption every stored value that is not encrypted with the first provider of its resource is written again, history \
 included, and the file is built anew, so that nothing of the old values is left in it. Writes wait meanwhile. Afterwards keys \
-that are no longer first can be removed from the configuration. With --encryption-provider-config the same is done in the data \
+that are no longer first can be removed from the configuration. In a store that several servers share, objects are written again instead, \
+and old values leave with the history: keep old keys for as long as --retain-for says. With --encryption-provider-config the same is done in the data \
 directory of a stopped server.
 
 To replace an encryption key:
@@ -241,4 +270,15 @@ pub(crate) struct MigrateFlags {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn all_commands_are_well_formed() {
+        Args::command().debug_assert();
+    }
 }

@@ -4,7 +4,7 @@ use crate::output::{self, Format};
 use crate::store_flags::{StoreFlags, progress};
 use anyhow::{Context as _, Result, bail};
 use bareboat::api::{Value, value};
-use bareboat::storage::backup::{self, Summary};
+use bareboat::storage::backup::{self, Backup, Summary};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,9 @@ Examples:
   bareboat backup monday.backup                      of ./bareboat-data/state.db
   bareboat backup --data-dir /var/lib/bareboat /backup/monday.backup
   bareboat backup --storage 'postgres://bareboat@db.example/bareboat' monday.backup
+  bareboat backup --since monday.backup tuesday.backup     only what changed since monday.backup
   bareboat restore --from monday.backup --storage URL      the way back, into any store
+  bareboat restore --from monday.backup --from tuesday.backup --storage URL
 
 Exit codes:
   0  the file is complete and on the disk
@@ -41,6 +43,11 @@ pub(crate) struct BackupFlags {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
+    /// Write only what changed since this backup, which restoring then needs, too. The history since then must be there: see
+    /// --retain-for of bareboat serve
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_SINCE")]
+    pub(crate) since: Option<PathBuf>,
+
     /// Print nothing but errors
     #[arg(long, short, env = "BAREBOAT_QUIET")]
     pub(crate) quiet: bool,
@@ -56,6 +63,7 @@ pub(crate) fn run(flags: &BackupFlags) -> Result<()> {
     if path.exists() {
         bail!("{} exists; choose another name", path.display());
     }
+    let before = flags.since.as_deref().map(earlier).transpose()?;
     let place = flags.store.place()?;
     let log = place.open_to_read()?;
     if !log.is_complete()? {
@@ -67,7 +75,12 @@ pub(crate) fn run(flags: &BackupFlags) -> Result<()> {
     let partial = beside(path, ".partial");
     let unwritable = || format!("{} cannot be written", path.display());
     let mut file = create(&partial).with_context(unwritable)?;
-    let written = backup::write(&*log, &mut file, &mut progress(flags.quiet))
+    let mut report = progress(flags.quiet);
+    let written = match &before {
+        None => backup::write(&*log, &mut file, &mut report),
+        Some(before) => backup::write_since(&*log, before, &mut file, &mut report),
+    };
+    let written = written
         .with_context(|| format!("{} cannot be backed up", place.name()))
         .and_then(|summary| {
             put_in_place(&file, &partial, path).with_context(unwritable)?;
@@ -84,10 +97,24 @@ pub(crate) fn run(flags: &BackupFlags) -> Result<()> {
         Format::Json => output::json(&described(&written)),
         Format::Text if flags.quiet => Ok(()),
         Format::Text => {
-            let text = format!("{} has {}\n", path.display(), sentence(&written));
+            let has = match before.is_some() {
+                true => format!(
+                    "{} changes up to resourceVersion {}",
+                    written.records, written.last
+                ),
+                false => sentence(&written),
+            };
+            let text = format!("{} has {has}\n", path.display());
             crate::print(text.as_bytes())
         }
     }
+}
+
+/// Opens an earlier backup.
+fn earlier(path: &Path) -> Result<Backup> {
+    let unusable = || format!("{} cannot be used", path.display());
+    let file = File::open(path).with_context(unusable)?;
+    Backup::open(file).with_context(unusable)
 }
 
 /// What is in a backup, in words.

@@ -1,5 +1,8 @@
 //! `bareboat doctor`: examines a store, while servers use it, and says what looks wrong and what to do.
 
+mod repair;
+mod servers;
+
 use crate::output::{self, Format, Table, shown};
 use crate::store_flags::StoreFlags;
 use anyhow::{Context as _, Result, bail};
@@ -10,11 +13,16 @@ use std::time::{Duration, SystemTime};
 
 /// The help of the command.
 pub(crate) const ABOUT: &str = "\
-Reads a whole store and says what looks wrong, and what to do. Nothing is changed, and servers may go on.
+Reads a whole store and says what looks wrong, and what to do. Nothing is changed without --repair, and servers may go on.
 
 It compares every batch of the history with its digest, looks for missing revisions, for objects that are there twice or replace what \
 was not there, and for values that are damaged or not the object that their key names. It shows what each resource takes, how far the \
-history reaches back, and the settings of the database that decide whether acknowledged writes survive a crash.";
+history reaches back, the servers that use the store, and the settings of the database that decide whether acknowledged writes survive a \
+crash.
+
+With --repair it deletes what compaction left behind, and makes an etcd release unused space, one member after another, the leader last. \
+It never changes objects or history: for damage there are backups (bareboat restore), for a store that was restored by other means \
+bareboat epoch. A state.db must not be in use by a server then.";
 
 /// Examples of the command.
 pub(crate) const AFTER: &str = "\
@@ -22,6 +30,7 @@ Examples:
   bareboat doctor                                    ./bareboat-data/state.db
   bareboat doctor --storage 'postgres://bareboat@db.example/bareboat'
   bareboat doctor --config bareboat.yaml -o json
+  bareboat doctor --repair --storage 'etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/bareboat'
 
 Exit codes:
   0  nothing looks wrong
@@ -34,6 +43,10 @@ pub(crate) struct DoctorFlags {
     #[command(flatten)]
     pub(crate) store: StoreFlags,
 
+    /// Delete what compaction left behind, and release unused space, before the store is read
+    #[arg(long, env = "BAREBOAT_REPAIR")]
+    pub(crate) repair: bool,
+
     /// How to print it
     #[arg(long, short, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Format,
@@ -42,11 +55,34 @@ pub(crate) struct DoctorFlags {
 /// Examines a store and prints the result.
 pub(crate) fn run(flags: &DoctorFlags) -> Result<()> {
     let place = flags.store.place()?;
+    let repaired = match flags.repair {
+        true => Some(repair::run(&place)?),
+        false => None,
+    };
     let log = place.open_to_read()?;
-    let found = examine(&*log).with_context(|| format!("{} cannot be read", place.name()))?;
+    let unreadable = || format!("{} cannot be read", place.name());
+    let found = examine(&*log).with_context(unreadable)?;
+    let servers = servers::of(&*log, found.end.last).with_context(unreadable)?;
     match flags.output {
-        Format::Json => output::json(&described(&place.name(), &found))?,
-        Format::Text => crate::print(text(&place.name(), &found).as_bytes())?,
+        Format::Json => {
+            let mut described = described(&place.name(), &found);
+            if let Value::Object(map) = &mut described {
+                map.insert("servers", servers::described(&servers));
+                map.insert("leader", Value::from(servers.leader()));
+                if let Some(repaired) = &repaired {
+                    map.insert("repaired", Value::from(repaired.as_str()));
+                }
+            }
+            output::json(&described)?;
+        }
+        Format::Text => {
+            let mut text = text(&place.name(), &found);
+            servers::insert(&servers, &mut text);
+            if let Some(repaired) = &repaired {
+                text.insert_str(0, &format!("repaired   {repaired}\n"));
+            }
+            crate::print(text.as_bytes())?;
+        }
     }
     match found.findings.len() {
         0 => Ok(()),

@@ -8,7 +8,7 @@ use bareboat::api::{Value, value};
 use bareboat::encryption::{Config, EncryptedBackend, Rules};
 use bareboat::server::Page;
 use bareboat::sqlite;
-use bareboat::storage::{BoxError, Record, Rewritten, StoredValue};
+use bareboat::storage::{BoxError, CommitError, Record, Rewritten, Store, StoredValue, Write};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,9 +54,13 @@ fn keep_out_of_dumps() {
 pub(crate) const PATH: &str = "/bareboat/encryption";
 
 /// Rewrites all data with the first providers, while the server runs.
+///
+/// A file of its own is built anew, history included. In a store that other servers use, objects are written again, and
+/// old values remain in the history until it is compacted.
 #[derive(Clone)]
 pub(crate) struct Rewrites {
     backend: Arc<EncryptedBackend>,
+    store: Store,
     state: Arc<Mutex<State>>,
 }
 
@@ -71,9 +75,10 @@ enum State {
 
 impl Rewrites {
     /// Starts without a running rewrite.
-    pub(crate) fn new(backend: &Arc<EncryptedBackend>) -> Rewrites {
+    pub(crate) fn new(backend: &Arc<EncryptedBackend>, store: &Store) -> Rewrites {
         Rewrites {
             backend: backend.clone(),
+            store: store.clone(),
             state: Arc::default(),
         }
     }
@@ -91,6 +96,7 @@ impl Rewrites {
             State::Running => value!({"state": "running"}),
             State::Done(done) => value!({
                 "state": "done",
+                "inPlace": (!self.store.is_shared()),
                 "values": (i64::try_from(done.values).unwrap_or(i64::MAX)),
                 "rewritten": (i64::try_from(done.rewritten).unwrap_or(i64::MAX)),
             }),
@@ -105,23 +111,52 @@ impl Rewrites {
         if !matches!(*state, State::Running) {
             *state = State::Running;
             let rewrites = self.clone();
-            tokio::task::spawn_blocking(move || {
-                let outcome = match rewrites.backend.encrypt_again() {
+            tokio::spawn(async move {
+                let outcome = match rewrites.run().await {
                     Ok(done) => State::Done(done),
                     Err(error) => {
-                        let error = anyhow::Error::new(error);
                         tracing::error!(error = %format!("{error:#}"), "stored values could not be encrypted again");
                         State::Failed(format!("{error:#}"))
                     }
                 };
-                *rewrites
-                    .state
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner) = outcome;
+                let state = rewrites.state.lock();
+                *state.unwrap_or_else(PoisonError::into_inner) = outcome;
             });
         }
         drop(state);
         self.describe()
+    }
+}
+
+impl Rewrites {
+    async fn run(&self) -> Result<Rewritten> {
+        let backend = self.backend.clone();
+        if !self.store.is_shared() {
+            let rewritten = tokio::task::spawn_blocking(move || backend.encrypt_again());
+            return Ok(rewritten.await??);
+        }
+        let outdated = tokio::task::spawn_blocking(move || backend.outdated());
+        let (values, outdated) = outdated.await??;
+        let mut rewritten = 0;
+        for one in outdated {
+            let resource = self.store.resource(&one.resource);
+            // What changed in the meantime has the new key already.
+            let found = resource.get(&one.key);
+            let Some(entry) = found.filter(|entry| entry.revision() == one.revision) else {
+                continue;
+            };
+            let (head, tail) = entry.persisted();
+            let write = Write::replace(&resource, &entry, [head, tail].concat().into());
+            match self.store.commit(write).await {
+                Ok(_) => rewritten += 1,
+                Err(CommitError::Conflict { .. } | CommitError::NotFound) => {}
+                Err(error) => {
+                    let what = format!("{} {} cannot be written", one.resource, one.key);
+                    return Err(error).context(what);
+                }
+            }
+        }
+        Ok(Rewritten { values, rewritten })
     }
 }
 
@@ -144,8 +179,16 @@ pub(crate) async fn migrate_running(client: &Client, quiet: bool) -> Result<()> 
             "running" => {}
             "done" => {
                 let (values, rewritten) = (number("values"), number("rewritten"));
-                if !quiet {
-                    println!("{values} values, {rewritten} rewritten; the file was built anew");
+                let in_place = answer.get("inPlace").and_then(Value::as_bool);
+                match in_place {
+                    _ if quiet => {}
+                    Some(false) => println!(
+                        "{values} objects, {rewritten} written again with the first keys. Old values remain in the history: keep the \
+                         old keys in the files for as long as --retain-for says, then remove them and restart the servers one after the other"
+                    ),
+                    _ => {
+                        println!("{values} values, {rewritten} rewritten; the file was built anew")
+                    }
                 }
                 return Ok(());
             }

@@ -10,9 +10,11 @@ mod audit;
 mod backup;
 mod certificates;
 mod client;
+mod discovery;
 mod doctor;
 mod encryption;
 mod epoch;
+mod history;
 mod identity;
 mod init_shared;
 mod kubeconfig;
@@ -20,8 +22,12 @@ mod log;
 mod memory;
 mod migrate;
 mod output;
+mod plugin;
+#[cfg(test)]
+mod reference;
 mod reloads;
 mod restore;
+mod scaffold;
 mod serve;
 mod settings;
 mod shared_identity;
@@ -29,7 +35,7 @@ mod store_flags;
 mod who_can;
 
 use anyhow::Context as _;
-use args::{Args, CertificatesCommand, Command, KubeconfigCommand};
+use args::{Args, CertificatesCommand, Command, KubeconfigCommand, PluginCommand};
 use clap::CommandFactory as _;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -51,12 +57,18 @@ fn main() -> ExitCode {
         Command::Restore(flags) => restore::run(&flags),
         Command::Epoch(flags) => epoch::run(&flags),
         Command::Doctor(flags) => doctor::run(&flags),
+        Command::History(flags) => history::run(&flags),
         Command::InitShared(flags) => init_shared::run(&flags),
         Command::Kubeconfig { command } => match command {
             KubeconfigCommand::Create(flags) => kubeconfig::create(&flags),
             KubeconfigCommand::Credential(flags) => kubeconfig::credential(&flags),
         },
         Command::Certificates { command } => run_certificates(&command),
+        Command::New(flags) => scaffold::new(&flags),
+        Command::Add(flags) => scaffold::add(&flags),
+        Command::Plugin { command } => match command {
+            PluginCommand::Create(flags) => plugin::create(&flags),
+        },
         Command::WhoCan(flags) => who_can::run(&flags),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");

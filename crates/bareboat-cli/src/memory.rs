@@ -33,6 +33,11 @@ pub(crate) fn before_sleep() {
     }
 }
 
+/// Returns what this thread has freed. For threads that are no workers of the runtime.
+pub(crate) fn release_of_this_thread() {
+    release_freed_memory();
+}
+
 /// Runs until it is dropped. Memory that grew since the last release is released again: what is in use stays, and
 /// the size that is left becomes the new base.
 pub(crate) async fn release_after_peaks() {

@@ -118,7 +118,7 @@ impl Reloads {
 
     /// Reloads the CA that signs approved CertificateSigningRequests.
     pub(crate) fn authority(&mut self, authority: &Arc<DirectoryAuthority>, settings: &Settings) {
-        let dir = folder(&settings.data_dir);
+        let dir = folder(&settings.store.data_dir);
         let paths = vec![dir.join("ca.crt"), dir.join("ca.key")];
         let authority = authority.clone();
         self.follow("certificate authority", paths, move |_| {
@@ -161,7 +161,7 @@ impl Reloads {
         settings: &Settings,
         renewed: impl Fn(&certificates::Certificates) + Send + 'static,
     ) {
-        let data = settings.data_dir.clone();
+        let data = settings.store.data_dir.clone();
         let names = settings.connections.certificate_names();
         let bind = settings.bind.ip();
         self.renewing = Some(tokio::spawn(async move {
@@ -188,7 +188,7 @@ pub(crate) fn serving_files(settings: &Settings) -> [PathBuf; 2] {
     let connections = &settings.connections;
     match (&connections.tls_cert, &connections.tls_key) {
         (Some(chain), Some(key)) => [chain.clone(), key.clone()],
-        _ => ["server.crt", "server.key"].map(|name| folder(&settings.data_dir).join(name)),
+        _ => ["server.crt", "server.key"].map(|name| folder(&settings.store.data_dir).join(name)),
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn front_proxy_files(settings: &Settings) -> [PathBuf; 2] {
     ) {
         (Some(chain), Some(key)) => [chain.clone(), key.clone()],
         _ => ["crt", "key"].map(|end| {
-            folder(&settings.data_dir).join(format!("{}.{end}", certificates::FRONT_PROXY))
+            folder(&settings.store.data_dir).join(format!("{}.{end}", certificates::FRONT_PROXY))
         }),
     }
 }
@@ -210,7 +210,7 @@ pub(crate) fn front_proxy_files(settings: &Settings) -> [PathBuf; 2] {
 /// kubeconfig.
 pub(crate) fn client_ca_files(settings: &Settings) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = settings.connections.client_ca.iter().cloned().collect();
-    files.push(folder(&settings.data_dir).join("ca.crt"));
+    files.push(folder(&settings.store.data_dir).join("ca.crt"));
     files
 }
 

@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 /// What is restored.
 enum Source {
-    /// A file of `bareboat backup`.
-    Backup(Backup),
+    /// A file of `bareboat backup`, and those that continue it.
+    Backups(Vec<Backup>),
     /// A copy of a `state.db`.
     Copy(PathBuf),
     /// A store.
@@ -33,6 +33,22 @@ enum Source {
 }
 
 impl Source {
+    /// Opens all that is given: one source, or several backups.
+    fn all(from: &[String]) -> Result<Source> {
+        let (first, rest) = match from {
+            [first, rest @ ..] => (first, rest),
+            [] => bail!("name the backup with --from"),
+        };
+        let mut source = Source::of(first)?;
+        for from in rest {
+            match (&mut source, Source::of(from)?) {
+                (Source::Backups(all), Source::Backups(next)) => all.extend(next),
+                _ => bail!("several sources must be backups that continue each other"),
+            }
+        }
+        Ok(source)
+    }
+
     fn of(from: &str) -> Result<Source> {
         if from.contains("://") || from.starts_with("sqlite:") || from.starts_with("memory:") {
             return Ok(Source::Store(Place::of(from)?));
@@ -41,7 +57,7 @@ impl Source {
         let unusable = || format!("{from} cannot be restored");
         let mut file = File::open(&path).with_context(unusable)?;
         Ok(match Backup::is_backup(&mut file).with_context(unusable)? {
-            true => Source::Backup(Backup::open(file).with_context(unusable)?),
+            true => Source::Backups(vec![Backup::open(file).with_context(unusable)?]),
             false => Source::Copy(path),
         })
     }
@@ -60,16 +76,20 @@ pub(crate) fn run(flags: &RestoreFlags) -> Result<()> {
         }
         _ => None,
     };
-    let Some(from) = flags.backup.as_ref().or(flags.from.as_ref()) else {
-        return raise_in_place(&place, flags);
+    let from = match flags.backup.is_empty() {
+        true => &flags.from,
+        false => &flags.backup,
     };
-    match (Source::of(from)?, &place) {
+    if from.is_empty() {
+        return raise_in_place(&place, flags);
+    }
+    match (Source::all(from)?, &place) {
         (Source::Copy(copied), Place::File(state)) if !flags.keep_epoch => {
             install(&copied, state, flags.beyond)
         }
         (source, Place::File(state)) => into_file(&source, state, flags),
         (source, Place::Shared(_)) => {
-            let target = place.open()?;
+            let target = place.open_or_create()?;
             let restored = fill(&source, &*target, flags, 0);
             let closed = target.close();
             say(&restored?, flags)?;
@@ -181,7 +201,7 @@ fn fill(
     };
     let mut report = progress(flags.quiet);
     let done = match source {
-        Source::Backup(backup) => restore(backup, target, options, &mut report),
+        Source::Backups(backups) => restore(backups, target, options, &mut report),
         Source::Copy(path) => {
             let log = SqliteReader::open(path)
                 .with_context(|| format!("{} cannot be restored", path.display()))?;

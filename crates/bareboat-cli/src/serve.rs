@@ -66,16 +66,16 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     // Installed first, so that a signal during the start also ends the server.
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be handled")?;
-    private_directory(&settings.data_dir).with_context(|| {
+    private_directory(&settings.store.data_dir).with_context(|| {
         format!(
             "the data directory {} cannot be made",
-            settings.data_dir.display()
+            settings.store.data_dir.display()
         )
     })?;
-    let _alone = lock(&settings.data_dir)?;
+    let _alone = lock(&settings.store.data_dir)?;
     let (store, encrypted) = open_store(settings)?;
     let certificates = certificates::ensure(
-        &settings.data_dir,
+        &settings.store.data_dir,
         &settings.connections.certificate_names(),
         settings.bind.ip(),
     )?;
@@ -100,7 +100,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
                 .map(String::as_str),
         )?;
     let (front_proxy, published) = aggregation::front_proxy(settings, &certificates, &client_ca)?;
-    let authority = Arc::new(DirectoryAuthority::read(&settings.data_dir)?);
+    let authority = Arc::new(DirectoryAuthority::read(&settings.store.data_dir)?);
     let files = ReloadMetrics::files();
     let mut reloads = Reloads::new(&files);
     let mut builder = Server::builder()
@@ -131,7 +131,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         builder = builder.stalled_client_timeout(limit);
     }
     let keys = KeyFiles::new(
-        &settings.data_dir,
+        &settings.store.data_dir,
         settings
             .accounts
             .service_account_signing_key_file
@@ -146,6 +146,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         accounts: &accounts,
     };
     shared_identity::check(&store, settings, own_keys).await?;
+    let _keys = shared_identity::follow(&store, settings, &published.ca, &accounts);
     let mut identity = Identity::new(&files);
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
@@ -154,7 +155,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     }
     let encryption_metrics = ReloadMetrics::controller("encryption");
     if let Some(path) = &settings.storage.encryption_provider_config {
-        let rewrites = encryption::Rewrites::new(&encrypted);
+        let rewrites = encryption::Rewrites::new(&encrypted, &store);
         builder = builder
             .collector(encryption_metrics.clone())
             .page(encryption::PATH, rewrites.page());
@@ -165,6 +166,11 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         builder = builder.audit(auditing.audit.clone());
         builder = builder.collector(auditing.metrics.clone());
         _policy = Some(auditing.follow());
+    }
+    #[cfg(feature = "otlp")]
+    if let Some(wanted) = settings.tracing.exporter()? {
+        let otlp = Arc::new(bareboat::server::otlp::Otlp::new(&wanted)?);
+        builder = builder.collector(otlp.collector()).spans(otlp);
     }
     let written = Arc::new(AtomicBool::new(false));
     let check = written.clone();
@@ -201,7 +207,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         let address =
             listening.context("the server cannot listen; choose another address with --bind")?;
         controllers.listens(advertised(settings, address));
-        let kubeconfig = settings.data_dir.join("admin.kubeconfig");
+        let kubeconfig = settings.store.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         kubeconfig::save(&kubeconfig, &text);
         let (path, given) = (kubeconfig.clone(), settings.connections.tls_cert.is_some());
@@ -259,11 +265,14 @@ fn open_store(settings: &Settings) -> Result<(Store, Arc<EncryptedBackend>)> {
         ..StoreOptions::default()
     };
     let rules = encryption::rules(settings.storage.encryption_provider_config.as_deref())?;
-    let unusable = || match &settings.storage.storage {
+    let unusable = || match &settings.store.storage {
         Some(_) => "the store at --storage cannot be used".to_owned(),
-        None => format!("the data in {} cannot be used", settings.data_dir.display()),
+        None => format!(
+            "the data in {} cannot be used",
+            settings.store.data_dir.display()
+        ),
     };
-    let engine: Arc<dyn Backend> = if let Some(address) = &settings.storage.storage {
+    let engine: Arc<dyn Backend> = if let Some(address) = &settings.store.storage {
         if settings.storage.in_memory {
             bail!("--storage and --in-memory exclude each other");
         }
@@ -271,7 +280,7 @@ fn open_store(settings: &Settings) -> Result<(Store, Arc<EncryptedBackend>)> {
     } else if settings.storage.in_memory {
         Arc::new(MemoryBackend::new())
     } else {
-        let path = settings.data_dir.join("state.db");
+        let path = settings.store.data_dir.join("state.db");
         private_file(&path).with_context(|| format!("{} cannot be written", path.display()))?;
         Arc::new(Sqlite::open(&path).with_context(unusable)?)
     };
@@ -367,12 +376,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: Instant) {
     let kubeconfig = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
-    let data = if let Some(address) = &settings.storage.storage {
+    let data = if let Some(address) = &settings.store.storage {
         crate::store_flags::without_password(address)
     } else if settings.storage.in_memory {
         "in memory".to_owned()
     } else {
-        settings.data_dir.display().to_string()
+        settings.store.data_dir.display().to_string()
     };
     println!(
         "Bareboat {} serves on https://{} after {} ms",
@@ -390,6 +399,8 @@ fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: I
 
 /// Waits for a signal, or for a failure of the store.
 async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> Result<()> {
+    // This thread started the server and only waits from now on. What it freed would stay with it.
+    memory::release_of_this_thread();
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),

@@ -18,6 +18,8 @@ mod services;
 mod storage;
 #[cfg(test)]
 mod table;
+#[cfg(feature = "otlp")]
+mod tracing;
 mod values;
 
 pub(crate) use accounts::AccountSettings;
@@ -31,8 +33,11 @@ pub(crate) use logging::{LogFormat, LogSettings};
 pub(crate) use outbound::OutboundSettings;
 pub(crate) use services::ServiceSettings;
 pub(crate) use storage::StorageSettings;
+#[cfg(feature = "otlp")]
+pub(crate) use tracing::TracingSettings;
 pub(crate) use values::duration;
 
+use crate::store_flags::StoreFlags;
 use bareboat::control_plane::Profile;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -43,18 +48,8 @@ use std::path::PathBuf;
 /// configuration file; what is nowhere has a default.
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Settings {
-    /// Read settings from this YAML file (key: the flag's name in camelCase, e.g. dataDir)
-    #[arg(long, value_name = "FILE", env = "BAREBOAT_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Keep data, certificates and the admin kubeconfig here
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "BAREBOAT_DATA_DIR",
-        default_value = "./bareboat-data"
-    )]
-    pub(crate) data_dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
 
     /// Listen on this address; port 0 takes any free one
     #[arg(
@@ -156,6 +151,10 @@ pub(crate) struct Settings {
 
     #[command(flatten)]
     pub(crate) audit: AuditSettings,
+
+    #[cfg(feature = "otlp")]
+    #[command(flatten)]
+    pub(crate) tracing: TracingSettings,
 }
 
 #[cfg(test)]
@@ -201,7 +200,7 @@ mod tests {
         assert!(settings.storage.in_memory);
         assert_eq!(settings.profile, Profile::Bare);
         assert_eq!(settings.disable_controller, ["pods", "garbage"]);
-        assert_eq!(settings.data_dir, PathBuf::from("./bareboat-data"));
+        assert_eq!(settings.store.data_dir, PathBuf::from("./bareboat-data"));
     }
 
     #[test]

@@ -13,13 +13,16 @@ use bareboat::service_accounts::ServiceAccounts;
 use bareboat::storage::{CommitError, Write};
 use bareboat_certificates::pem;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::Duration;
 
 /// Where the store keeps fingerprints. No API serves it.
 const RESOURCE: &str = "bareboat/identity";
 /// How often a record is written that another server writes at the same time.
 const TRIES: usize = 10;
+/// How often a running server looks at its keys and those of others.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// The fingerprints of one class of keys.
 struct Class {
@@ -46,13 +49,90 @@ pub(crate) struct Keys<'a> {
 
 /// Compares the keys of this server with those that others of the same store use, and notes its own.
 pub(crate) async fn check(store: &Store, settings: &Settings, keys: Keys<'_>) -> Result<()> {
-    if !store.is_shared() {
-        return Ok(());
+    if store.is_shared() {
+        for class in &classes(settings, keys)? {
+            note(store, class, settings.storage.replace_identity).await?;
+        }
     }
+    Ok(())
+}
+
+/// Notes keys that change while the server runs, and logs keys of other servers that this one does not know. It ends with
+/// the returned task.
+pub(crate) fn follow(
+    store: &Store,
+    settings: &Settings,
+    front_proxy_ca: &str,
+    accounts: &ServiceAccounts,
+) -> Option<Following> {
+    if !store.is_shared() {
+        return None;
+    }
+    let (store, settings) = (store.clone(), settings.clone());
+    let (front_proxy_ca, accounts) = (front_proxy_ca.to_owned(), accounts.clone());
+    Some(Following(tokio::spawn(async move {
+        let (mut told, mut noted) = (String::new(), BTreeMap::new());
+        loop {
+            let keys = (&*front_proxy_ca, &accounts);
+            let looked = look(&store, &settings, keys, &mut noted).await;
+            let problem = looked
+                .err()
+                .map_or(String::new(), |error| format!("{error:#}"));
+            if !problem.is_empty() && problem != told {
+                tracing::error!(
+                    error = problem,
+                    "the keys of this server and of others differ"
+                );
+            }
+            told = problem;
+            tokio::time::sleep(AGAIN).await;
+        }
+    })))
+}
+
+/// A task that ends when this is dropped.
+pub(crate) struct Following(tokio::task::JoinHandle<()>);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Compares the keys as they are in the files now, and notes those that changed since the last time. Servers that use
+/// different keys in the meantime do not overwrite each other's notes again and again.
+async fn look(
+    store: &Store,
+    settings: &Settings,
+    (front_proxy_ca, accounts): (&str, &ServiceAccounts),
+    noted: &mut BTreeMap<&'static str, BTreeSet<String>>,
+) -> Result<()> {
+    let files = crate::reloads::client_ca_files(settings);
+    let read = |path: &std::path::PathBuf| {
+        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+    };
+    let client_cas = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let own = crate::certificates::folder(&settings.store.data_dir).join("ca.crt");
+    let keys = Keys {
+        ca: &read(&own)?,
+        client_cas: &client_cas.join("\n"),
+        front_proxy_ca,
+        accounts,
+    };
+    for class in &classes(settings, keys)? {
+        match noted.insert(class.name, class.used.clone()) {
+            Some(before) if before != class.used => note(store, class, false).await?,
+            _ => compare(class, &stored(store, class)?)?,
+        }
+    }
+    Ok(())
+}
+
+fn classes(settings: &Settings, keys: Keys<'_>) -> Result<[Class; 4]> {
     let (signing, verifying) = keys.accounts.key_ids();
     let ca = certificates(keys.ca);
     let front_proxy = certificates(keys.front_proxy_ca);
-    let classes = [
+    Ok([
         Class {
             name: "ca",
             known: certificates(keys.client_cas).union(&ca).cloned().collect(),
@@ -72,11 +152,7 @@ pub(crate) async fn check(store: &Store, settings: &Settings, keys: Keys<'_>) ->
             advice: "certificates/service-accounts.key; or accept the other key with --service-account-key-file",
         },
         encryption(settings)?,
-    ];
-    for class in &classes {
-        note(store, class, settings.storage.replace_identity).await?;
-    }
-    Ok(())
+    ])
 }
 
 /// The fingerprints of certificates in PEM.
@@ -114,21 +190,35 @@ fn encryption(settings: &Settings) -> Result<Class> {
     Ok(class)
 }
 
+/// Returns the fingerprints in the store.
+fn stored(store: &Store, class: &Class) -> Result<BTreeSet<String>> {
+    let found = store.resource(RESOURCE).get(class.name);
+    let stored = found.as_ref().map(|entry| read(entry.json()));
+    Ok(stored.transpose()?.unwrap_or_default())
+}
+
+/// Fails if other servers use a key that this one does not know.
+fn compare(class: &Class, stored: &BTreeSet<String>) -> Result<()> {
+    let Some(other) = stored.difference(&class.known).next() else {
+        return Ok(());
+    };
+    bail!(
+        "other servers of this store use another key for {} ({other}), which this server does not know; give all \
+         servers the same {}. bareboat init-shared makes keys for all of them; if the others and their keys are \
+         gone, start with --replace-identity once",
+        class.name,
+        class.advice
+    );
+}
+
 /// Compares one class with the record in the store, and writes the record if it is another one.
 async fn note(store: &Store, class: &Class, replace: bool) -> Result<()> {
     let resource = store.resource(RESOURCE);
     for _ in 0..TRIES {
         let found = resource.get(class.name);
-        let stored = found.as_ref().map(|entry| read(entry.json()));
-        let stored = stored.transpose()?.unwrap_or_default();
-        if !replace && let Some(other) = stored.difference(&class.known).next() {
-            bail!(
-                "other servers of this store use another key for {} ({other}), which this server does not know; give all \
-                 servers the same {}. bareboat init-shared makes keys for all of them; if the others and their keys are \
-                 gone, start with --replace-identity once",
-                class.name,
-                class.advice
-            );
+        let stored = stored(store, class)?;
+        if !replace {
+            compare(class, &stored)?;
         }
         if stored == class.used {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which store a command works on: the same flags, variables and keys as those of `bareboat serve`.
+//! Which store a command works on: the flags, variables and keys that `bareboat serve` and other commands share.
 
 use anyhow::{Context as _, Result, bail};
 use bareboat::storage::Backend;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Flags that name a store.
+/// Flags that name a store: those of `bareboat serve`, and of all commands that work on its store.
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct StoreFlags {
-    /// Read storage and dataDir from this YAML file, which is the one of bareboat serve
+    /// Read settings from this YAML file, which is that of bareboat serve (key: the flag's name in camelCase, e.g. dataDir)
     #[arg(long, value_name = "FILE", env = "BAREBOAT_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The data directory of the server
+    /// The directory of a server: data, certificates and the admin kubeconfig
     #[arg(
         long,
         value_name = "DIR",
@@ -23,7 +23,7 @@ pub(crate) struct StoreFlags {
     )]
     pub(crate) data_dir: PathBuf,
 
-    /// The store, as for bareboat serve: sqlite:PATH, postgres://…, mysql://… or etcd://… [default: state.db in the data directory]
+    /// The store: sqlite:PATH, memory:, or one that several servers may share: postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or etcd://HOST:PORT,HOST:PORT/PREFIX [default: state.db in the data directory]
     #[arg(
         long,
         value_name = "URL",
@@ -53,29 +53,36 @@ impl Place {
         }
     }
 
-    /// Opens the store to change it.
+    /// Opens the store to change it, and creates it if it does not exist.
+    pub(crate) fn open_or_create(&self) -> Result<Arc<dyn Backend>> {
+        let opened = bareboat::open_backend(&self.address());
+        opened.with_context(|| format!("{} cannot be used", self.name()))
+    }
+
+    fn address(&self) -> String {
+        match self {
+            Place::File(path) => format!("sqlite:{}", path.display()),
+            Place::Shared(address) => address.clone(),
+        }
+    }
+
+    /// Opens an existing store to change it.
     pub(crate) fn open(&self) -> Result<Arc<dyn Backend>> {
-        let opened = match self {
-            // Opening would make a new file.
-            Place::File(path) if !path.exists() => bail!("there is no {}", path.display()),
-            Place::File(path) => bareboat::open_backend(&format!("sqlite:{}", path.display())),
-            Place::Shared(address) => bareboat::open_backend(address),
-        };
+        let opened = bareboat::open_existing_backend(&self.address());
         opened.with_context(|| format!("{} cannot be used", self.name()))
     }
 
     /// Opens the store to read it; a server may use it at the same time.
     pub(crate) fn open_to_read(&self) -> Result<Arc<dyn Backend>> {
-        let opened = match self {
-            Place::File(path) if !path.exists() => bail!(
+        if let Place::File(path) = self
+            && !path.exists()
+        {
+            bail!(
                 "there is no {}; name the store with --storage or --data-dir",
                 path.display()
-            ),
-            Place::File(path) => {
-                bareboat::open_backend_to_read(&format!("sqlite:{}", path.display()))
-            }
-            Place::Shared(address) => bareboat::open_backend_to_read(address),
-        };
+            );
+        }
+        let opened = bareboat::open_backend_to_read(&self.address());
         opened.with_context(|| format!("{} cannot be used", self.name()))
     }
 

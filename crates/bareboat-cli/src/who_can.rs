@@ -2,6 +2,7 @@
 //! running server.
 
 use crate::client::{Client, block_on, find_kubeconfig};
+use crate::discovery::{self, items};
 use crate::output::{Format, Table, json, shown};
 use anyhow::{Context as _, Result};
 use bareboat::api::{Value, value};
@@ -10,7 +11,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Flags of `bareboat who-can`.
 #[derive(clap::Args, Debug)]
@@ -123,16 +123,12 @@ async fn question(client: &Client, flags: &WhoCanFlags) -> Question {
         Some((plural, group)) => (plural, Some(group)),
         None => (resource, None),
     };
-    for path in ["/api", "/apis"] {
-        if let Ok(document) = client.get(path, DISCOVERY).await
-            && let Some((group, resource)) = lookup(&document, plural, group)
-        {
-            return Question {
-                group,
-                resource,
-                subresource,
-            };
-        }
+    if let Ok(Some(served)) = discovery::find(client, resource).await {
+        return Question {
+            group: served.group,
+            resource: served.plural,
+            subresource,
+        };
     }
     if plural != "*" {
         eprintln!(
@@ -145,42 +141,6 @@ async fn question(client: &Client, flags: &WhoCanFlags) -> Question {
         resource: plural.to_owned(),
         subresource,
     }
-}
-
-/// Returns group and plural of a resource, found by its plural, singular or short name.
-fn lookup(document: &Value, name: &str, group: Option<&str>) -> Option<(String, String)> {
-    let text = |value: &Value, key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned()
-    };
-    for item in items(document, "items") {
-        let own = item
-            .at(&["metadata", "name"])
-            .and_then(Value::as_str)
-            .unwrap_or("");
-        if group.is_some_and(|group| group != own) {
-            continue;
-        }
-        for version in items(item, "versions") {
-            for resource in items(version, "resources") {
-                let plural = text(resource, "resource");
-                let short = items(resource, "shortNames")
-                    .iter()
-                    .any(|short| short.as_str() == Some(name));
-                if plural == name || text(resource, "singularResource") == name || short {
-                    return Some((own.to_owned(), plural));
-                }
-            }
-        }
-    }
-    None
-}
-
-fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).unwrap_or(&[])
 }
 
 fn grants(lists: &HashMap<&str, Value>, request: &Request<'_>) -> Vec<Grant> {
@@ -325,16 +285,5 @@ mod tests {
                 "ServiceAccount n bot"
             ]
         );
-    }
-
-    #[test]
-    fn resources_are_found_by_any_of_their_names() {
-        let document = value!({"items": [{"metadata": {"name": "apps"}, "versions": [{"resources": [
-            {"resource": "deployments", "singularResource": "deployment", "shortNames": ["deploy"]}]}]}]});
-        for name in ["deployments", "deployment", "deploy"] {
-            let found = lookup(&document, name, None);
-            assert_eq!(found, Some(("apps".to_owned(), "deployments".to_owned())));
-        }
-        assert_eq!(lookup(&document, "deploy", Some("other")), None);
     }
 }

@@ -7,14 +7,13 @@
 use crate::rules::{OpenError, Rules, prefix};
 use arc_swap::ArcSwap;
 use bareboat_storage::{
-    Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
-    Decide, Limits, Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep, Tail, Value, Written,
+    Appended, Backend, BackendError, Batch, ChangePage, Decide, Mark, PageLimit, Record, Refill,
+    Rewritten, Stop, Tail, Value,
 };
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A stored value, on which new rules are tested.
 struct Sample {
@@ -34,6 +33,17 @@ struct Unreadable {
     key: Arc<str>,
     #[source]
     source: OpenError,
+}
+
+/// An object whose stored value should be encrypted again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outdated {
+    /// The resource of the object.
+    pub resource: Arc<str>,
+    /// The key of the object within its resource.
+    pub key: Arc<str>,
+    /// The revision of the stored value.
+    pub revision: u64,
 }
 
 /// A backend that encrypts values of chosen resources.
@@ -99,6 +109,38 @@ impl EncryptedBackend {
         let mut samples = self.samples.lock();
         samples.retain(|(resource, _), sample| rules.is_current(resource, &sample.stored));
         Ok(done)
+    }
+
+    /// Returns how many objects are stored, and which of them the first provider did not write with its current key.
+    /// The history is not looked at.
+    pub fn outdated(&self) -> Result<(u64, Vec<Outdated>), BackendError> {
+        let rules = self.rules.load_full();
+        let (stop, mut failed) = (Stop::default(), None);
+        let (mut objects, mut outdated) = (0, Vec::new());
+        let end = self.inner.mark()?.last;
+        let read = self.inner.dump(
+            end,
+            &mut |record| {
+                objects += 1;
+                match rules.rewritten(&record) {
+                    Ok(None) => {}
+                    Ok(Some(_)) => outdated.push(Outdated {
+                        resource: record.resource,
+                        key: record.key,
+                        revision: record.revision,
+                    }),
+                    Err(error) => {
+                        stop.request();
+                        failed.get_or_insert(error);
+                    }
+                }
+            },
+            &stop,
+        );
+        match failed {
+            Some(error) => Err(BackendError::Failed(error)),
+            None => read.map(|_| (objects, outdated)),
+        }
     }
 
     fn note(&self, rules: &Rules, record: &Record, stored: &[u8]) {
@@ -215,13 +257,7 @@ impl EncryptedBackend {
 }
 
 impl Backend for EncryptedBackend {
-    fn is_shared(&self) -> bool {
-        self.inner.is_shared()
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    bareboat_storage::delegate_backend!(inner: is_shared limits wait attend is_complete next_epoch compact history revision_before compacted mark rewrite stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         let appended = match self.encrypts(batch) {
@@ -264,14 +300,6 @@ impl Backend for EncryptedBackend {
         self.opened_tail(self.inner.tail(after)?)
     }
 
-    fn wait(&self, after: u64, until: Instant) {
-        self.inner.wait(after, until);
-    }
-
-    fn attend(&self, attention: Attention) {
-        self.inner.attend(attention);
-    }
-
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         let rules = self.rules.load_full();
         let mut failed = None;
@@ -301,14 +329,6 @@ impl Backend for EncryptedBackend {
             records: records.to_vec(),
         })?;
         self.inner.refill(Refill::State(&sealed.records))
-    }
-
-    fn is_complete(&self) -> Result<bool, BackendError> {
-        self.inner.is_complete()
-    }
-
-    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
-        self.inner.next_epoch(beyond)
     }
 
     fn read_since(
@@ -359,34 +379,6 @@ impl Backend for EncryptedBackend {
             Some(error) => Err(self.forgotten(&error)),
             None => Ok(()),
         }
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.inner.compact(upto, rows)
-    }
-
-    fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
-        self.inner.history(visit)
-    }
-
-    fn compacted(&self) -> u64 {
-        self.inner.compacted()
-    }
-
-    fn mark(&self) -> Result<Mark, BackendError> {
-        self.inner.mark()
-    }
-
-    fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
-        self.inner.rewrite(change)
-    }
-
-    fn stats(&self) -> BackendStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) -> Result<(), BackendError> {
-        self.inner.close()
     }
 }
 

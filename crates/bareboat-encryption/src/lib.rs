@@ -26,7 +26,7 @@ mod config;
 mod kms;
 mod rules;
 
-pub use backend::EncryptedBackend;
+pub use backend::{EncryptedBackend, Outdated};
 pub use config::{Config, ConfigError, KeyConfig, Pattern, ProviderConfig, RuleConfig};
 pub use kms::{KmsError, KmsHealth};
 pub use rules::{OpenError, Rules, SealError, SetupError};

@@ -22,6 +22,8 @@ use crate::tls;
 
 /// The timeout for opening a connection.
 const DIAL: Duration = Duration::from_secs(5);
+/// The timeout for releasing unused space, which takes about a minute for some GiB.
+const DEFRAGMENT: Duration = Duration::from_secs(600);
 /// The timeout of a call. etcd itself gives up after about 7 s.
 const CALL: Duration = Duration::from_secs(10);
 /// The maximum size of an answer.
@@ -121,6 +123,14 @@ impl Channel {
         let late = || CallError::Lost("no answer within 10 s".into());
         let answer = tokio::time::timeout(CALL, self.exchange(method, message)).await;
         answer.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Makes the member release unused space. It does not answer other calls in the meantime.
+    pub(crate) async fn defragment(&self) -> Result<(), CallError> {
+        let late = || CallError::Lost("no answer within ten minutes".into());
+        let done = self.exchange(method::DEFRAGMENT, Vec::new());
+        let done = tokio::time::timeout(DEFRAGMENT, done).await;
+        done.unwrap_or_else(|_| Err(late())).map(drop)
     }
 
     async fn exchange(&self, method: &'static str, message: Vec<u8>) -> Result<Bytes, CallError> {

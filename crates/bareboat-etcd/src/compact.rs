@@ -24,7 +24,14 @@ const LONGEST: Duration = Duration::from_secs(10);
 impl Inner {
     pub(crate) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
         self.writer
-            .call(self, async |channel| self.sweep(channel, upto, rows).await)
+            .call(self, async |channel| {
+                let held = self.held(channel).await?.filter(|held| *held < upto);
+                let swept = self.sweep(channel, held.unwrap_or(upto), rows).await?;
+                Ok(match (swept, held) {
+                    (Sweep::Done, Some(_)) => Sweep::Held,
+                    (swept, _) => swept,
+                })
+            })
             .map_err(|error| match error {
                 BackendError::Compacted { .. } => BackendError::Busy(Box::new(error)),
                 error => error,

@@ -59,6 +59,8 @@ impl std::fmt::Debug for Etcd {
 pub(crate) struct Inner {
     pub(crate) address: Address,
     pub(crate) options: EtcdOptions,
+    /// Whether the store is created if it is missing.
+    pub(crate) create: bool,
     pub(crate) keys: Keys,
     handle: Handle,
     /// The index of the member that is tried first.
@@ -92,6 +94,15 @@ impl Etcd {
 
     /// Opens the store at an `etcd://` URL with `options`.
     pub fn open_with(url: &str, options: EtcdOptions) -> Result<Self, EtcdError> {
+        Self::start(url, options, true)
+    }
+
+    /// Opens the store at an `etcd://` URL if it exists, and creates nothing.
+    pub fn open_existing(url: &str) -> Result<Self, EtcdError> {
+        Self::start(url, EtcdOptions::default(), false)
+    }
+
+    fn start(url: &str, options: EtcdOptions, create: bool) -> Result<Self, EtcdError> {
         let address = Address::parse(url)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -103,6 +114,7 @@ impl Etcd {
             keys: Keys::new(&address.prefix),
             address,
             options,
+            create,
             handle: runtime.handle().clone(),
             endpoint: AtomicUsize::new(0),
             writer: Session::default(),
@@ -286,6 +298,10 @@ impl Backend for Etcd {
         self.inner.settings()
     }
 
+    fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        self.inner.revision_before(time)
+    }
+
     fn compacted(&self) -> u64 {
         self.inner.floor.load(Ordering::Acquire)
     }
@@ -298,6 +314,10 @@ impl Backend for Etcd {
         let _ = change;
         let why = "values in a shared cluster cannot be rewritten in place";
         Err(BackendError::Failed(why.into()))
+    }
+
+    fn release_space(&self) -> Result<bool, BackendError> {
+        self.inner.release_space()
     }
 
     fn stats(&self) -> BackendStats {

@@ -35,6 +35,12 @@ pub enum EtcdError {
     /// The cluster has a version or a state that is not safe to use.
     #[error("{0}")]
     Unsafe(String),
+    /// The store does not exist, and was not to be created.
+    #[error("there is no store under {prefix}; check the address")]
+    Missing {
+        /// The prefix of the address.
+        prefix: String,
+    },
     /// A newer program has written the store.
     #[error("the store has format {found}, this program knows formats up to {known}")]
     Newer {

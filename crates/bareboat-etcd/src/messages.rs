@@ -12,6 +12,7 @@ pub(crate) mod method {
     pub(crate) const WATCH: &str = "/etcdserverpb.Watch/Watch";
     pub(crate) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
     pub(crate) const ALARM: &str = "/etcdserverpb.Maintenance/Alarm";
+    pub(crate) const DEFRAGMENT: &str = "/etcdserverpb.Maintenance/Defragment";
     pub(crate) const MEMBERS: &str = "/etcdserverpb.Cluster/MemberList";
     pub(crate) const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
 }
@@ -119,6 +120,7 @@ pub(crate) fn txn(compare: &[Compare<'_>], success: &[Op], failure: &[Op]) -> Ve
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) cluster: u64,
+    pub(crate) member: u64,
     pub(crate) revision: u64,
 }
 
@@ -128,6 +130,7 @@ impl Header {
         fields(message, |number, field| {
             match (number, field) {
                 (1, Field::Number(cluster)) => header.cluster = cluster,
+                (2, Field::Number(member)) => header.member = member,
                 (3, Field::Number(revision)) => header.revision = revision,
                 _ => {}
             }
@@ -293,13 +296,18 @@ pub(crate) struct Status {
     /// The quota of the member; 0 if the member is too old to report it.
     pub(crate) quota: u64,
     pub(crate) learner: bool,
+    /// Whether the member is the leader.
+    pub(crate) leads: bool,
 }
 
 impl Status {
     pub(crate) fn decode(message: &Bytes) -> Option<Self> {
         let mut status = Self::default();
+        let (mut member, mut leader) = (0, None);
         fields(message, |number, field| {
             match (number, field) {
+                (1, Field::Bytes(header)) => member = Header::decode(&header)?.member,
+                (4, Field::Number(id)) => leader = Some(id),
                 (2, Field::Bytes(text)) => {
                     status.version = String::from_utf8_lossy(&text).into_owned();
                 }
@@ -311,6 +319,7 @@ impl Status {
             }
             Some(())
         })?;
+        status.leads = leader == Some(member);
         Some(status)
     }
 }

@@ -11,6 +11,7 @@ use bareboat_storage::{
 use crate::channel::Channel;
 use crate::engine::Inner;
 use crate::fetch::{Sketch, Stored, sketches};
+use crate::hold::Hold;
 use crate::messages::Range;
 use crate::session::ReadError;
 
@@ -77,32 +78,47 @@ impl Inner {
         stop: &Stop,
     ) -> Result<Mark, BackendError> {
         self.cold.call(self, async |channel| {
-            let (mark, floor, _) = self.end(channel).await?;
-            if after < floor {
-                return Err(ReadError::Compacted);
-            }
-            let mut from = after.min(mark.last);
-            self.each_of_state(channel, from, None, &mut |_, record| {
-                visit(record);
-                Ok(stop.check()?)
-            })
-            .await?;
-            while from < mark.last {
-                let rows = self.page_of_rows(channel, from, mark.last).await?;
-                let Some(last) = rows.last().map(|stored| stored.row.last) else {
-                    break;
-                };
-                for stored in &rows {
-                    let part = sketches(stored, (from, mark.last), None, false)?;
-                    for change in self.fill(channel, part).await? {
-                        visit(change.record);
-                    }
-                    stop.check()?;
-                }
-                from = last;
-            }
-            Ok(mark)
+            let mut hold = self.hold(channel, after).await?;
+            let read = self.dump_held(channel, after, visit, (stop, &mut hold));
+            let read = read.await;
+            self.release(channel, &hold).await;
+            read
         })
+    }
+
+    async fn dump_held(
+        &self,
+        channel: &Channel,
+        after: u64,
+        visit: &mut dyn FnMut(Record),
+        (stop, hold): (&Stop, &mut Hold),
+    ) -> Result<Mark, ReadError> {
+        let (mark, floor, _) = self.end(channel).await?;
+        if after < floor {
+            return Err(ReadError::Compacted);
+        }
+        let mut from = after.min(mark.last);
+        self.each_of_state(channel, from, None, &mut |_, record| {
+            visit(record);
+            Ok(stop.check()?)
+        })
+        .await?;
+        while from < mark.last {
+            self.renew(channel, hold).await?;
+            let rows = self.page_of_rows(channel, from, mark.last).await?;
+            let Some(last) = rows.last().map(|stored| stored.row.last) else {
+                break;
+            };
+            for stored in &rows {
+                let part = sketches(stored, (from, mark.last), None, false)?;
+                for change in self.fill(channel, part).await? {
+                    visit(change.record);
+                }
+                stop.check()?;
+            }
+            from = last;
+        }
+        Ok(mark)
     }
 
     /// Raises the floor if another program has compacted.
@@ -264,6 +280,25 @@ impl Inner {
                     "etcdctl alarm list names them",
                 ),
             ])
+        })
+    }
+
+    /// Returns the last revision before the first batch that was not written before `time`.
+    pub(crate) fn revision_before(self: &Arc<Self>, time: SystemTime) -> Result<u64, BackendError> {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        let since = since.map_or(0, |since| since.as_millis() as u64);
+        self.cold.call(self, async |channel| {
+            let (mark, floor, _) = self.end(channel).await?;
+            let mut from = floor;
+            while from < mark.last {
+                let rows = self.page_of_rows(channel, from, mark.last).await?;
+                if let Some(later) = rows.iter().find(|stored| stored.row.at >= since) {
+                    return Ok((later.row.first - 1).max(floor));
+                }
+                let Some(last) = rows.last() else { break };
+                from = last.row.last;
+            }
+            Ok(mark.last)
         })
     }
 

@@ -69,7 +69,8 @@ impl Inner {
             let end = format!("{name}0");
             Op::DeleteRange(self.keys.at(&format!("{name}/")), self.keys.at(&end))
         };
-        self.put(channel, &["o", "c", "i", "b"].map(folder)).await
+        self.put(channel, &["o", "c", "i", "b", "l"].map(folder))
+            .await
     }
 
     async fn plant(&self, channel: &Channel, records: &[Record]) -> Result<(), ReadError> {

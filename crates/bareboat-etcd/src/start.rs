@@ -87,6 +87,11 @@ impl Inner {
         let found = channel.range(&Range::one(keys.meta())).await;
         let found = found.map_err(refused)?;
         let mut meta = found.first().cloned();
+        if meta.is_none() && !self.create {
+            return Err(EtcdError::Missing {
+                prefix: self.address.prefix.clone(),
+            });
+        }
         if meta.is_none() {
             let start = Mark {
                 last: 1,

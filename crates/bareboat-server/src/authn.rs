@@ -67,11 +67,13 @@ impl Peer {
             .get_or_init(|| certificate::end_of(&self.certificates))
     }
 
-    /// Returns whether a certificate of this connection has expired since it was opened.
-    pub(crate) fn has_expired(&self) -> bool {
+    /// Returns how many seconds the certificates of this connection are still valid; `None` if one has expired since it
+    /// was opened.
+    pub(crate) fn lifetime(&self) -> Option<u64> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let now = now.map_or(0, |time| time.as_secs());
-        i64::try_from(now).unwrap_or(i64::MAX) > self.ends()
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        u64::try_from(self.ends().saturating_sub(now)).ok()
     }
 }
 

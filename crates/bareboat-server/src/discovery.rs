@@ -15,6 +15,7 @@ pub use json::print;
 pub use remote::{aggregated_resources, listed_resources};
 pub use version_order::compare_versions;
 
+use crate::kinds::computed::ANY_RESOURCE;
 use bareboat_api::kind::{DiscoveryStyle, Verb, Version};
 use bareboat_api::{Kind, Str, Value};
 use std::cmp::Reverse;
@@ -116,7 +117,9 @@ impl Discovery {
                 if matches!(content, Content::Local(_)) {
                     group.priority = group.priority.max(of_group);
                 }
-                if let Content::Local(kinds) = content {
+                if let Content::Local(kinds) = content
+                    && kind.names.plural != ANY_RESOURCE
+                {
                     kinds.push((kind.clone(), index));
                 }
             }

@@ -49,7 +49,7 @@ const LATER: &str = "Too many requests, please try again later.";
 /// Limits on running requests; long-running ones do not count.
 pub(crate) struct Flow {
     policy: Policy,
-    budgets: Budgets,
+    budgets: Arc<Budgets>,
 }
 
 enum Policy {
@@ -58,7 +58,6 @@ enum Policy {
 }
 
 /// Limits on bytes of bodies.
-#[derive(Clone)]
 struct Budgets {
     arriving: Arc<Semaphore>,
     parked: Arc<Semaphore>,
@@ -103,13 +102,19 @@ impl Flow {
     fn new(policy: Policy) -> Flow {
         Flow {
             policy,
-            budgets: Budgets {
+            budgets: Arc::new(Budgets {
                 arriving: Arc::new(Semaphore::new(ARRIVING)),
                 parked: Arc::new(Semaphore::new(PARKED)),
                 decoded: Arc::new(Semaphore::new(memory::DECODED / memory::UNIT)),
                 set_aside: Arc::new(Semaphore::new(memory::SET_ASIDE / memory::UNIT)),
-            },
+            }),
         }
+    }
+
+    /// Returns the limits on bytes of bodies, to change them before the first request.
+    #[cfg(test)]
+    fn budgets_mut(&mut self) -> &mut Budgets {
+        Arc::get_mut(&mut self.budgets).expect("no request has them yet")
     }
 
     /// Returns how many seats reads and writes hold.

@@ -5,3 +5,5 @@ pub mod computed;
 pub mod connector;
 pub mod custom;
 pub mod stored_kind;
+
+pub use custom::kind_of_definition;

@@ -4,6 +4,8 @@
 //! sets is bounded.
 
 mod admission;
+pub(crate) mod families;
+mod histogram;
 mod labels;
 mod process;
 mod requests;
@@ -12,6 +14,7 @@ mod storage;
 mod watches;
 
 pub(crate) use admission::Step;
+pub(crate) use histogram::Histogram;
 pub(crate) use labels::{RemoteLabels, Sight};
 pub(crate) use requests::{Answered, Running};
 pub(crate) use scrape::Readings;
@@ -19,23 +22,48 @@ pub(crate) use watches::WatchMeter;
 
 use crate::tls::Tls;
 use admission::Admission;
+use families::{Family, Values, descriptions};
 use labels::{Labels, Source};
 use process::Process;
-use prometheus::core::Collector;
-use prometheus::{
-    Encoder as _, Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry, TextEncoder,
-};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{Encoder as _, IntCounter, IntCounterVec, Opts, Registry, TextEncoder};
 use requests::Requests;
 use scrape::Gauges;
+use std::sync::Arc;
 use watches::Watches;
 
 /// The media type of the text that Prometheus reads.
 pub(crate) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Remaining lifetimes of client certificates in seconds, from half an hour to a year.
-const LIFETIMES: [f64; 14] = [
+const LIFETIMES: &[f64] = &[
     0.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 172800.0, 345600.0, 604800.0,
     2592000.0, 7776000.0, 15552000.0, 31104000.0,
 ];
+
+const LIFETIME: Family = (
+    "apiserver_client_certificate_expiration_seconds",
+    "Remaining lifetime of the client certificates that requests were authenticated by.",
+    &[],
+);
+
+/// Prints the remaining lifetimes of client certificates.
+struct Lifetimes {
+    certificates: Arc<Histogram>,
+    descriptions: Vec<Desc>,
+}
+
+impl Collector for Lifetimes {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let mut values = Values::default();
+        values.histogram(LIFETIME, &[], self.certificates.print());
+        values.print("")
+    }
+}
 
 /// The metrics of a server.
 pub(crate) struct Metrics {
@@ -47,7 +75,7 @@ pub(crate) struct Metrics {
     /// What the server last began to listen with.
     serving: parking_lot::Mutex<Option<Tls>>,
     authenticated: Authenticated,
-    certificates: Histogram,
+    certificates: Arc<Histogram>,
 }
 
 /// Attempts to authenticate, by result.
@@ -79,13 +107,7 @@ impl Metrics {
             ),
             &["result"],
         )?;
-        let certificates = Histogram::with_opts(
-            HistogramOpts::new(
-                "apiserver_client_certificate_expiration_seconds",
-                "Remaining lifetime of the client certificates that requests were authenticated by.",
-            )
-            .buckets(LIFETIMES.to_vec()),
-        )?;
+        let certificates = Arc::new(Histogram::new(LIFETIMES, 1.0));
         let metrics = Metrics {
             requests: Requests::new(&registry)?,
             watches: Watches::new(&registry)?,
@@ -101,7 +123,11 @@ impl Metrics {
             registry,
         };
         metrics.registry.register(Box::new(attempts))?;
-        metrics.registry.register(Box::new(certificates))?;
+        let lifetimes = Lifetimes {
+            certificates,
+            descriptions: descriptions("", &[LIFETIME]),
+        };
+        metrics.registry.register(Box::new(lifetimes))?;
         for collector in more {
             metrics.registry.register(collector)?;
         }
@@ -127,11 +153,9 @@ impl Metrics {
         }
     }
 
-    /// Records that a request was authenticated by a certificate that expires at a time in seconds since 1970.
-    pub(crate) fn certificate_used(&self, expires: i64) {
-        let now = jiff::Timestamp::now().as_second();
-        self.certificates
-            .observe(expires.saturating_sub(now) as f64);
+    /// Records that a request was authenticated by a certificate that is valid for so many more seconds.
+    pub(crate) fn certificate_used(&self, lifetime: u64) {
+        self.certificates.observe(lifetime);
     }
 
     /// Returns the text that Prometheus reads.

@@ -10,6 +10,7 @@ mod dial;
 mod disclosure;
 mod error;
 mod kubeconfig;
+mod manifest;
 mod reach;
 mod remote;
 mod reviewed;

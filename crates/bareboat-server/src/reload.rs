@@ -32,12 +32,17 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 
 /// How often files are checked.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long to wait before rejected contents are tried again.
 const RETRY: Duration = Duration::from_secs(60);
+/// Held while files are read: all sets of files then need one thread instead of one each.
+static TURN: Semaphore = Semaphore::const_new(1);
+/// A file system that does not answer delays other sets of files at most this long.
+const LONGEST_TURN: Duration = Duration::from_secs(5);
 /// Maximum size of a file.
 const LARGEST: u64 = 16 << 20;
 
@@ -90,6 +95,17 @@ impl Contents {
             hash.update(file);
         }
         hash.finalize().into()
+    }
+}
+
+/// Waits until no other files are read.
+async fn turn() -> Option<SemaphorePermit<'static>> {
+    match TURN.try_acquire() {
+        Ok(turn) => Some(turn),
+        Err(_) => {
+            let turn = tokio::time::timeout(LONGEST_TURN, TURN.acquire()).await;
+            turn.ok().and_then(Result::ok)
+        }
     }
 }
 
@@ -158,7 +174,9 @@ impl WatchedFiles {
             tokio::time::sleep(self.every).await;
             let paths = self.paths.clone();
             let known = looks;
+            let turn = turn().await;
             let looked = tokio::task::spawn_blocking(move || known.look(&paths)).await;
+            drop(turn);
             let Ok((next, found)) = looked else {
                 return;
             };

@@ -26,6 +26,11 @@ pub(crate) fn full(code: StatusCode, content_type: &'static str, bytes: Bytes) -
     response
 }
 
+/// Returns a response with a value in JSON, for functions that answer requests themselves.
+pub fn json(code: StatusCode, value: &Value) -> Response {
+    full(code, Media::Json.name(), value.to_json().into())
+}
+
 /// A value in the negotiated media type. Protobuf is left to callers that know the message.
 pub(crate) fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response {
     let bytes = match agreed.media {

@@ -13,14 +13,14 @@ use crate::request::info::RequestInfo;
 use crate::server::serve::SocketClient;
 use crate::server::state::State;
 use bareboat_api::Value;
-use bareboat_api::kind::User;
+use bareboat_api::kind::{AskedRight, User};
 use bareboat_tokens::Jws;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// Maximum number of separate changes for single users; beyond that, every stream is checked.
@@ -154,6 +154,19 @@ impl Standing {
     }
 }
 
+impl Standing {
+    /// Notes the rights that decided what the client sees. The stream ends when one of them changes.
+    pub(crate) fn depends_on(&self, rights: Vec<AskedRight>) {
+        // A stream asks once.
+        let _ = self.stream.rights.set(rights);
+    }
+
+    /// Returns whether the stream ended because the client now sees other objects.
+    pub(crate) fn sees_others(&self) -> bool {
+        self.stream.sees_others.load(Ordering::Acquire)
+    }
+}
+
 impl Drop for Standing {
     fn drop(&mut self) {
         self.registry.streams.lock().remove(&self.id);
@@ -174,6 +187,10 @@ pub(crate) struct Stream {
     /// When a credential expires, in seconds since 1970; 0 if none does.
     due: AtomicI64,
     ended: AtomicBool,
+    /// The rights that decided what the client sees, for kinds with a read filter.
+    rights: OnceLock<Vec<AskedRight>>,
+    /// Whether one of these rights changed.
+    sees_others: AtomicBool,
     /// Wakes tasks that wait for the end.
     woken: Notify,
 }
@@ -209,6 +226,8 @@ impl Stream {
             info,
             due: AtomicI64::new(expires),
             ended: AtomicBool::new(false),
+            rights: OnceLock::new(),
+            sees_others: AtomicBool::new(false),
             woken: Notify::new(),
         }
     }

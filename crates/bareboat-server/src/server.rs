@@ -3,10 +3,13 @@
 pub(crate) mod authenticate;
 mod builder;
 mod documents;
+mod drive;
 mod error;
+mod first_head;
 mod fresh;
 mod head;
 mod health;
+mod hooks;
 mod listen;
 mod pages;
 mod paths;
@@ -15,14 +18,17 @@ mod registration;
 pub(crate) mod serve;
 pub(crate) mod state;
 mod version;
+mod webhook_paths;
 
 pub use builder::{BuildError, ServerBuilder};
 pub use error::Error;
 pub use health::Check;
+pub use hooks::Stopping;
 pub use listen::ListenError;
 pub use pages::Page;
 use serve::Door;
 
+use crate::authn::{BadCredentials, Peer};
 use crate::kinds::catalog::Catalog;
 use crate::reply::Response;
 use crate::request::body::RequestBody;
@@ -52,6 +58,11 @@ impl Server {
     /// The caller chooses the user. No credentials are checked.
     pub async fn call(&self, user: User, request: http::Request<RequestBody>) -> Response {
         self.answer(Door::InProcess(Arc::new(user)), request).await
+    }
+
+    /// Like [`Server::call`], but writes are stored also where [`ServerBuilder::writes`] lets a function answer those of clients.
+    pub async fn call_store(&self, user: User, request: http::Request<RequestBody>) -> Response {
+        self.answer(Door::Store(Arc::new(user)), request).await
     }
 
     /// Like [`Server::call`], but at the raw endpoint: single objects in the version they were written in. Nothing is
@@ -103,8 +114,25 @@ impl Server {
         self.state.metrics.add(collector)
     }
 
-    /// Ends watches, lets requests finish, and closes the store.
+    /// Authenticates a request as this server does on its own sockets, for programs that listen themselves: pass the user to
+    /// [`Server::call`]. A request without credentials has the user `system:anonymous` if the server accepts that for its path,
+    /// otherwise the answer is `None`.
+    pub async fn authenticate<B>(
+        &self,
+        request: &http::Request<B>,
+        peer: &Peer,
+    ) -> Result<Option<User>, BadCredentials> {
+        authenticate::of_request(&self.state, request, peer).await
+    }
+
+    /// Runs the start hooks and tasks of the builder. [`Server::listen`] does this as well; only the first call has an effect.
+    pub fn start(&self) {
+        self.state.hooks.start(self);
+    }
+
+    /// Runs the stop hooks, ends watches and tasks, lets requests finish, and closes the store.
     pub async fn shut_down(&self) {
+        self.state.hooks.stop(self).await;
         self.state.shut_down().await;
     }
 }

@@ -87,6 +87,9 @@ impl Socket {
         cx: &Context<'_>,
         polled: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = &polled {
+            self.line.moved(*count);
+        }
         match &polled {
             Poll::Pending if self.line.is_cut_off() => {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -157,6 +160,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         piece: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.line.poll_move(cx));
         let polled = self.stream()?.poll_write(cx, piece);
         self.written(cx, polled)
     }
@@ -166,6 +170,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.line.poll_move(cx));
         let stream = self.stream()?;
         let polled = match pieces {
             [piece] => stream.poll_write(cx, piece),

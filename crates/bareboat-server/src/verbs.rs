@@ -19,6 +19,7 @@ mod scale;
 mod selection;
 mod unstoppable;
 mod update;
+pub(crate) mod visibility;
 mod watch;
 mod write;
 
@@ -34,6 +35,7 @@ use crate::authz::Authorized;
 use crate::diagnostics::Stage;
 use crate::flow::{self, Unread};
 use crate::kinds::catalog::Backing;
+use crate::kinds::computed::ANY_RESOURCE;
 use crate::kinds::stored_kind::StoredKind;
 use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
@@ -55,10 +57,17 @@ pub(crate) async fn route(
         let table = state.catalog.table();
         match table.find(&ask.info.group, &ask.info.resource) {
             Some(backing) => backing.clone(),
-            None => return nothing_here(state, &ask),
+            None => match table.find(&ask.info.group, ANY_RESOURCE) {
+                Some(Backing::Computed(open)) if !ask.raw => {
+                    let open = open.clone();
+                    return Box::pin(connect::open(state, &ask, body, &open)).await;
+                }
+                _ => return nothing_here(state, &ask),
+            },
         }
     };
     let kind = backing.kind();
+    ask.trace.is_about(kind);
     if ask.raw {
         return match backing {
             Backing::Stored(served) if scope_fits(&served.kind, &ask) => {
@@ -163,6 +172,15 @@ async fn carry_out(
         return Box::pin(connect::to_stored_kind(&call, body)).await;
     }
     let verb = allowed_verb(&ask, &served, version)?;
+    if connect::handles_writes(&served, &ask, verb) {
+        let call = KindRequest {
+            state: state.clone(),
+            ask,
+            served,
+            version,
+        };
+        return Box::pin(connect::write(&call, body)).await;
+    }
     let call = Arc::new(KindRequest {
         state: state.clone(),
         ask,

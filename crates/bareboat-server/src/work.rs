@@ -41,6 +41,9 @@ pub(crate) const STEP: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Threads {
     places: Arc<Semaphore>,
+    /// The places of connections. A request that has got its place can use it only when its connection is polled. If both
+    /// took places of the same kind, they could wait for each other.
+    connections: Arc<Semaphore>,
     pool: Arc<Pool>,
     /// The audit ID of the request that they work for.
     audit_id: Option<Arc<str>>,
@@ -56,6 +59,7 @@ impl Threads {
     fn limited_to(threads: usize) -> Threads {
         Threads {
             places: Arc::new(Semaphore::new(threads)),
+            connections: Arc::new(Semaphore::new(threads)),
             pool: Arc::new(Pool::new(threads)),
             audit_id: None,
         }
@@ -65,6 +69,7 @@ impl Threads {
     pub(crate) fn of(&self, trace: &Trace) -> Threads {
         Threads {
             places: self.places.clone(),
+            connections: self.connections.clone(),
             pool: self.pool.clone(),
             audit_id: Some(trace.shared_audit_id()),
         }
@@ -121,11 +126,9 @@ impl Threads {
         let span = tracing::Span::current();
         scope.moves_to(PolledOn::Thread);
         loop {
-            let polled_on = self.places.clone().acquire_owned().await;
             let (interrupt, waker) = (waited_for.0.clone(), Waker::from(woken.clone()));
             let span = span.clone();
             let poll = move || {
-                let _place = polled_on;
                 let _span = span.enter();
                 if interrupt.is_requested() {
                     return None;
@@ -134,15 +137,7 @@ impl Threads {
                 let polled = interrupt.watch(|| scope.enter(|| work.as_mut().poll(cx)));
                 Some((scope, work, polled))
             };
-            let polled = match self.pool.run(poll).await {
-                Ok(polled) => polled,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    // The runtime is shutting down.
-                    Err(_) => None,
-                },
-            };
-            match polled {
+            match self.run(&self.places, poll).await.flatten() {
                 Some((_, _, Poll::Ready(done))) => return Elsewhere::Done(done),
                 Some((mut same, rest, Poll::Pending)) => {
                     if same.polled_on() == PolledOn::Returning {
@@ -154,6 +149,37 @@ impl Threads {
                 None => return std::future::pending().await,
             }
             woken.0.notified().await;
+        }
+    }
+
+    /// Polls a connection on one of the threads when it is its turn; `None` if the runtime is shutting down.
+    pub(crate) fn poll_connection<T: Send + 'static>(
+        &self,
+        poll: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        self.run(&self.connections, poll)
+    }
+
+    /// Runs a function on one of the threads when there is a place; `None` if the runtime is shutting down.
+    fn run<T: Send + 'static>(
+        &self,
+        places: &Arc<Semaphore>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let (places, pool) = (places.clone(), self.pool.clone());
+        async move {
+            let place = places.acquire_owned().await;
+            let work = move || {
+                let _place = place;
+                work()
+            };
+            match pool.run(work).await {
+                Ok(done) => Some(done),
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    Err(_) => None,
+                },
+            }
         }
     }
 

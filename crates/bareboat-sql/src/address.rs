@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::error::SqlError;
+use crate::tls::unusable;
+
 /// The reason why an address cannot be used. Never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -64,6 +67,8 @@ pub(crate) struct Choices {
     pub(crate) failover: Failover,
     /// Whether a database whose settings may lose writes is accepted.
     pub(crate) unsafe_accepted: bool,
+    /// The file with the password. It is read for every connection, so that the password can be changed.
+    password_file: Option<PathBuf>,
 }
 
 impl Choices {
@@ -84,9 +89,20 @@ impl Choices {
                     _ => return Err(wrong(name, value, "must be yes or no")),
                 };
             }
+            "password-file" => self.password_file = Some(value.into()),
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Reads the password, if the address names a file with it.
+    pub(crate) fn password(&self) -> Result<Option<String>, SqlError> {
+        let Some(path) = &self.password_file else {
+            return Ok(None);
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| unusable(path.display().to_string(), error))?;
+        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
     }
 }
 

@@ -40,6 +40,8 @@ impl Default for SqlOptions {
 /// State that sessions and tasks share.
 pub(crate) struct Engine {
     pub(crate) options: SqlOptions,
+    /// Whether tables are created if they are missing.
+    pub(crate) create: bool,
     pub(crate) handle: Handle,
     /// The id of the store that appends through this engine.
     pub(crate) writer_id: Mutex<u128>,
@@ -54,7 +56,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(options: SqlOptions) -> Result<(Self, Runtime), SqlError> {
+    pub(crate) fn new(options: SqlOptions, create: bool) -> Result<(Self, Runtime), SqlError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("bareboat-sql")
@@ -63,6 +65,7 @@ impl Engine {
             .map_err(SqlError::Runtime)?;
         let engine = Self {
             options,
+            create,
             handle: runtime.handle().clone(),
             writer_id: Mutex::new(0),
             known: Mutex::default(),

@@ -11,7 +11,7 @@ pub enum SqlError {
     /// The address cannot be understood.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A certificate or key cannot be used.
+    /// A certificate, a key or a file with a password cannot be used.
     #[error("{what} cannot be used")]
     Certificate {
         /// The file, or its purpose.
@@ -26,6 +26,12 @@ pub enum SqlError {
     /// A setting of the database makes it unsafe.
     #[error("{0}")]
     Unsafe(String),
+    /// The tables do not exist, and were not to be created.
+    #[error("there is no store in {place}; check the address")]
+    Missing {
+        /// The schema or database without the tables.
+        place: String,
+    },
     /// A newer program has written the tables.
     #[error("the tables have format {found}, this program knows formats up to {known}")]
     Newer {

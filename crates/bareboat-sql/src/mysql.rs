@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bareboat_storage::{
     Appended, Attention, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
@@ -84,8 +84,17 @@ impl Mysql {
 
     /// Opens the store at a `mysql://` URL with `options`.
     pub fn open_with(url: &str, options: SqlOptions) -> Result<Self, SqlError> {
+        Self::start(url, options, true)
+    }
+
+    /// Opens the store at a `mysql://` URL if its tables exist, and creates nothing.
+    pub fn open_existing(url: &str) -> Result<Self, SqlError> {
+        Self::start(url, SqlOptions::default(), false)
+    }
+
+    fn start(url: &str, options: SqlOptions, create: bool) -> Result<Self, SqlError> {
         let address = Address::parse(url)?;
-        let (engine, runtime) = Engine::new(options)?;
+        let (engine, runtime) = Engine::new(options, create)?;
         let inner = Arc::new(Inner {
             engine,
             address,
@@ -187,6 +196,10 @@ impl Backend for Mysql {
 
     fn settings(&self) -> Result<Vec<Setting>, BackendError> {
         self.inner.settings()
+    }
+
+    fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        self.inner.revision_before(time)
     }
 
     fn compacted(&self) -> u64 {

@@ -36,6 +36,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, Mark, PageLimit,
@@ -246,6 +247,10 @@ impl Backend for Sqlite {
         self.with_writer(|writer| {
             mark::each(&writer.connection, self.compacted(), visit).map_err(failed)
         })
+    }
+
+    fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        self.with_writer(|writer| read::before(&writer.connection, time).map_err(failed))
     }
 
     fn compacted(&self) -> u64 {

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bareboat_storage::{BackendError, ChangePage, LogChange, Mark, PageLimit, Record, Stop, Value};
 use bytes::Bytes;
@@ -255,4 +256,18 @@ pub(crate) fn at(
         );
     }
     Ok(())
+}
+
+/// Returns the last revision before the first batch that was not written before `time`.
+pub(crate) fn before(connection: &Connection, time: SystemTime) -> rusqlite::Result<u64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.map_or(0, |since| since.as_millis() as i64);
+    let floor = crate::schema::floor(connection)?;
+    let first = "SELECT min(rev - size) FROM log WHERE rev > ?1 AND size > 0 AND at >= ?2";
+    let first: Option<i64> =
+        connection.query_row(first, (floor as i64, since), |row| row.get(0))?;
+    match first {
+        Some(before) => Ok(floor.max(before.unsigned_abs())),
+        None => crate::mark::read(connection).map(|mark| mark.last),
+    }
 }

@@ -1,6 +1,7 @@
 //! A file that is opened for reading only, even while a server writes to it: for backups and checks.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bareboat_storage::{
     Appended, Backend, BackendError, BackendStats, Batch, ChangePage, Mark, PageLimit, Record,
@@ -115,6 +116,10 @@ impl Backend for SqliteReader {
             ),
             Setting::judged("quick_check", check, good.1, "restore a backup"),
         ])
+    }
+
+    fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        read::before(&self.connect()?, time).map_err(failed)
     }
 
     fn compacted(&self) -> u64 {

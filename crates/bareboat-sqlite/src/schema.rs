@@ -53,16 +53,26 @@ pub(crate) const TABLES: &str = "
         value BLOB
     ) STRICT;
     CREATE TABLE progress (name TEXT PRIMARY KEY, rev INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The statements that create the views, for people. The stored objects are in `live`, and with their earlier states in
+/// `history`. Encrypted values are shown as null.
+pub(crate) const VIEWS: &str = "
     CREATE VIEW batch AS
         SELECT rev - size + 1 AS first, rev AS last, at, bytes, batch_sum AS sum, epoch, id, writer, digest
         FROM log WHERE size > 0;
     CREATE VIEW history AS
-        SELECT log.rev, log.prev, resource.name AS resource, log.key, CAST(log.value AS TEXT) AS object,
+        SELECT log.rev, resource.name AS resource,
+            CASE WHEN instr(log.key, '/') > 0 THEN substr(log.key, 1, instr(log.key, '/') - 1) END AS namespace,
+            substr(log.key, instr(log.key, '/') + 1) AS name,
+            CASE WHEN substr(log.value, 1, 1) = x'7B' THEN CAST(log.value AS TEXT) END AS object,
+            log.prev, log.key,
             (SELECT datetime(newer.at / 1000.0, 'unixepoch', 'subsec') FROM log AS newer
              WHERE newer.rev >= log.rev AND newer.size > newer.rev - log.rev ORDER BY newer.rev LIMIT 1) AS written
         FROM log JOIN resource ON resource.id = log.resource;
     CREATE VIEW live AS
-        SELECT * FROM history WHERE object IS NOT NULL AND rev NOT IN (SELECT prev FROM log);
+        SELECT history.* FROM history JOIN log ON log.rev = history.rev
+        WHERE log.value IS NOT NULL AND history.rev NOT IN (SELECT prev FROM log);
 ";
 
 /// Inserts revision 1, the empty start: revision 0 is never assigned.
@@ -88,11 +98,26 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
     if (1..FORMAT).contains(&format) {
         migrate::to_current(&mut connection, path, format)?;
     }
+    renew_views(&mut connection).map_err(at)?;
     if format == INCOMPLETE {
         refill::clear(&connection).map_err(at)?;
     }
     let floor = floor(&connection).map_err(at)?;
     Ok((connection, floor))
+}
+
+/// Replaces the views of older programs.
+fn renew_views(connection: &mut Connection) -> rusqlite::Result<()> {
+    let current = "SELECT count(*) FROM pragma_table_info('live') WHERE name = 'namespace'";
+    if connection.query_row(current, [], |row| row.get::<_, i64>(0))? > 0 {
+        return Ok(());
+    }
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(
+        "DROP VIEW IF EXISTS live; DROP VIEW IF EXISTS history; DROP VIEW IF EXISTS batch",
+    )?;
+    transaction.execute_batch(VIEWS)?;
+    transaction.commit()
 }
 
 /// Reads the floor.

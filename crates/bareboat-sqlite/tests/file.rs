@@ -160,11 +160,43 @@ async fn the_file_can_be_read_with_plain_sql() {
     put(&store, "x", 1).await.unwrap();
     put(&store, "x", 2).await.unwrap();
     let look = rusqlite::Connection::open(&path).unwrap();
-    let live = "SELECT resource, key, object ->> '$.data.p' FROM live";
-    let row: (String, String, String) = look
-        .query_row(live, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let live = "SELECT resource, name, object ->> '$.data.p', namespace IS NULL FROM live";
+    let row: (String, String, String, bool) = look
+        .query_row(live, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
         .unwrap();
-    assert_eq!(row, ("core/configmaps".into(), "x".into(), "xx".into()));
+    assert_eq!(
+        row,
+        ("core/configmaps".into(), "x".into(), "xx".into(), true)
+    );
+    let columns =
+        "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('live') LIMIT 5)";
+    let columns: String = look.query_row(columns, [], |row| row.get(0)).unwrap();
+    assert_eq!(columns, "rev,resource,namespace,name,object");
+    // An encrypted value and a namespaced key, as another program would see them.
+    look.execute_batch(
+        "CREATE TEMP TABLE kept AS SELECT * FROM log WHERE rev = (SELECT max(rev) FROM log);
+         UPDATE kept SET rev = rev + 1, prev = 0, key = 'ns/secret', value = x'6B38733AFF';
+         CREATE TEMP VIEW log AS SELECT * FROM main.log UNION ALL SELECT * FROM kept;",
+    )
+    .unwrap();
+    let views =
+        "SELECT sql FROM main.sqlite_schema WHERE name IN ('history', 'live') ORDER BY name";
+    let views: Vec<String> = look
+        .prepare(views)
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(|sql| sql.unwrap())
+        .collect();
+    for view in views {
+        let view = view.replacen("CREATE VIEW ", "CREATE TEMP VIEW ", 1);
+        look.execute_batch(&view).unwrap();
+    }
+    let encrypted = "SELECT namespace || ' ' || name || ' ' || (object IS NULL) FROM temp.live WHERE key LIKE 'ns/%'";
+    let encrypted: String = look.query_row(encrypted, [], |row| row.get(0)).unwrap();
+    assert_eq!(encrypted, "ns secret 1");
     drop(look);
     store.close().await;
 }

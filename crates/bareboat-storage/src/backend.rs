@@ -143,6 +143,8 @@ pub enum Sweep {
     More,
     /// No rows remain below the floor.
     Done,
+    /// No rows remain below the floor, and the floor is lower than requested: a backup reads the history.
+    Held,
 }
 
 /// The sizes of an engine's log, and its connections.
@@ -342,7 +344,8 @@ pub trait Backend: Send + Sync + 'static {
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError>;
 
     /// Visits the same records as `load`, for backups. The state comes in any order, nothing is kept in memory, and no
-    /// writer waits. The read ends early if `stop` is requested.
+    /// writer waits. What is read must not be compacted in the meantime, by any server. The read ends early if `stop` is
+    /// requested.
     fn dump(
         &self,
         after: u64,
@@ -424,6 +427,18 @@ pub trait Backend: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Returns the last revision that was written before `time`, by the clock that the times of batches come from; the
+    /// floor if all history is later.
+    fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        let mut last = self.compacted();
+        self.history(&mut |part| {
+            if part.at < time {
+                last = last.max(part.last);
+            }
+        })?;
+        Ok(last)
+    }
+
     /// Returns the floor. Reads at the floor are exact and watches after it are complete; below it there are no
     /// guarantees.
     fn compacted(&self) -> u64;
@@ -438,6 +453,12 @@ pub trait Backend: Send + Sync + 'static {
     fn rewrite(&self, change: &mut ChangeValue<'_>) -> Result<Rewritten, BackendError> {
         let _ = change;
         Ok(Rewritten::default())
+    }
+
+    /// Releases unused space of the storage, where the engine does not do it by itself. Returns whether there was
+    /// anything to do. Parts of the storage may not answer in the meantime.
+    fn release_space(&self) -> Result<bool, BackendError> {
+        Ok(false)
     }
 
     /// Returns the size of the log and other numbers for metrics.

@@ -1,6 +1,7 @@
 //! Backups: writes the content of a log to a file, and fills a log from such a file or from another log.
 //!
-//! A backup contains the state at a floor and all later records, as they are stored: encrypted values stay encrypted.
+//! A backup contains the state at a floor and all later records, as they are stored: encrypted values stay encrypted. A
+//! backup that continues another one contains only the records after it.
 //! The file is text, compressed with gzip: a header, a line for each record, and a trailer. A seal follows: a gzip
 //! member without text that contains the SHA-256 of everything before it. So `zcat` shows the records, and every
 //! flipped bit is detected.
@@ -20,10 +21,12 @@ mod write;
 
 pub use fill::{Epoch, RestoreOptions, Restored, copy, restore};
 pub use read::Backup;
-pub use write::write;
+pub use write::{write, write_since};
 
 /// The format of files that this program writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The format of backups that contain everything, which older programs read, too.
+const WHOLE: u32 = 1;
 
 /// The progress of a backup or a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +68,38 @@ struct Header {
     epoch: u64,
     /// The time of the backup in milliseconds since 1970.
     time: u64,
+    /// The end of the backup that this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<End>,
+}
+
+/// The end of a backup: what a later backup continues.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct End {
+    last: u64,
+    epoch: u64,
+    /// The digest of the log up to here, in hexadecimal.
+    digest: String,
+}
+
+impl End {
+    fn of(mark: &crate::batch::Mark) -> End {
+        End {
+            last: mark.last,
+            epoch: mark.epoch,
+            digest: format!("{:?}", mark.digest),
+        }
+    }
+}
+
+/// The last line of a backup.
+#[derive(Deserialize, Serialize)]
+struct Trailer {
+    #[serde(flatten)]
+    summary: Summary,
+    /// Missing in backups of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
 }
 
 /// The reason why a backup or a restore failed.
@@ -100,6 +135,19 @@ pub enum BackupError {
     /// History was compacted faster than it was read, or another epoch began.
     #[error("the history of the store was compacted or replaced during the read; try again")]
     Moved,
+    /// The history since an earlier backup is gone.
+    #[error(
+        "the history after the earlier backup is compacted: make a whole backup, and keep more history (--retain-for) or make backups more often"
+    )]
+    Gone,
+    /// The log does not continue the earlier backup.
+    #[error(
+        "the store does not continue the earlier backup: it is another store, or it was restored since; make a whole backup"
+    )]
+    Unrelated,
+    /// The backup continues another one, which is not given before it.
+    #[error("the backup continues another one, which must be given before it")]
+    Incomplete,
     /// The source was written to while it was copied.
     #[error(
         "the source was written to during the copy: stop all servers that use it, and try again"
@@ -176,6 +224,14 @@ impl Content {
             None => {
                 self.objects.insert(record.resource.clone(), change);
             }
+        }
+    }
+
+    /// Returns the summary of a backup that continues another one. It does not know how many objects there are.
+    fn summary_of_changes(&self, last: u64) -> Summary {
+        Summary {
+            objects: BTreeMap::new(),
+            ..self.summary(last)
         }
     }
 

@@ -95,6 +95,8 @@ macro_rules! backup_conformance {
             a_restore_begins_another_epoch
             an_incomplete_restore_is_not_served
             a_healthy_log_has_no_findings
+            history_is_not_compacted_under_a_backup
+            a_backup_continues_another
         );
     };
 }

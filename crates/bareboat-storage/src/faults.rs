@@ -1,16 +1,13 @@
 //! A backend with injected faults, for tests.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::backend::{
-    Attention, Backend, BackendError, BackendStats, ChangePage, Decide, Limits, PageLimit, Record,
-    Stop, Sweep, Written,
-};
-use crate::batch::{Appended, Batch, Mark, Tail};
-use crate::refill::Refill;
+use crate::backend::{Backend, BackendError, Written};
+use crate::batch::{Appended, Batch, Mark};
 
 /// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +33,7 @@ pub struct Faulty {
     inner: Arc<dyn Backend>,
     fault: Mutex<Option<Fault>>,
     gate: Mutex<()>,
+    waiting: AtomicUsize,
     age: Mutex<Duration>,
 }
 
@@ -48,6 +46,7 @@ impl Faulty {
             inner,
             fault: Mutex::new(None),
             gate: Mutex::new(()),
+            waiting: AtomicUsize::new(0),
             age: Mutex::default(),
         }
     }
@@ -62,6 +61,11 @@ impl Faulty {
         *self.age.lock() = age;
     }
 
+    /// Returns the number of commits that [`Faulty::hold`] blocks.
+    pub fn held(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
     /// Blocks commits while the guard is held.
     pub fn hold(&self) -> impl Drop + '_ {
         self.gate.lock()
@@ -69,17 +73,13 @@ impl Faulty {
 }
 
 impl Backend for Faulty {
-    fn is_shared(&self) -> bool {
-        self.inner.is_shared()
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    crate::delegate_backend!(inner: is_shared limits append_held tail wait attend load refill is_complete next_epoch read_since read_at compact revision_before compacted mark stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.lock();
         drop(gate);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
         let fault = *self.fault.lock();
         let injected = || "injected fault".into();
         match fault {
@@ -97,67 +97,6 @@ impl Backend for Faulty {
         }
     }
 
-    fn append_held(
-        &self,
-        base: &Mark,
-        decide: &mut Decide<'_>,
-    ) -> Result<Option<Appended>, BackendError> {
-        self.inner.append_held(base, decide)
-    }
-
-    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
-        self.inner.tail(after)
-    }
-
-    fn wait(&self, after: u64, until: Instant) {
-        self.inner.wait(after, until);
-    }
-
-    fn attend(&self, attention: Attention) {
-        self.inner.attend(attention);
-    }
-
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
-        self.inner.load(after, visit)
-    }
-
-    fn refill(&self, step: Refill<'_>) -> Result<(), BackendError> {
-        self.inner.refill(step)
-    }
-
-    fn is_complete(&self) -> Result<bool, BackendError> {
-        self.inner.is_complete()
-    }
-
-    fn next_epoch(&self, beyond: u64) -> Result<Mark, BackendError> {
-        self.inner.next_epoch(beyond)
-    }
-
-    fn read_since(
-        &self,
-        resource: Option<&str>,
-        after: u64,
-        upto: u64,
-        limit: PageLimit,
-        stop: &Stop,
-    ) -> Result<ChangePage, BackendError> {
-        self.inner.read_since(resource, after, upto, limit, stop)
-    }
-
-    fn read_at(
-        &self,
-        resource: &str,
-        revision: u64,
-        visit: &mut dyn FnMut(Record),
-        stop: &Stop,
-    ) -> Result<(), BackendError> {
-        self.inner.read_at(resource, revision, visit, stop)
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.inner.compact(upto, rows)
-    }
-
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {
         let age = *self.age.lock();
         self.inner.history(&mut |written| {
@@ -166,21 +105,5 @@ impl Backend for Faulty {
                 ..written
             });
         })
-    }
-
-    fn compacted(&self) -> u64 {
-        self.inner.compacted()
-    }
-
-    fn mark(&self) -> Result<Mark, BackendError> {
-        self.inner.mark()
-    }
-
-    fn stats(&self) -> BackendStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) -> Result<(), BackendError> {
-        self.inner.close()
     }
 }

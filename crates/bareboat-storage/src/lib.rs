@@ -40,6 +40,7 @@ mod cold;
 pub mod conformance;
 mod connections;
 mod core;
+mod delegate;
 mod entry;
 mod event;
 pub mod examine;

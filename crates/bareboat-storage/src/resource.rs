@@ -60,6 +60,31 @@ struct Live {
 ///
 /// Called by the sequencer under the resource's lock: it must be fast, must not call the store, and
 /// must not block.
+///
+/// ```
+/// # mod bareboat { pub mod storage { pub use bareboat_storage::*; } }
+/// use bareboat::storage::{Event, EventKind, Observer, Snapshot};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// /// Counts the objects of a resource.
+/// #[derive(Default)]
+/// struct Count(AtomicUsize);
+///
+/// impl Observer for Count {
+///     fn reset(&self, snapshot: &Snapshot) {
+///         self.0.store(snapshot.len(), Ordering::Relaxed);
+///     }
+///
+///     fn changed(&self, event: &Arc<Event>) {
+///         match event.kind {
+///             EventKind::Added => drop(self.0.fetch_add(1, Ordering::Relaxed)),
+///             EventKind::Deleted => drop(self.0.fetch_sub(1, Ordering::Relaxed)),
+///             EventKind::Modified => {}
+///         }
+///     }
+/// }
+/// ```
 pub trait Observer: Send + Sync {
     /// Receives the whole state, once, when the view begins.
     fn reset(&self, snapshot: &Snapshot);

@@ -114,12 +114,12 @@ fn a_restored_log_equals_its_source() {
             true => MemoryBackend::starting_at(1).shared(),
             false => MemoryBackend::starting_at(1),
         };
-        let restored = restore(&backup, &kept, KEEP, &mut |_| {}).unwrap();
+        let restored = restore(std::slice::from_ref(&backup), &kept, KEEP, &mut |_| {}).unwrap();
         assert_eq!((restored.end.last, kept.compacted()), (15, 13));
         assert_eq!(all(&kept), all(&log));
     }
     let moved = MemoryBackend::starting_at(1);
-    let restored = restore(&backup, &moved, NEXT, &mut |_| {}).unwrap();
+    let restored = restore(std::slice::from_ref(&backup), &moved, NEXT, &mut |_| {}).unwrap();
     assert_eq!(restored.end.last, 15 + (1 << 20));
     assert_eq!(
         (restored.end.epoch, moved.compacted()),
@@ -142,14 +142,14 @@ fn a_target_with_objects_is_refused_unless_it_may_be_replaced() {
     append(&target, vec![record(2, 0, "a/old", Some(b"{}"))]);
     let (file, _) = backup(&log());
     let backup = Backup::open(file).unwrap();
-    let refused = restore(&backup, &target, NEXT, &mut |_| {});
+    let refused = restore(std::slice::from_ref(&backup), &target, NEXT, &mut |_| {});
     assert!(matches!(refused, Err(BackupError::NotEmpty)));
     assert_eq!(all(&target).len(), 1);
     let replace = RestoreOptions {
         replace: true,
         epoch: Epoch::Next { beyond: 7_000_000 },
     };
-    let restored = restore(&backup, &target, replace, &mut |_| {}).unwrap();
+    let restored = restore(std::slice::from_ref(&backup), &target, replace, &mut |_| {}).unwrap();
     assert_eq!(restored.end.last, 7_000_000 + (1 << 20));
     assert!(all(&target).iter().all(|record| *record.key != *"a/old"));
 }

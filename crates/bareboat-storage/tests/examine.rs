@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use bareboat_storage::examine::{Examination, examine};
 use bareboat_storage::{
-    Appended, Backend, BackendError, Batch, ChangePage, Digest, Mark, MemoryBackend, PageLimit,
-    Record, Refill, Stop, Sweep, Value,
+    Appended, Backend, BackendError, Batch, Digest, Mark, MemoryBackend, Record, Refill, Value,
 };
 
 fn record(revision: u64, prev: u64, key: &str, value: Option<&str>) -> Record {
@@ -61,51 +60,12 @@ struct Damaged {
 }
 
 impl Backend for Damaged {
-    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
-        self.inner.append(base, batch)
-    }
+    bareboat_storage::delegate_backend!(inner: append read_since read_at compact compacted mark places);
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.inner.load(after, &mut |record| {
             (self.damage)(record).into_iter().for_each(&mut *visit);
         })
-    }
-
-    fn read_since(
-        &self,
-        resource: Option<&str>,
-        after: u64,
-        upto: u64,
-        limit: PageLimit,
-        stop: &Stop,
-    ) -> Result<ChangePage, BackendError> {
-        self.inner.read_since(resource, after, upto, limit, stop)
-    }
-
-    fn read_at(
-        &self,
-        resource: &str,
-        revision: u64,
-        visit: &mut dyn FnMut(Record),
-        stop: &Stop,
-    ) -> Result<(), BackendError> {
-        self.inner.read_at(resource, revision, visit, stop)
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.inner.compact(upto, rows)
-    }
-
-    fn compacted(&self) -> u64 {
-        self.inner.compacted()
-    }
-
-    fn mark(&self) -> Result<Mark, BackendError> {
-        self.inner.mark()
-    }
-
-    fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
-        self.inner.places(visit)
     }
 }
 

@@ -25,6 +25,8 @@ struct Small {
 }
 
 impl Backend for Small {
+    bareboat_storage::delegate_backend!(log: load read_since read_at compact compacted mark);
+
     fn limits(&self) -> Limits {
         LIMITS
     }
@@ -41,43 +43,6 @@ impl Backend for Small {
         let bytes = batch.records.iter().map(len).sum();
         self.batches.lock().push((batch.records.len(), bytes));
         self.log.append(base, batch)
-    }
-
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
-        self.log.load(after, visit)
-    }
-
-    fn read_since(
-        &self,
-        resource: Option<&str>,
-        after: u64,
-        upto: u64,
-        limit: PageLimit,
-        stop: &Stop,
-    ) -> Result<ChangePage, BackendError> {
-        self.log.read_since(resource, after, upto, limit, stop)
-    }
-
-    fn read_at(
-        &self,
-        resource: &str,
-        revision: u64,
-        visit: &mut dyn FnMut(Record),
-        stop: &Stop,
-    ) -> Result<(), BackendError> {
-        self.log.read_at(resource, revision, visit, stop)
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.log.compact(upto, rows)
-    }
-
-    fn compacted(&self) -> u64 {
-        self.log.compacted()
-    }
-
-    fn mark(&self) -> Result<Mark, BackendError> {
-        self.log.mark()
     }
 }
 

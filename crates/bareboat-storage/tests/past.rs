@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bareboat_storage::{
-    Appended, Backend, BackendError, Batch, ChangePage, Expect, Mark, MemoryBackend, PageLimit,
-    Record, Resource, SnapshotError, Stop, Store, StoreOptions, Sweep, Value, WatchSpec, Write,
+    Backend, BackendError, ChangePage, Expect, Mark, MemoryBackend, PageLimit, Record, Resource,
+    SnapshotError, Stop, Store, StoreOptions, Value, WatchSpec, Write,
 };
 
 /// An engine whose values are copies, like those of a file, and which counts its reads.
@@ -35,9 +35,7 @@ fn copy(record: Record) -> Record {
 }
 
 impl Backend for Copies {
-    fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
-        self.log.append(base, batch)
-    }
+    bareboat_storage::delegate_backend!(log: append compact compacted mark);
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.log.load(after, &mut |record| visit(copy(record)))
@@ -70,18 +68,6 @@ impl Backend for Copies {
         self.states.fetch_add(1, Ordering::SeqCst);
         let visit = &mut |record| visit(copy(record));
         self.log.read_at(resource, revision, visit, stop)
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.log.compact(upto, rows)
-    }
-
-    fn compacted(&self) -> u64 {
-        self.log.compacted()
-    }
-
-    fn mark(&self) -> Result<Mark, BackendError> {
-        self.log.mark()
     }
 }
 

@@ -8,7 +8,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{Object, Status};
 
-/// The name of the annotation. Its value is the base URL of a server that answers like a kubelet, `https` or `http`.
+/// The annotation of a Node or Pod whose streams another server answers. Its value is the base URL of a server that answers like a kubelet, `https` or `http`.
 pub const KUBELET_URL: &str = "bareboat.dev/kubelet-url";
 
 /// Rejects pods and bindings with the annotation if the user does not have the right to create `nodes/proxy`.

@@ -10,10 +10,14 @@ mod annotation;
 mod command;
 mod handlers;
 mod kubelet;
+mod log_buffer;
 mod logs;
 mod objects;
 mod options;
+mod plain;
 mod ports;
+#[cfg(unix)]
+mod process;
 mod proxies;
 mod upgrade;
 mod websocket;
@@ -24,8 +28,12 @@ pub use handlers::{
     CommandRequest, LogRequest, LogWriter, PortRequest, attach, exec, log_body, logs, port_forward,
 };
 pub use kubelet::{KubeletSettings, Kubelets};
+pub use log_buffer::LogBuffer;
 pub use options::{CommandOptions, LogOptions};
+pub use plain::websocket;
 pub use ports::PortStream;
+#[cfg(unix)]
+pub use process::{Process, run};
 
 pub use bareboat_server::{Connector, UpstreamTrust};
 

@@ -72,8 +72,12 @@
 //!
 //! # High-level features
 //!
-//! - **Custom kinds**: from Rust structs ([`TypedKind`]), from CustomResourceDefinitions, or answered by a function
-//!   ([`Computed`]). All use the same pipeline.
+//! - **Custom kinds**: from Rust structs ([`TypedKind`]), from kube's derive macro (`client::kind_of`), from
+//!   CustomResourceDefinitions, or answered by a function ([`Computed`]). All use the same pipeline.
+//! - **Who sees what**: a [`api::kind::ReadFilter`] is right in `get`, lists, pages and watches; an [`api::kind::Search`] answers
+//!   field selectors by a function.
+//! - **Life of a program**: [`ServerBuilder::on_start`], [`ServerBuilder::task`] and [`ServerBuilder::on_stop`];
+//!   [`run_until_signal`].
 //! - **The whole protocol**: all verbs and patch types, watches with bookmarks, paging, selectors, tables, discovery,
 //!   OpenAPI; JSON, YAML and protobuf.
 //! - **Rules**: defaults and validation of a kind ([`api::kind::Strategy`]), and admission across kinds
@@ -99,12 +103,23 @@
 //! | `rbac`, `service_accounts`, `bootstrap_tokens` | roles and bindings; tokens |
 //! | `certificates` | certificates and the authorities that issue them |
 //! | `encryption` | encryption at rest |
+//! | `extension`, `local_access` | a server behind another API server; TLS and an administrator for a server by itself |
 //! | `sqlite`, `postgres`, `mysql`, `etcd` | the embedded engine, and those that several servers share |
 //! | `streams` | exec, attach, log, port-forward and proxy, by functions or by kubelets |
 //! | `client` | a kube-rs client without a socket |
 //!
-//! The folder `examples/` of the repository has complete programs: a kind with two versions, a controller, a storage
-//! engine, admission rules, and a server inside axum.
+//! # Complete programs
+//!
+//! They are in the folder `examples/` of the repository. The README of each is a session that is run as a test.
+//!
+//! | program | what it shows |
+//! |---|---|
+//! | `hello`, `hello-extended` | a kind with two versions; subresources, actions, rules, delegated access |
+//! | `blog` | MariaDB, a read filter, full-text search, an authorizer, an informer in the process |
+//! | `kubestack` | kinds by kube's derive macro, a placement controller, quotas |
+//! | `proxy-kind` | the pods of several servers in one list; writes that go to their owner |
+//! | `sample-controller` | a controller with kube-rs |
+//! | `own-backend`, `admission`, `axum` | a storage engine, admission rules, a server inside axum |
 //!
 //! # Feature flags
 //!
@@ -117,6 +132,7 @@
 //! | `controllers` | garbage collection, namespaces, quotas and the other controllers; includes `builtin` |
 //! | `encryption` | encryption at rest |
 //! | `etcd` | the log in an etcd cluster that several servers share |
+//! | `extension` | certificates made at start: for a server behind another API server, with its registration, or by itself |
 //! | `kube` | a kube-rs client that calls a server of the same process |
 //! | `mysql` | the log in a MySQL or MariaDB database that several servers share |
 //! | `postgres` | the log in a PostgreSQL database that several servers share |
@@ -144,10 +160,16 @@ pub mod controllers;
 pub mod encryption;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(feature = "extension")]
+pub mod extension;
 #[cfg(feature = "builtin")]
 mod fairness;
 #[cfg(feature = "builtin")]
 mod issued;
+#[cfg(feature = "extension")]
+mod issuing;
+#[cfg(feature = "extension")]
+pub mod local_access;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 mod open;
@@ -160,6 +182,7 @@ pub mod prelude;
 pub mod rbac;
 #[cfg(feature = "builtin")]
 mod reviews;
+mod run;
 pub mod server;
 #[cfg(feature = "tokens")]
 pub mod service_accounts;
@@ -172,7 +195,14 @@ pub mod typed;
 
 #[cfg(feature = "builtin")]
 pub use control_plane::{ControlPlane, Profile};
-pub use open::{OpenStorageError, open_backend, open_backend_to_read, open_storage};
+#[cfg(feature = "extension")]
+pub use extension::Extension;
+#[cfg(feature = "extension")]
+pub use local_access::LocalAccess;
+pub use open::{
+    OpenStorageError, open_backend, open_backend_to_read, open_existing_backend, open_storage,
+};
+pub use run::run_until_signal;
 pub use server::{
     ClientIdentity, Computed, Connector, RemoteApi, RemoteServer, Server, ServerBuilder, Tls, Visit,
 };

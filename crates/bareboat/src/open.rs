@@ -13,6 +13,9 @@ pub enum OpenStorageError {
         known = KNOWN.join(", ")
     )]
     Unknown(String),
+    /// The file of the store does not exist, and was not to be created.
+    #[error("there is no {0}")]
+    Missing(String),
     /// The engine cannot be used.
     #[error(transparent)]
     Engine(BoxError),
@@ -35,50 +38,73 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Opens the engine at an address: `memory:`, `sqlite:PATH`, `postgres://…`, `mysql://…` or `etcd://…`, each if its feature is on.
+/// A store that does not exist is created.
 pub fn open_backend(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
+    open(address, true)
+}
+
+/// Opens the engine at an address, see [`open_backend`], if its store exists.
+pub fn open_existing_backend(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
+    open(address, false)
+}
+
+/// Opens the engine at an address for backups and checks. A server may have the file of `sqlite:PATH` open at the same time. A
+/// store that does not exist is an error.
+pub fn open_backend_to_read(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
+    match address.split_once(':') {
+        #[cfg(feature = "sqlite")]
+        Some(("sqlite", path)) if !path.is_empty() => {
+            opened(bareboat_sqlite::SqliteReader::open(path))
+        }
+        _ => open(address, false),
+    }
+}
+
+fn open(address: &str, create: bool) -> Result<Arc<dyn Backend>, OpenStorageError> {
     let scheme = address.split(':').next().unwrap_or_default();
+    let _ = create;
     match scheme {
         "memory" if address == "memory:" => Ok(Arc::new(MemoryBackend::new())),
         #[cfg(feature = "sqlite")]
         "sqlite" if address.len() > "sqlite:".len() => {
-            let path = &address["sqlite:".len()..];
-            let opened = bareboat_sqlite::Sqlite::open(path);
-            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
-            Ok(Arc::new(opened))
+            let path = std::path::Path::new(&address["sqlite:".len()..]);
+            match create || path.exists() {
+                true => opened(bareboat_sqlite::Sqlite::open(path)),
+                false => Err(OpenStorageError::Missing(path.display().to_string())),
+            }
         }
         #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => {
-            let opened = bareboat_sql::Postgres::open(address);
-            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
-            Ok(Arc::new(opened))
-        }
+        "postgres" | "postgresql" => opened(match create {
+            true => bareboat_sql::Postgres::open(address),
+            false => bareboat_sql::Postgres::open_existing(address),
+        }),
         #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => {
-            let opened = bareboat_sql::Mysql::open(address);
-            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
-            Ok(Arc::new(opened))
-        }
+        "mysql" | "mariadb" => opened(match create {
+            true => bareboat_sql::Mysql::open(address),
+            false => bareboat_sql::Mysql::open_existing(address),
+        }),
         #[cfg(feature = "etcd")]
-        "etcd" => {
-            let opened = bareboat_etcd::Etcd::open(address);
-            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
-            Ok(Arc::new(opened))
-        }
+        "etcd" => opened(match create {
+            true => bareboat_etcd::Etcd::open(address),
+            false => bareboat_etcd::Etcd::open_existing(address),
+        }),
         // Only the scheme: the rest may contain a password.
         other => Err(OpenStorageError::Unknown(format!("{other}:"))),
     }
 }
 
-/// Opens the engine at an address for backups and checks. A server may have the file of `sqlite:PATH` open at the same time.
-pub fn open_backend_to_read(address: &str) -> Result<Arc<dyn Backend>, OpenStorageError> {
-    match address.split_once(':') {
-        #[cfg(feature = "sqlite")]
-        Some(("sqlite", path)) if !path.is_empty() => {
-            let opened = bareboat_sqlite::SqliteReader::open(path);
-            let opened = opened.map_err(|error| OpenStorageError::Engine(error.into()))?;
-            Ok(Arc::new(opened))
-        }
-        _ => open_backend(address),
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "sqlite"
+))]
+fn opened<B: Backend, E: Into<BoxError>>(
+    opened: Result<B, E>,
+) -> Result<Arc<dyn Backend>, OpenStorageError> {
+    match opened {
+        Ok(engine) => Ok(Arc::new(engine)),
+        Err(error) => Err(OpenStorageError::Engine(error.into())),
     }
 }
 

@@ -2,6 +2,9 @@
 
 pub use bareboat_streams::{
     CommandOptions, CommandRequest, CommandStreams, Connector, Input, KUBELET_URL, KubeletSettings,
-    KubeletUrl, Kubelets, LogOptions, LogRequest, LogWriter, Output, PortRequest, PortStream,
-    SUBRESOURCES, TerminalSize, UpstreamTrust, attach, exec, log_body, logs, port_forward,
+    KubeletUrl, Kubelets, LogBuffer, LogOptions, LogRequest, LogWriter, Output, PortRequest,
+    PortStream, SUBRESOURCES, TerminalSize, UpstreamTrust, attach, exec, log_body, logs,
+    port_forward, websocket,
 };
+#[cfg(unix)]
+pub use bareboat_streams::{Process, run};

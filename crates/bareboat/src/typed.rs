@@ -1,16 +1,19 @@
 //! Kinds from Rust structs: serde gives the fields, schemars the schema, `From` the conversion.
 
+mod behaviour;
 mod carry;
 mod shape;
 mod structural;
 
 use bareboat_api::jsonpath::{JsonPath, PathError};
 use bareboat_api::kind::{
-    Column, Conversion, ConvertError, Generation, Kind, Names, Now, Policy, Scope, SelectableField,
-    Strategy, Subresource, Version,
+    Column, Conversion, ConvertError, Generation, Kind, Names, Now, OnGet, Policy, ReadFilter,
+    Scope, Search, SelectableField, Strategy, Subresource, Verbs, Version,
 };
 use bareboat_api::value::{from_value, to_value};
 use bareboat_api::{Str, Value};
+pub use behaviour::ActionCall;
+use behaviour::{Behaviour, VersionCheck};
 use carry::carry;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,6 +43,14 @@ pub enum TypedKindError {
     /// A column or selectable field comes before the first version.
     #[error("{0} belongs to a version, but there is no version yet")]
     BeforeVersions(String),
+    /// A CEL rule is invalid.
+    #[error("the rule {rule:?} is invalid: {why}")]
+    Rule {
+        /// The expression.
+        rule: String,
+        /// Why it is invalid.
+        why: String,
+    },
     /// The path of a column is invalid.
     #[error("the path of the column {column} is invalid")]
     Column {
@@ -104,6 +115,13 @@ pub struct TypedKind {
     names: Names,
     scope: Scope,
     versions: Vec<Version>,
+    /// The schemas of the versions.
+    schemas: Vec<Value>,
+    checks: Vec<VersionCheck>,
+    reader: Option<Arc<dyn ReadFilter>>,
+    searches: Vec<Search>,
+    on_get: Option<OnGet>,
+    verbs: Option<Verbs>,
     stored: Option<String>,
     conversions: HashMap<(String, String), Convert>,
     strategy: Option<Arc<dyn Strategy>>,
@@ -121,6 +139,12 @@ impl TypedKind {
             names: Names::new(plural, kind),
             scope: Scope::Namespaced,
             versions: Vec::new(),
+            schemas: Vec::new(),
+            checks: Vec::new(),
+            reader: None,
+            searches: Vec::new(),
+            on_get: None,
+            verbs: None,
             stored: None,
             conversions: HashMap::new(),
             strategy: None,
@@ -151,15 +175,24 @@ impl TypedKind {
 
     /// Adds a version with objects of type `T`. If `T` has a `status`, the version gets a status subresource.
     #[must_use]
-    pub fn version<T: JsonSchema + Serialize + DeserializeOwned>(
-        mut self,
-        name: &str,
-    ) -> TypedKind {
+    pub fn version<T: JsonSchema + Serialize + DeserializeOwned>(self, name: &str) -> TypedKind {
+        self.add_version(name, structural::schema_of::<T>())
+    }
+
+    /// Adds a version with objects of any form.
+    #[must_use]
+    pub fn untyped_version(self, name: &str) -> TypedKind {
+        let any =
+            bareboat_api::value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        self.add_version(name, any)
+    }
+
+    fn add_version(mut self, name: &str, schema: Value) -> TypedKind {
         if self.versions.iter().any(|version| version.name == name) {
             self.fail(TypedKindError::TwoVersions(name.to_owned()));
         }
-        let schema = structural::schema_of::<T>();
         let has_status = schema.at(&["properties", "status"]).is_some();
+        self.schemas.push(schema.clone());
         self.versions.push(Version {
             name: Str::new(name),
             served: true,
@@ -300,9 +333,15 @@ impl TypedKind {
             status_keeps_metadata: false,
             ..Policy::default()
         };
-        if let Some(strategy) = self.strategy {
-            kind.strategy = strategy;
-        }
+        let behaviour = Behaviour {
+            strategy: self.strategy,
+            checks: self.checks,
+            verbs: self.verbs,
+            reader: self.reader,
+            searches: self.searches,
+            on_get: self.on_get,
+        };
+        TypedKind::add_behaviour(&mut kind, behaviour, &self.conversions);
         if !self.conversions.is_empty() {
             kind.conversion = conversion(self.group, self.conversions);
         }

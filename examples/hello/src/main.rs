@@ -3,20 +3,10 @@
 //! It shows kinds from Rust structs, defaults, conversion in both directions, columns, a short name and a status
 //! subresource. Nothing is generated. Fields that `From` does not convert are kept.
 //!
-//! ```text
-//! cargo run -p hello                          # in memory; --sqlite FILE makes it durable
-//!
-//! export KUBECONFIG=/dev/null                 # kubectl then asks localhost:8080, without credentials
-//! kubectl apply -f examples/hello/foo.yaml    # written as v1 …
-//! kubectl get fo                              # … read as v2, the preferred version
-//! kubectl get foos.v1.hello.zeng.dev hi -o yaml
-//! kubectl patch fo hi --type merge -p '{"spec":{"config":{"msg":"hello"}}}'
-//! kubectl patch fo hi --subresource status --type merge -p '{"status":{"phase":"Ready"}}'
-//! kubectl explain foos.spec.config
-//! kubectl get fo --watch
-//! ```
+//! README.md has a session to paste.
 
 use bareboat::prelude::*;
+use bareboat::{LocalAccess, run_until_signal};
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -93,7 +83,7 @@ fn foos() -> Result<Kind, bareboat::TypedKindError> {
 #[derive(Parser)]
 struct Args {
     /// Local port to listen on; 0 takes any free one
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8443)]
     port: u16,
     /// File for the objects; without it they are lost when the server stops
     #[arg(long)]
@@ -103,19 +93,14 @@ struct Args {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let mut server = Server::builder()
-        .kind(foos()?)
-        .authenticator(Anonymous)
-        .authorizer(AllowAll);
+    let access = LocalAccess::new("hello")?;
+    let mut server = access.install(Server::builder()).kind(foos()?);
     if let Some(file) = args.sqlite {
         server = server.storage(open_sqlite(file, StoreOptions::default())?);
     }
     let server = server.build()?;
-    let address = server
-        .listen(([127, 0, 0, 1], args.port).into(), None)
-        .await?;
-    println!("serving foos on http://{address}");
-    tokio::signal::ctrl_c().await?;
-    server.shut_down().await;
-    Ok(())
+    let address = ([127, 0, 0, 1], args.port).into();
+    let address = access.listen(&server, address, "hello.kubeconfig").await?;
+    println!("serving foos on https://{address}");
+    Ok(run_until_signal(&server).await?)
 }

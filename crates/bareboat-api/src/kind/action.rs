@@ -49,7 +49,34 @@ pub enum Acted {
 
 /// Carries out requests to a subresource or a kind of which nothing is stored.
 ///
-/// Users need the right to `create` the subresource, such as `pods/eviction`.
+/// Users need the right to `create` the subresource, such as `pods/eviction`. `TypedKind::action` makes one of a function with a
+/// typed body.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::kind::{Acted, Action, BoxFuture, ObjectAccess, ObjectRef, Posted, PostedType};
+/// use bareboat::api::{Status, value};
+///
+/// /// Deletes a boat.
+/// struct Sink {
+///     types: Vec<PostedType>,
+/// }
+///
+/// impl Action for Sink {
+///     fn types(&self) -> &[PostedType] {
+///         &self.types
+///     }
+///
+///     fn act<'a>(&'a self, posted: Posted<'a>, objects: &'a dyn ObjectAccess) -> BoxFuture<'a, Result<Acted, Status>> {
+///         Box::pin(async move {
+///             let (namespace, name) = (posted.namespace, posted.name);
+///             let boat = ObjectRef { group: "sea.example.com", resource: "boats", namespace, name };
+///             objects.delete(boat, &value!({})).await?;
+///             Ok(Acted::Done)
+///         })
+///     }
+/// }
+/// ```
 pub trait Action: Send + Sync {
     /// The types of body it accepts. A body without type meta is read as the first one.
     fn types(&self) -> &[PostedType];
@@ -97,7 +124,7 @@ crate::opaque_debug!(ObjectEdit<'_>);
 
 /// Access to stored objects for an action. The rights of the client do not limit it.
 ///
-/// Objects are given in the storage version. Admission is called for the body of the request only, not for the changes
+/// The example of [`Action`] uses it. Objects are given in the storage version. Admission is called for the body of the request only, not for the changes
 /// made here.
 pub trait ObjectAccess: Send + Sync {
     /// Reads one object.

@@ -19,6 +19,28 @@ pub type PureConvert =
     Arc<dyn Fn(Value, &str, Option<&Value>) -> Result<Value, ConvertError> + Send + Sync>;
 
 /// Converts batches of objects outside this process.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::kind::{AsyncConvert, BoxFuture, Conversion, ConvertError};
+/// use bareboat::api::Value;
+/// use std::sync::Arc;
+///
+/// /// Changes the version and nothing else; a real one would call a service.
+/// struct Rename;
+///
+/// impl AsyncConvert for Rename {
+///     fn convert<'a>(&'a self, mut objects: Vec<Value>, to: &'a str) -> BoxFuture<'a, Result<Vec<Value>, ConvertError>> {
+///         for object in &mut objects {
+///             object.make_object().insert("apiVersion", Value::string(to));
+///         }
+///         Box::pin(std::future::ready(Ok(objects)))
+///     }
+/// }
+///
+/// let conversion = Conversion::Remote(Arc::new(Rename));
+/// # drop(conversion);
+/// ```
 pub trait AsyncConvert: Send + Sync {
     /// Converts objects of one kind to the wanted apiVersion, keeping their order.
     fn convert<'a>(

@@ -4,6 +4,34 @@
 use crate::Str;
 
 /// Something that is reserved for one write. Dropping it releases it.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::kind::{Reservation, Reservations};
+/// use std::collections::HashSet;
+/// use std::sync::{Arc, Mutex};
+///
+/// /// A berth that no other boat may take.
+/// struct Berth {
+///     taken: Arc<Mutex<HashSet<u32>>>,
+///     number: u32,
+/// }
+///
+/// impl Reservation for Berth {}
+///
+/// impl Drop for Berth {
+///     fn drop(&mut self) {
+///         if let Ok(mut taken) = self.taken.lock() {
+///             taken.remove(&self.number);
+///         }
+///     }
+/// }
+///
+/// let taken = Arc::new(Mutex::new(HashSet::from([7])));
+/// let held = Reservations::from(Berth { taken: taken.clone(), number: 7 });
+/// drop(held);
+/// assert!(taken.lock().is_ok_and(|taken| taken.is_empty()));
+/// ```
 pub trait Reservation: Send + Sync {
     /// Called when the write is stored, at this revision. By default the reservation is released now, because views that
     /// are updated inside each commit already count what is stored as taken.

@@ -52,6 +52,21 @@ impl<'a> Deref for Typing<'a> {
 }
 
 /// The schema of a kind's objects in one version.
+///
+/// Programs seldom implement it: `TypedKind` makes shapes of structs, and a definition those of its schemas.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::Value;
+/// use bareboat::api::kind::{Shape, Version};
+///
+/// /// Returns the errors of an object in a version.
+/// fn errors(version: &Version, object: &Value) -> Vec<String> {
+///     let validated = version.shape.validate(object, None);
+///     validated.errors.iter().map(ToString::to_string).collect()
+/// }
+/// # drop(errors);
+/// ```
 pub trait Shape: Send + Sync {
     /// Normalises a decoded body: reports and drops unknown members, and normalises values. The
     /// error is the client's message for a body that does not fit the type at all.

@@ -10,7 +10,7 @@ new history for the one they knew, and miss changes. This command puts the backu
 every version that was given out, so that all clients must list again.
 
 A backup is a file of bareboat backup, which goes into any store; or a state.db, or the address of another store, whose content is \
-taken as it is. All checksums are checked before anything is written, and the store is read back before it can be used.
+taken as it is. A backup made with --since comes after those it continues. All checksums are checked before anything is written, and the store is read back before it can be used.
 
 All servers of the store must be stopped. A store with objects is refused without --replace. What was in a state.db before is kept as \
 state.db.before-restore.
@@ -25,6 +25,7 @@ yourself, or restored the whole directory. For other stores, see bareboat epoch.
 pub(crate) const AFTER: &str = "\
 Examples:
   bareboat restore --from monday.backup --storage 'postgres://bareboat@db.example/bareboat'
+  bareboat restore --from monday.backup --from tuesday.backup --storage URL     tuesday.backup was made with --since
   bareboat restore --from sqlite:/var/lib/bareboat/state.db --storage URL --keep-epoch   a planned move
   bareboat restore /backup/state.db --data-dir /var/lib/bareboat
   bareboat restore --data-dir /var/lib/bareboat   the directory was copied back by other means
@@ -42,11 +43,11 @@ pub(crate) struct RestoreFlags {
 
     /// The backup, the same as --from [default: the state.db in the data directory]
     #[arg(value_name = "BACKUP", conflicts_with = "from")]
-    pub(crate) backup: Option<String>,
+    pub(crate) backup: Vec<String>,
 
-    /// The backup: a file of bareboat backup, a state.db, or the address of a store
+    /// The backup: a file of bareboat backup, followed by those that continue it (repeatable); a state.db; or the address of a store
     #[arg(long, value_name = "BACKUP", env = "BAREBOAT_FROM")]
-    pub(crate) from: Option<String>,
+    pub(crate) from: Vec<String>,
 
     /// Keep all resourceVersions valid, for a planned move. Use it only if nothing was written after the backup was made
     #[arg(long, env = "BAREBOAT_KEEP_EPOCH", conflicts_with = "beyond")]

@@ -4,20 +4,10 @@ use super::values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where objects are stored, and how much history is kept.
+/// How objects are stored, and how much history is kept. [`StoreFlags`](crate::store_flags::StoreFlags) says where.
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct StorageSettings {
-    /// Keep objects in this store: sqlite:PATH, memory:, or one that several servers may share: postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or etcd://HOST:PORT,HOST:PORT/PREFIX.
-    /// By default state.db in the data directory
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "BAREBOAT_STORAGE",
-        hide_env_values = true
-    )]
-    pub(crate) storage: Option<String>,
-
     /// Keep objects in memory only: everything is gone when the server stops
     #[arg(
         long,

@@ -10,12 +10,12 @@ use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use std::path::Path;
 
-async fn maps(home: &Home) -> Api<ConfigMap> {
+pub(crate) async fn maps(home: &Home) -> Api<ConfigMap> {
     Api::namespaced(home.client().await, "default")
 }
 
 /// Creates a config map, and returns its resourceVersion.
-async fn create(maps: &Api<ConfigMap>, name: &str) -> String {
+pub(crate) async fn create(maps: &Api<ConfigMap>, name: &str) -> String {
     let map = json!({ "metadata": { "name": name }, "data": { "a": "b" } });
     let map = serde_json::from_value(map).unwrap();
     let made = maps.create(&PostParams::default(), &map).await.unwrap();
@@ -23,11 +23,11 @@ async fn create(maps: &Api<ConfigMap>, name: &str) -> String {
 }
 
 /// Runs a command on a thread that may wait.
-fn says(arguments: &[&str]) -> Output {
+pub(crate) fn says(arguments: &[&str]) -> Output {
     tokio::task::block_in_place(|| run(&mut bareboat(arguments), ""))
 }
 
-fn succeeds(arguments: &[&str]) -> Output {
+pub(crate) fn succeeds(arguments: &[&str]) -> Output {
     let output = says(arguments);
     assert!(output.status.success(), "{}", output.all());
     output
@@ -40,7 +40,7 @@ fn backup(storage: &str, file: &Path) -> Value {
     serde_json::from_str(&made.stdout).unwrap()
 }
 
-fn sqlite(path: &Path) -> String {
+pub(crate) fn sqlite(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
@@ -60,14 +60,14 @@ async fn first_event(maps: &Api<ConfigMap>, version: &str) -> Result<String, u16
 }
 
 /// The engines that can be started here.
-struct Engines {
+pub(crate) struct Engines {
     postgres: Option<Cluster>,
     mariadb: Option<mariadb::Cluster>,
     etcd: Option<Member>,
 }
 
 impl Engines {
-    fn start() -> Engines {
+    pub(crate) fn start() -> Engines {
         let engines = tokio::task::block_in_place(|| Engines {
             postgres: Cluster::start(&[]),
             mariadb: mariadb::Cluster::start(&[]),
@@ -80,7 +80,7 @@ impl Engines {
     }
 
     /// The address of an empty store in each.
-    fn fresh(&self) -> Vec<String> {
+    pub(crate) fn fresh(&self) -> Vec<String> {
         let mut all: Vec<String> = self.postgres.iter().map(Cluster::fresh).collect();
         all.extend(self.mariadb.iter().map(mariadb::Cluster::fresh));
         all.extend(self.etcd.iter().map(Member::fresh));
@@ -359,4 +359,62 @@ async fn encrypted_values_stay_encrypted_in_a_backup() {
     let secrets: Api<Secret> = Api::namespaced(other.client().await, "default");
     let data = secrets.get("s").await.unwrap().data.unwrap();
     assert_eq!(data["a"].0, b"plain-words");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_continues_another_in_every_engine() {
+    let engines = Engines::start();
+    let files = tempfile::tempdir().unwrap();
+    let file = |name: &str| files.path().join(name).to_str().unwrap().to_owned();
+    let mut stores = engines.fresh();
+    stores.push(sqlite(&files.path().join("state.db")));
+    for (at, store) in stores.iter().enumerate() {
+        let home = Home::with(&["--storage", store]);
+        let server = home.serve();
+        let all = maps(&home).await;
+        create(&all, "first").await;
+        let (whole, second) = (file(&format!("{at}-a")), file(&format!("{at}-b")));
+        backup(store, Path::new(&whole));
+        create(&all, "second").await;
+        let since = ["backup", "--storage", store, "--since", &whole, &second];
+        let made = succeeds(&since);
+        assert!(made.stdout.contains("changes up to"), "{}", made.all());
+        assert!(tokio::task::block_in_place(|| server.stop()).0.success());
+        let target = sqlite(&files.path().join(format!("{at}.db")));
+        let alone = says(&["restore", "--from", &second, "--storage", &target]);
+        assert!(alone.stderr.contains("given before it"), "{}", alone.all());
+        succeeds(&["restore", &whole, &second, "--storage", &target]);
+        let home = Home::with(&["--storage", &target]);
+        let server = home.serve();
+        let all = maps(&home).await;
+        for name in ["first", "second"] {
+            assert!(all.get(name).await.is_ok(), "{store}: {name}");
+        }
+        assert!(tokio::task::block_in_place(|| server.stop()).0.success());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_address_makes_no_store() {
+    let engines = Engines::start();
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("none.backup");
+    for store in engines.fresh() {
+        for arguments in [
+            &["backup", "--storage", &store, file.to_str().unwrap()][..],
+            &["doctor", "--storage", &store],
+            &["doctor", "--repair", "--storage", &store],
+            &["epoch", "--storage", &store],
+            &["history", "configmaps", "--at", "1", "--storage", &store],
+        ] {
+            let refused = says(arguments);
+            assert_eq!(refused.status.code(), Some(1), "{}", refused.all());
+            assert!(
+                refused.stderr.contains("there is no store"),
+                "{}",
+                refused.all()
+            );
+        }
+    }
+    assert!(!file.exists());
 }

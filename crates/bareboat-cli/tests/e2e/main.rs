@@ -7,6 +7,7 @@ mod accounts;
 mod aggregation;
 mod audit;
 mod backups;
+mod book;
 mod cli;
 mod clients;
 mod controller_manager;
@@ -30,7 +31,9 @@ mod logs;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]
 #[path = "../../../bareboat-sql/tests/mariadb/cluster.rs"]
 mod mariadb;
+mod past;
 mod planted;
+mod plugin;
 mod pod_security;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]
 #[path = "../../../bareboat-sql/tests/postgres/cluster.rs"]
@@ -40,9 +43,12 @@ mod prometheus;
 mod python;
 mod reloads;
 mod replicas;
+mod rotation;
 mod sample_controller;
+mod scaffold;
 mod server;
 mod storage;
 mod streams;
 mod suite;
 mod tools;
+mod tracing;

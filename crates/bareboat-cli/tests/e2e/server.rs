@@ -59,6 +59,12 @@ impl Home {
         self.data().join("admin.kubeconfig")
     }
 
+    /// Returns the port for clients.
+    #[allow(dead_code, reason = "only some suites balance connections")]
+    pub(crate) fn port(&self) -> u16 {
+        self.port.number
+    }
+
     /// Returns the address for clients.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number)
@@ -73,7 +79,11 @@ impl Home {
 
     /// Starts a server without waiting.
     pub(crate) fn launch(&self) -> Running {
-        let mut command = bareboat(["serve"]);
+        self.launch_with(bareboat(["serve"]))
+    }
+
+    /// Starts a server by a command, such as that of another release.
+    pub(crate) fn launch_with(&self, mut command: Command) -> Running {
         command
             .arg("--data-dir")
             .arg(self.data())
@@ -117,7 +127,8 @@ async fn client_with(kubeconfig: Kubeconfig) -> kube::Client {
 pub(crate) fn bareboat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bareboat"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BAREBOAT_") {
+        let text = name.to_string_lossy();
+        if text.starts_with("BAREBOAT_") || text.starts_with("OTEL_") {
             command.env_remove(name);
         }
     }

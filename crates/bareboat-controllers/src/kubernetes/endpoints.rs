@@ -4,7 +4,7 @@ use bareboat_api::{Value, value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// The label of slices that only exist while some server has another port or address family than the first one.
+/// The label of endpoint slices of `default/kubernetes` that only exist while some server has another port or address family than the first one.
 pub(super) const EXTRA: &str = "bareboat.dev/endpoints";
 
 /// Servers with one port.

@@ -168,7 +168,12 @@ impl Servers {
             let lease = value!({
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
-                "metadata": {"name": name, "namespace": NAMESPACE},
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    // On the Lease of a server: the version of the program that holds it.
+                    "annotations": {"bareboat.dev/version": (env!("CARGO_PKG_VERSION"))},
+                },
                 "spec": spec,
             });
             return self.client.ensure(PATH, &lease).await;

@@ -193,3 +193,15 @@ fn what_other_stores_wrote_is_opened() {
         assert!(bytes(&record).starts_with(b"bareboat:enc:aesgcm:v1:a:"));
     }
 }
+
+#[test]
+fn objects_with_an_old_key_are_found() {
+    let (_, backend) = filled();
+    assert_eq!(backend.outdated().unwrap(), (3, Vec::new()));
+    let both = rules(&[("aesgcm", "b", 2), ("aesgcm", "a", 1)], false);
+    backend.replace_rules(both).unwrap();
+    let (objects, outdated) = backend.outdated().unwrap();
+    let keys: Vec<&str> = outdated.iter().map(|one| &*one.key).collect();
+    assert_eq!((objects, keys), (3, vec!["n/x", "n/y"]));
+    assert!(outdated.iter().all(|one| &*one.resource == "core/secrets"));
+}

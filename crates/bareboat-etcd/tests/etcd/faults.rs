@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bareboat_etcd::{Etcd, EtcdOptions};
+use bareboat_rig::plan;
 use bareboat_storage::{
     Appended, Backend as _, Batch, CommitError, Expect, Record, Store, StoreOptions, Value,
     WatchSpec, Write,
 };
 
 use super::member::{Member, lease};
-use super::proxy::{Cut, Proxy};
 use super::{number, object, open, wait_for};
+use bareboat_rig::proxy::{Cut, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn appends_with_lost_connections_happen_once() {
@@ -22,7 +23,7 @@ async fn appends_with_lost_connections_happen_once() {
     let store = open(&member.url(proxy.port, "faults_once"));
     let resource = store.resource("core/configmaps");
     let after = store.visible();
-    let rounds = 40;
+    let rounds = plan::count(40, 1_000);
     for n in 0..rounds {
         let key = format!("marked-{n}-");
         let mark = key.clone().into_bytes();
@@ -144,14 +145,15 @@ async fn killed_members_one_after_another_lose_no_acknowledged_write() {
         .collect();
     // One of the three killed members is the leader.
     let kill = |round: usize| {
-        members[round].kill();
+        let member = &members[round % members.len()];
+        member.kill();
         std::thread::sleep(Duration::from_millis(700));
-        members[round].run(&[]);
+        member.run(&[]);
     };
     survive(&format!("etcd://{}/three", ports.join(",")), &kill).await;
 }
 
-/// Writes through two stores while `kill` is called three times, and checks that no write is lost.
+/// Writes through two stores while `kill` is called again and again, and checks that no write is lost.
 async fn survive(url: &str, kill: &dyn Fn(usize)) {
     let stores = [open(url), open(url)];
     let begun = stores[0].visible();
@@ -174,7 +176,7 @@ async fn survive(url: &str, kill: &dyn Fn(usize)) {
             })
         })
         .collect();
-    for round in 0..3 {
+    for round in 0..plan::count(3, 100) as usize {
         tokio::time::sleep(Duration::from_millis(400)).await;
         tokio::task::block_in_place(|| kill(round));
     }

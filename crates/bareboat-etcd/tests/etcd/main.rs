@@ -1,10 +1,12 @@
 //! Tests of the log in etcd, on a private server.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bareboat_etcd::{Etcd, EtcdOptions};
+use bareboat_rig::alternating::Alternating;
+use bareboat_rig::checks::Shared;
 use bareboat_storage::conformance::Site;
 use bareboat_storage::{Backend, Store, StoreOptions};
 
@@ -12,7 +14,6 @@ mod faults;
 mod keys;
 mod lost;
 mod member;
-mod proxy;
 mod replicas;
 mod space;
 mod trust;
@@ -59,6 +60,74 @@ fn place() -> Place {
     let lease = member::lease();
     let url = lease.fresh();
     Place { _lease: lease, url }
+}
+
+/// A server for one test, started when it is needed. A child process that opens a store by its address starts none.
+#[derive(Default)]
+struct Database(OnceLock<member::Lease>);
+
+impl Database {
+    fn member(&self) -> &member::Member {
+        self.0.get_or_init(member::lease)
+    }
+}
+
+impl Shared for Database {
+    fn port(&self) -> u16 {
+        self.member().port
+    }
+
+    fn url(&self, port: u16, name: &str) -> String {
+        self.member().url(port, &format!("check_{name}"))
+    }
+
+    fn short_day(&self) -> u64 {
+        40_000
+    }
+
+    /// Compaction leaves pages that are partly used.
+    fn most(&self) -> u64 {
+        6
+    }
+
+    /// The row of a batch has the keys of its records.
+    fn kept_bytes(&self) -> u64 {
+        300
+    }
+
+    /// The server has no other store. Files shrink only when they are defragmented.
+    fn size(&self, _name: &str) -> u64 {
+        self.member()
+            .metric("etcd_mvcc_db_total_size_in_use_in_bytes") as u64
+    }
+
+    fn open(&self, url: &str) -> Arc<dyn Backend> {
+        let options = EtcdOptions {
+            patience: Duration::from_secs(20),
+        };
+        Arc::new(Etcd::open_with(url, options).unwrap())
+    }
+}
+
+mod checks {
+    bareboat_rig::checks!(super::Database::default);
+}
+
+/// Two engines on one log that are used in turn.
+struct TwoEngines(Place);
+
+impl Site for TwoEngines {
+    fn open(&self) -> Arc<dyn Backend> {
+        Arc::new(Alternating::new([self.0.open(), self.0.open()]))
+    }
+}
+
+fn two_engines() -> TwoEngines {
+    TwoEngines(place())
+}
+
+mod alternating {
+    bareboat_storage::conformance!(super::two_engines);
 }
 
 mod conformance {

@@ -23,12 +23,15 @@ pub(crate) struct Member {
 
 /// Returns the path of the etcd program: among the peers, or in `PATH`.
 fn program() -> Option<PathBuf> {
-    let peers = match std::env::var_os("BAREBOAT_PEERS") {
-        Some(peers) => PathBuf::from(peers),
-        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache/peers")),
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = match std::env::var_os("BAREBOAT_PEERS") {
+        Some(peers) => vec![PathBuf::from(peers)],
+        None => own
+            .ancestors()
+            .map(|dir| dir.join(".cache/peers"))
+            .collect(),
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = vec![peers];
     folders.extend(std::env::split_paths(&path));
     let mut found = folders.into_iter().map(|folder| folder.join("etcd"));
     found.find(|program| program.is_file())
@@ -149,6 +152,12 @@ impl Member {
         std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 
+    /// Returns the ID of the running process.
+    #[allow(dead_code, reason = "not every suite stops the process")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.lock().unwrap().as_ref().unwrap().id()
+    }
+
     /// Kills the process. Its memory is lost, as in a power failure.
     pub(crate) fn kill(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
@@ -218,17 +227,32 @@ impl Member {
 
     /// Returns the number of calls that the member has answered, from its metrics.
     pub(crate) fn calls(&self) -> u64 {
+        let text = self.metrics();
+        let counters = text
+            .lines()
+            .filter(|line| line.starts_with("grpc_server_handled_total") && line.contains("unary"));
+        let counts = counters.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        counts.sum::<f64>() as u64
+    }
+
+    /// Returns a metric without labels.
+    #[allow(dead_code, reason = "not every suite reads metrics")]
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = self.metrics();
+        let line = text
+            .lines()
+            .find(|line| line.split(' ').next() == Some(name));
+        line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    fn metrics(&self) -> String {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let get = "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
         stream.write_all(get.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let counters = text
-            .lines()
-            .filter(|line| line.starts_with("grpc_server_handled_total") && line.contains("unary"));
-        let counts = counters.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-        counts.sum::<f64>() as u64
+        text
     }
 
     /// Returns the current revision of etcd.

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use bareboat_rig::plan;
 use bareboat_storage::{CommitError, Store, WatchSpec, Write};
 
 use super::member::{Lease, lease};
-use super::proxy::Proxy;
 use super::{number, object, open, wait_for};
+use bareboat_rig::proxy::Proxy;
 
 fn three() -> (Lease, Vec<Store>) {
     let member = lease();
@@ -81,7 +82,7 @@ async fn three_stores_lose_no_update_and_see_one_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_store_wrote_another_reads_at_once() {
     let (_member, stores) = three();
-    for n in 0..150 {
+    for n in 0..plan::count(150, 100_000) as usize {
         let (writer, reader) = (&stores[n % 3], &stores[(n + 1) % 3]);
         let resource = writer.resource("core/configmaps");
         let key = format!("k{n}");
@@ -107,7 +108,7 @@ async fn events_reach_other_stores_soon_by_the_watch() {
     // The watch may still be starting.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let mut waits = Vec::new();
-    for n in 0..100 {
+    for n in 0..plan::count(100, 10_000) {
         let write = Write::create(&resource, format!("k{n}"), object(n));
         let done = stores[0].commit(write).await.unwrap();
         let answered = Instant::now();
@@ -116,8 +117,9 @@ async fn events_reach_other_stores_soon_by_the_watch() {
         waits.push(answered.elapsed());
     }
     waits.sort();
-    println!("an event on another store: {:?} at the median", waits[50]);
-    assert!(waits[50] < Duration::from_millis(100), "{:?}", waits[50]);
+    let (median, late) = (waits[waits.len() / 2], waits[waits.len() * 99 / 100]);
+    println!("an event on another store: {median:?} at the median, {late:?} of one in a hundred");
+    assert!(median < Duration::from_millis(100), "{median:?}");
     for store in &stores {
         store.close().await;
     }

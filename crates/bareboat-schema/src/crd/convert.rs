@@ -25,7 +25,7 @@ use run::Compiled;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, OnceLock};
 
-/// The annotation that declares conversions between versions.
+/// The annotation of a definition that declares conversions between versions, as expressions.
 pub const ANNOTATION: &str = "bareboat.dev/conversion";
 
 /// Returns the text of the annotation, if the definition has one.

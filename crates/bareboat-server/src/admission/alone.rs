@@ -36,6 +36,7 @@ impl Alone<'_> {
             scaled: None,
             deadline: ask.deadline,
             audited: ask.trace.audited(),
+            recorder: ask.trace.recorder(),
         };
         let mut review = Review {
             operation: self.operation,

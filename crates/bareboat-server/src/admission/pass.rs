@@ -6,6 +6,7 @@ use super::matching::Target;
 use crate::audit::Audited;
 use crate::kinds::stored_kind::StoredKind;
 use crate::server::state::State;
+use crate::spans::Recorder;
 use bareboat_api::admission::Review;
 use bareboat_api::kind::Shape;
 use bareboat_api::{Object, Status, Str, Value};
@@ -29,6 +30,8 @@ pub(crate) struct Ground<'a> {
     /// When the answer is due.
     pub(crate) deadline: Instant,
     pub(crate) audited: Option<&'a Arc<Audited>>,
+    /// Records calls for distributed tracing.
+    pub(crate) recorder: Option<&'a Arc<Recorder>>,
 }
 
 /// Shows objects as Scales.

@@ -11,6 +11,7 @@ use crate::request::body::LIMIT;
 use crate::request::query::{Query, percent_decode};
 use crate::revocation::End;
 use crate::server::state::State;
+use crate::spans::TRACEPARENT;
 use crate::verbs::escape;
 use bareboat_api::Status;
 use http::StatusCode;
@@ -27,6 +28,12 @@ pub(crate) async fn answer(
     if !route.available {
         return Ok(unavailable());
     }
+    let recorder = ask.trace.recorder();
+    let call =
+        recorder.map(|recorder| recorder.call(format!("aggregated server {}", route.root())));
+    let context = call
+        .as_ref()
+        .map(|call| (TRACEPARENT, call.context().to_string()));
     let passing = Passing {
         method: ask.method.clone(),
         target: target(ask.uri.path(), &ask.query)?,
@@ -36,7 +43,7 @@ pub(crate) async fn answer(
         host: ask.host(),
         audit_id: ask.audit_id(),
         standing: ask.standing.clone(),
-        remarks: &[],
+        remarks: context.as_slice(),
         audited: ask.trace.audited().cloned(),
         upgrade: ask.upgrade.clone(),
         body: body.into_stream(),
@@ -47,7 +54,11 @@ pub(crate) async fn answer(
             _ => End::Broken,
         },
     };
-    let failure = match state.proxy.forward(&route.backend.remote, passing).await {
+    let forwarded = state.proxy.forward(&route.backend.remote, passing).await;
+    if let Some(call) = call {
+        call.end(forwarded.is_err());
+    }
+    let failure = match forwarded {
         Ok(response) => return Ok(response),
         Err(failure) => failure,
     };

@@ -96,6 +96,7 @@ impl Audited {
                 "apiserver.latency.k8s.io/total",
                 &print_duration(nanoseconds),
             );
+            // In audit events of slow requests: how long each stage took.
             self.annotate("bareboat.dev/stages", &stages());
         }
     }

@@ -123,9 +123,7 @@ impl Trust {
     /// The common name of a peer whose certificate is of this CA.
     fn name(&self, peer: &Peer) -> Option<String> {
         let (own, chain) = peer.certificates.split_first()?;
-        if peer.has_expired() {
-            return None;
-        }
+        peer.lifetime()?;
         let mut digest = Sha256::new();
         for certificate in &peer.certificates {
             digest.update((certificate.len() as u64).to_le_bytes());

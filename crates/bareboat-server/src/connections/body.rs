@@ -4,6 +4,7 @@ use super::Line;
 use super::line::Busy;
 use crate::reply::Body;
 use crate::request::body::BodyError;
+use crate::work;
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 use std::pin::Pin;
@@ -16,6 +17,7 @@ pub(crate) struct Metered {
     busy: Busy,
     /// How many of the bytes that the body held at the start are not sent yet.
     held: usize,
+    is_large: bool,
 }
 
 impl Metered {
@@ -25,7 +27,21 @@ impl Metered {
         if held > 0 {
             busy.line().hold(held);
         }
-        Metered { inner, busy, held }
+        let is_large = held > work::LARGE;
+        if is_large {
+            busy.line().begin_large();
+        }
+        Metered {
+            inner,
+            busy,
+            held,
+            is_large,
+        }
+    }
+
+    /// Returns whether it is known from the start that there are many bytes.
+    pub(crate) fn is_large(&self) -> bool {
+        self.is_large
     }
 }
 
@@ -66,8 +82,11 @@ impl http_body::Body for Metered {
 
 impl Drop for Metered {
     fn drop(&mut self) {
+        let line = self.busy.line();
+        if self.is_large {
+            line.end_large();
+        }
         if self.held > 0 {
-            let line = self.busy.line();
             line.offer(self.held);
             line.release(self.held);
         }

@@ -48,6 +48,7 @@ pub(crate) fn refused(trace: &Trace, error: &Error) {
     if let Some(audited) = trace.audited() {
         audited.refused(status, trace.has_passed(Stage::Read));
         if unknown {
+            // In audit events of requests without a valid user: why the credentials were not accepted.
             audited.annotate("bareboat.dev/authentication-error", &why_unknown(error));
         }
     }
@@ -101,16 +102,17 @@ fn failed(trace: &Trace, error: &Error) {
     );
 }
 
-/// Logs an answer that is a failure without a log line yet, or that took longer than `slow`, unless the request
+/// Logs an answer, made `elapsed` after the start, that is a failure without a log line yet, or that took longer than `slow`, unless the request
 /// `is_patient` and may take any time.
 pub(crate) fn answered(
     trace: &Trace,
     code: http::StatusCode,
+    elapsed: Duration,
     slow: Option<Duration>,
     is_patient: impl FnOnce() -> bool,
 ) {
     let stage = trace.doing();
-    let elapsed = trace.pass(Stage::Answered);
+    trace.pass_after(Stage::Answered, elapsed);
     if !trace.is_reported() && code.is_client_error() {
         trace.report();
         tracing::debug!(

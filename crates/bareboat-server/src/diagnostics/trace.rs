@@ -3,7 +3,8 @@
 use crate::aggregation::Route;
 use crate::audit::Audited;
 use crate::request::info::RequestInfo;
-use bareboat_api::kind::User;
+use crate::spans::{ChildSpan, Recorder, SpanId};
+use bareboat_api::kind::{Kind, User};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -100,10 +101,14 @@ pub(crate) struct Trace {
     span: tracing::Span,
     info: OnceLock<Arc<RequestInfo>>,
     user: OnceLock<Arc<User>>,
+    /// The kind that answers the request, for metrics.
+    kind: OnceLock<Arc<Kind>>,
     /// Set if another server answers the request.
     route: OnceLock<Arc<Route>>,
     /// Set if the request is audited.
     audited: OnceLock<Arc<Audited>>,
+    /// Set if the request has a span of distributed tracing.
+    recorder: Option<Arc<Recorder>>,
     /// The last stage that was passed; 0 for none.
     last: AtomicU8,
     /// Microseconds from the start to each stage; 0 for stages that were not timed.
@@ -133,12 +138,26 @@ impl Trace {
             span,
             info: OnceLock::new(),
             user: OnceLock::new(),
+            kind: OnceLock::new(),
             route: OnceLock::new(),
             audited: OnceLock::new(),
+            recorder: None,
             last: AtomicU8::new(0),
             times: Default::default(),
             reported: AtomicBool::new(false),
         }
+    }
+
+    /// Records the span of this request for distributed tracing, if there is one.
+    #[must_use]
+    pub(crate) fn recorded_by(mut self, recorder: Option<Arc<Recorder>>) -> Trace {
+        self.recorder = recorder;
+        self
+    }
+
+    /// Returns what records the span of the request, if it has one.
+    pub(crate) fn recorder(&self) -> Option<&Arc<Recorder>> {
+        self.recorder.as_ref()
     }
 
     /// Returns the ID of the request in logs and in audit events.
@@ -181,6 +200,16 @@ impl Trace {
         self.route.get()
     }
 
+    /// Records the kind that answers the request.
+    pub(crate) fn is_about(&self, kind: &Arc<Kind>) {
+        let _ = self.kind.set(kind.clone());
+    }
+
+    /// Returns the kind that answers the request, once it is known.
+    pub(crate) fn kind(&self) -> Option<&Arc<Kind>> {
+        self.kind.get()
+    }
+
     /// Sets the audit record.
     pub(crate) fn audit(&self, audited: Arc<Audited>) {
         let _ = self.audited.set(audited);
@@ -220,8 +249,14 @@ impl Trace {
 
     /// Records a stage that can take long. Returns the time since the start.
     pub(crate) fn pass(&self, stage: Stage) -> Duration {
-        self.last.store(stage as u8, Ordering::Relaxed);
         let elapsed = self.started.elapsed();
+        self.pass_after(stage, elapsed);
+        elapsed
+    }
+
+    /// Records a stage that was passed after so much time.
+    pub(crate) fn pass_after(&self, stage: Stage, elapsed: Duration) {
+        self.last.store(stage as u8, Ordering::Relaxed);
         let time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
         self.times[stage as usize - 1].store(time.max(1), Ordering::Relaxed);
         tracing::debug!(
@@ -231,12 +266,12 @@ impl Trace {
             microseconds = time,
             "stage passed"
         );
-        elapsed
     }
 
-    /// Records a stage that takes no time: it is timed only if debug lines are logged.
+    /// Records a stage that takes no time: it is timed only if debug lines are logged or the request is sampled.
     pub(crate) fn skip(&self, stage: Stage) {
-        match self.span.is_disabled() {
+        let is_sampled = self.recorder.as_ref().is_some_and(|one| one.is_sampled());
+        match self.span.is_disabled() && !is_sampled {
             true => self.last.store(stage as u8, Ordering::Relaxed),
             false => {
                 self.pass(stage);
@@ -263,6 +298,63 @@ impl Trace {
     /// Returns whether a log line about the end of the request exists.
     pub(crate) fn is_reported(&self) -> bool {
         self.reported.load(Ordering::Relaxed)
+    }
+
+    /// Returns a span for each timed stage.
+    pub(crate) fn stages(&self) -> Vec<ChildSpan> {
+        let (mut spans, mut last, mut from) = (Vec::new(), None, Duration::ZERO);
+        for (stage, time) in STAGES.into_iter().zip(&self.times) {
+            let micros = time.load(Ordering::Relaxed);
+            if micros > 0 {
+                let to = Duration::from_micros(micros.into()).max(from);
+                spans.push(ChildSpan {
+                    id: SpanId::random(),
+                    name: after(last).to_owned(),
+                    is_call: false,
+                    from,
+                    to,
+                    failed: false,
+                    attributes: Vec::new(),
+                });
+                (last, from) = (Some(stage), to);
+            }
+        }
+        spans
+    }
+
+    /// Returns the name of the request's span: verb and resource, or the verb alone. Names of objects and unknown
+    /// paths are not part of it.
+    pub(crate) fn span_name(&self) -> String {
+        match self.info() {
+            Some(info) if info.is_resource => format!("{} {}", info.verb, resource(info)),
+            Some(info) => info.verb.to_string(),
+            None => "request".to_owned(),
+        }
+    }
+
+    /// Returns what is known about the request, for its span.
+    pub(crate) fn attributes(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![("audit.id", self.audit_id.to_string())];
+        if let Some(info) = self.info() {
+            let resource = match info.is_resource {
+                true => resource(info),
+                false => String::new(),
+            };
+            let known = [
+                ("url.path", info.path.as_str()),
+                ("k8s.verb", &info.verb),
+                ("k8s.resource", &resource),
+                ("k8s.namespace.name", &info.namespace),
+                ("k8s.object.name", &info.name),
+            ];
+            let known = known.into_iter().filter(|(_, text)| !text.is_empty());
+            all.extend(known.map(|(name, text)| (name, text.to_owned())));
+        }
+        let user = self
+            .user()
+            .map(|user| ("enduser.id", user.name.to_string()));
+        all.extend(user);
+        all
     }
 
     /// Returns the times of the timed stages, such as `authenticated=0.1ms authorized=0.2ms`.

@@ -4,7 +4,7 @@
 //! names of stored objects, never text of a request, and their number is limited.
 
 use super::fair::{FlowControl, Shared};
-use histogram::Histogram;
+use crate::metrics::Histogram;
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
@@ -13,7 +13,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod families;
-mod histogram;
 
 /// Bounds of durations, in seconds.
 const DURATIONS: &[f64] = &[

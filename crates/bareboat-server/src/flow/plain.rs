@@ -45,7 +45,7 @@ impl Plain {
         (held(&self.reading), held(&self.writing))
     }
 
-    pub(super) fn seat(&self, info: &RequestInfo, budgets: Budgets) -> Seat {
+    pub(super) fn seat(&self, info: &RequestInfo, budgets: Arc<Budgets>) -> Seat {
         let limit = match reads(&info.verb) {
             true => &self.reading,
             false => &self.writing,

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 /// Counts a request as running, except while it waits for something outside this server.
 pub(crate) struct Seat {
     kind: Kind,
-    budgets: Budgets,
+    budgets: Arc<Budgets>,
     /// The memory of its decoded body.
     share: Mutex<Option<Share>>,
 }
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl Seat {
-    pub(super) fn plain(seat: PlainSeat, budgets: Budgets) -> Seat {
+    pub(super) fn plain(seat: PlainSeat, budgets: Arc<Budgets>) -> Seat {
         Seat {
             kind: Kind::Plain(seat),
             budgets,
@@ -35,7 +35,7 @@ impl Seat {
         }
     }
 
-    pub(super) fn fair(class: Arc<Class>, visitor: Visitor, budgets: Budgets) -> Seat {
+    pub(super) fn fair(class: Arc<Class>, visitor: Visitor, budgets: Arc<Budgets>) -> Seat {
         Seat {
             kind: Kind::Fair(FairSeat::new(class, visitor)),
             budgets,
@@ -231,13 +231,11 @@ impl FairSeat {
         self.class.meter.begins(self.writes(), self.seats);
     }
 
-    fn waiter(&self) -> impl FnOnce() -> (Waiter, tokio::sync::oneshot::Receiver<Running>) {
-        let (class, user, info) = (
-            self.class.clone(),
-            self.visitor.user.clone(),
-            self.visitor.info.clone(),
-        );
-        move || Waiter::new(class, user, info)
+    fn waiter(&self) -> impl FnOnce() -> (Waiter, tokio::sync::oneshot::Receiver<Running>) + '_ {
+        || {
+            let (user, info) = (self.visitor.user.clone(), self.visitor.info.clone());
+            Waiter::new(self.class.clone(), user, info)
+        }
     }
 
     fn refused(&self, reason: Reason) -> Status {
@@ -246,13 +244,13 @@ impl FairSeat {
     }
 
     async fn enter(&mut self) -> Result<(), Status> {
-        let class = self.class.clone();
-        let (level, meter) = (&class.level, &class.meter);
-        if level.exempt {
-            meter.dispatched(self.seats);
+        if self.class.level.exempt {
+            self.class.meter.dispatched(self.seats);
             self.hold_first(Token::Exempt);
             return Ok(());
         }
+        let class = self.class.clone();
+        let (level, meter) = (&class.level, &class.meter);
         match level.arrive(self.flow, self.seats, Lane::New, self.waiter()) {
             Place::Seat(running) => {
                 meter.dispatched(self.seats);

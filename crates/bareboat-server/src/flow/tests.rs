@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 /// Plain limits with so many seats for writes.
 fn plain(seats: usize, arriving: usize) -> Flow {
     let mut flow = Flow::plain(seats, seats);
-    flow.budgets.arriving = Arc::new(Semaphore::new(arriving));
+    flow.budgets_mut().arriving = Arc::new(Semaphore::new(arriving));
     flow
 }
 

@@ -4,10 +4,14 @@ use super::connector::{self, Program, Visit};
 use crate::authn::{BadCredentials, FirstOf, TokenUser};
 use crate::authz::{self, Authorizer, Decision, UserRules};
 use crate::reply::Response;
+use crate::request::ask::Ask;
 use crate::request::info::RequestInfo;
+use crate::request::query::Query;
 use bareboat_api::admission::Lookup;
-use bareboat_api::kind::{BoxFuture, Kind, User, Verb, Verbs};
+use bareboat_api::kind::{BoxFuture, Kind, Names, Scope, User, Verb, Verbs, Version};
 use bareboat_api::{Object, Status, Str, Value, value};
+use bareboat_schema::SchemaCache;
+use bareboat_schema::crd::CustomShape;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -18,14 +22,33 @@ pub struct Question {
     pub user: Arc<User>,
     /// The API version of the request.
     pub version: Str,
+    /// The resource, such as `pods`.
+    pub resource: Str,
     /// The namespace; empty for none or all.
     pub namespace: Str,
     /// The name of the object; empty for a collection.
     pub name: Str,
     /// The subresource; empty for the object itself.
     pub subresource: Str,
+    /// The query of the URL: `labelSelector`, `fieldSelector`, `limit`, `continue`, `resourceVersion` and so on.
+    pub query: Query,
     /// Authentication and authorization on this server.
     pub access: Access,
+    /// Takes warnings for the client.
+    pub(crate) warnings: Warned,
+}
+
+/// The request that warnings are added to.
+#[derive(Clone)]
+pub(crate) struct Warned(pub(crate) Arc<authz::Authorized<Ask>>);
+
+bareboat_api::opaque_debug!(Warned);
+
+impl Question {
+    /// Adds a warning to the answer.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.0.warnings.add(text);
+    }
 }
 
 /// Authentication and authorization, for review kinds.
@@ -90,6 +113,47 @@ pub enum ComputedEvent {
     Modified(Object),
     /// A deleted object, in its last state.
     Deleted(Object),
+    /// The resourceVersion up to which the client has seen everything.
+    Bookmark(Str),
+    /// An error, which ends the watch. [`Status::expired`] makes clients list again.
+    Error(Status),
+}
+
+/// A list of objects, or one page of it.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The objects. The server applies the selectors of the request.
+    pub items: Vec<Object>,
+    /// The version of the list, from which a watch can go on; empty for none.
+    pub resource_version: Str,
+    /// The token for the next page; empty at the end.
+    pub continue_token: String,
+    /// How many objects follow this page, if that is known.
+    pub remaining: Option<usize>,
+}
+
+impl From<Vec<Object>> for Listing {
+    fn from(items: Vec<Object>) -> Listing {
+        Listing {
+            items,
+            ..Listing::default()
+        }
+    }
+}
+
+/// A change of an object by PUT or PATCH.
+pub struct Change(pub(crate) ChangeFunction);
+
+pub(crate) type ChangeFunction =
+    Box<dyn Fn(Object) -> BoxFuture<'static, Answer<Object>> + Send + Sync>;
+
+bareboat_api::opaque_debug!(Change);
+
+impl Change {
+    /// Computes the new object from the live one, after validation and admission. It may be called again with a newer object.
+    pub async fn apply(&self, live: Object) -> Answer<Object> {
+        (self.0)(live).await
+    }
 }
 
 type Answer<T> = Result<T, Status>;
@@ -113,13 +177,19 @@ type Handler<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, Answer<O>> + Send + Syn
 pub struct Computed {
     kind: Arc<Kind>,
     get: Option<Handler<Question, Object>>,
-    list: Option<Handler<Question, Vec<Object>>>,
+    list: Option<Handler<Question, Listing>>,
     create: Option<Handler<(Question, Object), Object>>,
+    update: Option<Handler<(Question, Change), Object>>,
+    delete: Option<Handler<Question, Object>>,
     watch: Option<Handler<Question, mpsc::Receiver<ComputedEvent>>>,
     connect: Option<Program>,
+    open: Option<Program>,
 }
 
 bareboat_api::opaque_debug!(Computed);
+
+/// The plural of the kind that stands for all resources of a group that have no kind.
+pub(crate) const ANY_RESOURCE: &str = "*";
 
 fn handler<I, O, F, R>(function: F) -> Option<Handler<I, O>>
 where
@@ -138,8 +208,50 @@ impl Computed {
             get: None,
             list: None,
             create: None,
+            update: None,
+            delete: None,
             watch: None,
             connect: None,
+            open: None,
+        }
+    }
+
+    /// A group whose requests a function answers, whatever their resource is: for APIs with paths that no kind has, such as
+    /// `custom.metrics.k8s.io`. The first version is preferred. Discovery lists the versions without resources. Kinds of the
+    /// same group are served as usual. Requests are authorized by the names in their paths.
+    ///
+    /// ```
+    /// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::api::value;
+    /// use bareboat::server::{Computed, reply};
+    ///
+    /// let tides = Computed::group("tides.example.com", &["v1"], |visit| async move {
+    ///     let answer = value!({"harbour": (visit.question.resource), "metres": 2});
+    ///     Ok(reply::json(http::StatusCode::OK, &answer))
+    /// });
+    /// # drop(tides);
+    /// ```
+    pub fn group<F, R>(group: &str, versions: &[&str], function: F) -> Computed
+    where
+        F: Fn(Visit) -> R + Send + Sync + 'static,
+        R: Future<Output = Answer<Response>> + Send + 'static,
+    {
+        let names = Names::new(ANY_RESOURCE, "Any");
+        let mut kind = Kind::new(group, names, Scope::Namespaced).into_custom();
+        for name in versions {
+            kind = kind.with_version(Version {
+                name: Str::new(name),
+                served: true,
+                deprecation: None,
+                shape: Arc::new(any_shape()),
+                columns: Arc::new([]),
+                subresources: Vec::new(),
+                selectable: Vec::new(),
+            });
+        }
+        Computed {
+            open: Some(connector::program(function)),
+            ..Computed::new(kind)
         }
     }
 
@@ -160,15 +272,61 @@ impl Computed {
         self.with_verb(Verb::Get)
     }
 
-    /// Answers `list`; the server applies selectors and renders tables.
+    /// Answers `list` with a [`Listing`] or a `Vec` of objects; the server applies selectors and renders tables.
     #[must_use]
-    pub fn list<F, R>(mut self, function: F) -> Computed
+    pub fn list<F, R, L>(mut self, function: F) -> Computed
     where
         F: Fn(Question) -> R + Send + Sync + 'static,
-        R: Future<Output = Answer<Vec<Object>>> + Send + 'static,
+        R: Future<Output = Answer<L>> + Send + 'static,
+        L: Into<Listing>,
     {
-        self.list = handler(function);
+        self.list = Some(Arc::new(move |question| {
+            let listing = function(question);
+            Box::pin(async move { listing.await.map(Into::into) })
+        }));
         self.with_verb(Verb::List)
+    }
+
+    /// Answers `update` and `patch`. The function reads the live object, applies the [`Change`] and stores the result.
+    ///
+    /// ```
+    /// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::api::{Object, kind::Kind};
+    /// use bareboat::server::Computed;
+    /// use std::sync::Arc;
+    /// use tokio::sync::Mutex;
+    ///
+    /// fn one_tide(kind: Kind, tide: Arc<Mutex<Object>>) -> Computed {
+    ///     Computed::new(kind).update(move |(_question, change)| {
+    ///         let tide = tide.clone();
+    ///         async move {
+    ///             let mut tide = tide.lock().await;
+    ///             *tide = change.apply(tide.clone()).await?;
+    ///             Ok(tide.clone())
+    ///         }
+    ///     })
+    /// }
+    /// # drop(one_tide);
+    /// ```
+    #[must_use]
+    pub fn update<F, R>(mut self, function: F) -> Computed
+    where
+        F: Fn((Question, Change)) -> R + Send + Sync + 'static,
+        R: Future<Output = Answer<Object>> + Send + 'static,
+    {
+        self.update = handler(function);
+        self.with_verb(Verb::Update).with_verb(Verb::Patch)
+    }
+
+    /// Answers `delete` with the last state of the object. Admission is not called: there is no stored object to show it.
+    #[must_use]
+    pub fn delete<F, R>(mut self, function: F) -> Computed
+    where
+        F: Fn(Question) -> R + Send + Sync + 'static,
+        R: Future<Output = Answer<Object>> + Send + 'static,
+    {
+        self.delete = handler(function);
+        self.with_verb(Verb::Delete)
     }
 
     /// Answers `create`: reviews, actions, anything that is posted.
@@ -220,13 +378,25 @@ impl Computed {
         Ok(object)
     }
 
-    pub(crate) async fn do_list(&self, question: Question) -> Answer<Vec<Object>> {
+    pub(crate) async fn do_list(&self, question: Question) -> Answer<Listing> {
         let list = self.list.as_ref().ok_or_else(|| self.lacks("list"))?;
-        let mut objects = list(question.clone()).await?;
-        for object in &mut objects {
+        let mut listing = list(question.clone()).await?;
+        for object in &mut listing.items {
             self.complete(object, &question);
         }
-        Ok(objects)
+        Ok(listing)
+    }
+
+    pub(crate) async fn do_update(&self, question: Question, change: Change) -> Answer<Object> {
+        let update = self.update.as_ref().ok_or_else(|| self.lacks("update"))?;
+        let mut object = update((question.clone(), change)).await?;
+        self.complete(&mut object, &question);
+        Ok(object)
+    }
+
+    pub(crate) async fn do_delete(&self, question: Question) -> Answer<Object> {
+        let delete = self.delete.as_ref().ok_or_else(|| self.lacks("delete"))?;
+        delete(question).await
     }
 
     pub(crate) async fn do_create(&self, question: Question, object: Object) -> Answer<Object> {
@@ -249,6 +419,11 @@ impl Computed {
         connect(visit).await
     }
 
+    pub(crate) async fn do_open(&self, visit: Visit) -> Answer<Response> {
+        let open = self.open.as_ref().ok_or_else(Status::no_such_route)?;
+        open(visit).await
+    }
+
     /// Fills in what the URL determines, so that functions need not repeat it.
     pub(crate) fn complete(&self, object: &mut Object, question: &Question) {
         object.set_type(
@@ -256,4 +431,12 @@ impl Computed {
             &self.kind.names.kind,
         );
     }
+}
+
+/// The shape of anything.
+fn any_shape() -> CustomShape {
+    let schema = value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let compiled = SchemaCache::new().parse(&schema);
+    let compiled = compiled.expect("a schema of two keywords is valid");
+    CustomShape::new(compiled, None, Arc::new(move || Some(schema.clone())))
 }

@@ -209,10 +209,17 @@ impl Connections {
             .push((version.clone(), subresource.clone(), connection));
     }
 
-    /// Adds a handler for all versions of a kind that have this connect subresource; returns whether there was one.
+    /// Adds a handler for all versions of a kind that have this connect subresource; returns whether there was one. Without a
+    /// subresource it is the handler of writes.
     pub(crate) fn add_to(&mut self, kind: &Kind, subresource: &str, connector: Connector) -> bool {
         let connection = connector.connection();
         let before = self.0.len();
+        if subresource.is_empty() {
+            for version in &kind.versions {
+                self.add(&version.name, &Str::default(), connection.clone());
+            }
+            return true;
+        }
         for version in &kind.versions {
             if let Some(found) = version.subresource(subresource)
                 && matches!(found.role, SubresourceRole::Connect { .. })

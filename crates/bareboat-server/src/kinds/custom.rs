@@ -7,6 +7,7 @@ mod columns;
 mod conversion;
 mod declared;
 mod drafts;
+mod fixed;
 mod kind;
 mod names;
 mod objects;
@@ -15,6 +16,7 @@ mod strategy;
 mod subresources;
 mod warm;
 
+pub use fixed::kind_of_definition;
 pub use strategy::CLEANUP_FINALIZER;
 
 use super::catalog::{Backing, Catalog};

@@ -4,8 +4,10 @@ use crate::aggregation::Route;
 use crate::kinds::catalog::Table;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
+use bareboat_api::kind::Kind;
 use bareboat_api::{Str, Value};
 use http::{HeaderMap, Method, header};
+use std::sync::Arc;
 
 /// Health checks are not resources; they are counted under their path.
 const HEALTH: [&str; 3] = ["/healthz", "/livez", "/readyz"];
@@ -126,9 +128,11 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns the labels of a request; if its resource is not served, only the verb is set.
+    /// Returns the labels of a request; if its resource is not served, only the verb is set. The kind is looked up if the
+    /// request did not come so far.
     pub(super) fn of(
         table: &'a Table,
+        kind: Option<&'a Arc<Kind>>,
         sight: Sight,
         info: Option<&RequestInfo>,
         remote: Option<&'a RemoteLabels>,
@@ -149,7 +153,10 @@ impl<'a> Source<'a> {
             };
         }
         let routed = info.filter(|info| info.is_resource).and_then(|info| {
-            let kind = table.find(&info.group, &info.resource)?.kind();
+            let kind = match kind {
+                Some(kind) => kind,
+                None => table.find(&info.group, &info.resource)?.kind(),
+            };
             let version = kind
                 .versions
                 .iter()

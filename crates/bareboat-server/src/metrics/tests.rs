@@ -10,7 +10,7 @@ use bareboat_api::kind::{Kind, Names, PublishedSchema, Scope};
 use bareboat_storage::{MemoryBackend, Store, StoreOptions, StoreStats};
 use http::{HeaderMap, Method, StatusCode};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn readings() -> Readings {
     Readings {
@@ -44,7 +44,9 @@ fn list(metrics: &Metrics, catalog: &Catalog, group: &str) {
         remote: None,
         sight: Sight::of(&Method::GET, &HeaderMap::new(), Some(&query)),
         info: Some(&info),
+        kind: None,
         started: Instant::now(),
+        took: Duration::ZERO,
         terminated: false,
     };
     let mut response = plain_text(StatusCode::OK, "ok");

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Maximum size of an answer.
 const LARGEST: usize = 1 << 20;
+/// How long applying an object may take.
+const APPLYING: Duration = Duration::from_secs(30);
 
 /// Fetches documents by URL.
 #[derive(Clone)]
@@ -56,6 +58,12 @@ impl HttpsClient {
 /// An error of another server. It does not include the server's answer, which may be confidential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteApiError(String);
+
+impl RemoteApiError {
+    pub(super) fn new(text: String) -> RemoteApiError {
+        RemoteApiError(text)
+    }
+}
 
 impl fmt::Display for RemoteApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,6 +148,20 @@ impl RemoteApi {
         self.parse(&answer.await?)
     }
 
+    /// Applies an object under a path below the address of the kubeconfig, by server-side apply as a field manager that
+    /// takes fields from others.
+    pub async fn apply(
+        &self,
+        path: &str,
+        object: &Value,
+        manager: &str,
+    ) -> Result<Value, RemoteApiError> {
+        let query = format!("{path}?fieldManager={manager}&force=true");
+        let uri = self.destination.below(&query)?;
+        let answer = self.exchange(Method::PATCH, uri, object.to_json().into(), APPLYING);
+        self.parse(&answer.await?)
+    }
+
     /// Reads an object under a path below the address of the kubeconfig.
     pub(crate) async fn get(&self, path: &str, time: Duration) -> Result<Value, RemoteApiError> {
         let uri = self.destination.below(path)?;
@@ -167,8 +189,13 @@ impl RemoteApi {
             .uri(uri)
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "bareboat");
-        if method == Method::POST {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+        let content = match method {
+            Method::POST => Some("application/json"),
+            Method::PATCH => Some("application/apply-patch+yaml"),
+            _ => None,
+        };
+        if let Some(content) = content {
+            request = request.header(header::CONTENT_TYPE, content);
         }
         if let Some(token) = &self.token {
             let token = token.read().await.map_err(OutboundError::Target)?;

@@ -1,11 +1,10 @@
 //! The body of a response: empty, bytes, or a stream.
 
 use crate::audit::Audited;
-use crate::metrics::Running;
+use crate::metrics::{Histogram, Running};
 use crate::request::body::BodyError;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use prometheus::Histogram;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,7 +24,7 @@ bareboat_api::opaque_debug!(Body);
 
 /// Measures a stream until it ends or is dropped.
 pub(crate) struct Meter {
-    sizes: Option<Histogram>,
+    sizes: Option<Arc<Histogram>>,
     sent: u64,
     /// Counts the request as running.
     _running: Option<Running>,
@@ -33,7 +32,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Measures how many bytes are sent.
-    pub(crate) fn sized(sizes: Histogram) -> Meter {
+    pub(crate) fn sized(sizes: Arc<Histogram>) -> Meter {
         Meter {
             sizes: Some(sizes),
             sent: 0,
@@ -54,7 +53,7 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         if let Some(sizes) = &self.sizes {
-            sizes.observe(self.sent as f64);
+            sizes.observe(self.sent);
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Ask {
     pub warnings: Warnings,
     /// Whether the request uses the raw endpoint: objects have their stored version, and nothing is converted.
     pub raw: bool,
+    /// Whether writes are stored even if a function answers those of clients.
+    pub stores: bool,
     /// For streams: whether the client may still have it.
     pub(crate) standing: Option<Arc<Standing>>,
     /// The state of the store that the request was decided on.
@@ -111,16 +113,17 @@ impl Ask {
 
     /// Returns who makes the request, as the log of the store keeps it: user, field manager and audit id.
     pub(crate) fn actor(&self) -> Arc<str> {
-        let parts = [
-            ("user", self.user.name.as_str()),
-            ("manager", self.manager(self.query.given("fieldManager"))),
-            ("audit", self.audit_id()),
+        let parts: [(&[u8], &str); 3] = [
+            (br#"{"user":"#, &self.user.name),
+            (
+                br#","manager":"#,
+                self.manager(self.query.given("fieldManager")),
+            ),
+            (br#","audit":"#, self.audit_id()),
         ];
         let mut actor = Vec::with_capacity(128);
-        for (name, text) in parts {
-            actor.push(if actor.is_empty() { b'{' } else { b',' });
-            write_string(name, &mut actor);
-            actor.push(b':');
+        for (before, text) in parts {
+            actor.extend_from_slice(before);
             write_string(text, &mut actor);
         }
         actor.push(b'}');

@@ -8,6 +8,7 @@ use bareboat_api::Str;
 use bareboat_api::admission::Right;
 use bareboat_api::fields::Selector;
 use http::Method;
+use smallvec::SmallVec;
 
 /// The target of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,11 +62,14 @@ impl RequestInfo {
     pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, MalformedPath> {
         let mut info = RequestInfo {
             path: percent_decode(path).ok_or(MalformedPath)?.into_owned(),
-            verb: Str::new(method.as_str().to_ascii_lowercase()),
+            verb: match *method {
+                Method::GET => Str::const_new("get"),
+                _ => Str::new(method.as_str().to_ascii_lowercase()),
+            },
             ..RequestInfo::default()
         };
         // Split before decoding, so that an escaped slash stays inside its segment.
-        let mut parts = Vec::with_capacity(8);
+        let mut parts = SmallVec::<[Str; 8]>::new();
         for part in path.trim_matches('/').split('/') {
             parts.push(Str::from(percent_decode(part).ok_or(MalformedPath)?));
         }
@@ -86,7 +90,7 @@ impl RequestInfo {
             info.group = parts.next().unwrap_or_default();
         }
         info.version = parts.next().unwrap_or_default();
-        let mut parts: Vec<Str> = parts.collect();
+        let mut parts: SmallVec<[Str; 8]> = parts.collect();
 
         let legacy = parts.len() > 1 && matches!(parts[0].as_str(), "watch" | "proxy");
         if legacy {

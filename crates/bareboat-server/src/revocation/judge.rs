@@ -3,9 +3,12 @@
 use super::{Changes, Registry, Stream};
 use crate::connections::Close;
 use crate::outbound::reviewed;
+use crate::request::info::RequestInfo;
 use crate::server::authenticate::{accepts_anonymous, identify};
 use crate::server::state::State;
 use crate::{authn, authz};
+use bareboat_api::admission::Right;
+use bareboat_api::kind::User;
 use futures_util::stream::{self, StreamExt as _};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -122,5 +125,29 @@ async fn may_stay(state: &State, stream: &Stream) -> bool {
     let Ok(user) = authn::impersonate(authorizer, user, headers).await else {
         return false;
     };
-    user.name == stream.user.name && authz::also(authorizer, &user, &stream.info).await.is_ok()
+    if user.name != stream.user.name || authz::also(authorizer, &user, &stream.info).await.is_err()
+    {
+        return false;
+    }
+    let same = sees_the_same(authorizer, &user, stream).await;
+    stream.sees_others.store(!same, Ordering::Release);
+    same
+}
+
+/// Returns whether the rights that decided what the client sees are unchanged.
+async fn sees_the_same(authorizer: &dyn authz::Authorizer, user: &User, stream: &Stream) -> bool {
+    for asked in stream.rights.get().into_iter().flatten() {
+        let right = RequestInfo::of_right(Right {
+            verb: &asked.verb,
+            group: &stream.info.group,
+            resource: &stream.info.resource,
+            subresource: &asked.subresource,
+            namespace: &stream.info.namespace,
+            name: &stream.info.name,
+        });
+        if authz::also(authorizer, user, &right).await.is_ok() != asked.allowed {
+            return false;
+        }
+    }
+    true
 }

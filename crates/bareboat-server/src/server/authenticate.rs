@@ -5,7 +5,7 @@ use super::paths;
 use super::refusal::Refusal;
 use super::serve::{Door, SocketClient};
 use super::state::State;
-use crate::authn::{self, BadCredentials, Evidence};
+use crate::authn::{self, BadCredentials, Evidence, Peer};
 use crate::connections::{Close, Line};
 use crate::metrics::Attempt;
 use crate::request::info::RequestInfo;
@@ -22,7 +22,7 @@ pub(super) async fn authenticate(
     info: &RequestInfo,
 ) -> Result<Arc<User>, Refusal> {
     let client = match door {
-        Door::InProcess(user) | Door::Raw(user) => return Ok(user.clone()),
+        Door::InProcess(user) | Door::Store(user) | Door::Raw(user) => return Ok(user.clone()),
         Door::Socket(client) => client,
     };
     let found = identify(state, client, headers).await;
@@ -33,8 +33,8 @@ pub(super) async fn authenticate(
     });
     match found {
         Ok(Some((user, proof))) => {
-            if proof == Proof::Certificate {
-                state.metrics.certificate_used(client.peer.ends());
+            if let Proof::Certificate { lifetime } = proof {
+                state.metrics.certificate_used(lifetime);
             }
             admit(&client.line, user, info)
         }
@@ -44,16 +44,42 @@ pub(super) async fn authenticate(
     }
 }
 
+/// Returns the user of a request that did not come over a socket of this server.
+pub(super) async fn of_request<B>(
+    state: &State,
+    request: &http::Request<B>,
+    peer: &Peer,
+) -> Result<Option<User>, BadCredentials> {
+    if let Some(user) = state.authn.of_connection(peer) {
+        return user.map(|user| Some(authn::authenticated(user)));
+    }
+    let translated = authn::with_bearer(request.headers())?;
+    let evidence = Evidence {
+        headers: translated.as_ref().unwrap_or(request.headers()),
+        peer,
+        objects: state,
+    };
+    let found = state.authn.authenticate(&evidence).await?;
+    let path = request.uri().path();
+    let anonymous = || state.anonymous.accepts(path, |path| state.is_public(path));
+    Ok(match found {
+        Some(user) => Some(authn::authenticated(user)),
+        None => anonymous().then(authn::anonymous),
+    })
+}
+
 /// Returns whether a request without credentials is accepted.
 pub(crate) fn accepts_anonymous(state: &State, info: &RequestInfo) -> bool {
-    state.anonymous.accepts(&info.path, paths::is_public)
+    state
+        .anonymous
+        .accepts(&info.path, |path| state.is_public(path))
 }
 
 /// How a user was authenticated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// By the certificate of the connection.
-    Certificate,
+    /// By the certificate of the connection, which is valid for so many more seconds.
+    Certificate { lifetime: u64 },
     /// By credentials in the request, such as a token.
     Request,
 }
@@ -65,7 +91,7 @@ pub(crate) async fn identify(
     headers: &HeaderMap,
 ) -> Result<Option<(Arc<User>, Proof)>, BadCredentials> {
     if let Some(found) = of_certificate(state, client) {
-        return found.map(|user| Some((user, Proof::Certificate)));
+        return found.map(Some);
     }
     let translated = authn::with_bearer(headers)?;
     let evidence = Evidence {
@@ -81,19 +107,19 @@ pub(crate) async fn identify(
 fn of_certificate(
     state: &State,
     client: &SocketClient,
-) -> Option<Result<Arc<User>, BadCredentials>> {
+) -> Option<Result<(Arc<User>, Proof), BadCredentials>> {
     let peer = &client.peer;
     let judged = client.identity.current(&state.authn, peer);
     let Some(Ok(user)) = &judged.user else {
         return None;
     };
     // A connection may outlive the certificate it was opened with.
-    Some(match peer.has_expired() {
-        true => Err(BadCredentials(format!(
+    Some(match peer.lifetime() {
+        Some(lifetime) => Ok((user.clone(), Proof::Certificate { lifetime })),
+        None => Err(BadCredentials(format!(
             "the client certificate of {} has expired",
             user.name
         ))),
-        false => Ok(user.clone()),
     })
 }
 
@@ -104,8 +130,8 @@ fn unauthenticated(bad: BadCredentials) -> Refusal {
 /// Marks a connection as authenticated, while the limit allows it. Health checks are always answered, and anonymous
 /// users do not count as authenticated.
 fn admit(line: &Line, user: Arc<User>, info: &RequestInfo) -> Result<Arc<User>, Refusal> {
-    let is_anonymous = user.is_in("system:unauthenticated");
-    if line.is_known() || is_anonymous || line.know() || paths::is_public(&info.path) {
+    let is_anonymous = || user.is_in("system:unauthenticated");
+    if line.is_known() || is_anonymous() || line.know() || paths::is_public(&info.path) {
         return Ok(user);
     }
     line.close(Close::Soon);

@@ -1,6 +1,7 @@
 //! Builds a server from its parts.
 
 mod error;
+mod hooks;
 mod limits;
 mod operation;
 
@@ -9,10 +10,12 @@ pub use error::BuildError;
 use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
+use super::hooks::Hooks;
 use super::pages::Page;
 use super::registration::{WebhookStages, connections_of, install_extensions, register};
 use super::state::{Ending, Limits, State, UnderWay};
 use super::version;
+use super::webhook_paths::WebhookPaths;
 use crate::admission::{Chain, WebhookCredentials};
 use crate::aggregation::{self, Aggregation, ApiServiceObserver};
 use crate::audit::Audit;
@@ -31,6 +34,7 @@ use crate::outbound::{Outbound, Reach, ReachSettings, RemoteApi};
 use crate::protobuf::{MessageByName, MetaMessages};
 use crate::proxy::Proxy;
 use crate::revocation::Revocations;
+use crate::spans::SpanExporter;
 use crate::tls::ClientIdentity;
 use crate::work::Threads;
 use bareboat_api::admission::{Mutator, Validator};
@@ -70,6 +74,8 @@ use tokio::sync::watch;
 pub struct ServerBuilder {
     store: Option<Store>,
     kinds: Vec<Kind>,
+    kinds_elsewhere: Vec<(Kind, Store)>,
+    hooks: Hooks,
     computed: Vec<Computed>,
     connectors: Vec<([String; 3], Connector)>,
     identity: Option<ClientIdentity>,
@@ -91,9 +97,11 @@ pub struct ServerBuilder {
     descriptions: Option<Descriptions>,
     checks: Vec<(String, Check)>,
     pages: BTreeMap<String, Page>,
+    webhook_paths: WebhookPaths,
     observers: Vec<(String, Arc<dyn Observer>)>,
     collectors: Vec<Box<dyn Collector>>,
     audit: Option<Arc<Audit>>,
+    spans: Option<Arc<dyn SpanExporter>>,
     limits: Limits,
     inflight: (usize, usize),
     flow_control: Option<FlowControl>,
@@ -108,6 +116,8 @@ impl Default for ServerBuilder {
         ServerBuilder {
             store: None,
             kinds: Vec::new(),
+            kinds_elsewhere: Vec::new(),
+            hooks: Hooks::default(),
             computed: Vec::new(),
             connectors: Vec::new(),
             identity: None,
@@ -128,9 +138,11 @@ impl Default for ServerBuilder {
             descriptions: None,
             checks: Vec::new(),
             pages: BTreeMap::new(),
+            webhook_paths: WebhookPaths::default(),
             observers: Vec::new(),
             collectors: Vec::new(),
             audit: None,
+            spans: None,
             limits: Limits {
                 request: Duration::from_secs(60),
                 write: Duration::from_secs(34),
@@ -375,7 +387,8 @@ impl ServerBuilder {
         let (definitions, custom) =
             custom.map_or((None, None), |(kind, custom)| (Some(kind), Some(custom)));
         let mut admission = self.admission;
-        admission.note_kinds(self.kinds.iter());
+        let elsewhere = self.kinds_elsewhere.iter().map(|(kind, _)| kind);
+        admission.note_kinds(self.kinds.iter().chain(elsewhere));
         let mut collectors = self.collectors;
         let hooks = WebhookStages {
             mutating: self.mutating_webhooks,
@@ -387,9 +400,15 @@ impl ServerBuilder {
         let metrics = install_extensions(stages, &mut admission, &store, &outbound, connect);
         collectors.extend(metrics.map_err(BuildError::Metrics)?);
         let mut connectors = self.connectors;
-        for kind in self.kinds.into_iter().chain(definitions) {
+        let mut other_stores = Vec::new();
+        let kinds = self.kinds.into_iter().chain(definitions);
+        let kinds = kinds.map(|kind| (kind, store.clone()));
+        for (kind, own) in kinds.chain(self.kinds_elsewhere) {
             let connections = connections_of(&kind, &mut connectors)?;
-            let served = StoredKind::new(kind, &store).with_connections(connections);
+            let served = StoredKind::new(kind, &own).with_connections(connections);
+            if !own.is_same(&store) {
+                other_stores.push(own);
+            }
             register(&catalog, Backing::Stored(Arc::new(served)))?;
         }
         if let Some((place, _)) = connectors.first() {
@@ -417,7 +436,8 @@ impl ServerBuilder {
             Arc::new(move || poison.poison().map_or(Ok(()), |why| Err(why.to_string()))),
         );
         super::fresh::add_check(&mut health, &store);
-        for (name, check) in self.checks {
+        let mut hooks = self.hooks;
+        for (name, check) in self.checks.into_iter().chain(hooks.checks()) {
             health.add_ready(name, check);
         }
         self.authn.attach(&self.revocations);
@@ -444,6 +464,8 @@ impl ServerBuilder {
         Ok(Server {
             state: Arc::new(State {
                 store,
+                other_stores,
+                hooks,
                 catalog,
                 aggregation,
                 credential_headers: self.authn.credential_headers(),
@@ -461,10 +483,12 @@ impl ServerBuilder {
                 reach,
                 connections: Arc::new(connections::Connections::new(self.connections)),
                 audit: self.audit,
+                spans: self.spans,
                 metrics: Metrics::new(collectors).map_err(BuildError::Metrics)?,
                 documents: Documents::new(sources),
                 health,
                 pages: self.pages,
+                webhook_paths: self.webhook_paths,
                 limits: self.limits,
                 version: self.version,
                 under_way,

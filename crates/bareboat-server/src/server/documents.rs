@@ -3,6 +3,7 @@
 use crate::aggregation::Aggregation;
 use crate::discovery::{AggregatedList, Discovery, Priorities, RemoteVersion};
 use crate::kinds::catalog::Catalog;
+use crate::kinds::computed::ANY_RESOURCE;
 use crate::openapi::{OpenApi, Sources};
 use crate::work;
 use bareboat_api::kind::Kind;
@@ -68,9 +69,11 @@ impl Generation {
     pub(crate) async fn openapi(&self) -> &Arc<OpenApi> {
         let openapi = self.openapi.get_or_init(|| async {
             work::large().await;
+            let described = |kind: &&Arc<Kind>| kind.names.plural != ANY_RESOURCE;
+            let kinds: Vec<Arc<Kind>> = self.kinds.iter().filter(described).cloned().collect();
             Arc::new(match &self.earlier {
-                Some(earlier) => earlier.renew(&self.kinds),
-                None => OpenApi::new(&self.kinds, self.sources.clone()),
+                Some(earlier) => earlier.renew(&kinds),
+                None => OpenApi::new(&kinds, self.sources.clone()),
             })
         });
         let openapi = openapi.await;

@@ -5,7 +5,6 @@
 //! (`resourceVersion=0`) does without. On a log with one writer it costs a look at a flag.
 
 use super::health::Health;
-use super::paths;
 use super::state::State;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
@@ -22,17 +21,24 @@ const STALE: Duration = Duration::from_secs(10);
 
 /// Returns whether a request must not be answered before this server has seen what others have written.
 pub(super) fn is_needed(state: &State, query: &Query, info: &RequestInfo) -> bool {
-    let public = || !info.is_resource && paths::is_public(&info.path);
-    state.store.is_shared() && !public() && !is_about_any_version(query, info)
+    let public = || !info.is_resource && state.is_public(&info.path);
+    is_shared(state) && !public() && !is_about_any_version(query, info)
 }
 
 /// Waits until this server has seen what others have written.
 pub(super) async fn barrier(state: &State) -> Result<(), Status> {
-    match state.store.freshen(PATIENCE).await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(refused()),
-        Err(error) => Err(refused().caused_by(error)),
+    for store in state.other_stores.iter().chain([&state.store]) {
+        match store.freshen(PATIENCE).await {
+            Ok(true) => {}
+            Ok(false) => return Err(refused()),
+            Err(error) => return Err(refused().caused_by(error)),
+        }
     }
+    Ok(())
+}
+
+fn is_shared(state: &State) -> bool {
+    state.store.is_shared() || state.other_stores.iter().any(Store::is_shared)
 }
 
 fn refused() -> Status {

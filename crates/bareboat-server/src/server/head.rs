@@ -16,6 +16,7 @@ pub(super) fn deadline(
     query: &Query,
     info: &RequestInfo,
     patient: bool,
+    started: Instant,
 ) -> Result<Instant, Refusal> {
     let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
     let limit = if writes {
@@ -28,7 +29,7 @@ pub(super) fn deadline(
     } else {
         duration::wished(query)?
     };
-    Ok(Instant::now() + wished.map_or(limit, |wished| wished.min(limit)))
+    Ok(started + wished.map_or(limit, |wished| wished.min(limit)))
 }
 
 /// Removes credentials, because no later step needs them.

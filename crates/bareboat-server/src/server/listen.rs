@@ -1,16 +1,17 @@
 //! Accepts connections: TCP, TLS, HTTP/1.1 and HTTP/2.
 
 use super::Server;
+use super::drive::until_done;
+use super::first_head::{self, Begun};
 use super::serve::{self, Door, SocketClient};
 use super::state::{Ending, State};
 use crate::authn::{ConnectionIdentity, Peer};
-use crate::bell::Bell;
 use crate::connections::{Close, Line, Metered, Streaming};
 use crate::reply::{Body, Response};
 use crate::request::body::RequestBody;
 use crate::sockets::Socket;
 use crate::tls::Tls;
-use futures_util::FutureExt as _;
+use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -19,11 +20,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -31,9 +30,11 @@ use tokio_rustls::TlsAcceptor;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Timeout of a request's head; hyper also applies it to idle kept-alive connections.
 const HEAD: Duration = Duration::from_secs(90);
+/// How long the end of an idle connection may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// Maximum size of a request's head, as in kube-apiserver; larger ones are answered with 431.
 const LARGEST_HEAD: usize = 1 << 20;
-/// Maximum number of headers; more are answered with 431, too.
+/// Maximum number of headers on connections that may need many, see `first_head`; more are answered with 431, too.
 const MOST_HEADERS: usize = 1024;
 /// HTTP/2 send buffer of a stream.
 const SEND_BUFFER: usize = 256 * 1024;
@@ -81,6 +82,7 @@ impl Server {
     fn accept_on(&self, listener: TcpListener, tls: Option<Tls>) -> std::io::Result<SocketAddr> {
         let bound = listener.local_addr()?;
         self.state.reach.listens_on(bound);
+        self.start();
         if let Some(tls) = &tls {
             self.state.metrics.serve_with(tls);
         }
@@ -173,7 +175,7 @@ async fn connection(
 
 async fn http(
     state: Arc<State>,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
     http2: bool,
     line: Arc<Line>,
@@ -181,13 +183,14 @@ async fn http(
     if http2 {
         line.set_http2();
     }
-    let ending = state.ending();
+    let (ending, threads) = (state.ending(), state.threads.clone());
     let door = Arc::new(Door::Socket(Arc::new(SocketClient {
         identity: ConnectionIdentity::new(&state.authn, &peer),
         peer,
         line: line.clone(),
     })));
     let of_requests = line.clone();
+    let shared = state.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (state, door, line) = (state.clone(), door.clone(), of_requests.clone());
         // Boxed while it runs: inside the connection it would take memory for as long as a watch lives.
@@ -211,11 +214,15 @@ async fn http(
                 // HTTP/2 gives a client many ways to cause work, so it is only kept open for authenticated clients.
                 line.close(Close::Soon);
             }
-            Ok(response.map(|body| Metered::new(body, busy)))
+            let response = response.map(|body| Metered::new(body, busy));
+            if response.body().is_large() {
+                line.leave_worker().await;
+            }
+            Ok(response)
         })
     });
-    let io = TokioIo::new(stream);
     let result = if http2 {
+        let io = TokioIo::new(stream);
         let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -223,24 +230,42 @@ async fn http(
             .max_send_buf_size(SEND_BUFFER)
             .max_header_list_size(LARGEST_HEAD as u32)
             .keep_alive_interval(Some(Duration::from_secs(30)));
-        let connection = builder.serve_connection(io, service);
-        until_done(pin!(connection), |it| it.graceful_shutdown(), ending, &line).await
+        let connection = Box::pin(builder.serve_connection(io, service));
+        until_done(
+            connection,
+            |it| it.graceful_shutdown(),
+            ending,
+            &line,
+            &threads,
+        )
+        .await
     } else {
+        let Some(first) = first_bytes(&mut stream, &ending, &line).await else {
+            if !line.is_cut_off() {
+                // An error means that the client closed the connection, too.
+                let _ = tokio::time::timeout(FAREWELL, stream.shutdown()).await;
+            }
+            return;
+        };
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_header_size(LARGEST_HEAD)
-            .max_headers(MOST_HEADERS)
             .max_buf_size(LARGEST_HEAD + 4096)
             .half_close(false);
-        let connection = builder.serve_connection(io, service).with_upgrades();
-        let mut connection = pin!(connection);
+        if first_head::may_have_many_headers(&first, &shared.credential_headers) {
+            builder.max_headers(MOST_HEADERS);
+        }
+        drop(shared);
+        let io = TokioIo::new(Begun::new(first, stream));
+        let connection = Box::pin(builder.serve_connection(io, service).with_upgrades());
         let result = until_done(
-            connection.as_mut(),
+            connection,
             |it| it.graceful_shutdown(),
             ending,
             &line,
+            &threads,
         )
         .await;
         if let Some(Err(error)) = &result
@@ -257,6 +282,21 @@ async fn http(
     }
 }
 
+/// Waits for the first bytes of an HTTP/1.1 connection; `None` if it ends, or is to be closed, without any.
+async fn first_bytes(
+    stream: &mut (impl AsyncRead + Unpin),
+    ending: &Ending,
+    line: &Line,
+) -> Option<Bytes> {
+    let reading = tokio::time::timeout(HEAD, first_head::read(stream));
+    let closing = poll_fn(|cx| line.poll_close(cx));
+    tokio::select! {
+        read = reading => read.ok()?.ok().filter(|first| !first.is_empty()),
+        _ = closing => None,
+        () = ending.clone().begun() => None,
+    }
+}
+
 /// Drops the body of an answer, and keeps its head.
 fn without_body(mut response: Response) -> Response {
     let length = response.body().size_hint().exact();
@@ -265,32 +305,4 @@ fn without_body(mut response: Response) -> Response {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     response.map(|_| Body::empty())
-}
-
-/// Serves a connection until it ends or is closed. Once the server or the connection is to end, it completes running
-/// requests and accepts no more.
-///
-/// Pinned by the caller: passed by value it would take its memory twice.
-async fn until_done<C: Future>(
-    mut connection: Pin<&mut C>,
-    finish: impl Fn(Pin<&mut C>),
-    ending: Ending,
-    line: &Line,
-) -> Option<C::Output> {
-    let mut ending = pin!(ending.begun().fuse());
-    let bell = Bell::new();
-    poll_fn(|cx| {
-        if let Some(waker) = bell.rung(cx) {
-            let cx = &mut Context::from_waker(&waker);
-            let close = line.poll_close(cx);
-            if close == Poll::Ready(Close::Now) {
-                return Poll::Ready(None);
-            }
-            if ending.as_mut().poll(cx).is_ready() || close.is_ready() {
-                finish(connection.as_mut());
-            }
-        }
-        connection.as_mut().poll(cx).map(Some)
-    })
-    .await
 }

@@ -20,15 +20,20 @@ use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
 use crate::revocation::Stream;
+use crate::spans::Recorder;
 use crate::{authz, verbs};
 use bareboat_api::Status;
 use bareboat_api::kind::User;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
-use tracing::Instrument as _;
 
+/// The header with the ID of a request.
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The header with the uid of the flow schema of a request.
 const FLOW_SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 /// The header with the uid of the priority level of a request.
@@ -42,6 +47,8 @@ pub(crate) enum Door {
     Socket(Arc<SocketClient>),
     /// An in-process request.
     InProcess(Arc<User>),
+    /// An in-process request whose writes are stored, whatever answers the writes of clients.
+    Store(Arc<User>),
     /// An in-process request to the raw endpoint.
     Raw(Arc<User>),
 }
@@ -60,7 +67,7 @@ impl Door {
     /// Returns the origin of a request, for headers to other servers.
     fn came(&self) -> Came {
         match self {
-            Door::InProcess(_) | Door::Raw(_) => Came::default(),
+            Door::InProcess(_) | Door::Store(_) | Door::Raw(_) => Came::default(),
             Door::Socket(client) => Came {
                 from: client.peer.address.map(|address| address.ip()),
                 encrypted: client.peer.encrypted,
@@ -78,11 +85,10 @@ pub(crate) async fn serve(
     let _under_way = state.under_way.enter();
     let (mut head, body) = request.into_parts();
     let headers = Arc::new(std::mem::take(&mut head.headers));
-    let trace = Arc::new(Trace::new(
-        audit_id(&headers),
-        &head.method,
-        head.uri.path(),
-    ));
+    let recorder = state.spans.as_ref();
+    let recorder = recorder.and_then(|exporter| Recorder::start(exporter, &headers));
+    let trace = Trace::new(audit_id(&headers), &head.method, head.uri.path());
+    let trace = Arc::new(trace.recorded_by(recorder));
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let sight = Sight::of(&head.method, &headers, query.as_ref().ok());
     let pretty = query
@@ -96,7 +102,9 @@ pub(crate) async fn serve(
         trace: trace.clone(),
         body,
     };
-    let walk = walk(&state, door, arrived, query).instrument(trace.span().clone());
+    // Pinned where it is made: it is large, and every adapter would move it.
+    let mut walk = pin!(walk(&state, door, arrived, query));
+    let walk = poll_fn(|cx| trace.span().in_scope(|| walk.as_mut().poll(cx)));
     let walk = AssertUnwindSafe(walk);
     let mut has_panicked = false;
     let Walked { class, outcome } = match futures_util::FutureExt::catch_unwind(walk).await {
@@ -122,7 +130,7 @@ pub(crate) async fn serve(
         out.insert(PRIORITY_LEVEL, level.clone());
     }
     if let Ok(id) = HeaderValue::from_str(trace.audit_id()) {
-        out.insert("audit-id", id);
+        out.insert(AUDIT_ID, id);
     }
     if !out.contains_key(header::CACHE_CONTROL) {
         out.insert(
@@ -132,11 +140,14 @@ pub(crate) async fn serve(
     }
     let remote = trace.route().zip(trace.info());
     let remote = remote.map(|(route, info)| RemoteLabels::of(route, info));
+    let took = trace.started().elapsed();
     let answered = Answered {
         sight,
         info: trace.info(),
+        kind: trace.kind(),
         remote: remote.as_ref(),
         started: trace.started(),
+        took,
         terminated,
     };
     let table = state.catalog.table();
@@ -153,7 +164,7 @@ pub(crate) async fn serve(
     if let Some(audited) = trace.audited() {
         let lasts = is_patient();
         if !lasts {
-            audited.took(trace.started().elapsed(), || trace.times());
+            audited.took(took, || trace.times());
         }
         match has_panicked {
             true => audited.panicked().await,
@@ -163,7 +174,16 @@ pub(crate) async fn serve(
             response.body_mut().record(audited.clone());
         }
     }
-    diagnostics::answered(&trace, response.status(), state.limits.slow, is_patient);
+    diagnostics::answered(
+        &trace,
+        response.status(),
+        took,
+        state.limits.slow,
+        is_patient,
+    );
+    if let Some(recorder) = trace.recorder() {
+        recorder.finish(&trace, response.status());
+    }
     response
 }
 
@@ -253,7 +273,7 @@ async fn rooms(
     };
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
     let patient = streams || remote.is_some();
-    let deadline = deadline(state, &query, &info, streams)?;
+    let deadline = deadline(state, &query, &info, streams, trace.started())?;
     let seat = match door {
         Door::Socket(_) if remote.is_some() => {
             *class = state.flow.classify(&user, &info);
@@ -266,7 +286,10 @@ async fn rooms(
             let free = !info.is_resource && paths::is_public(&info.path);
             let wants = !free && (!patient || begins_watch);
             match wants {
-                true => Some(enter(state, class.as_ref(), &user, &info, &query, deadline).await?),
+                true => {
+                    let time = deadline.saturating_duration_since(trace.started());
+                    Some(enter(state, class.as_ref(), &user, &info, &query, time).await?)
+                }
                 false => None,
             }
         }
@@ -288,6 +311,7 @@ async fn rooms(
         deadline,
         warnings: Warnings::default(),
         raw: matches!(door, Door::Raw(_)),
+        stores: matches!(door, Door::Store(_)),
         standing: None,
         basis: Basis::at(state.store.visible()),
     };
@@ -321,12 +345,29 @@ async fn rooms(
     if patient {
         return answer(state, ask, body).await;
     }
-    match tokio::time::timeout_at(deadline.into(), answer(state, ask, body)).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            Err(Status::timeout("request did not complete within the allotted timeout").into())
+    let in_time = until(deadline, pin!(answer(state, ask, body))).await;
+    in_time.unwrap_or_else(|| {
+        Err(Status::timeout("request did not complete within the allotted timeout").into())
+    })
+}
+
+/// Waits for an answer until a time; `None` if there was none. The timer is made when the answer has to wait: most reads
+/// need none.
+async fn until<T>(deadline: Instant, mut answer: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    let mut timer = pin!(None);
+    poll_fn(|cx| {
+        if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+            return Poll::Ready(Some(answer));
         }
-    }
+        if timer.is_none() {
+            timer.set(Some(tokio::time::sleep_until(deadline.into())));
+        }
+        match timer.as_mut().as_pin_mut() {
+            Some(timer) => timer.poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Returns whether a request may take any time: it takes no seat and has no deadline.
@@ -342,28 +383,27 @@ fn may_stream(info: &RequestInfo, headers: &HeaderMap) -> bool {
         || headers.contains_key(header::UPGRADE)
 }
 
-/// Takes a seat, or waits for one.
+/// Takes a seat, or waits for one for a part of the time that the request may take.
 async fn enter(
     state: &State,
     class: Option<&Arc<Class>>,
     user: &Arc<User>,
     info: &Arc<RequestInfo>,
     query: &Query,
-    deadline: Instant,
+    time: Duration,
 ) -> Result<Arc<flow::Seat>, Refusal> {
-    let left = deadline.saturating_duration_since(Instant::now());
     let visitor = Visitor {
         user: user.clone(),
         info: info.clone(),
         objects: flow::objects(&state.catalog, info, query),
-        patience: (left / 4).min(MOST_PATIENCE),
+        patience: (time / 4).min(MOST_PATIENCE),
     };
     Ok(state.flow.enter(class, visitor).await?)
 }
 
 /// Returns the authorizer of a request; public paths are allowed to everybody.
 fn authorizer<'a>(state: &'a State, info: &RequestInfo) -> &'a dyn authz::Authorizer {
-    match !info.is_resource && paths::is_public(&info.path) {
+    match !info.is_resource && state.is_public(&info.path) {
         true => &authz::AllowAll,
         false => state.authorizer.as_ref(),
     }
@@ -391,6 +431,10 @@ async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Re
 
 /// Runs the verb, and completes the answer.
 async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -> Outcome {
+    if !ask.info.is_resource && state.webhook_paths.has(&ask.info.path) {
+        let (bytes, _seat) = body.read().await?;
+        return Ok(state.webhook_paths.answer(&ask.info.path, &bytes).await?);
+    }
     if !ask.info.is_resource {
         return Ok(Box::pin(paths::answer(state, ask, body.into_seat())).await?);
     }

@@ -2,7 +2,10 @@
 
 use super::documents::Documents;
 use super::health::Health;
+use super::hooks::Hooks;
 use super::pages::Page;
+use super::paths;
+use super::webhook_paths::WebhookPaths;
 use crate::admission::Chain;
 use crate::aggregation::Aggregation;
 use crate::audit::Audit;
@@ -18,6 +21,7 @@ use crate::protobuf::MetaMessages;
 use crate::proxy::Proxy;
 use crate::request::info::RequestInfo;
 use crate::revocation::{Revocations, Standing};
+use crate::spans::SpanExporter;
 use crate::work::Threads;
 use bareboat_api::Object;
 use bareboat_api::admission::{Brief, Lookup, Right, ServedResource};
@@ -25,7 +29,6 @@ use bareboat_api::kind::{BoxFuture, User};
 use bareboat_storage::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -45,6 +48,9 @@ pub(crate) struct Limits {
 /// State shared by all requests.
 pub(crate) struct State {
     pub(crate) store: Store,
+    /// The stores of kinds that have their own.
+    pub(crate) other_stores: Vec<Store>,
+    pub(crate) hooks: Hooks,
     pub(crate) catalog: Arc<Catalog>,
     /// Groups and versions of other servers.
     pub(crate) aggregation: Arc<Aggregation>,
@@ -66,36 +72,48 @@ pub(crate) struct State {
     pub(crate) documents: Documents,
     pub(crate) health: Health,
     pub(crate) pages: BTreeMap<String, Page>,
+    pub(crate) webhook_paths: WebhookPaths,
     pub(crate) limits: Limits,
     /// The answer of `/version`.
     pub(crate) version: bareboat_api::Value,
     /// Audits requests, if enabled.
     pub(crate) audit: Option<Arc<Audit>>,
+    /// Takes spans of requests, if distributed tracing is enabled.
+    pub(crate) spans: Option<Arc<dyn SpanExporter>>,
     pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
 }
 
-/// Counts running work that a shutdown waits for.
-#[derive(Clone, Default)]
-pub(crate) struct UnderWay(Arc<AtomicUsize>);
-
-/// Counts as running until it is dropped.
-pub(crate) struct Counted(UnderWay);
-
-impl UnderWay {
-    pub(crate) fn enter(&self) -> Counted {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.clone())
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl State {
+    /// Returns whether a path needs no credentials: health, version, and webhooks, whose callers have none.
+    pub(crate) fn is_public(&self, path: &str) -> bool {
+        paths::is_public(path) || self.webhook_paths.has(path)
     }
 }
 
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+/// Counts running work that a shutdown waits for.
+#[derive(Clone, Default)]
+pub(crate) struct UnderWay(Arc<References>);
+
+/// A reference for each running request, and one more.
+#[derive(Default)]
+struct References(Arc<()>);
+
+/// Counts as running until it is dropped.
+pub(crate) struct Counted {
+    _reference: Arc<()>,
+}
+
+impl UnderWay {
+    pub(crate) fn enter(&self) -> Counted {
+        Counted {
+            _reference: self.0.0.clone(),
+        }
+    }
+
+    /// Returns how much work is running.
+    pub(crate) fn count(&self) -> usize {
+        Arc::strong_count(&self.0.0) - 1
     }
 }
 
@@ -152,10 +170,16 @@ impl State {
         while self.under_way.count() > 0 && begun.elapsed() < self.limits.drain {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        self.hooks.finish(self.limits.drain).await;
         if let Some(audit) = &self.audit {
             audit.flush().await;
         }
-        self.store.close().await;
+        if let Some(spans) = &self.spans {
+            spans.flush().await;
+        }
+        for store in self.other_stores.iter().chain([&self.store]) {
+            store.close().await;
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Verbs of computed kinds: renders the objects that a function returns.
 
+mod change;
+
 use super::connect;
 use super::kind_request::not_acceptable;
 use super::selection::Selection;
@@ -82,7 +84,15 @@ pub(super) async fn answer(
                 work::maybe_large(body.len()).await;
                 let _memory = flow::decoding(&body, 0).await?;
                 let mut object = decode(&ask, &computed, version, &body)?;
-                admit(&owned, &ask, &computed, version, &mut object).await?;
+                admit(
+                    &owned,
+                    &ask,
+                    &computed,
+                    version,
+                    Operation::Create,
+                    &mut object,
+                )
+                .await?;
                 let object = computed.do_create(question, object).await?;
                 one(
                     StatusCode::CREATED,
@@ -95,8 +105,34 @@ pub(super) async fn answer(
             };
             threads.carry_out(seat, work).await
         }
+        "update" | "patch" => {
+            let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
+            let (body, seat) = body.read().await?;
+            ask.trace.pass(Stage::Read);
+            if let Some(audited) = ask.trace.audited() {
+                audited.sent(&body);
+            }
+            let (threads, owned) = (state.threads.of(&ask.trace), state.clone());
+            let work = async move {
+                work::maybe_large(body.len()).await;
+                let _memory = flow::decoding(&body, 0).await?;
+                let change = change::read(&owned, &ask, &computed, version, &body)?;
+                let object = computed.do_update(question, change).await?;
+                one(StatusCode::OK, agreed, &ask, &computed, version, object)
+            };
+            threads.carry_out(seat, work).await
+        }
+        "delete" => {
+            let agreed = agree(&ask, &computed, version, "PartialObjectMetadata")?;
+            drop(body.read().await?);
+            let object = computed.do_delete(question).await?;
+            one(StatusCode::OK, agreed, &ask, &computed, version, object)
+        }
         "watch" => {
-            let response = watch(&computed, question).await?;
+            let options = ListOptions::parse(&ask.query, true)?;
+            let data = StoredKind::new(computed.kind().clone(), &state.store);
+            let selection = Selection::parse(&data, version, &options)?;
+            let response = watch(&computed, question, selection).await?;
             Ok(guard(response, ask.standing.as_ref(), End::Plain))
         }
         other => Err(Status::verb_not_supported(
@@ -112,6 +148,7 @@ async fn admit(
     ask: &Ask,
     computed: &Computed,
     version: usize,
+    operation: Operation,
     object: &mut Object,
 ) -> Result<(), Status> {
     let kind = computed.kind();
@@ -121,10 +158,10 @@ async fn admit(
         state,
         ask,
         kind,
-        operation: Operation::Create,
+        operation,
         shape: Some(version.shape.as_ref()),
         options: &OptionsOf::Write {
-            operation: Operation::Create,
+            operation,
             query: &ask.query,
         },
         dry_run: ask.query.all("dryRun").any(|text| text == "All"),
@@ -226,12 +263,24 @@ async fn list(
     // Selectors are parsed against the data of the kind; the store is not read.
     let data = StoredKind::new(computed.kind().clone(), &state.store);
     let selection = Selection::parse(&data, version, &options)?;
-    let mut objects = computed.do_list(question).await?;
+    let listing = computed.do_list(question).await?;
+    let mut metadata = Map::new();
+    if !listing.resource_version.is_empty() {
+        metadata.insert("resourceVersion", Value::from(listing.resource_version));
+    }
+    if !listing.continue_token.is_empty() {
+        metadata.insert("continue", Value::string(&listing.continue_token));
+    }
+    if let Some(remaining) = listing.remaining {
+        metadata.insert("remainingItemCount", Value::Int(remaining as i64));
+    }
+    let metadata = Value::Object(metadata);
+    let mut objects = listing.items;
     work::maybe_large(objects.len() * OBJECT).await;
     objects.retain(|object| selection.matches_loose(object));
     let kind = computed.kind();
     let value = match agreed.transform {
-        Transform::Table { beta } => table(ask, computed, version, objects, Value::object(), beta)?,
+        Transform::Table { beta } => table(ask, computed, version, objects, metadata, beta)?,
         transform => {
             let (api_version, list_kind, items): (&str, &str, Vec<Value>) = match transform {
                 Transform::Metadata { beta } => (
@@ -251,7 +300,7 @@ async fn list(
             let mut map = Map::new();
             map.insert("apiVersion", Value::string(api_version));
             map.insert("kind", Value::string(list_kind));
-            map.insert("metadata", Value::object());
+            map.insert("metadata", metadata);
             map.insert("items", Value::Array(items));
             Value::Object(map)
         }
@@ -259,12 +308,18 @@ async fn list(
     Ok(reply::value(StatusCode::OK, agreed, &value))
 }
 
-async fn watch(computed: &Arc<Computed>, question: Question) -> Result<Response, Status> {
+async fn watch(
+    computed: &Arc<Computed>,
+    question: Question,
+    selection: Selection,
+) -> Result<Response, Status> {
     let changes = computed.do_watch(question.clone()).await?;
     let mut response = http::Response::new(Body::stream(Changes {
         computed: computed.clone(),
         question,
+        selection,
         changes,
+        ended: false,
     }));
     response.headers_mut().insert(
         header::CONTENT_TYPE,
@@ -276,7 +331,40 @@ async fn watch(computed: &Arc<Computed>, question: Question) -> Result<Response,
 struct Changes {
     computed: Arc<Computed>,
     question: Question,
+    selection: Selection,
     changes: mpsc::Receiver<ComputedEvent>,
+    ended: bool,
+}
+
+impl Changes {
+    /// Returns an event as the client sees it; `None` if its selectors leave the object out.
+    fn event(&mut self, change: ComputedEvent) -> Option<Value> {
+        let (event_type, mut object) = match change {
+            ComputedEvent::Added(object) => ("ADDED", object),
+            ComputedEvent::Modified(object) => ("MODIFIED", object),
+            ComputedEvent::Deleted(object) => ("DELETED", object),
+            ComputedEvent::Bookmark(version) => {
+                let mut object = Object::default();
+                object.set_meta("resourceVersion", Value::from(version));
+                self.computed.complete(&mut object, &self.question);
+                let object = Value::from(object);
+                return Some(bareboat_api::value!({"type": "BOOKMARK", "object": (object)}));
+            }
+            ComputedEvent::Error(status) => {
+                self.ended = true;
+                let status = status.to_value();
+                return Some(bareboat_api::value!({"type": "ERROR", "object": (status)}));
+            }
+        };
+        self.computed.complete(&mut object, &self.question);
+        // An object that no longer matches is not known here to have matched before, so its deletion is sent.
+        if !self.selection.matches_loose(&object) {
+            return (event_type == "MODIFIED").then(
+                || bareboat_api::value!({"type": "DELETED", "object": (Value::from(object))}),
+            );
+        }
+        Some(bareboat_api::value!({"type": event_type, "object": (Value::from(object))}))
+    }
 }
 
 impl http_body::Body for Changes {
@@ -287,17 +375,20 @@ impl http_body::Body for Changes {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
-        self.changes.poll_recv(cx).map(|change| {
-            let (event_type, mut object) = match change? {
-                ComputedEvent::Added(object) => ("ADDED", object),
-                ComputedEvent::Modified(object) => ("MODIFIED", object),
-                ComputedEvent::Deleted(object) => ("DELETED", object),
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let change = match self.changes.poll_recv(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(change)) => change,
             };
-            self.computed.complete(&mut object, &self.question);
-            let event = bareboat_api::value!({"type": event_type, "object": (Value::from(object))});
-            let mut bytes = event.to_json();
-            bytes.push(b'\n');
-            Some(Ok(http_body::Frame::data(bytes.into())))
-        })
+            if let Some(event) = self.event(change) {
+                let mut bytes = event.to_json();
+                bytes.push(b'\n');
+                return Poll::Ready(Some(Ok(http_body::Frame::data(bytes.into()))));
+            }
+        }
     }
 }

@@ -4,12 +4,14 @@
 //! builds the request and headers for its handler.
 
 use super::KindRequest;
+use super::visibility;
 use crate::admission::{Alone, options_of_connection};
 use crate::authz::Authorized;
 use crate::flow::Unread;
 use crate::kinds::catalog::Catalog;
-use crate::kinds::computed::{Access, Computed, Question};
+use crate::kinds::computed::{ANY_RESOURCE, Access, Computed, Question, Warned};
 use crate::kinds::connector::{Connection, Finds, Visit};
+use crate::kinds::stored_kind::StoredKind;
 use crate::proxy::upstream::Calls;
 use crate::proxy::{Passing, Remark, Remote};
 use crate::reply::Response;
@@ -57,7 +59,9 @@ pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<R
         Connection::Program(_, Finds::Nothing) => None,
         _ => {
             let entry = call.served.resource().get(&call.key());
-            Some(entry.ok_or_else(|| call.not_found())?)
+            let entry = entry.ok_or_else(|| call.not_found())?;
+            visibility::check(call, &entry).await?;
+            Some(entry)
         }
     };
     let uri = admit(&call.state, ask, &call.served.kind).await?;
@@ -83,6 +87,49 @@ pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<R
     }
 }
 
+/// Returns whether a function or another server answers the writes of a kind.
+pub(super) fn handles_writes(served: &StoredKind, ask: &Ask, verb: Verb) -> bool {
+    !ask.stores
+        && !matches!(verb, Verb::Get | Verb::List | Verb::Watch)
+        && served.connection(&ask.info.version, "").is_some()
+}
+
+/// Passes a write to the function or the server that answers the writes of the kind. Its body is read first, because writes are not
+/// streams.
+pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, Status> {
+    let (ask, info) = (&call.ask, &call.ask.info);
+    let connection = call.served.connection(&info.version, "");
+    let connection = connection.ok_or_else(Status::no_such_route)?;
+    let entry = match info.name.is_empty() {
+        true => None,
+        false => call.served.resource().get(&call.key()),
+    };
+    if let Some(entry) = &entry {
+        visibility::check(call, entry).await?;
+    }
+    let (bytes, _seat) = body.read().await?;
+    let body = RequestBody::Memory(bytes);
+    match connection {
+        Connection::Program(program, _) => {
+            let object = match &entry {
+                Some(entry) => Some(call.served.object(entry, call.version).await?),
+                None => None,
+            };
+            let visit = Visit {
+                question: question(&call.state, ask),
+                object,
+                request: request(ask, ask.uri.clone(), body),
+                calls: Calls::new(&call.state, ask),
+            };
+            program(visit).await
+        }
+        Connection::Remote(remote) => {
+            let entry = entry.ok_or_else(|| call.not_found())?;
+            pass_on(call, remote, &entry, &ask.uri, body).await
+        }
+    }
+}
+
 /// Answers a connect request to a kind without a store.
 pub(super) async fn computed(
     state: &Arc<State>,
@@ -101,6 +148,28 @@ pub(super) async fn computed(
     };
     let response = computed.do_connect(visit).await?;
     Ok(guard(response, ask.standing.as_ref(), End::Broken))
+}
+
+/// Answers a request for any resource of a group that a function serves.
+pub(super) async fn open(
+    state: &Arc<State>,
+    ask: &Arc<Authorized<Ask>>,
+    body: Unread,
+    computed: &Computed,
+) -> Result<Response, Status> {
+    let known = computed.kind().version(&ask.info.version).is_some();
+    // The name of the kind that stands for all of them is no resource.
+    if !known || ask.info.resource == ANY_RESOURCE {
+        return Err(Status::no_such_route());
+    }
+    let (bytes, _seat) = body.read().await?;
+    let visit = Visit {
+        question: question(state, ask),
+        object: None,
+        request: request(ask, ask.uri.clone(), RequestBody::Memory(bytes)),
+        calls: Calls::new(state, ask),
+    };
+    computed.do_open(visit).await
 }
 
 /// Runs admission on a connection. Returns its URI with its options, such as those of PodExecOptions, which plug-ins may
@@ -183,14 +252,17 @@ fn check(kind: &Kind, ask: &Ask) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn question(state: &Arc<State>, ask: &Ask) -> Question {
+pub(super) fn question(state: &Arc<State>, ask: &Arc<Authorized<Ask>>) -> Question {
     let info = &ask.info;
     Question {
         user: ask.user.clone(),
         version: info.version.clone(),
+        resource: info.resource.clone(),
         namespace: info.namespace.clone(),
         name: info.name.clone(),
         subresource: info.subresource.clone(),
+        query: ask.query.clone(),
+        warnings: Warned(ask.clone()),
         access: Access {
             authn: state.authn.clone(),
             authorizer: state.authorizer.clone(),

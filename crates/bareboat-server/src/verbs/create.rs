@@ -86,7 +86,7 @@ async fn attempt(
     edited: Edited,
     options: &WriteOptions,
 ) -> Result<Result<Shown, (String, CommitError)>, Status> {
-    call.ask.basis.begin_at(call.state.store.visible());
+    call.ask.basis.begin_at(call.served.store().visible());
     let manager = call.ask.manager(options.field_manager.as_deref());
     let pipeline = Pipeline::new(call, options.dry_run);
     let Edited {

@@ -5,6 +5,7 @@ pub(super) mod options;
 use super::kind_request::KindRequest;
 use super::kind_request::Shown;
 use super::unstoppable::Unstoppable;
+use super::visibility;
 use super::write::{Pipeline, commit, durable, retry_on_conflict};
 use crate::authz;
 use crate::reply::Response;
@@ -36,6 +37,7 @@ pub(super) enum Deleted {
 /// Deletes the object the URL names.
 pub(crate) async fn delete(call: &KindRequest, body: Bytes) -> Result<Response, Status> {
     let options = DeleteOptions::read(call, &body)?;
+    visibility::check_named(call).await?;
     match delete_key(call, &call.key(), &options).await? {
         Deleted::Waiting(shown) => {
             let code = if options.old_orphan == Some(false) {

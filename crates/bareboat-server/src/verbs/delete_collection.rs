@@ -6,6 +6,7 @@ use super::kind_request::Shown;
 use super::kind_request::{Arity, KindRequest};
 use super::list::ListMeta;
 use super::selection::Selection;
+use super::visibility;
 use crate::reply::{self, Response};
 use crate::request::negotiate::Media;
 use crate::request::options::ListOptions;
@@ -28,7 +29,8 @@ pub(crate) async fn delete_collection(call: &KindRequest, body: Bytes) -> Result
     let options = DeleteOptions::read(call, &body)?;
     let list = ListOptions::parse(&call.ask.query, false)?;
     let agreed = call.negotiate(Arity::Many)?;
-    let selection = Selection::parse(&call.served, call.version, &list)?;
+    let mut selection = Selection::parse(&call.served, call.version, &list)?;
+    visibility::complete(call, &mut selection).await?;
     let snapshot = call.served.resource().snapshot();
     let prefix = call.served.prefix(&call.ask.info.namespace);
     let mut chosen = Vec::new();

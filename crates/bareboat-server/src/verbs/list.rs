@@ -9,6 +9,7 @@ mod token;
 use super::freshness;
 use super::kind_request::{Arity, KindRequest};
 use super::selection::Selection;
+use super::visibility;
 use crate::flow;
 use crate::kinds::stored_kind::damaged_list;
 use crate::reply::Response;
@@ -72,7 +73,8 @@ pub(crate) async fn list(call: Arc<KindRequest>) -> Result<Response, Status> {
     let options = ListOptions::parse(&call.ask.query, false)?;
     let agreed = call.negotiate(Arity::Many)?;
     let include = Include::for_transform(&call.ask.query, agreed.transform)?;
-    let selection = Selection::parse(&call.served, call.version, &options)?;
+    let mut selection = Selection::parse(&call.served, call.version, &options)?;
+    visibility::complete(&call, &mut selection).await?;
     let view = View::open(&call, &options).await?;
     let is_large = !agreed.is_plain_json() && view.snapshot.len() > LARGE;
     let _place = match is_large {

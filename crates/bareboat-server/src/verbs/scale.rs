@@ -5,6 +5,7 @@ mod rescale;
 
 use super::kind_request::Shown;
 use super::kind_request::{KindRequest, not_acceptable};
+use super::visibility;
 use super::write::change::change;
 use super::write::now;
 use crate::reply::{self, Response};
@@ -36,6 +37,7 @@ pub(crate) async fn scale(
             .resource()
             .get(&call.key())
             .ok_or_else(|| call.not_found())?;
+        visibility::check(call, &entry).await?;
         let parent = call.served.object(&entry, call.version).await?;
         return present(call, of_parent(call, paths, &parent)?);
     }

@@ -2,9 +2,11 @@
 
 use crate::kinds::stored_kind::StoredKind;
 use crate::request::options::ListOptions;
-use bareboat_api::kind::{FieldSelectors, SelectableField, UnknownField};
+use bareboat_api::kind::{FieldSelectors, Search, Sees, SelectableField, UnknownField};
 use bareboat_api::{Object, Status, fields, labels};
 use bareboat_storage::{Entry, LabelSignature};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Selectors, prepared for many objects of one kind and version.
 #[derive(Clone)]
@@ -14,6 +16,12 @@ pub(crate) struct Selection {
     keyed: Vec<(KeyPart, fields::Term)>,
     /// Terms that need the object in the requested version.
     deep: Vec<(SelectableField, fields::Term)>,
+    /// Terms that a function of the kind answers.
+    searches: Vec<(Search, fields::Term)>,
+    /// The keys that the searches found.
+    found: Option<Arc<HashSet<String>>>,
+    /// What the user sees, if the kind has a read filter.
+    sees: Option<Sees>,
     /// Signature that the stored labels of every match have.
     signature: LabelSignature,
     /// Whether labels of the requested version differ from the stored ones.
@@ -48,6 +56,9 @@ impl Selection {
             labels,
             keyed: Vec::new(),
             deep: Vec::new(),
+            searches: Vec::new(),
+            found: None,
+            sees: None,
         };
         if let Some(selector) = &selection.labels
             && !selection.labels_need_object
@@ -79,6 +90,15 @@ impl Selection {
                 self.keyed.push((KeyPart::Namespace, term));
             }
             other => {
+                let searches = &served.kind.searches;
+                if let Some(search) = searches.iter().find(|search| search.field == other) {
+                    if term.negated {
+                        let why = format!("field label {other} does not support !=");
+                        return Err(Status::bad_request(why));
+                    }
+                    self.searches.push((search.clone(), term));
+                    return Ok(());
+                }
                 let known = &served.version(version).selectable;
                 match known.iter().find(|field| field.name == other) {
                     Some(field) => self.deep.push((field.clone(), term)),
@@ -91,12 +111,33 @@ impl Selection {
 
     /// Returns whether every object matches.
     pub(crate) fn is_everything(&self) -> bool {
-        self.labels.is_none() && self.keyed.is_empty() && self.deep.is_empty()
+        self.labels.is_none()
+            && self.keyed.is_empty()
+            && self.deep.is_empty()
+            && self.searches.is_empty()
+            && self.sees.is_none()
     }
 
     /// Returns whether matching needs the object, beyond key and stored labels.
     pub(crate) fn needs_object(&self) -> bool {
-        !self.deep.is_empty() || (self.labels_need_object && self.labels.is_some())
+        !self.deep.is_empty()
+            || self.sees.is_some()
+            || (self.labels_need_object && self.labels.is_some())
+    }
+
+    /// Shows only what the user sees.
+    pub(crate) fn limit_to(&mut self, sees: Option<Sees>) {
+        self.sees = sees;
+    }
+
+    /// Returns the terms that a function of the kind answers.
+    pub(crate) fn searches(&self) -> &[(Search, fields::Term)] {
+        &self.searches
+    }
+
+    /// Limits the selection to the keys that the searches found.
+    pub(crate) fn found(&mut self, keys: HashSet<String>) {
+        self.found = Some(Arc::new(keys));
     }
 
     /// Returns the only name that can match.
@@ -136,13 +177,17 @@ impl Selection {
                 KeyPart::Name => entry.name(),
                 KeyPart::Namespace => entry.namespace().unwrap_or(""),
             })
-        }) && match &self.labels {
-            Some(selector) if !self.labels_need_object => {
-                let facets = entry.facets();
-                selector.matches(|key| facets.label(key))
+        }) && self
+            .found
+            .as_ref()
+            .is_none_or(|found| found.contains(entry.key()))
+            && match &self.labels {
+                Some(selector) if !self.labels_need_object => {
+                    let facets = entry.facets();
+                    selector.matches(|key| facets.label(key))
+                }
+                _ => true,
             }
-            _ => true,
-        }
     }
 
     /// Returns whether an object of the requested version matches the terms that an entry cannot answer.
@@ -154,6 +199,7 @@ impl Selection {
             _ => true,
         };
         labels
+            && self.sees.as_ref().is_none_or(|sees| sees(object))
             && self
                 .deep
                 .iter()

@@ -8,6 +8,7 @@ mod websocket;
 
 use super::kind_request::{Arity, KindRequest};
 use super::selection::Selection;
+use super::visibility;
 use crate::flow::Seat;
 use crate::reply::{Body, Response};
 use crate::request::negotiate::{Media, Transform};
@@ -36,7 +37,8 @@ pub(crate) async fn watch(
     }
     let agreed = call.negotiate(Arity::Stream)?;
     let include = Include::for_transform(&call.ask.query, agreed.transform)?;
-    let selection = Selection::parse(&call.served, call.version, &options)?;
+    let mut selection = Selection::parse(&call.served, call.version, &options)?;
+    visibility::complete_watch(&call, &mut selection).await?;
     let media = match agreed.transform {
         Transform::Table { .. } => Media::Json,
         _ => agreed.media,
@@ -55,6 +57,7 @@ pub(crate) async fn watch(
         transform: agreed.transform,
         include,
         threads: call.state.threads.clone(),
+        standing: call.ask.standing.clone(),
         meter: call.state.metrics.watches.begin(
             &call.served.kind,
             &call.version().name,

@@ -139,7 +139,7 @@ impl Ours {
             "socket" => self.socket = Some(value.to_owned()),
             _ if self.choices.take(name, value)? => {}
             _ => {
-                let known = "not a known parameter; use tls, tls-name, ca, cert, key, socket, failover or unsafe";
+                let known = "not a known parameter; use tls, tls-name, ca, cert, key, socket, password-file, failover or unsafe";
                 return Err(wrong(name, value, known));
             }
         }

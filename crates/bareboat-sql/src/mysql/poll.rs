@@ -12,7 +12,7 @@ use super::Inner;
 const SHORT: Duration = Duration::from_millis(5);
 /// The interval while there are watchers.
 const WATCHED: Duration = Duration::from_millis(20);
-const LONG: Duration = Duration::from_millis(100);
+const LONG: Duration = Duration::from_millis(110);
 /// How long after a write of another server the interval stays short.
 const MOMENT: Duration = Duration::from_secs(1);
 

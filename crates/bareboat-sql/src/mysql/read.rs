@@ -19,7 +19,7 @@ use crate::error::read_failed;
 const PAGE: usize = 128;
 
 const COLUMNS: &str = "SELECT l.rev, l.prev, l.cluster, l.resource, l.`key`, l.actor, l.value";
-const SIZES: &str = "SELECT SUM(data_length + index_length), SUM(data_free)
+const SIZES: &str = "SELECT SUM(data_length + index_length + data_free), SUM(data_free)
     FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('log', 'batch')";
 
 /// Returns the query for the state at a revision, of one resource if `of_one`, otherwise of all resources. The list of
@@ -115,6 +115,20 @@ impl Inner {
         self.make_durable()?;
         *self.known.lock() = mark;
         Ok(mark)
+    }
+
+    /// Returns the last revision before the first batch that was not written before `time`.
+    pub(super) fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        let before = "SELECT GREATEST(m.floor, COALESCE(
+                (SELECT MIN(b.first) - 1 FROM batch b
+                    WHERE b.at >= TIMESTAMPADD(MICROSECOND, ?, '1970-01-01') AND b.last > m.floor),
+                m.last)) FROM meta m WHERE m.id = 1";
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        let since = since.map_or(0, |since| since.as_micros() as u64);
+        self.cold(async |link| {
+            let row = link.first(before, (since,)).await.map_err(read_failed)?;
+            Ok(row.map_or(0, |row| number(&row, 0)))
+        })
     }
 
     /// Passes the ends of batches to `visit`, beginning with the batch at the floor.

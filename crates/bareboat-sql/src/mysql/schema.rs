@@ -74,16 +74,24 @@ const TABLES: [&str; 5] = [
 ];
 
 /// Creates missing tables in `database`. A lock lets only one program do this at a time.
-pub(super) async fn prepare(link: &mut Connection, database: &str) -> Result<(), SqlError> {
+pub(super) async fn prepare(
+    link: &mut Connection,
+    database: &str,
+    create: bool,
+) -> Result<(), SqlError> {
     let name = format!("bareboat {database}");
     let name = &name[..name.len().min(60)];
     link.first("SELECT GET_LOCK(?, 20)", (name,)).await?;
-    let prepared = prepare_alone(link).await;
+    let prepared = prepare_alone(link, database, create).await;
     link.first("SELECT RELEASE_LOCK(?)", (name,)).await?;
     prepared
 }
 
-async fn prepare_alone(link: &mut Connection) -> Result<(), SqlError> {
+async fn prepare_alone(
+    link: &mut Connection,
+    database: &str,
+    create: bool,
+) -> Result<(), SqlError> {
     let state = "SELECT min_writer FROM meta WHERE id = 1";
     let found = match link.first(state, ()).await {
         Ok(found) => found,
@@ -99,6 +107,11 @@ async fn prepare_alone(link: &mut Connection) -> Result<(), SqlError> {
             }),
             false => Ok(()),
         };
+    }
+    if !create {
+        return Err(SqlError::Missing {
+            place: format!("the database {database}"),
+        });
     }
     for statement in TABLES {
         link.run(statement).await?;

@@ -28,7 +28,10 @@ const SMALLEST_PACKET: usize = 4 << 20;
 impl Inner {
     /// Opens a connection, and detects the kind of server.
     async fn dial(&self) -> Result<Connection, SqlError> {
-        let options = self.address.options.clone();
+        let mut options = self.address.options.clone();
+        if let Some(password) = self.address.choices.password()? {
+            options = options.pass(Some(password));
+        }
         let options = Opts::from(options.ssl_opts(tls::of(&self.address)?));
         let mut link = Connection::new(log_in(&options).await?);
         link.server = ask_server(&mut link).await?;
@@ -165,7 +168,7 @@ impl Inner {
         if let Some(row) = link.run(CLOCK).await? {
             self.clock.check(number(&row, 0) as f64 / 1000.0)?;
         }
-        schema::prepare(&mut link, &self.address.database).await
+        schema::prepare(&mut link, &self.address.database, self.create).await
     }
 
     async fn check_durability(&self, link: &mut Connection) -> Result<(), SqlError> {

@@ -7,10 +7,11 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::address::{AddressError, Choices, Files, TlsMode, is_local_name, parameters, wrong};
+use crate::error::SqlError;
 
 /// A parsed address.
 pub(crate) struct Address {
-    pub(crate) config: Config,
+    config: Config,
     pub(crate) tls: TlsMode,
     pub(crate) files: Files,
     pub(crate) choices: Choices,
@@ -67,6 +68,15 @@ impl Address {
             schema: ours.schema.unwrap_or_else(|| "bareboat".to_owned()),
             synchronous_commit: ours.synchronous_commit.unwrap_or_else(|| "on".to_owned()),
         })
+    }
+
+    /// Returns the settings of a new connection, with the current password.
+    pub(crate) fn config(&self) -> Result<Config, SqlError> {
+        let mut config = self.config.clone();
+        if let Some(password) = self.choices.password()? {
+            config.password(password);
+        }
+        Ok(config)
     }
 }
 

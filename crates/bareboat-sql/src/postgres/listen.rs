@@ -80,7 +80,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 async fn session(inner: &Arc<Inner>, deaf: &mut bool) -> Result<(), SqlError> {
-    let config = &inner.address.config;
+    let config = inner.address.config()?;
     let counts = &inner.connections;
     let ended = match inner.address.tls {
         TlsMode::Off => {

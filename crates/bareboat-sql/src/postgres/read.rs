@@ -188,6 +188,19 @@ impl Inner {
         Ok(())
     }
 
+    /// Returns the last revision before the first batch that was not written before `time`.
+    pub(super) fn revision_before(&self, time: SystemTime) -> Result<u64, BackendError> {
+        let before = "SELECT greatest(m.floor, coalesce(
+                (SELECT min(first) - 1 FROM batch WHERE at >= to_timestamp($1) AND last > m.floor),
+                (SELECT max(last) FROM batch))) FROM meta m";
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        let since = since.map_or(0.0, |since| since.as_secs_f64());
+        self.cold(async |client| {
+            let row = client.query_one(before, &[&since]).await;
+            Ok(row.map_err(read_failed)?.get::<_, i64>(0) as u64)
+        })
+    }
+
     /// Passes the ends of batches to `visit`, beginning with the batch at the floor.
     pub(super) fn places(&self, visit: &mut dyn FnMut(Mark)) -> Result<(), BackendError> {
         let places = "SELECT last, digest, epoch FROM batch WHERE first >= coalesce(

@@ -150,6 +150,7 @@ pub(super) async fn prepare(
     client: &mut Client,
     schema: &str,
     timeline: &str,
+    create: bool,
 ) -> Result<(), SqlError> {
     let transaction = client.transaction().await?;
     // All stores of the database share this lock, because the schema may not exist yet.
@@ -158,6 +159,11 @@ pub(super) async fn prepare(
     let exists = "SELECT to_regclass($1) IS NOT NULL";
     let meta = format!("\"{schema}\".meta");
     let exists: bool = transaction.query_one(exists, &[&meta]).await?.get(0);
+    if !exists && !create {
+        return Err(SqlError::Missing {
+            place: format!("the schema {schema}"),
+        });
+    }
     if !exists {
         let created = format!(
             "CREATE SCHEMA IF NOT EXISTS \"{schema}\"; SET LOCAL search_path TO \"{schema}\";"

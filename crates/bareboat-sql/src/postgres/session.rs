@@ -63,9 +63,10 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
 impl Inner {
     /// Opens a connection without its settings. A task reads the messages of the connection.
     pub(super) async fn dial(&self) -> Result<Client, SqlError> {
+        let config = self.address.config()?;
         match self.address.tls {
             TlsMode::Off => {
-                let plain = self.address.config.connect(tokio_postgres::NoTls).await?;
+                let plain = config.connect(tokio_postgres::NoTls).await?;
                 let (client, connection) = plain;
                 tokio::spawn(async move {
                     // The client sees the same error.
@@ -75,7 +76,7 @@ impl Inner {
             }
             _ => {
                 let tls = Tls::of(&self.address)?;
-                let (client, connection) = self.address.config.connect(tls).await?;
+                let (client, connection) = config.connect(tls).await?;
                 tokio::spawn(async move {
                     let _ = connection.await;
                 });
@@ -229,7 +230,8 @@ impl Inner {
         }
         self.clock.check(row.get(0))?;
         let timeline: String = row.get(2);
-        schema::prepare(&mut client, &self.address.schema, &timeline).await?;
+        let create = self.create;
+        schema::prepare(&mut client, &self.address.schema, &timeline, create).await?;
         let oid = "SELECT oid FROM pg_namespace WHERE nspname = $1";
         let oid: u32 = client.query_one(oid, &[&self.address.schema]).await?.get(0);
         self.oid.store(oid, Ordering::Release);

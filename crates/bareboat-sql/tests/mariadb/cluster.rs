@@ -92,6 +92,12 @@ impl Cluster {
         Some(cluster)
     }
 
+    /// Returns the data folder of the server.
+    #[allow(dead_code, reason = "not every suite changes its files")]
+    pub(crate) fn data(&self) -> std::path::PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Starts the server process. It can be called again after the process ended.
     pub(crate) fn run(&self, settings: &[&str]) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
@@ -127,6 +133,12 @@ impl Cluster {
             );
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Returns the ID of the running process.
+    #[allow(dead_code, reason = "not every suite stops the process")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.lock().unwrap().as_ref().unwrap().id()
     }
 
     /// Kills the process. Its memory is lost, as in a power failure.

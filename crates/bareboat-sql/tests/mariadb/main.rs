@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bareboat_rig::alternating::Alternating;
+use bareboat_rig::checks::Shared;
 use bareboat_sql::{Mysql as Engine, SqlOptions};
 use bareboat_storage::conformance::Site;
 use bareboat_storage::{Backend, Store, StoreOptions};
@@ -13,8 +15,6 @@ mod cluster;
 mod faults;
 mod idle;
 mod promotion;
-#[path = "../shared/proxy.rs"]
-mod proxy;
 #[path = "../shared/replicas.rs"]
 mod replicas;
 mod tables;
@@ -44,6 +44,57 @@ async fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// The server that most tests share. A child process that opens a store by its address starts no server.
+struct Database;
+
+impl Shared for Database {
+    fn port(&self) -> u16 {
+        cluster::shared().port
+    }
+
+    fn url(&self, port: u16, name: &str) -> String {
+        cluster::shared().url(port, &format!("check_{name}"))
+    }
+
+    /// Pages that are in use. Free ones are used again; a file never shrinks.
+    fn size(&self, name: &str) -> u64 {
+        let count = format!("ANALYZE TABLE check_{name}.log, check_{name}.batch");
+        cluster::shared().ask(&count).unwrap();
+        let size = format!(
+            "SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = 'check_{name}'"
+        );
+        cluster::shared().ask(&size).unwrap().parse().unwrap()
+    }
+
+    fn open(&self, url: &str) -> Arc<dyn Backend> {
+        let options = SqlOptions {
+            patience: Duration::from_secs(20),
+        };
+        Arc::new(Engine::open_with(url, options).unwrap())
+    }
+}
+
+mod checks {
+    fn database() -> super::Database {
+        super::Database
+    }
+
+    bareboat_rig::checks!(database);
+}
+
+/// Two engines on one log that are used in turn.
+fn two_engines() -> impl Site {
+    let url = cluster::shared().fresh();
+    move || -> Arc<dyn Backend> {
+        let engines = [0, 1].map(|_| -> Arc<dyn Backend> { Arc::new(Engine::open(&url).unwrap()) });
+        Arc::new(Alternating::new(engines))
+    }
+}
+
+mod alternating {
+    bareboat_storage::conformance!(super::two_engines);
 }
 
 fn database() -> impl Site {

@@ -3,8 +3,8 @@
 use bareboat_storage::{WatchError, WatchSpec, Write};
 
 use super::cluster::{Cluster, shared};
-use super::proxy::Proxy;
 use super::{object, open, wait_for};
+use bareboat_rig::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_writes_begin_another_epoch() {

@@ -102,6 +102,12 @@ impl Cluster {
         cluster
     }
 
+    /// Returns the data folder of the server.
+    #[allow(dead_code, reason = "not every suite changes its files")]
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Starts the server process. It can be called again after the process ended.
     pub(crate) fn run(&self, settings: &[&str]) {
         let bin = programs().unwrap();
@@ -138,6 +144,12 @@ impl Cluster {
             assert!(Instant::now() < deadline, "the server does not start");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Returns the ID of the running process.
+    #[allow(dead_code, reason = "not every suite stops the process")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.lock().unwrap().as_ref().unwrap().id()
     }
 
     /// Kills the process. Its memory is lost, as in a power failure.
@@ -209,7 +221,8 @@ fn run(command: &mut Command) {
 pub(crate) fn shared() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let cluster = Cluster::start(&[]);
+        // Vacuum runs as often as the tests are short.
+        let cluster = Cluster::start(&["autovacuum_naptime=1s"]);
         cluster.expect("PostgreSQL is not installed: apt-get install postgresql-15")
     })
 }

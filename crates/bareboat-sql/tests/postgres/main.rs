@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bareboat_rig::alternating::Alternating;
+use bareboat_rig::checks::Shared;
 use bareboat_sql::{Postgres as Engine, SqlOptions};
 use bareboat_storage::conformance::Site;
 use bareboat_storage::{Backend, Store, StoreOptions};
@@ -11,12 +13,14 @@ use bareboat_storage::{Backend, Store, StoreOptions};
 mod cluster;
 #[path = "../shared/faults.rs"]
 mod faults;
+mod notifications;
 mod promotion;
-#[path = "../shared/proxy.rs"]
-mod proxy;
 #[path = "../shared/replicas.rs"]
 mod replicas;
+mod space;
+mod standby;
 mod tables;
+mod trust;
 
 fn object(n: u64) -> bytes::Bytes {
     format!(r#"{{"apiVersion":"v1","kind":"X","metadata":{{"name":"x"}},"n":{n}}}"#).into()
@@ -42,6 +46,59 @@ async fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// The server that most tests share. A child process that opens a store by its address starts no server.
+struct Database;
+
+impl Shared for Database {
+    fn port(&self) -> u16 {
+        cluster::shared().port
+    }
+
+    fn url(&self, port: u16, name: &str) -> String {
+        cluster::shared().url(port, &format!("check_{name}"))
+    }
+
+    /// A short day has few runs of autovacuum, so that more space is not reused yet.
+    fn most(&self) -> u64 {
+        bareboat_rig::plan::count(6, 3)
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        let size = format!(
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'check_{name}'::regnamespace"
+        );
+        cluster::shared().ask(&size).unwrap().parse().unwrap()
+    }
+
+    fn open(&self, url: &str) -> Arc<dyn Backend> {
+        let options = SqlOptions {
+            patience: Duration::from_secs(20),
+        };
+        Arc::new(Engine::open_with(url, options).unwrap())
+    }
+}
+
+mod checks {
+    fn database() -> super::Database {
+        super::Database
+    }
+
+    bareboat_rig::checks!(database);
+}
+
+/// Two engines on one log that are used in turn.
+fn two_engines() -> impl Site {
+    let url = cluster::shared().fresh();
+    move || -> Arc<dyn Backend> {
+        let engines = [0, 1].map(|_| -> Arc<dyn Backend> { Arc::new(Engine::open(&url).unwrap()) });
+        Arc::new(Alternating::new(engines))
+    }
+}
+
+mod alternating {
+    bareboat_storage::conformance!(super::two_engines);
 }
 
 fn database() -> impl Site {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bareboat_rig::proxy::{Cut, Proxy};
 use bareboat_sql::{Postgres, SqlError};
 use bareboat_storage::{Backend as _, Store, StoreOptions, Write};
 
@@ -125,4 +126,31 @@ fn an_unreachable_server_is_an_error_without_a_password() {
     shared().ask(&raise).unwrap();
     let refused = Postgres::open(&newer).unwrap_err();
     assert!(matches!(refused, SqlError::Newer { found: 99, .. }));
+}
+
+#[test]
+fn a_creation_that_was_interrupted_is_begun_again() {
+    let cluster = shared();
+    let proxy = Proxy::to(cluster.port);
+    let marks: [&[u8]; 5] = [
+        b"pg_advisory_xact_lock",
+        b"CREATE SCHEMA",
+        b"CREATE TABLE",
+        b"INSERT INTO meta",
+        b"COMMIT",
+    ];
+    for (n, mark) in marks.iter().enumerate() {
+        for (way, cut) in [
+            ("request", Cut::Request(mark.to_vec())),
+            ("answer", Cut::Answer(mark.to_vec())),
+        ] {
+            let schema = format!("interrupted_{n}_{way}");
+            proxy.cut(cut);
+            let failed = Postgres::open(&cluster.url(proxy.port, &schema));
+            assert!(proxy.has_cut(), "{}", String::from_utf8_lossy(mark));
+            assert!(failed.is_err(), "{}", String::from_utf8_lossy(mark));
+            let opened = Postgres::open(&cluster.url(cluster.port, &schema)).unwrap();
+            assert_eq!(opened.mark().unwrap().last, 1, "{schema}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bareboat_rig::plan;
 use bareboat_sql::SqlOptions;
 use bareboat_storage::{
     Appended, Backend as _, Batch, CommitError, Expect, Record, Store, StoreOptions, Value,
@@ -12,8 +13,8 @@ use bareboat_storage::{
 };
 
 use super::cluster::{Cluster, shared};
-use super::proxy::{Cut, Proxy};
 use super::{Engine, object, open, wait_for};
+use bareboat_rig::proxy::{Cut, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn appends_with_lost_connections_happen_once() {
@@ -23,7 +24,7 @@ async fn appends_with_lost_connections_happen_once() {
     let store = open(&cluster.url(proxy.port, schema));
     let resource = store.resource("core/configmaps");
     let after = store.visible();
-    let rounds = 40;
+    let rounds = plan::count(40, 1_000);
     for n in 0..rounds {
         let key = format!("marked-{n}-");
         let mark = key.clone().into_bytes();
@@ -148,7 +149,7 @@ async fn a_killed_server_loses_no_acknowledged_write() {
             })
         })
         .collect();
-    for _ in 0..3 {
+    for _ in 0..plan::count(3, 100) {
         tokio::time::sleep(Duration::from_millis(400)).await;
         tokio::task::block_in_place(|| {
             cluster.kill();

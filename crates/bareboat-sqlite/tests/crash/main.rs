@@ -10,6 +10,9 @@ mod check;
 mod child;
 mod faults;
 mod full;
+mod migration;
+#[path = "../shared/old_file.rs"]
+mod old_file;
 mod power;
 mod preload;
 

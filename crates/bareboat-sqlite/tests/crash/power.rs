@@ -72,12 +72,12 @@ fn cut_here_and_there(journal: &Journal, dice: &mut Dice, folder: &Path) -> u64 
 }
 
 /// The recorded operations, in order.
-struct Journal {
-    steps: Vec<Step>,
+pub(crate) struct Journal {
+    pub(crate) steps: Vec<Step>,
     syncs: usize,
 }
 
-enum Step {
+pub(crate) enum Step {
     Name(u32, String),
     Write(u32, u64, Vec<u8>),
     Truncate(u32, u64),
@@ -87,7 +87,7 @@ enum Step {
 }
 
 impl Journal {
-    fn read(path: &Path) -> Journal {
+    pub(crate) fn read(path: &Path) -> Journal {
         let bytes = std::fs::read(path).unwrap();
         let mut rest = bytes.as_slice();
         let mut steps = Vec::new();
@@ -118,7 +118,7 @@ impl Journal {
 
 /// The files of a disk.
 #[derive(Default)]
-struct Disk(BTreeMap<u32, File>);
+pub(crate) struct Disk(BTreeMap<u32, File>);
 
 #[derive(Default)]
 struct File {
@@ -130,7 +130,7 @@ struct File {
 }
 
 impl Disk {
-    fn take(&mut self, step: &Step) {
+    pub(crate) fn take(&mut self, step: &Step) {
         match step {
             Step::Name(file, name) => self.0.entry(*file).or_default().name = name.clone(),
             Step::Write(file, offset, data) => {
@@ -160,8 +160,16 @@ impl Disk {
         }
     }
 
+    /// Makes everything durable that was written so far.
+    pub(crate) fn sync_all(&mut self) {
+        let files: Vec<u32> = self.0.keys().copied().collect();
+        for file in files {
+            self.take(&Step::Sync(file));
+        }
+    }
+
     /// Writes the files to `place` as they may be after a power failure.
-    fn after_a_cut(&self, dice: &mut Dice, place: &Path) {
+    pub(crate) fn after_a_cut(&self, dice: &mut Dice, place: &Path) {
         let any = dice.roll(2) == 0;
         for file in self.0.values().filter(|file| file.there) {
             // Shared memory is created again, and the other files have no content.

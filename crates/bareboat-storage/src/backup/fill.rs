@@ -42,15 +42,31 @@ pub struct Restored {
     pub end: Mark,
 }
 
-/// Fills `target` with a backup.
+/// Fills `target` with a backup and those that continue it, in order.
 pub fn restore(
-    backup: &Backup,
+    backups: &[Backup],
     target: &dyn Backend,
     options: RestoreOptions,
     report: &mut Report<'_>,
 ) -> Result<Restored, BackupError> {
-    let mut filling = Filling::begin(target, backup.start(), options, report)?;
-    let summary = backup.read(&mut |record| filling.add(record))?;
+    let Some(whole) = backups.first().filter(|first| !first.continues()) else {
+        return Err(BackupError::Incomplete);
+    };
+    // All of them are checked before anything is written.
+    let mut end = whole.end()?;
+    for backup in &backups[1..] {
+        match (backup.after(), &end) {
+            (Some(after), Some(end)) if after == end => {}
+            _ => return Err(BackupError::Incomplete),
+        }
+        end = backup.end()?;
+    }
+    let mut filling = Filling::begin(target, whole.start(), options, report)?;
+    let mut summary = whole.read(&mut |record| filling.add(record))?;
+    for backup in &backups[1..] {
+        let last = backup.read(&mut |record| filling.add(record))?.last;
+        summary = filling.content.summary(last);
+    }
     filling.finish(summary)
 }
 

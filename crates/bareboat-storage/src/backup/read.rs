@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
 use flate2::bufread::GzDecoder;
 
-use super::{BackupError, Content, FORMAT, Header, Summary, line, seal};
+use super::{BackupError, Content, End, FORMAT, Header, Summary, Trailer, line, seal};
 use crate::backend::Record;
 
 /// The maximum length of a line. No object is nearly as large.
@@ -66,9 +66,34 @@ impl Backup {
         (self.header.floor, self.header.epoch)
     }
 
+    /// Opens the same file again.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn reopened(&self) -> std::io::Result<Self> {
+        Ok(Self {
+            file: self.file.try_clone()?,
+            len: self.len,
+            header: self.header.clone(),
+        })
+    }
+
     /// Returns the time when the backup was made, in milliseconds since 1970.
     pub fn time(&self) -> u64 {
         self.header.time
+    }
+
+    /// Returns whether the backup contains only what follows an earlier one.
+    pub fn continues(&self) -> bool {
+        self.header.after.is_some()
+    }
+
+    /// Returns the end of the backup that this one continues.
+    pub(super) fn after(&self) -> Option<&End> {
+        self.header.after.as_ref()
+    }
+
+    /// Returns the end of the backup; `None` if an older program wrote it.
+    pub(super) fn end(&self) -> Result<Option<End>, BackupError> {
+        self.scan(&mut |_| Ok(())).map(|trailer| trailer.end)
     }
 
     /// Passes all records to `visit`, and returns the summary that the backup contains.
@@ -76,6 +101,13 @@ impl Backup {
         &self,
         visit: &mut dyn FnMut(Record) -> Result<(), BackupError>,
     ) -> Result<Summary, BackupError> {
+        self.scan(visit).map(|trailer| trailer.summary)
+    }
+
+    pub(super) fn scan(
+        &self,
+        visit: &mut dyn FnMut(Record) -> Result<(), BackupError>,
+    ) -> Result<Trailer, BackupError> {
         let mut lines = Lines::new(&self.file, self.len)?;
         lines.next()?;
         let mut content = Content::default();
@@ -91,9 +123,14 @@ impl Backup {
                 visit(record)?;
                 continue;
             }
-            let summary: Summary = serde_json::from_slice(text).map_err(|_| wrong())?;
-            return match content.summary(summary.last) == summary && lines.next()?.is_none() {
-                true => Ok(summary),
+            let trailer: Trailer = serde_json::from_slice(text).map_err(|_| wrong())?;
+            let last = trailer.summary.last;
+            let own = match self.continues() {
+                true => content.summary_of_changes(last),
+                false => content.summary(last),
+            };
+            return match own == trailer.summary && lines.next()?.is_none() {
+                true => Ok(trailer),
                 false => Err(BackupError::Damaged),
             };
         }

@@ -127,16 +127,21 @@ pub fn a_restored_log_equals_its_source(site: &dyn Site) {
     assert_eq!(summary.records, before.len() as u64);
     let other = MemoryBackend::starting_at(1);
     let kept = options(Epoch::Keep, false);
-    backup::restore(&backup, &other, kept, &mut |_| {}).expect("a restore");
+    backup::restore(std::slice::from_ref(&backup), &other, kept, &mut |_| {}).expect("a restore");
     assert_eq!(records(&other), before);
     // Restores the backup to the first log, whose content is replaced.
     let (backup, again) = sealed(&other);
     assert_eq!(again, summary);
-    let refused = backup::restore(&backup, &*backend, kept, &mut |_| {});
+    let refused = backup::restore(std::slice::from_ref(&backup), &*backend, kept, &mut |_| {});
     assert!(matches!(refused, Err(BackupError::NotEmpty)));
     assert_eq!(records(&*backend), before);
     let replace = options(Epoch::Keep, true);
-    let restored = backup::restore(&backup, &*backend, replace, &mut |_| {});
+    let restored = backup::restore(
+        std::slice::from_ref(&backup),
+        &*backend,
+        replace,
+        &mut |_| {},
+    );
     assert_eq!(restored.expect("a restore").summary, summary);
     assert_eq!(records(&*backend), before);
     backend.close().expect("the log is closed");
@@ -241,4 +246,98 @@ pub fn a_healthy_log_has_no_findings(site: &dyn Site) {
         assert_eq!(found.batches > 0, places > 0);
         store.close().await;
     });
+}
+
+/// Checks that a backup has the whole history, though it is compacted while the backup reads it.
+pub fn history_is_not_compacted_under_a_backup(site: &dyn Site) {
+    let backend = site.open();
+    let store = Store::open(backend.clone(), StoreOptions::default()).expect("the log opens");
+    run(async {
+        for round in 0..8 {
+            put_all(&store, (0..40).map(|n| (format!("a-{n}"), round * 100 + n))).await;
+        }
+        let (floor, end) = (store.floor(), store.visible());
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (done, is_done) = std::sync::mpsc::sync_channel(1);
+        let log = backend.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let (mut begun, mut seen) = (Some(begun), Vec::new());
+            let mark = log.dump(
+                floor,
+                &mut |record| {
+                    if let Some(begun) = begun.take() {
+                        let _ = begun.send(());
+                        // An engine may let compaction wait for the backup.
+                        let _ = is_done.recv_timeout(Duration::from_millis(500));
+                    }
+                    seen.push(record.revision);
+                },
+                &crate::Stop::default(),
+            );
+            (mark.expect("a dump"), seen)
+        });
+        has_begun.await.expect("the dump has begun");
+        let compacted = store.compact(end - 1).await;
+        let _ = done.send(());
+        compacted.expect("compaction");
+        let (mark, seen) = read.await.expect("a dump");
+        assert_eq!(mark.last, end);
+        assert_eq!(seen, (floor + 1..=end).collect::<Vec<_>>());
+        store.close().await;
+    });
+}
+
+/// Checks that a backup that continues another one restores everything, and is refused where it does not fit.
+pub fn a_backup_continues_another(site: &dyn Site) {
+    let backend = site.open();
+    let store = Store::open(backend.clone(), StoreOptions::default()).expect("the log opens");
+    run(async {
+        fill(&store).await;
+        let (whole, _) = sealed(&*backend);
+        for part in 0..6 {
+            let part = part * 100..(part + 1) * 100;
+            put_all(&store, part.map(|n| (format!("late/{n}"), n))).await;
+        }
+        let second = continued(&*backend, &whole).expect("a second backup");
+        let things = store.resource(NAME);
+        let gone = things.get("late/1").expect("it was written");
+        let gone = store.commit(Write::delete(&things, &gone)).await;
+        gone.expect("a deletion");
+        let third = continued(&*backend, &second).expect("a third backup");
+        let empty = continued(&*backend, &third).expect("a backup without changes");
+        let expected = records(&*backend);
+        let kept = options(Epoch::Keep, false);
+        let restore = |backups: &[Backup]| {
+            let other = MemoryBackend::starting_at(1);
+            let restored = backup::restore(backups, &other, kept, &mut |_| {})?;
+            Ok::<_, BackupError>((restored.summary, records(&other)))
+        };
+        for wrong in [vec![2], vec![0, 2], vec![0, 1, 1], vec![1, 2]] {
+            let all = [&whole, &second, &third].map(again);
+            let chosen: Vec<Backup> = wrong.iter().map(|at: &usize| again(&all[*at])).collect();
+            assert!(matches!(restore(&chosen), Err(BackupError::Incomplete)));
+        }
+        let all = [whole, second, third, empty];
+        let (summary, found) = restore(&all).expect("a restore of all");
+        assert_eq!((summary.last, found), (store.visible(), expected));
+        assert_eq!(summary.objects[NAME], 20 + 600 - 1);
+        // Without its history, a log does not continue an earlier backup.
+        store.compact(store.visible()).await.expect("compaction");
+        let gone = continued(&*backend, &all[0]).err();
+        assert!(matches!(gone, Some(BackupError::Gone)), "{gone:?}");
+        let other = MemoryBackend::starting_at(store.visible() + 5);
+        let unrelated = continued(&other, &all[0]).err();
+        assert!(unrelated.is_some());
+        store.close().await;
+    });
+}
+
+fn continued(log: &dyn Backend, before: &Backup) -> Result<Backup, BackupError> {
+    let mut file = tempfile();
+    backup::write_since(log, before, &mut file, &mut |_| {})?;
+    Backup::open(file)
+}
+
+fn again(backup: &Backup) -> Backup {
+    backup.reopened().expect("the file is open")
 }

@@ -56,11 +56,14 @@ impl Sequencer {
                 continue;
             }
             let batch = self.batch(std::mem::take(&mut decided.records));
-            let base = self.mark;
+            let (base, begun) = (self.mark, Instant::now());
             match self.append(&base, &batch) {
                 Ok(Appended::Done(end)) => {
                     drop(batch);
-                    return self.finish_commit(units, decided, end);
+                    self.finish_commit(units, decided, end);
+                    // Whatever was acknowledged before the append began is below its batch.
+                    self.shared.core.proven_fresh(begun);
+                    return;
                 }
                 Ok(Appended::Moved(tail)) => {
                     lost += 1;

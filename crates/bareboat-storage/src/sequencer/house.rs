@@ -8,6 +8,8 @@ use crate::backend::{BackendError, Sweep};
 
 /// How long compaction waits for space before it retries.
 const NO_SPACE: Duration = Duration::from_secs(10);
+/// How long compaction waits for a backup before it retries.
+const HELD: Duration = Duration::from_secs(10);
 
 impl Sequencer {
     /// Does the work that is due, at most one slice.
@@ -67,6 +69,7 @@ impl Sequencer {
         match swept {
             Ok(Sweep::More) => return,
             Ok(Sweep::Done) => {}
+            Ok(Sweep::Held) => self.sweep_again = Some(Instant::now() + HELD),
             Err(
                 error @ (BackendError::Full(_)
                 | BackendError::Busy(_)

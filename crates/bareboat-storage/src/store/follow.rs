@@ -20,6 +20,11 @@ impl Store {
         self.shared.core.shared
     }
 
+    /// Returns whether both are handles of one store.
+    pub fn is_same(&self, other: &Store) -> bool {
+        std::sync::Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Ensures that reads from memory see every commit that any store acknowledged before this call. Returns false
     /// after `timeout`.
     ///
@@ -61,7 +66,14 @@ pub(super) fn follow(shared: Arc<Shared>) {
     let core = &shared.core;
     while !core.is_closed() {
         core.tell_attention();
-        core.backend.wait(core.visible(), Instant::now() + POLL);
+        let left = POLL.saturating_sub(core.unproven_for());
+        let pause = if left.is_zero() { POLL } else { left };
+        let until = Instant::now() + pause;
+        core.backend.wait(core.visible(), until);
+        // An append or a read of the end may have shown in the meantime that nothing is missing.
+        if Instant::now() >= until && core.unproven_for() < POLL {
+            continue;
+        }
         let (to, done) = mpsc::sync_channel(1);
         if shared.queue.push_now(Command::CatchUp(Some(to))).is_err() {
             return;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bareboat_storage::{
-    Appended, Attention, Backend, BackendError, Batch, ChangePage, Decide, Mark, MemoryBackend,
-    PageLimit, Record, Stop, Sweep, Tail, Value,
+    Appended, Attention, Backend, BackendError, Batch, Decide, Mark, MemoryBackend, Record, Tail,
+    Value,
 };
 
 /// The connection of one store.
@@ -87,6 +87,8 @@ impl Shaky {
 }
 
 impl Backend for Shaky {
+    bareboat_storage::delegate_backend!(log: load read_since read_at compact compacted);
+
     fn is_shared(&self) -> bool {
         true
     }
@@ -156,39 +158,6 @@ impl Backend for Shaky {
 
     fn attend(&self, attention: Attention) {
         *self.attention.lock().unwrap() = attention;
-    }
-
-    fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
-        self.log.load(after, visit)
-    }
-
-    fn read_since(
-        &self,
-        resource: Option<&str>,
-        after: u64,
-        upto: u64,
-        limit: PageLimit,
-        stop: &Stop,
-    ) -> Result<ChangePage, BackendError> {
-        self.log.read_since(resource, after, upto, limit, stop)
-    }
-
-    fn read_at(
-        &self,
-        resource: &str,
-        revision: u64,
-        visit: &mut dyn FnMut(Record),
-        stop: &Stop,
-    ) -> Result<(), BackendError> {
-        self.log.read_at(resource, revision, visit, stop)
-    }
-
-    fn compact(&self, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
-        self.log.compact(upto, rows)
-    }
-
-    fn compacted(&self) -> u64 {
-        self.log.compacted()
     }
 
     fn mark(&self) -> Result<Mark, BackendError> {

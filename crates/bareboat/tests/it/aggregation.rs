@@ -63,9 +63,17 @@ pub(crate) async fn until(server: &TestServer, name: &str, status: &str, reason:
 
 /// Returns a listening server and a backend that serves its group.
 async fn start(speaks: Speaks) -> (TestServer, TestBackend) {
+    start_with(speaks, |builder| builder).await
+}
+
+/// The same with more settings.
+pub(crate) async fn start_with(
+    speaks: Speaks,
+    more: impl FnOnce(Builder) -> Builder,
+) -> (TestServer, TestBackend) {
     let (callers, builder) = builder();
     let backend = TestBackend::start(&callers, speaks).await;
-    let server = builder.listening().start().await;
+    let server = more(builder.listening()).start().await;
     server.post(SERVICES, &at_url(&backend)).await.expect(201);
     until(&server, NAME, "True", "Passed").await;
     (server, backend)

@@ -51,6 +51,7 @@ mod services;
 mod signing;
 mod slow_clients;
 mod socket;
+mod spans;
 mod stalls;
 mod store_failures;
 mod strangers;

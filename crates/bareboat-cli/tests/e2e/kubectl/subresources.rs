@@ -87,10 +87,12 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 
 /// Returns the code blocks of a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
-    let fence = format!("```{language}\n");
+    let fence = format!("```{language}");
+    // Further words in the line of the fence are for the runner of the book.
     let starts = page.split(&fence).skip(1);
-    starts
-        .map(|rest| rest.split("```").next().unwrap().to_owned())
+    let inside = starts.filter_map(|rest| rest.split_once('\n'));
+    inside
+        .map(|(_, rest)| rest.split("```").next().unwrap().to_owned())
         .collect()
 }
 

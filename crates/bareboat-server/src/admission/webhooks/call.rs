@@ -6,6 +6,7 @@ use super::response::{self, Answer, Unusable};
 use super::review_text::ReviewText;
 use crate::admission::pass::Pass;
 use crate::outbound::{Bounds, Destination, Outbound, OutboundError};
+use crate::spans::{Call, Recorder};
 use bareboat_api::Status;
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -39,6 +40,7 @@ pub(super) struct Question {
     text: ReviewText,
     destination: Destination,
     time: Duration,
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl Question {
@@ -112,11 +114,27 @@ impl Caller {
             uid,
             destination: self.credentials.shown_to(&hook.host, destination),
             time,
+            recorder: pass.ground().recorder.cloned(),
         })
     }
 
     /// Sends a review. The request holds no seat meanwhile: the caller wraps this in `flow::away`.
     pub(super) async fn send(&self, hook: &Hook, question: &Question) -> Result<Bytes, Failure> {
+        let Some(recorder) = &question.recorder else {
+            return self.exchange(hook, question, None).await;
+        };
+        let call = recorder.call(format!("webhook {}", hook.name));
+        let sent = self.exchange(hook, question, Some(&call)).await;
+        call.end(sent.is_err());
+        sent
+    }
+
+    async fn exchange(
+        &self,
+        hook: &Hook,
+        question: &Question,
+        call: Option<&Call>,
+    ) -> Result<Bytes, Failure> {
         let bounds = Bounds {
             time: question.time,
             answer: ANSWER + GROWTH * question.text.len(),
@@ -137,9 +155,12 @@ impl Caller {
                 ));
             }
         }
-        let request = request
+        let mut request = request
             .body(question.text.body())
             .map_err(|error| Failure::Call(format!("could not get REST client: {error}"), 500))?;
+        if let Some(call) = call {
+            call.add_to(request.headers_mut());
+        }
         let outbound = self.credentials.outbound(&hook.host);
         let outbound = outbound.unwrap_or(&self.outbound);
         let exchange = outbound.exchange(&question.destination, request, bounds);

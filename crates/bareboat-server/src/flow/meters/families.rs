@@ -2,9 +2,9 @@
 
 use super::super::fair::{Class, Shared};
 use super::{Meter, Reason};
+use crate::metrics::families::{self, Family, Values};
 use prometheus::core::Desc;
-use prometheus::proto::{self, LabelPair, Metric, MetricFamily, MetricType};
-use std::collections::HashMap;
+use prometheus::proto::MetricFamily;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,9 +13,6 @@ const MOST: usize = 500;
 const PREFIX: &str = "apiserver_flowcontrol_";
 const SCHEMA: &[&str] = &["priority_level", "flow_schema"];
 const LEVEL: &[&str] = &["priority_level"];
-
-/// Name, help, and labels.
-type Family = (&'static str, &'static str, &'static [&'static str]);
 
 const DISPATCHED: Family = (
     "dispatched_requests_total",
@@ -138,67 +135,7 @@ const ALL: [Family; 20] = [
 ];
 
 pub(super) fn descriptions() -> Vec<Desc> {
-    let describe = |(name, help, labels): Family| {
-        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-        let name = format!("{PREFIX}{name}");
-        Desc::new(name, help.to_owned(), labels, HashMap::new())
-    };
-    // The names are constants and valid.
-    ALL.into_iter()
-        .filter_map(|family| describe(family).ok())
-        .collect()
-}
-
-/// The values of all families, in the order in which they were first named.
-#[derive(Default)]
-struct Values(Vec<(Family, MetricType, Vec<Metric>)>);
-
-impl Values {
-    fn add(
-        &mut self,
-        family: Family,
-        ty: MetricType,
-        labels: &[&str],
-        fill: impl FnOnce(&mut Metric),
-    ) {
-        let pairs = family.2.iter().zip(labels).map(|(name, value)| {
-            let mut pair = LabelPair::default();
-            pair.set_name((*name).to_owned());
-            pair.set_value((*value).to_owned());
-            pair
-        });
-        let mut metric = Metric::default();
-        metric.set_label(pairs.collect());
-        fill(&mut metric);
-        match self.0.iter_mut().find(|(known, ..)| known.0 == family.0) {
-            Some((.., metrics)) => metrics.push(metric),
-            None => self.0.push((family, ty, vec![metric])),
-        }
-    }
-
-    fn gauge(&mut self, family: Family, labels: &[&str], value: f64) {
-        self.add(family, MetricType::GAUGE, labels, |metric| {
-            let mut gauge = proto::Gauge::default();
-            gauge.set_value(value);
-            metric.set_gauge(gauge);
-        });
-    }
-
-    fn counter(&mut self, family: Family, labels: &[&str], value: u64) {
-        self.add(family, MetricType::COUNTER, labels, |metric| {
-            let mut counter = proto::Counter::default();
-            counter.set_value(value as f64);
-            metric.set_counter(counter);
-        });
-    }
-
-    fn histogram(&mut self, family: Family, labels: &[&str], value: Option<proto::Histogram>) {
-        if let Some(value) = value {
-            self.add(family, MetricType::HISTOGRAM, labels, |metric| {
-                metric.set_histogram(value);
-            });
-        }
-    }
+    families::descriptions(PREFIX, &ALL)
 }
 
 pub(super) fn collect(shared: &Shared) -> Vec<MetricFamily> {
@@ -226,15 +163,7 @@ pub(super) fn collect(shared: &Shared) -> Vec<MetricFamily> {
     }
     let fraction = f64::from_bits(shared.fraction.load(Ordering::Relaxed));
     values.gauge(FRACTION, &[], fraction);
-    let families = values.0.into_iter().map(|((name, help, _), ty, metrics)| {
-        let mut family = MetricFamily::default();
-        family.set_name(format!("{PREFIX}{name}"));
-        family.set_help(help.to_owned());
-        family.set_field_type(ty);
-        family.set_metric(metrics);
-        family
-    });
-    families.collect()
+    values.print(PREFIX)
 }
 
 fn of_schema(values: &mut Values, class: &Arc<Class>) {
@@ -255,11 +184,19 @@ fn of_schema(values: &mut Values, class: &Arc<Class>) {
     let waiting = meter.waiting.load(Ordering::Relaxed);
     values.gauge(WAITING, &labels, waiting as f64);
     let at_once = meter.at_once.load(Ordering::Relaxed);
-    values.histogram(WAITS, &with("false"), meter.waits[0].print(0, 0.0));
-    values.histogram(WAITS, &with("true"), meter.waits[1].print(at_once, 0.0));
-    values.histogram(RUNS, &with("regular"), meter.runs[0].print(0, 0.0));
-    values.histogram(RUNS, &with("watch"), meter.runs[1].print(0, 0.0));
-    values.histogram(LENGTH, &labels, meter.lengths.print(0, 0.0));
-    values.histogram(ESTIMATES, &labels, meter.seats.print(at_once, 1.0));
-    values.histogram(WATCHERS, &labels, meter.watchers.print(0, 0.0));
+    values.histogram_if_any(WAITS, &with("false"), meter.waits[0].print());
+    values.histogram_if_any(
+        WAITS,
+        &with("true"),
+        meter.waits[1].print_with_more(at_once, 0.0),
+    );
+    values.histogram_if_any(RUNS, &with("regular"), meter.runs[0].print());
+    values.histogram_if_any(RUNS, &with("watch"), meter.runs[1].print());
+    values.histogram_if_any(LENGTH, &labels, meter.lengths.print());
+    values.histogram_if_any(
+        ESTIMATES,
+        &labels,
+        meter.seats.print_with_more(at_once, 1.0),
+    );
+    values.histogram_if_any(WATCHERS, &labels, meter.watchers.print());
 }

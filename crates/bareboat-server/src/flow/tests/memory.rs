@@ -18,7 +18,7 @@ fn decode(seat: Arc<Seat>, body: Vec<u8>) -> tokio::task::JoinHandle<Result<(), 
 
 fn small_budget(flow: &mut Flow, units: usize) -> Arc<Semaphore> {
     let budget = Arc::new(Semaphore::new(units));
-    flow.budgets.decoded = budget.clone();
+    flow.budgets_mut().decoded = budget.clone();
     budget
 }
 
@@ -32,7 +32,7 @@ fn waiting_units(units: usize) -> (Flow, Arc<Semaphore>) {
     let mut flow = plain(100, 100);
     small_budget(&mut flow, 100);
     let aside = Arc::new(Semaphore::new(units));
-    flow.budgets.set_aside = aside.clone();
+    flow.budgets_mut().set_aside = aside.clone();
     (flow, aside)
 }
 
@@ -146,7 +146,7 @@ async fn large_requests_that_wait_for_another_server_leave_the_memory_for_work()
     let mut flow = plain(100, 100);
     let budget = small_budget(&mut flow, 100);
     let aside = Arc::new(Semaphore::new(100));
-    flow.budgets.set_aside = aside.clone();
+    flow.budgets_mut().set_aside = aside.clone();
     let mut waiting = Vec::new();
     // Each holds 33 units, so that three of them fill either budget.
     for _ in 0..3 {

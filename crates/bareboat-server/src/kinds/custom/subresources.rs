@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The annotation that declares them.
+/// The annotation of a definition that declares subresources, and which servers answer them.
 pub(super) const ANNOTATION: &str = "bareboat.dev/subresources";
 
 /// Maximum number of declared subresources.

@@ -4,10 +4,39 @@ use super::ServerBuilder;
 use crate::admission::WebhookCredentials;
 use crate::audit::Audit;
 use crate::flow::FlowControl;
+use crate::spans::SpanExporter;
+use bareboat_api::{Status, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
 impl ServerBuilder {
+    /// Answers an admission webhook of other API servers at a path, such as `/mutate`. The function gets the AdmissionRequest
+    /// and returns a JSON patch, which is empty if nothing changes, or the reason for refusing the request. Callers of webhooks
+    /// have no credentials, so this path needs none.
+    ///
+    /// ```
+    /// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+    /// use bareboat::api::{Value, value};
+    /// use bareboat::server::Server;
+    ///
+    /// let builder = Server::builder().admission_webhook("/mutate", |request: Value| async move {
+    ///     Ok(match request.at(&["object", "metadata", "labels"]) {
+    ///         Some(_) => vec![],
+    ///         None => vec![value!({"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}})],
+    ///     })
+    /// });
+    /// # drop(builder);
+    /// ```
+    #[must_use]
+    pub fn admission_webhook<F, R>(mut self, path: &str, decide: F) -> Self
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Vec<Value>, Status>> + Send + 'static,
+    {
+        self.webhook_paths.add(path, decide);
+        self
+    }
+
     /// Applies MutatingAdmissionPolicies.
     #[must_use]
     pub fn mutating_policies(mut self) -> Self {
@@ -49,6 +78,14 @@ impl ServerBuilder {
     pub fn audit(mut self, audit: Arc<Audit>) -> Self {
         self.collectors.extend(audit.metrics().collectors());
         self.audit = Some(audit);
+        self
+    }
+
+    /// Exports spans of requests. The context of a client (`traceparent`) is continued, and passed on to webhooks and to
+    /// aggregated servers.
+    #[must_use]
+    pub fn spans(mut self, exporter: Arc<dyn SpanExporter>) -> Self {
+        self.spans = Some(exporter);
         self
     }
 

@@ -176,8 +176,9 @@ impl WatchBody {
             return Poll::Pending;
         };
         let cx = &mut Context::from_waker(&waker);
-        if self.ending.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
+        if !matches!(self.stage, Stage::Ended) && self.ending.as_mut().poll(cx).is_ready() {
+            self.stage = Stage::Ended;
+            return Poll::Ready(self.frames.farewell());
         }
         let mut struck = false;
         while self.timer.as_mut().poll(cx).is_ready() {
@@ -457,8 +458,8 @@ impl http_body::Body for WatchBody {
                         continue;
                     }
                     Poll::Pending => match this.poll_clock(cx) {
-                        Poll::Ready(None) => None,
-                        _ => return Poll::Pending,
+                        Poll::Ready(bytes) => bytes,
+                        Poll::Pending => return Poll::Pending,
                     },
                 },
                 Stage::Live(_) => match this.poll_live(cx) {

@@ -5,6 +5,7 @@ use crate::kinds::stored_kind::StoredKind;
 use crate::metrics::WatchMeter;
 use crate::protobuf::MetaMessages;
 use crate::request::negotiate::{Media, Transform};
+use crate::revocation::Standing;
 use crate::tables::{self, Include};
 use crate::verbs::kind_request::reread_object;
 use crate::work::Threads;
@@ -24,6 +25,8 @@ pub(super) struct Frames {
     pub(super) include: Include,
     /// Threads for making large frames.
     pub(super) threads: Threads,
+    /// Whether the client may still have the stream.
+    pub(super) standing: Option<Arc<Standing>>,
     pub(super) meter: WatchMeter,
 }
 
@@ -222,6 +225,15 @@ impl Frames {
             .served
             .encode(&object, self.version, self.bytes_media())?;
         self.wrap("BOOKMARK", &bytes)
+    }
+
+    /// Encodes the last event of a watch whose client now sees other objects, so that it lists again.
+    pub(super) fn farewell(&self) -> Option<Bytes> {
+        let standing = self.standing.as_ref()?;
+        standing.sees_others().then(|| {
+            let why = "what this user may see has changed; list again";
+            self.error(&Status::expired(why))
+        })
     }
 
     /// Encodes the ERROR event that ends a watch.

@@ -6,6 +6,7 @@ use crate::managed;
 use crate::request::options::WriteOptions;
 use crate::verbs::kind_request::KindRequest;
 use crate::verbs::kind_request::Shown;
+use crate::verbs::visibility;
 use crate::work;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::MODIFIED;
@@ -62,10 +63,14 @@ pub(crate) async fn change(
     options: &WriteOptions,
 ) -> Result<Option<Shown>, Status> {
     let key = call.key();
+    let sees = visibility::of(call).await;
     loop {
         let Some(entry) = call.served.resource().get(&key) else {
             return Ok(None);
         };
+        if !visibility::shows(sees.as_ref(), call, &entry).await? {
+            return Ok(None);
+        }
         match attempt(call, edit, options, &entry).await? {
             Ok(shown) => return Ok(Some(shown)),
             Err(error) => {
@@ -83,7 +88,7 @@ async fn attempt(
     entry: &Arc<Entry>,
 ) -> Result<Result<Shown, CommitError>, Status> {
     let served = &call.served;
-    call.ask.basis.begin_at(call.state.store.visible());
+    call.ask.basis.begin_at(call.served.store().visible());
     work::maybe_large(entry.json().len()).await;
     let live = call.live(entry).await?;
     let Edited {

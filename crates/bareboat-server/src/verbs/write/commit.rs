@@ -42,7 +42,7 @@ pub(crate) async fn authorize_again(call: &KindRequest) -> Result<(), Status> {
     tokio::time::sleep(SOON).await;
     let ask = &call.ask;
     // Everything is decided again, on what is visible now.
-    ask.basis.begin_again_at(call.state.store.visible());
+    ask.basis.begin_again_at(call.served.store().visible());
     authz::also(&*call.state.authorizer, &ask.user, &ask.info).await
 }
 

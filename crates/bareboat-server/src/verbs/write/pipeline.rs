@@ -445,6 +445,7 @@ impl<'a> Pipeline<'a> {
             scaled: self.scaled,
             deadline: call.ask.deadline,
             audited: call.ask.trace.audited(),
+            recorder: call.ask.trace.recorder(),
         }
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct Call {
     pub(crate) version: http::Version,
     /// The content of the Authorization header.
     pub(crate) authorization: String,
+    /// The context of distributed tracing.
+    pub(crate) traceparent: String,
     /// The name in the client certificate, if one was presented.
     pub(crate) caller: Option<String>,
 }
@@ -230,6 +232,9 @@ async fn answer(
     let authorization = request.headers().get("authorization");
     let authorization = authorization.map_or("", |words| words.to_str().unwrap());
     let authorization = authorization.to_owned();
+    let traceparent = request.headers().get("traceparent");
+    let traceparent = traceparent.map_or("", |words| words.to_str().unwrap());
+    let traceparent = traceparent.to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     shared.calls.lock().unwrap().push(Call {
@@ -237,6 +242,7 @@ async fn answer(
         review: review.clone(),
         version,
         authorization,
+        traceparent,
         caller,
     });
     let (sender, receiver): (_, Parts) = mpsc::channel(4);

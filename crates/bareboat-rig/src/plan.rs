@@ -1,0 +1,51 @@
+//! How long and how often tests run: little in `make test`, as much as was asked for in `make torture`.
+
+use std::time::Duration;
+
+/// Returns the length of each kind of fault that `make torture` was asked for; `None` in `make test`.
+pub fn torture() -> Option<Duration> {
+    let seconds = std::env::var("TORTURE_SECONDS").ok()?;
+    Some(Duration::from_secs(seconds.parse().unwrap()))
+}
+
+/// Returns `few` in `make test`, `many` in `make torture`.
+pub fn count(few: u64, many: u64) -> u64 {
+    match torture() {
+        Some(_) => many,
+        None => few,
+    }
+}
+
+/// Returns how long faults are injected.
+pub fn length(short: Duration) -> Duration {
+    torture().unwrap_or(short)
+}
+
+/// Returns the seed of the faults: that of `make torture`, or a constant.
+pub fn seed() -> u64 {
+    match std::env::var("TORTURE_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => 20_261_117,
+    }
+}
+
+/// A sequence of numbers that follows from its seed.
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Starts a sequence. `salt` makes it differ from others of the same seed.
+    pub fn new(seed: u64, salt: u64) -> Self {
+        let mixed =
+            (seed ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        Self(mixed | 1)
+    }
+
+    /// Returns a number below `sides`.
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+}

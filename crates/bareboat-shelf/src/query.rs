@@ -1,0 +1,117 @@
+//! Queries and their answers.
+
+use crate::cursor::Cursor;
+use crate::order::Order;
+use crate::predicate::Predicate;
+use crate::row::{KindId, Narrow};
+use bareboat_api::Value;
+use bytes::{Bytes, BytesMut};
+use std::time::Duration;
+
+/// What a query may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The time of one page.
+    pub time: Duration,
+    /// The bytes of bodies that one page reads, apart from those it returns.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            time: Duration::from_secs(2),
+            bytes: 200 << 20,
+        }
+    }
+}
+
+/// A search.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// The kinds; none means no rows.
+    pub kinds: Vec<KindId>,
+    /// What an object cannot change: member, namespace, name, uid. Watches need it apart from the rest.
+    pub scope: Predicate,
+    /// All other conditions.
+    pub filter: Predicate,
+    /// The order of rows.
+    pub order: Order,
+    /// The place to continue at.
+    pub after: Option<Cursor>,
+    /// How many rows to leave out, for clients that count.
+    pub offset: usize,
+    /// What one page may cost.
+    pub bounds: Bounds,
+}
+
+/// An object of an answer.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The narrow row.
+    pub narrow: Narrow,
+    /// The body without resourceVersion.
+    pub body: Bytes,
+    /// Where the resourceVersion belongs in the body.
+    pub splice: usize,
+}
+
+impl Item {
+    /// Returns the body with a resourceVersion.
+    pub fn with_version(&self, version: &str) -> Bytes {
+        spliced(&self.body, self.splice, version)
+    }
+
+    /// Returns the object with a resourceVersion.
+    pub fn value(&self, version: &str) -> Value {
+        let parsed = bareboat_wire::json::parse(&self.body);
+        let mut object = parsed.map_or(Value::Null, |parsed| parsed.value);
+        if let Some(metadata) = object.at_mut(&["metadata"]).and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion", Value::string(version));
+        }
+        object
+    }
+}
+
+/// Inserts a resourceVersion into a body.
+pub(crate) fn spliced(body: &Bytes, splice: usize, version: &str) -> Bytes {
+    let Some((head, tail)) = body.split_at_checked(splice) else {
+        return body.clone();
+    };
+    let mut out = BytesMut::with_capacity(body.len() + version.len() + 24);
+    out.extend_from_slice(head);
+    out.extend_from_slice(b"\"resourceVersion\":\"");
+    out.extend_from_slice(version.as_bytes());
+    out.extend_from_slice(b"\",");
+    out.extend_from_slice(tail);
+    out.freeze()
+}
+
+/// A part of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The objects, in order.
+    pub items: Vec<Item>,
+    /// The version of the answer: that of the first page.
+    pub rev: i64,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Cursor>,
+}
+
+/// Rows with equal values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The values, in the order they were asked for; `None` where a row has none.
+    pub values: Vec<Option<String>>,
+    /// How many rows have them.
+    pub count: u64,
+}
+
+/// Counts of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The combinations, the most frequent first.
+    pub groups: Vec<Group>,
+    /// The version of the answer.
+    pub rev: i64,
+}

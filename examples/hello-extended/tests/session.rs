@@ -1,0 +1,17 @@
+//! Runs the session of the README.
+
+use bareboat_sessions::{Session, available, workspace_binary};
+
+#[test]
+fn the_readme_is_true() {
+    if !available("kubectl") {
+        return;
+    }
+    Session::new("README.md")
+        .program("hello-extended", env!("CARGO_BIN_EXE_hello-extended"))
+        .program("bareboat", workspace_binary("bareboat-cli", "bareboat"))
+        .port(8443)
+        .port(6443)
+        .port(9443)
+        .run();
+}

@@ -1,0 +1,1 @@
+//! The server is `main.go`. This crate runs the session of its README as a test.

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Runs the examples with everything they need from elsewhere: a real kube-apiserver, virtctl, a controller manager, clients that
+# k8s.io/code-generator made, controllers in other languages. Each system has a session in scripts/systems/.
+#
+#   scripts/systems.sh [SYSTEM...]         default: all, in this order
+#
+# CARGO_TARGET_DIR is respected. It ends with a table of what was checked. A system that needs a program which is not there
+# is skipped; with CI=true it fails. Exit codes: 0 all passed, 1 some failed, 2 wrong usage or a program could not be built.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+all="sessions kube-apiserver virtctl hello sample-controllers kubebuilder"
+[ $# -gt 0 ] || set -- $all
+for name in "$@"; do
+    case " $all " in
+    *" $name "*) ;;
+    *) echo "usage: scripts/systems.sh [${all// /] [}]" >&2 && exit 2 ;;
+    esac
+done
+
+export root peers="$root/.cache/peers" bin="${CARGO_TARGET_DIR:-$root/target}/debug"
+dir=$(mktemp -d)
+export dir
+# Everything that a session started and left. A kube-apiserver whose etcd is gone does not end by itself.
+finish() {
+    local file signal
+    for signal in TERM KILL; do
+        for file in "$dir"/*/*.pid; do
+            [ -f "$file" ] && kill -$signal "$(cat "$file")" 2>/dev/null || rm -f "$file"
+        done
+        for _ in $(seq 20); do
+            for file in "$dir"/*/*.pid; do
+                [ -f "$file" ] && ! kill -0 "$(cat "$file")" 2>/dev/null && rm -f "$file"
+            done
+            ls "$dir"/*/*.pid >/dev/null 2>&1 || return 0
+            sleep 0.2
+        done
+    done
+}
+trap finish EXIT
+
+# Always the whole workspace, as in scripts/test.sh, so that nothing is compiled twice with other features.
+if [ -z "${SYSTEMS_BUILT:-}" ]; then
+    cargo build --workspace --bins || exit 2
+fi
+
+result=0
+rows=()
+for system in "$@"; do
+    export system
+    mkdir -p "$dir/$system"
+    : >"$dir/$system/checked"
+    started=$SECONDS
+    if [ ! -f "scripts/systems/$system.sh" ]; then
+        rows+=("| $system | no session in scripts/systems/$system.sh | 0 s | skipped |")
+        continue
+    fi
+    # A process of its own: a session ends at its first failure, and the next one starts.
+    outcome=passed
+    if [ "$system" = kubebuilder ] && [ ! -x "$peers/kubebuilder" ]; then
+        echo "kubebuilder is missing" >"$dir/$system/missing"
+    elif [ -x "scripts/systems/$system.sh" ]; then
+        # A program by itself, which prints its steps.
+        "scripts/systems/$system.sh" "$bin/bareboat" | tee "$dir/$system/steps" || outcome=failed
+        sed -n "s/^$system: //p" "$dir/$system/steps" >"$dir/$system/checked"
+    else
+        bash -c "source scripts/systems/common.sh; source scripts/systems/$system.sh" || outcome=failed
+    fi
+    if [ -f "$dir/$system/missing" ]; then
+        outcome="skipped: $(cat "$dir/$system/missing")"
+        [ "${CI:-}" != true ] || outcome="failed: $(cat "$dir/$system/missing")"
+    fi
+    case $outcome in failed*) result=1 ;; esac
+    what=$(paste -sd ';' "$dir/$system/checked" | sed 's/;/; /g')
+    rows+=("| $system | $what | $((SECONDS - started)) s | $outcome |")
+done
+echo
+echo "| system | checked | time | outcome |"
+echo "|---|---|---|---|"
+printf '%s\n' "${rows[@]}"
+if [ $result = 0 ]; then
+    finish
+    rm -rf "$dir"
+else
+    echo "systems: the logs are in $dir"
+fi
+exit $result
