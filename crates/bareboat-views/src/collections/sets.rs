@@ -134,7 +134,12 @@ pub(super) fn find(question: &Question, name: &str) -> Result<Set, Status> {
 fn of_object(object: &Object) -> Set {
     let listed = object.get("resourceTypes").and_then(Value::as_array);
     let types = listed.unwrap_or_default().iter().map(|one| {
-        let text = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |key: &str| {
+            one.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
         TypeName {
             group: text("group"),
             version: text("version"),
@@ -215,9 +220,10 @@ impl Set {
             }
             Set::Listed { types, .. } => {
                 let known = |wanted: &TypeName| {
-                    let mut found = all.iter().find(|one| {
-                        one.group == wanted.group && one.resource == wanted.resource
-                    })?.clone();
+                    let mut found = all
+                        .iter()
+                        .find(|one| one.group == wanted.group && one.resource == wanted.resource)?
+                        .clone();
                     if !wanted.version.is_empty() {
                         found.version.clone_from(&wanted.version);
                     }
