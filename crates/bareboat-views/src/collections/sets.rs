@@ -51,9 +51,7 @@ pub(crate) enum Set {
 pub(crate) fn definition() -> Value {
     value!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "collectionresources.clusterpedia.io", "annotations": {
-            "api-approved.kubernetes.io": "unapproved, served by this program",
-        }},
+        "metadata": {"name": "collectionresources.clusterpedia.io"},
         "spec": {
             "group": "clusterpedia.io", "scope": "Cluster",
             "names": {
