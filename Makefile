@@ -69,7 +69,7 @@ semver: ## Compare the public API of the library with the last tag (ARGS="v0.1.0
 	@scripts/semver.sh $(ARGS)
 
 systems: ## Run the examples behind a kube-apiserver, with virtctl and with clients in other languages (builds them)
-	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder
+	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder apiserver-boot
 	@scripts/python.sh --setup
 	@scripts/systems.sh $(ARGS)
 
