@@ -9,8 +9,8 @@ cargo build --profile dist --package smallest >"$here/build.log" 2>&1 || fail "$
 cp "$target/dist/smallest" "$here/smallest"
 strip "$here/smallest"
 sample=$(cd "$root/tests/peers/kubernetes" && go list -m -f '{{.Dir}}' k8s.io/sample-apiserver)
-authority serving
-certificate tls serving /CN=localhost "subjectAltName=IP:127.0.0.1"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=smallest \
+    -addext subjectAltName=IP:127.0.0.1 -keyout "$here/tls.key" -out "$here/tls.crt" 2>/dev/null
 printf 'secret,admin,1,"system:masters"\n' >"$here/tokens"
 
 # sample-apiserver asks another server who a user is and what the user may do, and stores in etcd.
