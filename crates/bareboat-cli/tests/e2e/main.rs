@@ -31,6 +31,7 @@ mod logs;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]
 #[path = "../../../bareboat-sql/tests/mariadb/cluster.rs"]
 mod mariadb;
+mod pairs;
 mod past;
 mod planted;
 mod plugin;

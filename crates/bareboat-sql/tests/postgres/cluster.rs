@@ -27,7 +27,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Returns a command that does not run as root, because PostgreSQL refuses to run as root.
-fn command(program: &Path) -> Command {
+pub(crate) fn command(program: &Path) -> Command {
     let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt as _;
         own.uid() == 0
@@ -48,7 +48,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
