@@ -80,8 +80,39 @@ pub fn print_string(text: &str) -> String {
 
 /// Appends a string in quotes.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
     let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    match is_plain(bytes) {
+        true => out.extend_from_slice(bytes),
+        false => write_escaped(bytes, out),
+    }
+    out.push(b'"');
+}
+
+/// Returns whether no byte of a string has to be escaped.
+fn is_plain(bytes: &[u8]) -> bool {
+    // Eight bytes at a time: a byte below 0x20, or equal to a quote or backslash, sets its top bit. A byte after such a
+    // one may set its own by mistake, which does not change the answer.
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let (words, tail) = bytes.as_chunks::<8>();
+    let hits = words.iter().fold(0, |hits, word| {
+        let word = u64::from_le_bytes(*word);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+        let quotes = zero_bytes(word ^ (ONES * u64::from(b'"')));
+        let backslashes = zero_bytes(word ^ (ONES * u64::from(b'\\')));
+        hits | control | quotes | backslashes
+    });
+    hits == 0
+        && tail
+            .iter()
+            .all(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+}
+
+/// Appends the bytes of a string with escapes.
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut start = 0;
     for (index, &byte) in bytes.iter().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
@@ -104,5 +135,24 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_escaped_wherever_it_stands() {
+        for byte in 0..0x80_u8 {
+            for before in 0..20 {
+                let text = format!("{}{}é tail", "x".repeat(before), char::from(byte));
+                let mut escaped = vec![b'"'];
+                write_escaped(text.as_bytes(), &mut escaped);
+                escaped.push(b'"');
+                assert_eq!(print_string(&text).as_bytes(), escaped, "{text:?}");
+                let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
+                assert_eq!(is_plain(text.as_bytes()), plain, "{text:?}");
+            }
+        }
+    }
 }
