@@ -150,6 +150,8 @@ impl Backend for Sqlite {
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.with_writer(|writer| {
             read::load(&writer.connection, after, visit, &Stop::default())?;
+            // The store keeps the values. Pages that SQLite has cached meanwhile would only take memory.
+            let _ = writer.connection.release_memory();
             Ok(writer.mark)
         })
     }
