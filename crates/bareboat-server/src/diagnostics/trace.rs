@@ -290,7 +290,9 @@ impl Trace {
     /// Records a stage that takes no time: it is timed only if debug lines are logged or the request is sampled.
     pub(crate) fn skip(&self, stage: Stage) {
         match self.is_timed() {
-            true => drop(self.pass(stage)),
+            true => {
+                self.pass(stage);
+            }
             false => self.last.store(stage as u8, Ordering::Relaxed),
         }
     }
