@@ -150,8 +150,6 @@ impl Backend for Sqlite {
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {
         self.with_writer(|writer| {
             read::load(&writer.connection, after, visit, &Stop::default())?;
-            // The store keeps the values. Pages that SQLite has cached meanwhile would only take memory.
-            let _ = writer.connection.release_memory();
             Ok(writer.mark)
         })
     }
@@ -271,6 +269,11 @@ impl Backend for Sqlite {
             writer.mark = mark::read(&writer.connection).map_err(failed)?;
             done
         })
+    }
+
+    fn release_memory(&self) {
+        // Cached pages stay if this fails, which does no harm.
+        let _ = self.with_writer(|writer| writer.connection.release_memory().map_err(failed));
     }
 
     fn stats(&self) -> BackendStats {

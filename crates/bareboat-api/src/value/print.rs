@@ -92,23 +92,25 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 
 /// Returns whether no byte of a string has to be escaped.
 fn is_plain(bytes: &[u8]) -> bool {
-    // Eight bytes at a time: a byte below 0x20, or equal to a quote or backslash, sets its top bit. A byte after such a
-    // one may set its own by mistake, which does not change the answer.
+    let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    // The last eight bytes overlap the word before them.
+    let Some(last) = bytes.last_chunk() else {
+        return bytes.iter().all(plain);
+    };
+    let (words, _) = bytes.as_chunks();
+    words.iter().all(is_plain_word) && is_plain_word(last)
+}
+
+/// The same for eight bytes at once: a byte below 0x20, or equal to a quote or backslash, sets its top bit. A byte after
+/// such a one may set its own by mistake, which does not change the answer.
+fn is_plain_word(word: &[u8; 8]) -> bool {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
-    let (words, tail) = bytes.as_chunks::<8>();
-    let hits = words.iter().fold(0, |hits, word| {
-        let word = u64::from_le_bytes(*word);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-        let quotes = zero_bytes(word ^ (ONES * u64::from(b'"')));
-        let backslashes = zero_bytes(word ^ (ONES * u64::from(b'\\')));
-        hits | control | quotes | backslashes
-    });
-    hits == 0
-        && tail
-            .iter()
-            .all(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+    let word = u64::from_le_bytes(*word);
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
+    let quotes = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslashes = below(word ^ (ONES * u64::from(b'\\')), 1);
+    below(word, 0x20) | quotes | backslashes == 0
 }
 
 /// Appends the bytes of a string with escapes.
