@@ -399,6 +399,8 @@ fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: I
 
 /// Waits for a signal, or for a failure of the store.
 async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> Result<()> {
+    // Pages that were loaded or written during the start: objects are in the store's own memory, too.
+    store.release_memory();
     // This thread started the server and only waits from now on. What it freed would stay with it.
     memory::release_of_this_thread();
     tokio::select! {

@@ -290,7 +290,7 @@ impl EncryptedBackend {
 }
 
 impl Backend for EncryptedBackend {
-    bareboat_storage::delegate_backend!(inner: is_shared limits wait attend is_complete next_epoch compact history revision_before compacted mark rewrite stats close);
+    bareboat_storage::delegate_backend!(inner: is_shared limits wait attend is_complete next_epoch compact history revision_before compacted mark rewrite release_memory stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         let appended = match self.encrypts(batch) {

@@ -80,7 +80,7 @@ impl Faulty {
 }
 
 impl Backend for Faulty {
-    crate::delegate_backend!(inner: is_shared limits append_held wait attend load refill is_complete next_epoch read_since read_at compact revision_before compacted mark stats close);
+    crate::delegate_backend!(inner: is_shared limits append_held wait attend load refill is_complete next_epoch read_since read_at compact revision_before compacted mark release_memory stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -298,6 +298,11 @@ impl Store {
         }
     }
 
+    /// Makes the engine give back memory that only makes later calls faster. May wait for a running commit.
+    pub fn release_memory(&self) {
+        self.shared.core.backend.release_memory();
+    }
+
     /// Returns sizes and counters for metrics.
     pub fn stats(&self) -> StoreStats {
         let core = &self.shared.core;

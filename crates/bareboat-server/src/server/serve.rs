@@ -3,7 +3,7 @@
 use super::authenticate::authenticate;
 use super::error::Error;
 use super::fresh;
-use super::head::{audit_id, deadline, without_credentials};
+use super::head::{AUDIT_ID, audit_id, deadline, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
@@ -32,12 +32,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The header with the ID of a request.
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The header with the uid of the flow schema of a request.
 const FLOW_SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 /// The header with the uid of the priority level of a request.
 const PRIORITY_LEVEL: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 /// The longest time a request waits in a queue.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -104,7 +103,16 @@ pub(crate) async fn serve(
     };
     // Pinned where it is made: it is large, and every adapter would move it.
     let mut walk = pin!(walk(&state, door, arrived, query));
-    let walk = poll_fn(|cx| trace.span().in_scope(|| walk.as_mut().poll(cx)));
+    let walk = poll_fn(|cx| {
+        let polled = match trace.span().is_disabled() {
+            true => walk.as_mut().poll(cx),
+            false => trace.span().in_scope(|| walk.as_mut().poll(cx)),
+        };
+        if polled.is_pending() {
+            trace.waits();
+        }
+        polled
+    });
     let walk = AssertUnwindSafe(walk);
     let mut has_panicked = false;
     let Walked { class, outcome } = match futures_util::FutureExt::catch_unwind(walk).await {
@@ -133,10 +141,7 @@ pub(crate) async fn serve(
         out.insert(AUDIT_ID, id);
     }
     if !out.contains_key(header::CACHE_CONTROL) {
-        out.insert(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-cache, private"),
-        );
+        out.insert(header::CACHE_CONTROL, NO_CACHE);
     }
     let remote = trace.route().zip(trace.info());
     let remote = remote.map(|(route, info)| RemoteLabels::of(route, info));
@@ -248,7 +253,7 @@ async fn rooms(
         Box::pin(audit.begin(&trace, arrival)).await?;
     }
     let authenticated = user?;
-    trace.pass(Stage::Authenticated);
+    trace.pass_soon(Stage::Authenticated);
     let user = match authn::wants_impersonation(&headers) {
         true => {
             let authorizer = state.authorizer.as_ref();
@@ -335,7 +340,7 @@ async fn rooms(
             Box::pin(flow::maybe_away(seat.as_ref(), authorize(state, ask))).await?
         }
     };
-    trace.pass(Stage::Authorized);
+    trace.pass_soon(Stage::Authorized);
     let body = Unread::new(body, seat);
     if let Some(route) = remote {
         trace.goes_to(route.clone());
