@@ -6,6 +6,7 @@
 
 mod admission;
 pub mod aggregation;
+mod annex;
 pub mod audit;
 pub mod authn;
 pub mod authz;
@@ -32,7 +33,7 @@ mod revocation;
 pub mod server;
 mod sockets;
 pub mod spans;
-mod tables;
+pub mod tables;
 mod tls;
 mod verbs;
 mod work;
@@ -40,6 +41,7 @@ mod work;
 pub use prometheus;
 
 pub use admission::{AdmissionConfiguration, AdmissionConfigurationError, WebhookCredentials};
+pub use annex::{Annex, Claim};
 pub use delegation::{Delegation, DelegationError};
 pub use flow::FlowControl;
 pub use kinds::computed::Computed;

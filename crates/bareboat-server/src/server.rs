@@ -26,6 +26,7 @@ pub use health::Check;
 pub use hooks::Stopping;
 pub use listen::ListenError;
 pub use pages::Page;
+pub use version::current as current_version;
 use serve::Door;
 
 use crate::authn::{BadCredentials, Peer};
