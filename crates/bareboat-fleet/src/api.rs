@@ -1,7 +1,7 @@
 //! A member as sync, health and discovery see it: something that answers GET requests. Tests have members of their own.
 
-use bareboat_api::kind::BoxFuture;
 use bareboat_api::Value;
+use bareboat_api::kind::BoxFuture;
 use bareboat_server::{OutboundAnswer, OutboundApi, OutboundApiError};
 use bytes::{Bytes, BytesMut};
 use http::{Method, header};

@@ -63,7 +63,11 @@ pub(crate) fn read(
     if let Some(text) = inline("kubeconfig")? {
         return of_kubeconfig(&text, insecure);
     }
-    let inline_parts = [inline("tokenData")?, inline("certData")?, inline("keyData")?];
+    let inline_parts = [
+        inline("tokenData")?,
+        inline("certData")?,
+        inline("keyData")?,
+    ];
     let has_inline = inline_parts.iter().any(Option::is_some);
     if !has_inline && let Some(text) = referred("kubeconfig")? {
         return of_kubeconfig(&text, insecure);
@@ -175,9 +179,14 @@ mod tests {
     fn inline_credentials_are_used_before_those_of_secrets() {
         let token = BASE64_STANDARD.encode("inline");
         let from = value!({"token": {"name": "s", "key": "token"}});
-        let both = access(value!({"apiserver": "a:6443", "tokenData": (token.as_str()), "authenticationFrom": (from.clone())}));
+        let both = access(
+            value!({"apiserver": "a:6443", "tokenData": (token.as_str()), "authenticationFrom": (from.clone())}),
+        );
         let both = both.expect("it is complete");
-        assert_eq!((both.url.as_str(), both.token.as_deref()), ("https://a:6443", Some("inline")));
+        assert_eq!(
+            (both.url.as_str(), both.token.as_deref()),
+            ("https://a:6443", Some("inline"))
+        );
         let referred = access(value!({"apiserver": "https://a", "authenticationFrom": from}));
         let referred = referred.expect("it is complete");
         assert_eq!(referred.token.as_deref(), Some("from-secret"));
@@ -193,6 +202,9 @@ mod tests {
         );
         let missing = access(value!({"apiserver": "https://a",
             "authenticationFrom": {"token": {"name": "x", "key": "token"}}}));
-        assert_eq!(missing.err().as_deref(), Some("the Secret x has no key token"));
+        assert_eq!(
+            missing.err().as_deref(),
+            Some("the Secret x has no key token")
+        );
     }
 }

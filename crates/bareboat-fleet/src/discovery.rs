@@ -79,7 +79,10 @@ impl Discovered {
     /// Returns whether a type is absent for certain.
     pub(crate) fn lacks(&self, key: &TypeKey) -> bool {
         !self.incomplete.contains(&key.0)
-            && !self.resources.iter().any(|one| one.group == key.0 && one.resource == key.1)
+            && !self
+                .resources
+                .iter()
+                .any(|one| one.group == key.0 && one.resource == key.1)
     }
 }
 
@@ -100,28 +103,35 @@ pub(crate) async fn discover(
                 }
             }
             Some("APIGroupList") => groups(api, &document, &mut discovered, patience).await,
-            _ => return Err(MemberError::Garbage(format!("{path} is no discovery document"))),
+            _ => {
+                return Err(MemberError::Garbage(format!(
+                    "{path} is no discovery document"
+                )));
+            }
         }
     }
     if discovered.resources.is_empty() {
-        return Err(MemberError::Garbage("discovery names no resources".to_owned()));
+        return Err(MemberError::Garbage(
+            "discovery names no resources".to_owned(),
+        ));
     }
     Ok(discovered)
 }
 
-async fn groups(
-    api: &dyn MemberApi,
-    document: &Value,
-    out: &mut Discovered,
-    patience: Duration,
-) {
-    let groups = document.get("groups").and_then(Value::as_array).unwrap_or_default();
+async fn groups(api: &dyn MemberApi, document: &Value, out: &mut Discovered, patience: Duration) {
+    let groups = document
+        .get("groups")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
     let mut asked = 0;
     for group in groups {
         let Some(name) = group.get("name").and_then(Value::as_str) else {
             continue;
         };
-        let versions = group.get("versions").and_then(Value::as_array).unwrap_or_default();
+        let versions = group
+            .get("versions")
+            .and_then(Value::as_array)
+            .unwrap_or_default();
         for version in versions {
             let Some(version) = version.get("version").and_then(Value::as_str) else {
                 continue;
@@ -158,49 +168,84 @@ async fn listed(
             return;
         }
     };
-    let resources = document.get("resources").and_then(Value::as_array).unwrap_or_default();
+    let resources = document
+        .get("resources")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
     for resource in resources {
-        let text = |key: &str| resource.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
-        push(out, ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            resource: text("name"),
-            kind: text("kind"),
-            singular: text("singularName"),
-            short_names: texts(resource, "shortNames"),
-            categories: texts(resource, "categories"),
-            namespaced: resource.get("namespaced") == Some(&Value::Bool(true)),
-            verbs: texts(resource, "verbs"),
-        });
+        let text = |key: &str| {
+            resource
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
+        push(
+            out,
+            ApiResource {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                resource: text("name"),
+                kind: text("kind"),
+                singular: text("singularName"),
+                short_names: texts(resource, "shortNames"),
+                categories: texts(resource, "categories"),
+                namespaced: resource.get("namespaced") == Some(&Value::Bool(true)),
+                verbs: texts(resource, "verbs"),
+            },
+        );
     }
 }
 
 /// Reads the aggregated form.
 fn aggregated(document: &Value, out: &mut Discovered) {
-    let groups = document.get("items").and_then(Value::as_array).unwrap_or_default();
+    let groups = document
+        .get("items")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
     for group in groups {
-        let name = group.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or("");
-        let versions = group.get("versions").and_then(Value::as_array).unwrap_or_default();
+        let name = group
+            .at(&["metadata", "name"])
+            .and_then(Value::as_str)
+            .unwrap_or("");
+        let versions = group
+            .get("versions")
+            .and_then(Value::as_array)
+            .unwrap_or_default();
         for version in versions {
             let text = version.get("version").and_then(Value::as_str).unwrap_or("");
             if version.get("freshness").and_then(Value::as_str) == Some("Stale") {
                 out.incomplete.insert(name.to_owned());
             }
-            let resources = version.get("resources").and_then(Value::as_array).unwrap_or_default();
+            let resources = version
+                .get("resources")
+                .and_then(Value::as_array)
+                .unwrap_or_default();
             for resource in resources {
-                let own = |key: &str| resource.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
-                let kind = resource.at(&["responseKind", "kind"]).and_then(Value::as_str);
-                push(out, ApiResource {
-                    group: name.to_owned(),
-                    version: text.to_owned(),
-                    resource: own("resource"),
-                    kind: kind.unwrap_or("").to_owned(),
-                    singular: own("singularResource"),
-                    short_names: texts(resource, "shortNames"),
-                    categories: texts(resource, "categories"),
-                    namespaced: own("scope") == "Namespaced",
-                    verbs: texts(resource, "verbs"),
-                });
+                let own = |key: &str| {
+                    resource
+                        .get(key)
+                        .and_then(Value::as_str)
+                        .unwrap_or("")
+                        .to_owned()
+                };
+                let kind = resource
+                    .at(&["responseKind", "kind"])
+                    .and_then(Value::as_str);
+                push(
+                    out,
+                    ApiResource {
+                        group: name.to_owned(),
+                        version: text.to_owned(),
+                        resource: own("resource"),
+                        kind: kind.unwrap_or("").to_owned(),
+                        singular: own("singularResource"),
+                        short_names: texts(resource, "shortNames"),
+                        categories: texts(resource, "categories"),
+                        namespaced: own("scope") == "Namespaced",
+                        verbs: texts(resource, "verbs"),
+                    },
+                );
             }
         }
     }
@@ -211,7 +256,9 @@ fn push(out: &mut Discovered, mut resource: ApiResource) {
     let group = &resource.group;
     let is_group = group.is_empty() || names::is_dns1123_subdomain(group);
     let kind = &resource.kind;
-    let is_kind = !kind.is_empty() && kind.len() < 128 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_kind = !kind.is_empty()
+        && kind.len() < 128
+        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let parts = is_part(&resource.version) && is_part(&resource.resource);
     if !is_group || !is_kind || !parts || out.resources.len() >= MOST {
         return;
@@ -231,5 +278,8 @@ fn is_part(text: &str) -> bool {
 
 fn texts(from: &Value, key: &str) -> Vec<String> {
     let list = from.get(key).and_then(Value::as_array).unwrap_or_default();
-    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    list.iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }

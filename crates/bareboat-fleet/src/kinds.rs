@@ -7,8 +7,6 @@ use bareboat_server::kinds::kind_of_definition;
 use rules::ClusterRules;
 use std::sync::Arc;
 
-/// The group of Clusterpedia's kinds for members.
-pub(crate) const GROUP: &str = "cluster.clusterpedia.io";
 /// The collection of members.
 pub(crate) const CLUSTERS: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
 /// The store resource of members.

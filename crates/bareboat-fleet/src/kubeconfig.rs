@@ -18,14 +18,20 @@ const REFUSED_OF_USERS: [(&str, &str); 8] = [
     ("exec", "it runs a program"),
     ("auth-provider", "it runs a program"),
     ("tokenFile", "it names a file; use token"),
-    ("client-certificate", "it names a file; use client-certificate-data"),
+    (
+        "client-certificate",
+        "it names a file; use client-certificate-data",
+    ),
     ("client-key", "it names a file; use client-key-data"),
     ("username", "passwords are not supported"),
     ("password", "passwords are not supported"),
     ("as", "impersonation is not supported"),
 ];
 const REFUSED_OF_CLUSTERS: [(&str, &str); 3] = [
-    ("certificate-authority", "it names a file; use certificate-authority-data"),
+    (
+        "certificate-authority",
+        "it names a file; use certificate-authority-data",
+    ),
     ("proxy-url", "proxies are not supported"),
     ("tls-server-name", "other server names are not supported"),
 ];
@@ -99,10 +105,16 @@ fn entry<'f>(file: &'f Value, list: &str, key: &str, name: &str) -> Result<&'f V
 }
 
 fn pem(from: &Value, key: &str) -> Result<Option<String>, String> {
-    let Some(text) = from.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()) else {
+    let Some(text) = from
+        .get(key)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
+    else {
         return Ok(None);
     };
     let bytes = BASE64_STANDARD.decode(text.trim()).ok();
     let decoded = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    decoded.map(Some).ok_or_else(|| format!("{key} is not base64 of PEM"))
+    decoded
+        .map(Some)
+        .ok_or_else(|| format!("{key} is not base64 of PEM"))
 }

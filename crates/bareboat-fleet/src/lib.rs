@@ -76,7 +76,9 @@ impl Fleet {
     pub fn open(settings: FleetSettings) -> Result<Fleet, ShelfError> {
         let clock: Clock = Arc::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
-            since.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+            since.map_or(0, |time| {
+                i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+            })
         });
         Fleet::open_with(settings, clock, Box::new(over_network))
     }
@@ -159,7 +161,11 @@ impl Fleet {
         };
         let mut tasks = JoinSet::new();
         let controller = Controller::new(&common, &parts.table, client.clone(), profiles());
-        tasks.spawn(prepare(client, parts.settings.namespace.clone(), leads.clone()));
+        tasks.spawn(prepare(
+            client,
+            parts.settings.namespace.clone(),
+            leads.clone(),
+        ));
         tasks.spawn(controller.run(leads));
         tasks.spawn(status.run());
         tasks.spawn(upkeep(writer));

@@ -30,29 +30,52 @@ impl FleetMetrics {
         let opts = |name: &str, help: &str| Opts::new(format!("bareboat_fleet_{name}"), help);
         let member = &["member"];
         let series = Series {
-            ready: IntGaugeVec::new(opts("member_ready", "Whether a member of the fleet is ready."), member)?,
+            ready: IntGaugeVec::new(
+                opts("member_ready", "Whether a member of the fleet is ready."),
+                member,
+            )?,
             heard: GaugeVec::new(
-                opts("member_heard_seconds", "How long ago a member was last heard."),
+                opts(
+                    "member_heard_seconds",
+                    "How long ago a member was last heard.",
+                ),
                 member,
             )?,
             types: IntGaugeVec::new(
-                opts("member_types", "Types of a member, by what their sync does: pending, listing, syncing, failed, stopped."),
+                opts(
+                    "member_types",
+                    "Types of a member, by what their sync does: pending, listing, syncing, failed, stopped.",
+                ),
                 &["member", "phase"],
             )?,
             changes: IntCounterVec::new(
-                opts("changes_total", "Rows of the shelf that changed, by member."),
+                opts(
+                    "changes_total",
+                    "Rows of the shelf that changed, by member.",
+                ),
                 member,
             )?,
             skipped: IntCounterVec::new(
-                opts("skipped_objects_total", "Objects of a member that are malformed and were left out."),
+                opts(
+                    "skipped_objects_total",
+                    "Objects of a member that are malformed and were left out.",
+                ),
                 member,
             )?,
             refills: IntCounterVec::new(
-                opts("refills_total", "How often a type was listed again because its watch could not be resumed, by member."),
+                opts(
+                    "refills_total",
+                    "How often a type was listed again because its watch could not be resumed, by member.",
+                ),
                 member,
             )?,
         };
-        let desc = series.all().iter().flat_map(|one| one.desc()).cloned().collect();
+        let desc = series
+            .all()
+            .iter()
+            .flat_map(|one| one.desc())
+            .cloned()
+            .collect();
         Ok(FleetMetrics {
             table: table.clone(),
             series: Mutex::new(series),
@@ -63,7 +86,14 @@ impl FleetMetrics {
 
 impl Series {
     fn all(&self) -> [&dyn Collector; 6] {
-        [&self.ready, &self.heard, &self.types, &self.changes, &self.skipped, &self.refills]
+        [
+            &self.ready,
+            &self.heard,
+            &self.types,
+            &self.changes,
+            &self.skipped,
+            &self.refills,
+        ]
     }
 
     fn fill(&self, table: &Table) {
@@ -76,7 +106,9 @@ impl Series {
         let now = table.now();
         for state in table.all() {
             let name: &[&str] = &[&state.name];
-            self.ready.with_label_values(name).set(i64::from(state.ready().holds()));
+            self.ready
+                .with_label_values(name)
+                .set(i64::from(state.ready().holds()));
             if let Some(heard) = state.last_heard() {
                 let ago = now.saturating_sub(heard) as f64 / 1000.0;
                 self.heard.with_label_values(name).set(ago);

@@ -56,12 +56,17 @@ impl SyncOptions {
         for (key, value) in map.iter() {
             match key {
                 "exclude" => {
-                    let patterns = list(key, value)?.into_iter().map(|text| TypePattern::parse(&text));
+                    let patterns = list(key, value)?
+                        .into_iter()
+                        .map(|text| TypePattern::parse(&text));
                     options.exclude = patterns.collect();
                 }
                 "namespaces" => {
                     options.namespaces = list(key, value)?;
-                    let bad = options.namespaces.iter().find(|name| !names::is_dns1123_label(name));
+                    let bad = options
+                        .namespaces
+                        .iter()
+                        .find(|name| !names::is_dns1123_label(name));
                     if let Some(bad) = bad {
                         return Err(format!("namespaces: {bad:?} is no name of a namespace"));
                     }
@@ -76,7 +81,10 @@ impl SyncOptions {
                 }
                 "index" => {
                     let fields = list(key, value)?;
-                    options.index = fields.iter().map(|text| field(text)).collect::<Result<_, _>>()?;
+                    options.index = fields
+                        .iter()
+                        .map(|text| field(text))
+                        .collect::<Result<_, _>>()?;
                 }
                 "secrets" => {
                     options.full_secrets = match text_of(key, value)? {
@@ -98,13 +106,19 @@ impl SyncOptions {
             return String::new();
         }
         let digest = Sha256::digest(&self.text);
-        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        digest
+            .iter()
+            .take(6)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// Returns whether an object is synced. One that cannot be judged is.
     pub(crate) fn keeps(&self, object: &Value) -> bool {
         if !self.namespaces.is_empty() {
-            let namespace = object.at(&["metadata", "namespace"]).and_then(Value::as_str);
+            let namespace = object
+                .at(&["metadata", "namespace"])
+                .and_then(Value::as_str);
             if let Some(namespace) = namespace
                 && !self.namespaces.iter().any(|name| name == namespace)
             {
@@ -117,7 +131,10 @@ impl SyncOptions {
         let variables = Variables::new().bind("object", Val::of(object, &ANY));
         let mut budget = Budget::new(COST);
         let result = program.eval(&variables, &mut budget);
-        result.ok().and_then(|value| value.as_bool()).unwrap_or(true)
+        result
+            .ok()
+            .and_then(|value| value.as_bool())
+            .unwrap_or(true)
     }
 
     /// Removes the fields that are not synced.
@@ -130,20 +147,29 @@ impl SyncOptions {
 
 fn program(expression: &str) -> Result<Program, String> {
     let env = Env::kubernetes().declare("object", &DeclType::dynamic());
-    let checked = env.compile(expression).map_err(|issues| format!("keep: {issues}"))?;
+    let checked = env
+        .compile(expression)
+        .map_err(|issues| format!("keep: {issues}"))?;
     if !matches!(checked.result_type().name(), "bool" | "dyn") {
         return Err("keep: the result must be a bool".to_owned());
     }
-    env.program(&checked).map_err(|error| format!("keep: {error}"))
+    env.program(&checked)
+        .map_err(|error| format!("keep: {error}"))
 }
 
 fn text_of<'v>(key: &str, value: &'v Value) -> Result<&'v str, String> {
-    value.as_str().ok_or_else(|| format!("{key}: it must be a text"))
+    value
+        .as_str()
+        .ok_or_else(|| format!("{key}: it must be a text"))
 }
 
 fn list(key: &str, value: &Value) -> Result<Vec<String>, String> {
-    let items = value.as_array().ok_or_else(|| format!("{key}: it must be a list"))?;
-    let items = items.iter().map(|item| text_of(key, item).map(str::to_owned));
+    let items = value
+        .as_array()
+        .ok_or_else(|| format!("{key}: it must be a list"))?;
+    let items = items
+        .iter()
+        .map(|item| text_of(key, item).map(str::to_owned));
     items.collect()
 }
 
@@ -159,15 +185,29 @@ fn selector(key: &str, value: &Value) -> Result<String, String> {
 
 /// Reads a path to remove, with or without braces.
 fn trimmed(text: &str) -> Result<Path, String> {
-    let inner = text.trim().trim_start_matches("{.").trim_start_matches('$').trim_end_matches('}');
+    let inner = text
+        .trim()
+        .trim_start_matches("{.")
+        .trim_start_matches('$')
+        .trim_end_matches('}');
     let path = Path::parse(inner).map_err(|error| format!("trim: {error}"))?;
-    let kept = [["metadata", "name"], ["metadata", "namespace"], ["metadata", "uid"]];
+    let kept = [
+        ["metadata", "name"],
+        ["metadata", "namespace"],
+        ["metadata", "uid"],
+    ];
     let is = |wanted: &[&str]| {
         let steps = path.steps();
         steps.len() == wanted.len()
-            && steps.iter().zip(wanted).all(|(step, key)| matches!(step, Step::Key(name) if name == key))
+            && steps
+                .iter()
+                .zip(wanted)
+                .all(|(step, key)| matches!(step, Step::Key(name) if name == key))
     };
-    let identity = kept.iter().any(|wanted| is(wanted)) || is(&["metadata"]) || is(&["kind"]) || is(&["apiVersion"]);
+    let identity = kept.iter().any(|wanted| is(wanted))
+        || is(&["metadata"])
+        || is(&["kind"])
+        || is(&["apiVersion"]);
     match identity || is(&["metadata", "resourceVersion"]) {
         true => Err(format!("trim: {text} is needed")),
         false => Ok(path),
@@ -183,7 +223,9 @@ fn field(text: &str) -> Result<(Option<TypePattern>, Path), String> {
     let path = Path::parse(path).map_err(|error| format!("index: {error}"))?;
     match path.is_simple() {
         true => Ok((pattern, path)),
-        false => Err(format!("index: {text} goes through a list or has unusual characters")),
+        false => Err(format!(
+            "index: {text} goes through a list or has unusual characters"
+        )),
     }
 }
 

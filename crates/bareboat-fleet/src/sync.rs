@@ -270,7 +270,9 @@ impl TypeSync {
             timeout_seconds(&self.resource.resource, &self.member_name),
             self.selector()
         );
-        let answer = self.api.get(&target, "application/json", self.settings.request_timeout);
+        let answer = self
+            .api
+            .get(&target, "application/json", self.settings.request_timeout);
         let answer = match answer.await {
             Ok(answer) if answer.code == 200 => answer,
             Ok(answer) => return refused(answer).await.into(),
@@ -289,9 +291,16 @@ impl TypeSync {
             let start = version.clone();
             let parsing = tokio::task::spawn_blocking(move || reader.events(&raw, &start));
             let Ok(events) = parsing.await else {
-                return End::Failed(MemberError::Garbage("an event cannot be read".to_owned()).into());
+                return End::Failed(
+                    MemberError::Garbage("an event cannot be read".to_owned()).into(),
+                );
             };
-            let Events { changes, version: reached, skipped, ended } = events;
+            let Events {
+                changes,
+                version: reached,
+                skipped,
+                ended,
+            } = events;
             if skipped > 0 {
                 (self.report)(Report::Skipped(skipped));
             }
@@ -323,10 +332,7 @@ impl TypeSync {
 
     /// Collects the lines of one batch: the first may take long, the others a moment. The second value is how the stream ended
     /// after them.
-    async fn collect(
-        &self,
-        lines: &mut Lines,
-    ) -> Result<(Vec<bytes::Bytes>, Option<End>), End> {
+    async fn collect(&self, lines: &mut Lines) -> Result<(Vec<bytes::Bytes>, Option<End>), End> {
         let first = tokio::time::timeout(self.settings.silence, lines.next()).await;
         let first = match first {
             // The connection may be half open.

@@ -3,15 +3,14 @@
 use crate::discovery::{ApiResource, Discovered};
 use crate::options::SyncOptions;
 use bareboat_api::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The group and the plural of a type, which are the same in all its versions.
 pub(crate) type TypeKey = (String, String);
 
 /// The group and plural of CustomResourceDefinitions.
-pub(crate) const DEFINITIONS: (&str, &str) =
-    ("apiextensions.k8s.io", "customresourcedefinitions");
+pub(crate) const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 /// Types by a text: `deployments.apps`, `*.apps`, `pods` of the core group, or `*` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +39,9 @@ impl TypePattern {
     }
 
     pub(crate) fn matches(&self, resource: &ApiResource) -> bool {
-        self.group.as_ref().is_none_or(|group| *group == resource.group)
+        self.group
+            .as_ref()
+            .is_none_or(|group| *group == resource.group)
             && (self.resource == "*" || resource.is_called(&self.resource))
     }
 }
@@ -59,7 +60,10 @@ impl Rule {
         let list = list.and_then(Value::as_array).unwrap_or_default();
         let texts = |rule: &Value, key: &str| -> Vec<String> {
             let list = rule.get(key).and_then(Value::as_array).unwrap_or_default();
-            list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            list.iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
         };
         let rules = list.iter().map(|rule| {
             let group = rule.get("group").and_then(Value::as_str);
@@ -85,7 +89,10 @@ impl Rule {
             if named && self.group != "*" {
                 return Some(Named::Yes);
             }
-            if named || self.resources.iter().any(|name| name == "*") || (self.group == "*" && self.resources.is_empty()) {
+            if named
+                || self.resources.iter().any(|name| name == "*")
+                || (self.group == "*" && self.resources.is_empty())
+            {
                 return Some(Named::ByWildcard);
             }
         }
@@ -148,10 +155,19 @@ impl Wanted {
     }
 
     fn named(&self, resource: &ApiResource, is_custom: bool) -> Option<Named> {
-        if self.options.exclude.iter().any(|pattern| pattern.matches(resource)) {
+        if self
+            .options
+            .exclude
+            .iter()
+            .any(|pattern| pattern.matches(resource))
+        {
             return None;
         }
-        let by_rules = self.rules.iter().filter_map(|rule| rule.matches(resource)).max();
+        let by_rules = self
+            .rules
+            .iter()
+            .filter_map(|rule| rule.matches(resource))
+            .max();
         let custom = (self.all_custom && is_custom).then_some(Named::ByWildcard);
         let named = by_rules.max(custom)?;
         (named == Named::Yes || !must_be_named(resource)).then_some(named)
@@ -164,7 +180,11 @@ impl Wanted {
         definitions: Option<&Definitions>,
     ) -> Vec<Chosen> {
         let mut versions: BTreeMap<TypeKey, Vec<&ApiResource>> = BTreeMap::new();
-        for resource in discovered.resources.iter().filter(|one| one.can_be_synced()) {
+        for resource in discovered
+            .resources
+            .iter()
+            .filter(|one| one.can_be_synced())
+        {
             versions.entry(resource.key()).or_default().push(resource);
         }
         let has_core_events = versions.contains_key(&(String::new(), "events".to_owned()));
@@ -205,26 +225,34 @@ impl Wanted {
         let Some(definition) = definition else {
             return served[0];
         };
-        let rules = self.rules.iter().filter(|rule| rule.matches(served[0]).is_some());
+        let rules = self
+            .rules
+            .iter()
+            .filter(|rule| rule.matches(served[0]).is_some());
         let mut wanted = rules.flat_map(|rule| &rule.versions);
         let by_rule = wanted.find_map(|name| served.iter().find(|one| one.version == *name));
         let stored = stored_version(definition);
-        let stored = || served.iter().find(|one| Some(one.version.as_str()) == stored);
+        let stored = || {
+            served
+                .iter()
+                .find(|one| Some(one.version.as_str()) == stored)
+        };
         by_rule.or_else(stored).unwrap_or(&served[0])
     }
 }
 
 /// Returns whether types of a group may be of CustomResourceDefinitions.
 fn may_be_custom(group: &str) -> bool {
-    group.contains('.')
-        && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"))
+    group.contains('.') && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"))
         || group == "snapshot.storage.k8s.io"
         || group == "gateway.networking.k8s.io"
 }
 
 fn stored_version(definition: &Value) -> Option<&str> {
     let versions = definition.at(&["spec", "versions"])?.as_array()?;
-    let mut stored = versions.iter().filter(|one| one.get("storage") == Some(&Value::Bool(true)));
+    let mut stored = versions
+        .iter()
+        .filter(|one| one.get("storage") == Some(&Value::Bool(true)));
     stored.next()?.get("name")?.as_str()
 }
 
@@ -243,7 +271,10 @@ pub(crate) fn defined_type(definition: &Value) -> Option<TypeKey> {
 
 /// Returns a definition without what differs between members that have the same one.
 pub(crate) fn essential(mut definition: Value) -> Value {
-    let name = definition.at(&["metadata", "name"]).cloned().unwrap_or_default();
+    let name = definition
+        .at(&["metadata", "name"])
+        .cloned()
+        .unwrap_or_default();
     let map = definition.make_object();
     map.remove("status");
     let mut metadata = Map::new();
@@ -252,15 +283,11 @@ pub(crate) fn essential(mut definition: Value) -> Value {
     definition
 }
 
-/// The groups of a list of types, for messages.
-pub(crate) fn groups(types: &[Chosen]) -> BTreeSet<&str> {
-    types.iter().map(|one| one.resource.group.as_str()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bareboat_api::value;
+    use std::collections::BTreeSet;
 
     fn resource(group: &str, version: &str, plural: &str, kind: &str) -> ApiResource {
         ApiResource {
@@ -284,7 +311,12 @@ mod tests {
                 resource("events.k8s.io", "v1", "events", "Event"),
                 resource("apps", "v1", "deployments", "Deployment"),
                 resource("coordination.k8s.io", "v1", "leases", "Lease"),
-                resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"),
+                resource(
+                    "apiextensions.k8s.io",
+                    "v1",
+                    "customresourcedefinitions",
+                    "CustomResourceDefinition",
+                ),
                 resource("example.com", "v1", "boats", "Boat"),
                 resource("example.com", "v1beta1", "boats", "Boat"),
             ],
@@ -303,7 +335,12 @@ mod tests {
         let chosen = wanted.choose(&discovered(), definitions);
         let shown = chosen.iter().filter(|one| one.shown);
         shown
-            .map(|one| format!("{}.{}/{}", one.resource.resource, one.resource.group, one.resource.version))
+            .map(|one| {
+                format!(
+                    "{}.{}/{}",
+                    one.resource.resource, one.resource.group, one.resource.version
+                )
+            })
             .collect()
     }
 
@@ -329,9 +366,17 @@ mod tests {
         let all = wanted(value!([{"group": "*", "resources": ["*"]}]));
         assert_eq!(
             shown(&all, Some(&definitions())),
-            ["pods./v1", "secrets./v1", "customresourcedefinitions.apiextensions.k8s.io/v1", "deployments.apps/v1", "boats.example.com/v1beta1"]
+            [
+                "pods./v1",
+                "secrets./v1",
+                "customresourcedefinitions.apiextensions.k8s.io/v1",
+                "deployments.apps/v1",
+                "boats.example.com/v1beta1"
+            ]
         );
-        let events = wanted(value!([{"group": "", "resources": ["events"]}, {"group": "events.k8s.io", "resources": ["events"]}]));
+        let events = wanted(
+            value!([{"group": "", "resources": ["events"]}, {"group": "events.k8s.io", "resources": ["events"]}]),
+        );
         assert_eq!(shown(&events, None), ["events./v1"]);
         let core = wanted(value!([{"group": "", "resources": ["*"]}]));
         assert_eq!(shown(&core, None), ["pods./v1", "secrets./v1"]);
@@ -341,12 +386,28 @@ mod tests {
     fn custom_kinds_wait_for_their_definitions() {
         let boats = wanted(value!([{"group": "example.com", "resources": ["boats"]}]));
         assert_eq!(shown(&boats, None), Vec::<String>::new());
-        assert_eq!(shown(&boats, Some(&definitions())), ["boats.example.com/v1beta1"]);
-        let first = wanted(value!([{"group": "example.com", "versions": ["v1"], "resources": ["boats"]}]));
-        assert_eq!(shown(&first, Some(&definitions())), ["boats.example.com/v1"]);
-        let custom = Wanted { all_custom: true, ..Wanted::default() };
-        assert_eq!(shown(&custom, Some(&definitions())), ["boats.example.com/v1beta1"]);
-        assert_eq!(shown(&custom, Some(&Definitions::new())), Vec::<String>::new());
+        assert_eq!(
+            shown(&boats, Some(&definitions())),
+            ["boats.example.com/v1beta1"]
+        );
+        let first =
+            wanted(value!([{"group": "example.com", "versions": ["v1"], "resources": ["boats"]}]));
+        assert_eq!(
+            shown(&first, Some(&definitions())),
+            ["boats.example.com/v1"]
+        );
+        let custom = Wanted {
+            all_custom: true,
+            ..Wanted::default()
+        };
+        assert_eq!(
+            shown(&custom, Some(&definitions())),
+            ["boats.example.com/v1beta1"]
+        );
+        assert_eq!(
+            shown(&custom, Some(&Definitions::new())),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -360,8 +421,15 @@ mod tests {
     #[test]
     fn excluded_types_are_left_out() {
         let mut all = wanted(value!([{"group": "*", "resources": ["*"]}]));
-        let options = SyncOptions::parse("{exclude: [secrets, deployments.apps]}").expect("well formed");
+        let options =
+            SyncOptions::parse("{exclude: [secrets, deployments.apps]}").expect("well formed");
         all.options = Arc::new(options);
-        assert_eq!(shown(&all, None), ["pods./v1", "customresourcedefinitions.apiextensions.k8s.io/v1"]);
+        assert_eq!(
+            shown(&all, None),
+            [
+                "pods./v1",
+                "customresourcedefinitions.apiextensions.k8s.io/v1"
+            ]
+        );
     }
 }

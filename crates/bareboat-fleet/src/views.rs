@@ -24,6 +24,7 @@ pub(crate) struct Live {
     authorization: Option<String>,
     /// Whether members of `system:masters` are passed on as such.
     allows_masters: bool,
+    digest: [u8; 32],
 }
 
 impl Live {
@@ -36,10 +37,22 @@ impl Live {
         };
         let places = Arc::<Places>::default();
         Ok(Live {
-            upstream: Upstream::new(&outbound.url, &trust, outbound.identity.as_ref(), PATIENCE, &places),
+            upstream: Upstream::new(
+                &outbound.url,
+                &trust,
+                outbound.identity.as_ref(),
+                PATIENCE,
+                &places,
+            ),
             authorization: outbound.token.map(|token| format!("Bearer {token}")),
             allows_masters,
+            digest: access.digest(),
         })
+    }
+
+    /// Returns whether this reaches a member in the same way.
+    pub(crate) fn is_for(&self, access: &Access, allows_masters: bool) -> bool {
+        self.allows_masters == allows_masters && self.digest == access.digest()
     }
 
     /// Returns the headers that tell the member who asks.
@@ -103,7 +116,11 @@ impl Members for Fleet {
     }
 
     fn forward(&self, request: LiveRequest) -> BoxFuture<'static, Result<Response, Status>> {
-        let live = self.parts.table.get(&request.member).and_then(|state| state.live());
+        let live = self
+            .parts
+            .table
+            .get(&request.member)
+            .and_then(|state| state.live());
         Box::pin(async move {
             let member = &request.member;
             let live = live.ok_or_else(|| {
@@ -115,7 +132,7 @@ impl Members for Fleet {
                 .forward_with(&live.upstream, &request.target, request.request, &headers)
                 .await;
             answer.map_err(|mut status| {
-                status.message = format!("the member {member}: {}", status.message).into();
+                status.message = format!("the member {member}: {}", status.message);
                 status
             })
         })

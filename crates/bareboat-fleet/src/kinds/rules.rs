@@ -124,10 +124,7 @@ mod tests {
                  clusters: [{{name: a, cluster: {{server: 'https://a'}}}}]\nusers: [{{name: b, user: {{{user}}}}}, {{name: a, user: {{token: t}}}}]\n"
             );
             let encoded = BASE64_STANDARD.encode(text);
-            let errors = check(
-                value!({"kubeconfig": (encoded.as_str())}),
-                value!({}),
-            );
+            let errors = check(value!({"kubeconfig": (encoded.as_str())}), value!({}));
             assert_eq!(errors.len(), 1, "{user}");
             assert!(errors[0].contains("spec.kubeconfig"), "{errors:?}");
             assert!(!errors[0].contains(&encoded), "{errors:?}");
@@ -136,8 +133,14 @@ mod tests {
 
     #[test]
     fn addresses_and_settings_are_checked() {
-        assert_eq!(check(value!({"apiserver": "https://a:6443"}), value!({})), Vec::<String>::new());
-        assert_eq!(check(value!({"apiserver": "http://a"}), value!({})).len(), 1);
+        assert_eq!(
+            check(value!({"apiserver": "https://a:6443"}), value!({})),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            check(value!({"apiserver": "http://a"}), value!({})).len(),
+            1
+        );
         let bad = value!({"fleet.bareboat.dev/sync": "{\"keep\": \"object.\"}"});
         assert_eq!(check(value!({}), bad).len(), 1);
     }

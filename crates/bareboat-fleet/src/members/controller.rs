@@ -7,9 +7,7 @@ use super::session::{Common, Desired, Session};
 use super::state::MemberState;
 use super::table::Table;
 use crate::credentials;
-use crate::kinds::{
-    CLUSTER_STORE, CLUSTERS, FINALIZER, MASTERS, SECRET_STORE, SYNC, TYPES_STORE,
-};
+use crate::kinds::{CLUSTER_STORE, CLUSTERS, FINALIZER, MASTERS, SECRET_STORE, SYNC, TYPES_STORE};
 use crate::options::SyncOptions;
 use crate::types::{Rule, Wanted};
 use crate::views::Live;
@@ -116,9 +114,13 @@ impl Controller {
     /// Looks at all members, at the start and after events were lost. Members of the shelf that have no object are removed.
     async fn reset(&mut self) {
         let snapshot = self.store.resource(CLUSTER_STORE).snapshot();
-        self.due = snapshot.range("", None).map(|entry| entry.name().to_owned()).collect();
+        self.due = snapshot
+            .range("", None)
+            .map(|entry| entry.name().to_owned())
+            .collect();
         let directory = self.common.shelf.directory();
-        self.due.extend(directory.members().map(|(name, _)| name.to_owned()));
+        self.due
+            .extend(directory.members().map(|(name, _)| name.to_owned()));
         self.due.extend(self.followers.keys().cloned());
     }
 
@@ -151,7 +153,8 @@ impl Controller {
         let snapshot = self.store.resource(CLUSTER_STORE).snapshot();
         let objects = snapshot.range("", None).filter_map(|entry| read(entry));
         let names = objects.filter(|object| concerns(object));
-        self.due.extend(names.map(|object| object.name().to_owned()));
+        self.due
+            .extend(names.map(|object| object.name().to_owned()));
     }
 
     async fn work(&mut self) {
@@ -172,7 +175,10 @@ impl Controller {
             return self.remove(name).await;
         };
         // An object of the same name that was made anew is another member.
-        let other = self.followers.get(name).is_some_and(|known| known.uid != object.uid());
+        let other = self
+            .followers
+            .get(name)
+            .is_some_and(|known| known.uid != object.uid());
         if object.deletion_timestamp().is_some() || other {
             self.remove(name).await?;
         }
@@ -189,14 +195,17 @@ impl Controller {
             return self.hold(&object).await;
         }
         let desired = self.desired(&object);
-        let labels = object.at(&["metadata", "labels"]).and_then(Value::as_object);
+        let labels = object
+            .at(&["metadata", "labels"])
+            .and_then(Value::as_object);
         let labels = labels.into_iter().flat_map(|labels| labels.iter());
-        let labels = labels.filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned())));
+        let labels =
+            labels.filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned())));
         let labels: BTreeMap<String, String> = labels.collect();
         if let Some(follower) = self.followers.get(name) {
             if let Some(state) = self.table.get(name) {
                 state.set_labels(labels);
-                state.set_live(live(&object, &desired));
+                state.set_live(live(&object, &desired, state.live()));
             }
             follower.desired.send_if_modified(|now| {
                 let changed = !now.is_same(&desired);
@@ -206,11 +215,14 @@ impl Controller {
             return Ok(());
         }
         let owned = name.to_owned();
-        let added = self.common.writer.call(move |shelf, _| shelf.add_member(&owned, ""));
+        let added = self
+            .common
+            .writer
+            .call(move |shelf, _| shelf.add_member(&owned, ""));
         let (member, _) = added.await.map_err(Status::internal)?;
         let state = MemberState::new(name, &self.table);
         state.set_labels(labels);
-        state.set_live(live(&object, &desired));
+        state.set_live(live(&object, &desired, None));
         self.table.add(&state);
         let (sender, receiver) = watch::channel(desired);
         let session = Session::new(&self.common, &state, member);
@@ -227,7 +239,9 @@ impl Controller {
     fn desired(&self, object: &Object) -> Desired {
         let mut rules = Rule::read_all(object.at(&["spec", "syncResources"]));
         let mut warning = String::new();
-        let referred = object.at(&["spec", "syncResourcesRefName"]).and_then(Value::as_str);
+        let referred = object
+            .at(&["spec", "syncResourcesRefName"])
+            .and_then(Value::as_str);
         if let Some(name) = referred.filter(|name| !name.is_empty()) {
             let entry = self.store.resource(TYPES_STORE).get(name);
             match entry.as_ref().and_then(|entry| read(entry)) {
@@ -243,7 +257,9 @@ impl Controller {
         let secret = |name: &str, key: &str| {
             let entry = secrets.get(&format!("{namespace}/{name}"))?;
             let object = read(&entry)?;
-            BASE64_STANDARD.decode(object.at(&["data", key])?.as_str()?).ok()
+            BASE64_STANDARD
+                .decode(object.at(&["data", key])?.as_str()?)
+                .ok()
         };
         Desired {
             access: credentials::read(object, &secret),
@@ -269,7 +285,10 @@ impl Controller {
         let Some(member) = self.common.shelf.directory().member(name) else {
             return Ok(());
         };
-        let removed = self.common.writer.call(move |shelf, now| shelf.remove_member(member, now));
+        let removed = self
+            .common
+            .writer
+            .call(move |shelf, now| shelf.remove_member(member, now));
         let rows = removed.await.map_err(Status::internal)?;
         tracing::info!(member = %name, rows, "a member left the fleet");
         Ok(())
@@ -288,7 +307,8 @@ impl Controller {
             return Ok(());
         }
         let others = object.finalizers().filter(|known| *known != FINALIZER);
-        self.set_finalizers(object, others.map(Value::string).collect()).await
+        self.set_finalizers(object, others.map(Value::string).collect())
+            .await
     }
 
     async fn set_finalizers(&self, object: &Object, list: Vec<Value>) -> Result<(), Status> {
@@ -309,9 +329,13 @@ impl Drop for Controller {
 }
 
 /// Returns how views reach a member.
-fn live(object: &Object, desired: &Desired) -> Option<Live> {
+fn live(object: &Object, desired: &Desired, before: Option<Live>) -> Option<Live> {
     let masters = object.annotation(MASTERS) == Some("true");
-    Live::new(desired.access.as_ref().ok()?, masters).ok()
+    let access = desired.access.as_ref().ok()?;
+    match before.filter(|live| live.is_for(access, masters)) {
+        Some(live) => Some(live),
+        None => Live::new(access, masters).ok(),
+    }
 }
 
 /// Reads a stored object, with its version.

@@ -60,7 +60,9 @@ impl Pool {
 
 /// Returns whether a definition is served. One without conditions is taken as it is.
 fn is_established(definition: &Value) -> bool {
-    let conditions = definition.at(&["status", "conditions"]).and_then(Value::as_array);
+    let conditions = definition
+        .at(&["status", "conditions"])
+        .and_then(Value::as_array);
     conditions.is_none_or(|conditions| {
         conditions.iter().any(|condition| {
             condition.get("type").and_then(Value::as_str) == Some("Established")

@@ -52,7 +52,8 @@ impl Profiles {
                     "spec": {"displayName": (&*state.name), "clusterManager": {"name": MANAGER}},
                 });
                 let created = client.create(&self.path(""), &profile).await?;
-                Object::try_from(created).map_err(|_| Status::internal("the profile is no object"))?
+                Object::try_from(created)
+                    .map_err(|_| Status::internal("the profile is no object"))?
             }
         };
         let mut changed = object.clone();
@@ -75,7 +76,12 @@ impl Profiles {
             },
             message: ready.message,
         };
-        with_condition(object, "ControlPlaneHealthy", &condition, &time((self.clock)()));
+        with_condition(
+            object,
+            "ControlPlaneHealthy",
+            &condition,
+            &time((self.clock)()),
+        );
         let status = object.map_mut().object_mut("status");
         if !shown.version.is_empty() {
             status.insert("version", value!({"kubernetes": (shown.version.as_str())}));
@@ -88,15 +94,23 @@ impl Profiles {
             let mut cluster = value!({"server": url});
             if !hub.authorities.is_empty() {
                 let authorities = Value::string(&hub.authorities);
-                cluster.make_object().insert("certificate-authority-data", authorities);
+                cluster
+                    .make_object()
+                    .insert("certificate-authority-data", authorities);
             }
-            status.insert("accessProviders", value!([{"name": MANAGER, "cluster": cluster}]));
+            status.insert(
+                "accessProviders",
+                value!([{"name": MANAGER, "cluster": cluster}]),
+            );
         }
     }
 
     /// Removes the profile of a member that left.
     pub(crate) async fn remove(&self, client: &Client, name: &str) -> Result<(), Status> {
-        match client.delete(&self.path(&format!("/{name}")), &value!({})).await {
+        match client
+            .delete(&self.path(&format!("/{name}")), &value!({}))
+            .await
+        {
             Err(status) if status.code != 404 => Err(status),
             _ => Ok(()),
         }

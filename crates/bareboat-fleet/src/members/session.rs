@@ -7,6 +7,9 @@ mod negotiate;
 mod probe;
 mod start;
 
+#[cfg(test)]
+pub(crate) use negotiate::identify;
+
 use super::conditions::Condition;
 use super::definitions::Pool;
 use super::state::MemberState;
@@ -105,8 +108,18 @@ impl Session {
         }
     }
 
-    /// Runs until the sender of what is desired is dropped.
-    pub(crate) async fn run(mut self, mut desired: watch::Receiver<Desired>) {
+    /// Runs until the sender of what is desired is dropped. Then nothing of the member is written any more.
+    pub(crate) async fn run(mut self, desired: watch::Receiver<Desired>) {
+        let mut end = desired.clone();
+        let ended = async move { while end.changed().await.is_ok() {} };
+        tokio::select! {
+            () = self.follow_all(desired) => {}
+            () = ended => {}
+        }
+        self.stop_types().await;
+    }
+
+    async fn follow_all(&mut self, mut desired: watch::Receiver<Desired>) {
         loop {
             let now = desired.borrow_and_update().clone();
             let connected = match &now.access {
@@ -118,9 +131,9 @@ impl Session {
             };
             let go_on = match connected {
                 Ok(api) => {
-                    let warning = now.warning.clone();
-                    let valid = Condition::new(true, "Validated", warning);
-                    self.state.set_condition(|conditions| conditions.validated = valid);
+                    let valid = Condition::new(true, "Validated", now.warning.clone());
+                    self.state
+                        .set_condition(|conditions| conditions.validated = valid);
                     self.follow(api, now, &mut desired).await
                 }
                 Err(why) => {
@@ -190,7 +203,8 @@ impl Session {
             match health.judge(found) {
                 Probe::Healthy => {
                     let due = asked.elapsed() >= settings.discovery_interval;
-                    let due = due || (!self.absent.is_empty() && asked.elapsed() >= settings.absent_for);
+                    let due =
+                        due || (!self.absent.is_empty() && asked.elapsed() >= settings.absent_for);
                     if !negotiated || due {
                         if !negotiated {
                             self.open(&api).await;
@@ -207,7 +221,8 @@ impl Session {
                 Probe::Recovering => {}
                 Probe::Doubtful => {}
                 Probe::Failed(condition) => {
-                    self.state.set_condition(|conditions| conditions.healthy = condition);
+                    self.state
+                        .set_condition(|conditions| conditions.healthy = condition);
                     if negotiated {
                         self.stop_types().await;
                         negotiated = false;

@@ -200,12 +200,16 @@ impl MemberState {
     /// Takes the report of a type's task.
     pub(crate) fn report(&self, key: &TypeKey, report: Report) {
         if let Report::Changed(rows) = report {
-            self.counters.changes.fetch_add(rows as u64, Ordering::Relaxed);
+            self.counters
+                .changes
+                .fetch_add(rows as u64, Ordering::Relaxed);
         }
         let phase = match report {
             Report::Heard | Report::Changed(_) => return self.heard(),
             Report::Skipped(objects) => {
-                self.counters.skipped.fetch_add(objects as u64, Ordering::Relaxed);
+                self.counters
+                    .skipped
+                    .fetch_add(objects as u64, Ordering::Relaxed);
                 return;
             }
             Report::Refilled => {
@@ -249,7 +253,12 @@ impl MemberState {
             conditions: inner.conditions.clone(),
             version: version.map(clean).unwrap_or_default(),
             url: inner.url.clone(),
-            types: inner.types.values().filter(|one| one.chosen.shown).cloned().collect(),
+            types: inner
+                .types
+                .values()
+                .filter(|one| one.chosen.shown)
+                .cloned()
+                .collect(),
         }
     }
 
@@ -271,7 +280,10 @@ impl MemberState {
         Member {
             name: self.name.to_string(),
             labels: inner.labels.clone(),
-            facts: ["region", "zone", "provider"].iter().filter_map(|key| fact(key)).collect(),
+            facts: ["region", "zone", "provider"]
+                .iter()
+                .filter_map(|key| fact(key))
+                .collect(),
             ready,
             reason: inner.conditions.failing_reason().to_owned(),
             heard: self.last_heard(),

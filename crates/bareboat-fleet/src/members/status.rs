@@ -9,14 +9,16 @@ use crate::members::controller::read;
 use bareboat_api::time::Timestamp;
 use bareboat_api::{Map, Object, Status, Value, value};
 use bareboat_controllers::Client;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long changes are collected before they are written.
 const COLLECT: Duration = Duration::from_millis(250);
-/// How long the tasks of a member may keep its status from being written.
+/// How often a write is tried that others got ahead of.
 const TRIES: usize = 5;
+/// When a failed write is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Writes status.
 pub(crate) struct StatusWriter {
@@ -29,22 +31,28 @@ pub(crate) struct StatusWriter {
 impl StatusWriter {
     /// Runs until the fleet ends.
     pub(crate) async fn run(self) {
+        let mut failed: BTreeSet<String> = BTreeSet::new();
         loop {
-            self.table.wake.notified().await;
-            tokio::time::sleep(COLLECT).await;
-            for name in self.table.take_dirty() {
+            let again = tokio::time::sleep(AGAIN);
+            tokio::select! {
+                () = self.table.wake.notified() => tokio::time::sleep(COLLECT).await,
+                () = again, if !failed.is_empty() => {}
+            }
+            let mut due = self.table.take_dirty();
+            due.append(&mut failed);
+            for name in due {
                 let Some(state) = self.table.get(&name) else {
                     continue;
                 };
-                if let Err(status) = self.write(&state).await
-                    && !matches!(status.code, 404 | 409)
-                {
-                    tracing::warn!(member = %name, %status, "the status of a PediaCluster cannot be written");
-                }
-                if let Err(status) = self.profiles.publish(&self.client, &state).await
-                    && status.code != 404
-                {
-                    tracing::debug!(member = %name, %status, "a ClusterProfile cannot be written");
+                let written = match self.write(&state).await {
+                    Ok(()) => self.profiles.publish(&self.client, &state).await,
+                    Err(status) => Err(status),
+                };
+                if let Err(status) = written {
+                    if !matches!(status.code, 404 | 409) {
+                        tracing::warn!(member = %name, %status, "the status of a member cannot be written");
+                    }
+                    failed.insert(name);
                 }
             }
         }
@@ -59,7 +67,12 @@ impl StatusWriter {
                 return Ok(());
             };
             let before = object.get("status").cloned().unwrap_or_default();
-            let status = render(&state.shown(), &before, self.table.now(), &self.sharding_name);
+            let status = render(
+                &state.shown(),
+                &before,
+                self.table.now(),
+                &self.sharding_name,
+            );
             if status == before {
                 return Ok(());
             }
@@ -98,12 +111,14 @@ fn render(shown: &Shown, before: &Value, now: i64, sharding_name: &str) -> Value
     }
     let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for one in &shown.types {
-        let group = groups.entry(one.chosen.resource.group.as_str()).or_default();
+        let group = groups
+            .entry(one.chosen.resource.group.as_str())
+            .or_default();
         group.push(resource(one));
     }
-    let groups = groups.into_iter().map(|(group, resources)| {
-        value!({"group": group, "resources": (Value::Array(resources))})
-    });
+    let groups = groups
+        .into_iter()
+        .map(|(group, resources)| value!({"group": group, "resources": (Value::Array(resources))}));
     status.insert("syncResources", Value::Array(groups.collect()));
     Value::Object(status)
 }

@@ -36,7 +36,9 @@ impl Table {
 
     /// Adds a member.
     pub(crate) fn add(&self, state: &Arc<MemberState>) {
-        self.states.write().insert(state.name.to_string(), state.clone());
+        self.states
+            .write()
+            .insert(state.name.to_string(), state.clone());
         self.changed(&state.name);
     }
 

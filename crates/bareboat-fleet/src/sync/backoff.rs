@@ -55,7 +55,10 @@ impl Allowance {
             let interval = self.interval.max(Duration::from_millis(1));
             let gained = passed.as_nanos() / interval.as_nanos();
             if gained > 0 {
-                self.left = self.left.saturating_add(u32::try_from(gained).unwrap_or(MOST)).min(MOST);
+                self.left = self
+                    .left
+                    .saturating_add(u32::try_from(gained).unwrap_or(MOST))
+                    .min(MOST);
                 self.since = Instant::now();
             }
             if self.left > 0 {

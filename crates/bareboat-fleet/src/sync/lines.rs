@@ -25,7 +25,9 @@ impl Lines {
     /// Returns the next line that is not empty; `None` at the end. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
         loop {
-            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            let found = self.buffer[self.searched..]
+                .iter()
+                .position(|byte| *byte == b'\n');
             if let Some(at) = found {
                 let line = self.buffer.split_to(self.searched + at).freeze();
                 self.buffer.advance(1);
@@ -76,7 +78,10 @@ mod tests {
 
     #[tokio::test]
     async fn lines_may_be_in_several_pieces() {
-        assert_eq!(lines(vec!["a\nb", "c", "\n\n", "d\ne"]).await, ["a", "bc", "d"]);
+        assert_eq!(
+            lines(vec!["a\nb", "c", "\n\n", "d\ne"]).await,
+            ["a", "bc", "d"]
+        );
     }
 
     #[tokio::test]

@@ -57,13 +57,18 @@ impl Reader {
                 break;
             };
             let mut event = parsed.value;
-            let object = event.at_mut(&["object"]).map(Value::take).unwrap_or_default();
+            let object = event
+                .at_mut(&["object"])
+                .map(Value::take)
+                .unwrap_or_default();
             let kind = event.get("type").and_then(Value::as_str).unwrap_or("");
             if kind == "ERROR" {
                 events.ended = Some(failed(&object));
                 break;
             }
-            let version = object.at(&["metadata", "resourceVersion"]).and_then(Value::as_str);
+            let version = object
+                .at(&["metadata", "resourceVersion"])
+                .and_then(Value::as_str);
             let version = version.unwrap_or("").to_owned();
             if version.is_empty() || version.len() > 64 {
                 events.skipped += 1;
@@ -153,7 +158,9 @@ impl Reader {
 
     fn keeps(&self, object: &Value) -> bool {
         if let Some(allowed) = &self.namespaces {
-            let namespace = object.at(&["metadata", "namespace"]).and_then(Value::as_str);
+            let namespace = object
+                .at(&["metadata", "namespace"])
+                .and_then(Value::as_str);
             if namespace.is_some_and(|namespace| !allowed.iter().any(|name| name == namespace)) {
                 return false;
             }
@@ -179,9 +186,16 @@ fn failed(status: &Value) -> Ended {
     if code == 410 || matches!(reason, Some("Expired" | "Gone")) {
         return Ended::Expired;
     }
-    let message = status.get("message").and_then(Value::as_str).unwrap_or("the watch failed");
+    let message = status
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("the watch failed");
     Ended::Failed(MemberError::Refused {
         code,
-        message: message.chars().filter(|c| !c.is_control()).take(512).collect(),
+        message: message
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(512)
+            .collect(),
     })
 }

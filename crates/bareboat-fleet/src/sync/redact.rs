@@ -31,8 +31,14 @@ impl Redaction {
         };
         let mut redacted = Map::new();
         for (key, value) in data.iter() {
-            let digest = Sha256::new().chain_update(&**salt).chain_update(value.as_str().unwrap_or(""));
-            let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = Sha256::new()
+                .chain_update(&**salt)
+                .chain_update(value.as_str().unwrap_or(""));
+            let hex: String = digest
+                .finalize()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
             // Clients decode values as base64.
             let shown = BASE64_STANDARD.encode(format!("sha256:{hex}"));
             redacted.insert(key, Value::string(shown));
@@ -60,7 +66,10 @@ mod tests {
         assert_eq!(one.get("stringData"), None);
         let text = String::from_utf8(one.to_json()).expect("JSON is UTF-8");
         assert!(!text.contains(&BASE64_STANDARD.encode("hunter2")), "{text}");
-        let shown = one.at(&["data", "password"]).and_then(Value::as_str).expect("the key is there");
+        let shown = one
+            .at(&["data", "password"])
+            .and_then(Value::as_str)
+            .expect("the key is there");
         let decoded = BASE64_STANDARD.decode(shown).expect("it is base64");
         assert!(decoded.starts_with(b"sha256:"));
     }

@@ -83,7 +83,8 @@ impl Writer {
         seen: Seen,
         progress: Progress,
     ) -> Result<usize, WriteError> {
-        self.call(move |shelf, now| shelf.complete(member, kind, &seen, progress, now)).await
+        self.call(move |shelf, now| shelf.complete(member, kind, &seen, progress, now))
+            .await
     }
 
     /// Runs any function on the shelf, after all jobs before it.

@@ -8,7 +8,7 @@ use crate::members::state::Phase;
 use crate::sync::escaped;
 use crate::types::{Chosen, DEFINITIONS, TypeKey, Wanted};
 use bareboat_api::Value;
-use bareboat_shelf::{KindId, KindInfo};
+use bareboat_shelf::{KindId, KindInfo, MemberId, Progress, Shelf, ShelfError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -17,6 +17,33 @@ use tokio::time::Instant;
 const LARGEST: usize = 1 << 20;
 /// The largest list of namespaces.
 const NAMESPACES: usize = 64 << 20;
+
+/// Notes which cluster a member is. If it is another one than before, or was restored from a backup, everything is listed
+/// again: versions that are ahead of the member are of a past that it has forgotten.
+pub(crate) fn identify(
+    shelf: &Shelf,
+    name: &str,
+    member: MemberId,
+    uid: &str,
+    current: Option<u64>,
+) -> Result<(), ShelfError> {
+    let (_, replaced) = shelf.add_member(name, uid)?;
+    let ahead = |progress: &Progress| {
+        let saved = progress.resource_version.parse::<u64>().ok();
+        saved
+            .zip(current)
+            .is_some_and(|(saved, current)| saved > current)
+    };
+    let restored = shelf
+        .progress(member)?
+        .iter()
+        .any(|(_, progress)| ahead(progress));
+    if replaced || restored {
+        tracing::info!(member = %name, replaced, restored, "all types of a member are listed again");
+        shelf.forget_progress(member)?;
+    }
+    Ok(())
+}
 
 impl Session {
     /// Begins to follow a member that is healthy: learns its version, and whether it is still the same cluster.
@@ -31,26 +58,21 @@ impl Session {
             // The member may not show its namespaces.
             return;
         };
-        let items = list.get("items").and_then(Value::as_array).unwrap_or_default();
-        let uid = items.first().and_then(|item| item.at(&["metadata", "uid"])?.as_str());
+        let items = list
+            .get("items")
+            .and_then(Value::as_array)
+            .unwrap_or_default();
+        let uid = items
+            .first()
+            .and_then(|item| item.at(&["metadata", "uid"])?.as_str());
         let uid = uid.filter(|uid| uid.len() <= 128).unwrap_or("").to_owned();
-        let current = list.at(&["metadata", "resourceVersion"]).and_then(Value::as_str);
+        let current = list
+            .at(&["metadata", "resourceVersion"])
+            .and_then(Value::as_str);
         let current = current.and_then(|version| version.parse::<u64>().ok());
         let (name, member) = (self.state.name.to_string(), self.member);
-        let checked = self.common.writer.call(move |shelf, _| {
-            let (_, replaced) = shelf.add_member(&name, &uid)?;
-            let progress = shelf.progress(member)?;
-            // Versions that are ahead of the member are of a past that it has forgotten, as after a restored backup.
-            let ahead = progress.iter().any(|(_, progress)| {
-                let saved = progress.resource_version.parse::<u64>().ok();
-                saved.zip(current).is_some_and(|(saved, current)| saved > current)
-            });
-            if replaced || ahead {
-                tracing::info!(member = %name, replaced, "the member is another one or was restored; everything is listed again");
-                shelf.forget_progress(member)?;
-            }
-            Ok(())
-        });
+        let writer = &self.common.writer;
+        let checked = writer.call(move |shelf, _| identify(shelf, &name, member, &uid, current));
         if let Err(error) = checked.await {
             tracing::warn!(member = %self.state.name, %error, "the identity of a member cannot be noted");
         }
@@ -118,7 +140,10 @@ impl Session {
         let patience = self.common.settings.list_timeout;
         let list = fetch(&**api, &target, "application/json", NAMESPACES, patience).await;
         let list = list.map_err(|error| format!("the namespaces cannot be listed: {error}"))?;
-        let items = list.get("items").and_then(Value::as_array).unwrap_or_default();
+        let items = list
+            .get("items")
+            .and_then(Value::as_array)
+            .unwrap_or_default();
         let name = |item: &Value| Some(item.at(&["metadata", "name"])?.as_str()?.to_owned());
         let mut names: Vec<String> = items.iter().filter_map(name).collect();
         names.sort();
@@ -170,7 +195,10 @@ impl Session {
                 continue;
             }
             let was_custom = state.chosen.definition.is_some();
-            let is_custom = self.definitions.as_ref().is_some_and(|all| all.contains_key(&key));
+            let is_custom = self
+                .definitions
+                .as_ref()
+                .is_some_and(|all| all.contains_key(&key));
             let unwanted = !wanted.wants(&state.chosen.resource, is_custom || was_custom);
             let deleted = was_custom && self.definitions.is_some() && !is_custom;
             let lacks = discovered.lacks(&key);
@@ -212,10 +240,18 @@ impl Session {
         let (shelf, member) = (self.common.shelf.clone(), self.member);
         let reading = tokio::task::spawn_blocking(move || {
             let mut kinds: Vec<KindId> = Vec::new();
-            kinds.extend(shelf.progress(member).ok()?.into_iter().map(|(kind, _)| kind));
+            kinds.extend(
+                shelf
+                    .progress(member)
+                    .ok()?
+                    .into_iter()
+                    .map(|(kind, _)| kind),
+            );
             kinds.extend(shelf.counts(member).ok()?.into_iter().map(|(kind, _)| kind));
             let directory = shelf.directory();
-            let infos = kinds.iter().filter_map(|kind| directory.kind_info(kind.0).cloned());
+            let infos = kinds
+                .iter()
+                .filter_map(|kind| directory.kind_info(kind.0).cloned());
             Some(infos.collect::<Vec<KindInfo>>())
         });
         let Ok(Some(infos)) = reading.await else {
@@ -232,7 +268,10 @@ impl Session {
             };
             let is_definitions = (key.0.as_str(), key.1.as_str()) == DEFINITIONS;
             // Whether a type is custom may not be known yet. It counts as custom, so that nothing is removed too early.
-            let custom = self.definitions.as_ref().is_none_or(|all| all.contains_key(&key));
+            let custom = self
+                .definitions
+                .as_ref()
+                .is_none_or(|all| all.contains_key(&key));
             if !is_definitions && !wanted.wants(&resource, custom) {
                 self.drop_type(&key).await;
             }

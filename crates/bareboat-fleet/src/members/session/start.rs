@@ -13,7 +13,11 @@ use std::time::Duration;
 
 /// Fields that Kubernetes' own field selectors know, and others that are often searched for.
 const FIELDS: [(&str, &str, &[&str]); 6] = [
-    ("", "pods", &["status.phase", "spec.nodeName", "spec.serviceAccountName"]),
+    (
+        "",
+        "pods",
+        &["status.phase", "spec.nodeName", "spec.serviceAccountName"],
+    ),
     (
         "",
         "events",
@@ -60,7 +64,10 @@ impl Session {
             end(running.task).await;
         }
         let kind = self.kind(chosen, &options).await?;
-        let saved = self.saved(&key).await.filter(|progress| progress.version == mark);
+        let saved = self
+            .saved(&key)
+            .await
+            .filter(|progress| progress.version == mark);
         self.state.add_type(chosen, saved.is_some());
         let sync = TypeSync {
             member: self.member,
@@ -81,9 +88,14 @@ impl Session {
             mark: mark.clone(),
         };
         let ask = self.ask.clone();
-        let wait = self.common.settings.longest_wait.min(Duration::from_secs(5));
+        let wait = self
+            .common
+            .settings
+            .longest_wait
+            .min(Duration::from_secs(5));
         let task = tokio::spawn(async move {
-            sync.run(saved.map(|progress| progress.resource_version)).await;
+            sync.run(saved.map(|progress| progress.resource_version))
+                .await;
             // The member says that it does not serve the type. What that means is decided after a look at what it serves.
             tokio::time::sleep(wait).await;
             ask.notify_one();
@@ -120,7 +132,9 @@ impl Session {
         let known = known.flat_map(|(_, _, fields)| fields.iter());
         let mut fields: Vec<Path> = known.filter_map(|field| Path::parse(field).ok()).collect();
         let own = options.index.iter().filter(|(pattern, _)| {
-            pattern.as_ref().is_none_or(|pattern| pattern.matches(resource))
+            pattern
+                .as_ref()
+                .is_none_or(|pattern| pattern.matches(resource))
         });
         fields.extend(own.map(|(_, path)| path.clone()));
         fields.extend(selectable(chosen));
