@@ -9,6 +9,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// How all names begin.
+const PREFIX: &str = "bareboat_fleet_";
+
 /// Metrics of members.
 pub(crate) struct FleetMetrics {
     table: Arc<Table>,
@@ -27,7 +30,7 @@ struct Series {
 
 impl FleetMetrics {
     pub(crate) fn new(table: &Arc<Table>) -> Result<FleetMetrics, prometheus::Error> {
-        let opts = |name: &str, help: &str| Opts::new(format!("bareboat_fleet_{name}"), help);
+        let opts = |name: &str, help: &str| Opts::new(format!("{PREFIX}{name}"), help);
         let member = &["member"];
         let series = Series {
             ready: IntGaugeVec::new(

@@ -74,11 +74,11 @@ impl Conditions {
         }
     }
 
-    /// The reason of the first condition that is not True; empty if all are.
+    /// Why the member is not ready, in one word; empty if it is. A sync that waits for the member is not the cause.
     pub(crate) fn failing_reason(&self) -> &'static str {
-        let all = self.all();
-        let failing = all.iter().find(|(_, condition)| !condition.holds());
-        failing.map_or("", |(_, condition)| condition.reason)
+        let causes = [&self.validated, &self.healthy, &self.running];
+        let failing = causes.iter().find(|condition| !condition.holds());
+        failing.map_or("", |condition| condition.reason)
     }
 
     /// Writes all conditions into a list. Transition times change only with the status.
@@ -131,7 +131,7 @@ mod tests {
             conditions.ready().message,
             "SynchroRunning condition is False, reason is Pending"
         );
-        assert_eq!(conditions.failing_reason(), "Pending");
+        assert_eq!(conditions.failing_reason(), "NotReachable");
     }
 
     #[test]

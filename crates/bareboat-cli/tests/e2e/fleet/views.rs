@@ -137,7 +137,7 @@ fn all_members_are_searched_with_kubectl() {
     assert_eq!(order[0], "c3/default/only-c3", "{order:?}");
     assert!(
         fleet
-            .refuses("/apis/apps/v1/deployments?orderby=name);DROP")
+            .refuses("/apis/apps/v1/deployments?orderby=name)%3BDROP")
             .contains("BadRequest")
     );
     // Names need a cluster.
@@ -167,7 +167,7 @@ fn all_members_are_searched_with_kubectl() {
     assert_eq!(sql.len(), 2, "{sql:?}");
     assert!(
         fleet
-            .refuses("/apis/apps/v1/deployments?whereSQL=1%3D1;%20DELETE%20FROM%20resources")
+            .refuses("/apis/apps/v1/deployments?whereSQL=1%3D1%3B%20DELETE%20FROM%20resources")
             .contains("BadRequest")
     );
     // Collections.
@@ -296,7 +296,10 @@ fn an_informer_of_one_member_has_versions_that_can_be_written() {
     std::fs::write(&own, text).unwrap();
     let mut command = std::process::Command::new(informers);
     command
-        .args("informer --resource v1/configmaps --mode dynamic --namespace default --for 0".split(' '))
+        .args(
+            "informer --resource v1/configmaps --mode dynamic --namespace default --for 0"
+                .split(' '),
+        )
         .args(["--sync-within", "5m", "--kubeconfig"])
         .arg(&own)
         .env("KUBE_FEATURE_WatchListClient", "false");
@@ -309,7 +312,11 @@ fn an_informer_of_one_member_has_versions_that_can_be_written() {
             }
         }
     };
-    let version = |name: &str| member.gives(&format!("get configmap {name} -o jsonpath={{.metadata.resourceVersion}}"));
+    let version = |name: &str| {
+        member.gives(&format!(
+            "get configmap {name} -o jsonpath={{.metadata.resourceVersion}}"
+        ))
+    };
     assert_eq!(version_of("ADDED", "first"), version("first"));
     member.gives("label configmap first changed=yes");
     assert_eq!(version_of("MODIFIED", "first"), version("first"));
@@ -323,8 +330,15 @@ fn an_informer_of_one_member_has_versions_that_can_be_written() {
     };
     let written = write(&object);
     assert!(written.status.success(), "{}", written.all());
-    assert_eq!(member.gives("get configmap first -o jsonpath={.data.a}"), "2");
+    assert_eq!(
+        member.gives("get configmap first -o jsonpath={.data.a}"),
+        "2"
+    );
     let conflict = write(&object);
-    assert!(!conflict.status.success() && conflict.stderr.contains("Conflict"), "{}", conflict.all());
+    assert!(
+        !conflict.status.success() && conflict.stderr.contains("Conflict"),
+        "{}",
+        conflict.all()
+    );
     assert_eq!(version_of("MODIFIED", "first"), version("first"));
 }
