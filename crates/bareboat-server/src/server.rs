@@ -26,8 +26,8 @@ pub use health::Check;
 pub use hooks::Stopping;
 pub use listen::ListenError;
 pub use pages::Page;
-pub use version::current as current_version;
 use serve::Door;
+pub use version::current as current_version;
 
 use crate::authn::{BadCredentials, Peer};
 use crate::kinds::catalog::Catalog;

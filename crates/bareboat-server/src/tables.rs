@@ -151,12 +151,7 @@ pub fn meta_version(beta: bool) -> &'static str {
 }
 
 /// Returns a table of the given rows.
-pub fn table(
-    columns: Option<Value>,
-    rows: Vec<Value>,
-    metadata: Value,
-    beta: bool,
-) -> Value {
+pub fn table(columns: Option<Value>, rows: Vec<Value>, metadata: Value, beta: bool) -> Value {
     let mut map = Map::new();
     map.insert("kind", Value::string("Table"));
     map.insert("apiVersion", Value::string(meta_version(beta)));

@@ -121,7 +121,9 @@ fn claim(target: &Target, outer: &RequestInfo, query: &Query, headers: &HeaderMa
     }
     // The annex checks all namespaces; a stream is judged by the first one.
     if let Ok(spelled) = Spelled::read(query) {
-        let first = search::namespaces(&spelled, &info.namespace).into_iter().next();
+        let first = search::namespaces(&spelled, &info.namespace)
+            .into_iter()
+            .next();
         seen.namespace = first.map(Str::from).unwrap_or_default();
     }
     seen.name = Str::default();
@@ -168,7 +170,13 @@ async fn answer(views: Arc<Views>, visit: Visit) -> Result<Response, Status> {
     };
     let member = match member {
         None => None,
-        Some(name) => Some(call.fleet.members.get(&name).cloned().ok_or_else(no_such_cluster)?),
+        Some(name) => Some(
+            call.fleet
+                .members
+                .get(&name)
+                .cloned()
+                .ok_or_else(no_such_cluster)?,
+        ),
     };
     let member = member.as_ref();
     match what {

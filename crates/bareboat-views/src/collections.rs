@@ -82,7 +82,9 @@ impl Call {
         let kinds: Vec<KindId> = types.iter().filter_map(kind).collect();
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let (_, query) = self.queries(kinds, &search, &names).await?;
-        let page = self.collected(&types, &query, &search, agreed.transform).await?;
+        let page = self
+            .collected(&types, &query, &search, agreed.transform)
+            .await?;
         let continues = page.next.is_some().then(|| next(&search, &page));
         let remaining = match search.counts {
             true => self.uncounted(&query, &search, page.items.len()).await?,
@@ -97,7 +99,12 @@ impl Call {
             if let Some(remaining) = remaining {
                 metadata.insert("remainingItemCount", Value::Int(remaining));
             }
-            let table = tables::table(Some(rows::columns()), Vec::new(), Value::Object(metadata), beta);
+            let table = tables::table(
+                Some(rows::columns()),
+                Vec::new(),
+                Value::Object(metadata),
+                beta,
+            );
             // The rows are the last member of a table.
             let head = table.to_json();
             let at = memchr_rows(&head);

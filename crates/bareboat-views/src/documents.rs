@@ -57,7 +57,10 @@ impl Documents {
                 })
             }
             ["apis"] => {
-                let groups: Vec<Value> = self.named().map(|(name, types)| group(name, types)).collect();
+                let groups: Vec<Value> = self
+                    .named()
+                    .map(|(name, types)| group(name, types))
+                    .collect();
                 value!({"kind": "APIGroupList", "apiVersion": "v1", "groups": (groups)})
             }
             ["apis", name] => {
@@ -76,15 +79,19 @@ impl Documents {
 
     /// Returns the aggregated document of `api` or `apis`.
     pub(crate) fn aggregated(&self, core: bool) -> Value {
-        let groups = self.groups.iter().filter(|(name, _)| name.is_empty() == core);
+        let groups = self
+            .groups
+            .iter()
+            .filter(|(name, _)| name.is_empty() == core);
         let items: Vec<Value> = groups
             .map(|(name, types)| {
                 let versions: Vec<Value> = versions(types)
                     .iter()
                     .map(|version| {
                         let shown = in_version(types, version);
-                        let resources: Vec<Value> =
-                            shown.map(|one| self.aggregated_resource(one, version)).collect();
+                        let resources: Vec<Value> = shown
+                            .map(|one| self.aggregated_resource(one, version))
+                            .collect();
                         value!({
                             "version": (version.as_str()), "freshness": "Current",
                             "resources": (resources),
@@ -178,7 +185,10 @@ fn in_version<'t>(
 
 /// Returns the versions of a group, the preferred one first.
 fn versions(types: &BTreeMap<String, Shown>) -> Vec<String> {
-    let mut all: Vec<String> = types.values().flat_map(|one| one.versions.clone()).collect();
+    let mut all: Vec<String> = types
+        .values()
+        .flat_map(|one| one.versions.clone())
+        .collect();
     all.sort_by(|a, b| compare_versions(a, b));
     all.dedup();
     all

@@ -2,7 +2,8 @@
 
 use bareboat_api::Value;
 use bareboat_shelf::{
-    Column, FieldOperator, FieldRequirement, Narrow, Path, Predicate, Query, Shelf, ShelfError, Term,
+    Column, FieldOperator, FieldRequirement, Narrow, Path, Predicate, Query, Shelf, ShelfError,
+    Term,
 };
 
 /// The most events of one object.

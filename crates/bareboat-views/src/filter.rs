@@ -114,7 +114,12 @@ mod tests {
             message("object.spec.replicas > 3 && cluster.name != \"c2\""),
             None
         );
-        for wrong in ["cluster.name > 3", "\"text\"", "object.spec.", "unknown == 1"] {
+        for wrong in [
+            "cluster.name > 3",
+            "\"text\"",
+            "object.spec.",
+            "unknown == 1",
+        ] {
             let message = message(wrong).unwrap_or_default();
             assert!(message.starts_with("filter: "), "{wrong}: {message}");
         }

@@ -67,7 +67,8 @@ impl Call {
         let bytes = renderer.bytes(&item, &directory, events);
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&members, true, self.now, &warn);
-        let whole = transform == Transform::Whole || matches!(transform, Transform::Metadata { .. });
+        let whole =
+            transform == Transform::Whole || matches!(transform, Transform::Metadata { .. });
         if whole && agreed.is_plain() {
             let response = crate::list::json(reply::Body::full(bytes));
             return Ok(self.with_fleet(response, &fleet));

@@ -59,7 +59,7 @@ fn resources() -> Result<Computed, Vec<FieldError>> {
         "metadata": {"name": "resources.clusterpedia.io"},
         "spec": {
             "group": "clusterpedia.io", "scope": "Cluster",
-            "names": {"plural": "resources", "singular": "", "kind": "Resources"},
+            "names": {"plural": "resources", "singular": "resource", "kind": "Resources"},
             "versions": [{"name": "v1beta1", "served": true, "storage": true, "schema": {
                 "openAPIV3Schema": {
                     "type": "object",

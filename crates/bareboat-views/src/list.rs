@@ -151,7 +151,9 @@ impl Call {
         let mut some = false;
         append(&mut first, &page.items, &mut some);
         if agreed.media == Media::Yaml || agreed.pretty {
-            return reading.whole(first, some, more, envelope.tail, agreed).await;
+            return reading
+                .whole(first, some, more, envelope.tail, agreed)
+                .await;
         }
         let body = match more {
             None => {
@@ -173,7 +175,11 @@ impl Call {
         let by: Vec<_> = search.summary.iter().map(|(_, by)| by.clone()).collect();
         let summary = self.views.workers.run(move || shelf.summary(&query, &by));
         let summary = summary.await?;
-        let names: Vec<&str> = search.summary.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = search
+            .summary
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
         let groups: Vec<Value> = summary
             .groups
             .into_iter()
@@ -380,6 +386,8 @@ pub(crate) fn version_of(
 ) -> Result<String, ShelfError> {
     let progress = shelf.progress(member)?.into_iter();
     let mut progress = progress.filter(|(known, _)| *known == kind);
-    let found = progress.next().map(|(_, progress)| progress.resource_version);
+    let found = progress
+        .next()
+        .map(|(_, progress)| progress.resource_version);
     Ok(found.unwrap_or_default())
 }

@@ -61,11 +61,7 @@ pub(crate) fn read_info(verb: &str, group: &str, resource: &str, namespace: &str
 impl Rights {
     /// Returns whether the user may do something.
     pub(crate) async fn may(&self, info: &RequestInfo) -> bool {
-        self.by_path
-            || matches!(
-                self.access.may(&self.user, info).await,
-                Decision::Allow(_)
-            )
+        self.by_path || matches!(self.access.may(&self.user, info).await, Decision::Allow(_))
     }
 
     /// Returns the answer for users who may not do something.

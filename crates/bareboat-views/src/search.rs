@@ -225,9 +225,7 @@ impl Search {
                     let among = Predicate::one_of(column, requirement.values);
                     self.scope.and(Predicate::Not(Box::new(among)));
                 }
-                _ => self
-                    .filter
-                    .and(Predicate::Term(Term::Field(requirement))),
+                _ => self.filter.and(Predicate::Term(Term::Field(requirement))),
             }
         }
         Ok(())
@@ -405,7 +403,9 @@ mod tests {
 
     #[test]
     fn statements_take_parameters() {
-        assert!(parse("whereSQLStatement=namespace+IN+(?,?)&whereSQLParam=a&whereSQLParam=b").is_ok());
+        assert!(
+            parse("whereSQLStatement=namespace+IN+(?,?)&whereSQLParam=a&whereSQLParam=b").is_ok()
+        );
         assert!(parse("whereSQLStatement=name=?&whereSQLJSONParams=WyJhIl0=").is_ok());
     }
 }

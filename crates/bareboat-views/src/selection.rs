@@ -112,7 +112,11 @@ pub(crate) fn freshness(
         for member in stale.iter().take(NAMED) {
             warn(match member.heard {
                 Some(heard) => {
-                    format!("{} was last heard {} ago", member.name, times::ago(now - heard))
+                    format!(
+                        "{} was last heard {} ago",
+                        member.name,
+                        times::ago(now - heard)
+                    )
                 }
                 None => format!("{} was never heard", member.name),
             });

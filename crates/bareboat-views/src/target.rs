@@ -56,11 +56,10 @@ impl Target {
         }
         let segments = segments(outer);
         match outer.resource.as_str() {
-            COLLECTIONS if *method == Method::GET && segments.len() <= 1 => {
-                (outer.verb != "watch").then(|| {
+            COLLECTIONS if *method == Method::GET && segments.len() <= 1 => (outer.verb != "watch")
+                .then(|| {
                     Target::Collection(segments.into_iter().next().unwrap_or_default().to_owned())
-                })
-            }
+                }),
             RESOURCES => Some(match segments.as_slice() {
                 ["clusters", member, rest @ ..] => Target::View {
                     member: Some((*member).to_owned()),

@@ -63,10 +63,12 @@ pub(crate) fn union<'m>(members: impl Iterator<Item = &'m Arc<Member>>) -> Group
     let mut groups = Groups::new();
     for synced in members.flat_map(|member| &member.types) {
         let group = groups.entry(synced.group.clone()).or_default();
-        let shown = group.entry(synced.resource.clone()).or_insert_with(|| Shown {
-            synced: synced.clone(),
-            versions: Vec::new(),
-        });
+        let shown = group
+            .entry(synced.resource.clone())
+            .or_insert_with(|| Shown {
+                synced: synced.clone(),
+                versions: Vec::new(),
+            });
         let others = synced.others.iter().map(|other| &other.name);
         for version in std::iter::once(&synced.version).chain(others) {
             if !shown.versions.contains(version) {

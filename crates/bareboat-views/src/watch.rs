@@ -2,13 +2,13 @@
 
 mod follow;
 
+use crate::list::{Reading, json, version_of};
 use crate::members::Member;
 use crate::render::Versions;
 use crate::search::Search;
 use crate::selection;
 use crate::stream::pipe;
 use crate::views::{Call, Form};
-use crate::list::{Reading, json, version_of};
 use bareboat_api::Status;
 use bareboat_server::reply::Response;
 use bareboat_server::request::info::RequestInfo;
@@ -122,7 +122,10 @@ impl Call {
             });
         }
         let shelf = self.views.shelf.clone();
-        let known = self.views.workers.run(move || version_of(&shelf, member, kind));
+        let known = self
+            .views
+            .workers
+            .run(move || version_of(&shelf, member, kind));
         let known = known.await?.parse::<u64>().ok();
         Ok(match known {
             // The client is as far as the shelf, or further: nothing that it lacks is there yet.

@@ -21,9 +21,13 @@ impl Rows {
         let age = age.map_or_else(|| Value::string("<unknown>"), Value::from);
         let (asked, narrow) = (&renderer.asked, &item.narrow);
         let cells = value!([
-            (directory.member_name(narrow.member)), (asked.group.as_str()),
-            (asked.version.as_str()), (asked.kind.as_str()), (narrow.namespace.as_str()),
-            (narrow.name.as_str()), (age),
+            (directory.member_name(narrow.member)),
+            (asked.group.as_str()),
+            (asked.version.as_str()),
+            (asked.kind.as_str()),
+            (narrow.namespace.as_str()),
+            (narrow.name.as_str()),
+            (age),
         ]);
         let object = match self.include {
             Include::Nothing => Value::Null,
@@ -36,9 +40,7 @@ impl Rows {
 
 /// Returns the columns of the table.
 pub(super) fn columns() -> Value {
-    let column = |name: &str, format: &str| {
-        value!({"name": name, "type": "string", "format": format, "description": name, "priority": 0})
-    };
+    let column = |name: &str, format: &str| value!({"name": name, "type": "string", "format": format, "description": name, "priority": 0});
     let mut columns = vec![cluster_column()];
     for name in ["Group", "Version", "Kind", "Namespace"] {
         columns.push(column(name, ""));

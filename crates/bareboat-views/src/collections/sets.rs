@@ -51,9 +51,7 @@ pub(crate) enum Set {
 pub(crate) fn definition() -> Value {
     value!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "collectionresources.clusterpedia.io", "annotations": {
-            "api-approved.kubernetes.io": "unapproved, served by this program",
-        }},
+        "metadata": {"name": "collectionresources.clusterpedia.io"},
         "spec": {
             "group": "clusterpedia.io", "scope": "Cluster",
             "names": {
@@ -134,7 +132,12 @@ pub(super) fn find(question: &Question, name: &str) -> Result<Set, Status> {
 fn of_object(object: &Object) -> Set {
     let listed = object.get("resourceTypes").and_then(Value::as_array);
     let types = listed.unwrap_or_default().iter().map(|one| {
-        let text = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |key: &str| {
+            one.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
         TypeName {
             group: text("group"),
             version: text("version"),
@@ -215,9 +218,10 @@ impl Set {
             }
             Set::Listed { types, .. } => {
                 let known = |wanted: &TypeName| {
-                    let mut found = all.iter().find(|one| {
-                        one.group == wanted.group && one.resource == wanted.resource
-                    })?.clone();
+                    let mut found = all
+                        .iter()
+                        .find(|one| one.group == wanted.group && one.resource == wanted.resource)?
+                        .clone();
                     if !wanted.version.is_empty() {
                         found.version.clone_from(&wanted.version);
                     }

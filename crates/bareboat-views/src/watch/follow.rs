@@ -226,7 +226,11 @@ impl Watching {
         let directory = views.shelf.directory();
         let member = directory.member_name(event.narrow.member);
         let namespace = &event.narrow.namespace;
-        if !self.judge.shows(views.members.as_ref(), member, namespace).await {
+        if !self
+            .judge
+            .shows(views.members.as_ref(), member, namespace)
+            .await
+        {
             return Ok(());
         }
         let name = match event_type {
@@ -349,7 +353,10 @@ impl Judge {
                 source != Some(Source::Live) && is_asked_for(&self.search, member)
             }
             // A member that was removed has only deletions left, and clients ignore those of objects they do not know.
-            None => self.search.clusters.is_empty() || self.search.clusters.iter().any(|one| one == name),
+            None => {
+                self.search.clusters.is_empty()
+                    || self.search.clusters.iter().any(|one| one == name)
+            }
         };
         asked_for && self.rights.may_read_member(name).await
     }
@@ -364,7 +371,8 @@ impl Judge {
     }
 
     async fn may_see(&self, namespace: &str) -> bool {
-        let info = |namespace| read_info("watch", &self.asked.group, &self.asked.resource, namespace);
+        let info =
+            |namespace| read_info("watch", &self.asked.group, &self.asked.resource, namespace);
         self.rights.may(&info("")).await
             || !namespace.is_empty() && self.rights.may(&info(namespace)).await
     }
