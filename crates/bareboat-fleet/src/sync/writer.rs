@@ -48,10 +48,13 @@ impl From<ShelfError> for WriteError {
 
 type Reply<T> = oneshot::Sender<Result<T, WriteError>>;
 
+/// A function that writes; it gets the time as well.
+type Call = Box<dyn FnOnce(&Shelf, i64) + Send>;
+
 enum Job {
     Apply(Batch, Reply<Applied>),
     /// Anything else that writes.
-    Call(Box<dyn FnOnce(&Shelf, i64) + Send>),
+    Call(Call),
 }
 
 /// Hands jobs to the writer.

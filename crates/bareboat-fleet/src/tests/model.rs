@@ -311,7 +311,7 @@ impl MemberApi for ModelApi {
                 }
             }
             let query = query(target);
-            if query.get("watch").is_none() {
+            if !query.contains_key("watch") {
                 return match self.0.list(&query) {
                     Ok(list) => Ok(document(200, &list)),
                     Err(MemberError::Refused { code, .. }) => {

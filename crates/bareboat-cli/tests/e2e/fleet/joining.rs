@@ -271,10 +271,7 @@ fn the_program_joins_searches_and_unjoins() {
     );
     let left = fleet.program(&format!("fleet unjoin c1 --member-kubeconfig {path}"));
     assert!(left.status.success(), "{}", left.all());
-    fleet.hub.until(
-        "get pediaclusters --no-headers --ignore-not-found -o name",
-        "",
-    );
+    fleet.hub.until_no_more("get pediaclusters -o name", "c1");
     member.refuses("get clusterrole bareboat-fleet", &["not found"]);
 }
 
