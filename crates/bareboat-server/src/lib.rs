@@ -6,6 +6,7 @@
 
 mod admission;
 pub mod aggregation;
+mod annex;
 pub mod audit;
 pub mod authn;
 pub mod authz;
@@ -32,7 +33,7 @@ mod revocation;
 pub mod server;
 mod sockets;
 pub mod spans;
-mod tables;
+pub mod tables;
 mod tls;
 mod verbs;
 mod work;
@@ -40,11 +41,15 @@ mod work;
 pub use prometheus;
 
 pub use admission::{AdmissionConfiguration, AdmissionConfigurationError, WebhookCredentials};
+pub use annex::{Annex, Claim};
 pub use delegation::{Delegation, DelegationError};
 pub use flow::FlowControl;
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
-pub use outbound::{KubeconfigError, RemoteApi, RemoteApiError};
+pub use outbound::{
+    KubeconfigError, OutboundAccess, OutboundAnswer, OutboundApi, OutboundApiError, RemoteApi,
+    RemoteApiError,
+};
 pub use proxy::places::{NoPlace, Places};
 pub use proxy::tunnel::carry;
 pub use proxy::upstream::{CallError, Calls, Hold, Life, Upstream, UpstreamAnswer, UpstreamTrust};

@@ -39,7 +39,7 @@ pub fn json(code: StatusCode, value: &Value) -> Response {
 }
 
 /// A value in the negotiated media type. Protobuf is left to callers that know the message.
-pub(crate) fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response {
+pub fn value(code: StatusCode, agreed: Agreed, value: &Value) -> Response {
     let bytes = match agreed.media {
         Media::Yaml => bareboat_wire::yaml::print(value),
         _ if agreed.pretty => value.to_json_pretty(),

@@ -27,6 +27,7 @@ pub use hooks::Stopping;
 pub use listen::ListenError;
 pub use pages::Page;
 use serve::Door;
+pub use version::current as current_version;
 
 use crate::authn::{BadCredentials, Peer};
 use crate::kinds::catalog::Catalog;

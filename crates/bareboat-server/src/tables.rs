@@ -10,7 +10,7 @@ use bareboat_api::{FieldError, FieldPath, Map, Object, Status, Value};
 
 /// What a row contains beside its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Include {
+pub enum Include {
     /// Nothing.
     Nothing,
     /// The object's metadata.
@@ -21,7 +21,7 @@ pub(crate) enum Include {
 
 impl Include {
     /// Parses `includeObject`, which only applies to tables.
-    pub(crate) fn of(query: &Query) -> Result<Include, Status> {
+    pub fn of(query: &Query) -> Result<Include, Status> {
         match query.get("includeObject") {
             None | Some("" | "Metadata") => Ok(Include::Metadata),
             Some("None") => Ok(Include::Nothing),
@@ -37,7 +37,7 @@ impl Include {
     }
 
     /// Reads `includeObject` only if the answer is a table; other answers get the default.
-    pub(crate) fn for_transform(query: &Query, transform: Transform) -> Result<Include, Status> {
+    pub fn for_transform(query: &Query, transform: Transform) -> Result<Include, Status> {
         match transform {
             Transform::Table { .. } => Include::of(query),
             _ => Ok(Include::Metadata),
@@ -46,7 +46,7 @@ impl Include {
 }
 
 /// Returns the definitions of all columns: the name, then the columns of the kind.
-pub(crate) fn definitions(columns: &[Column]) -> Value {
+pub fn definitions(columns: &[Column]) -> Value {
     let name = definition(
         "Name",
         "string",
@@ -89,7 +89,7 @@ fn definition(name: &str, ty: &str, format: &str, description: &str, priority: i
 const MAX_CELLS: usize = 4 << 20;
 
 /// Returns the row of an object.
-pub(crate) fn row(
+pub fn row(
     kind: &Kind,
     columns: &[Column],
     object: Object,
@@ -127,7 +127,7 @@ pub(crate) fn row(
 }
 
 /// Reduces an object to its metadata.
-pub(crate) fn partial(object: &Object, beta: bool) -> Value {
+pub fn partial(object: &Object, beta: bool) -> Value {
     let mut map = Map::new();
     map.insert("kind", Value::string("PartialObjectMetadata"));
     map.insert("apiVersion", Value::string(meta_version(beta)));
@@ -142,7 +142,7 @@ pub(crate) fn partial(object: &Object, beta: bool) -> Value {
 }
 
 /// Returns the apiVersion of tables and partial metadata.
-pub(crate) fn meta_version(beta: bool) -> &'static str {
+pub fn meta_version(beta: bool) -> &'static str {
     if beta {
         "meta.k8s.io/v1beta1"
     } else {
@@ -151,12 +151,7 @@ pub(crate) fn meta_version(beta: bool) -> &'static str {
 }
 
 /// Returns a table of the given rows.
-pub(crate) fn table(
-    columns: Option<Value>,
-    rows: Vec<Value>,
-    metadata: Value,
-    beta: bool,
-) -> Value {
+pub fn table(columns: Option<Value>, rows: Vec<Value>, metadata: Value, beta: bool) -> Value {
     let mut map = Map::new();
     map.insert("kind", Value::string("Table"));
     map.insert("apiVersion", Value::string(meta_version(beta)));
@@ -171,7 +166,7 @@ pub(crate) fn table(
 }
 
 /// Returns the table of one object.
-pub(crate) fn of_one(
+pub fn of_one(
     kind: &Kind,
     columns: &[Column],
     object: Object,
@@ -184,6 +179,6 @@ pub(crate) fn of_one(
 }
 
 /// Returns the current time, for ages.
-pub(crate) fn now() -> Now {
+pub fn now() -> Now {
     Now(jiff::Timestamp::now().as_second())
 }

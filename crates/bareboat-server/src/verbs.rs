@@ -23,7 +23,7 @@ pub(crate) mod visibility;
 mod watch;
 mod write;
 
-pub(crate) use connect::{connects, escape};
+pub(crate) use connect::{connects, escape, visit};
 pub(crate) use delete::options::{DeleteOptions, Propagation};
 use kind_request::Arity;
 pub(crate) use kind_request::KindRequest;

@@ -47,6 +47,15 @@ impl Event {
         spliced(&self.body, self.splice, version)
     }
 
+    /// Returns the object of the change.
+    pub fn item(&self) -> crate::Item {
+        crate::Item {
+            narrow: self.narrow.clone(),
+            body: self.body.clone(),
+            splice: self.splice,
+        }
+    }
+
     fn weight(&self) -> usize {
         let row = |narrow: &Narrow| 320 + narrow.labels.len() + narrow.fields.len();
         let before = self.before.as_ref();

@@ -82,6 +82,11 @@ impl Access {
         authz::explain(self.authorizer.as_ref(), user, info).await
     }
 
+    /// Checks that a user may perform a request; the error is the answer for those who may not.
+    pub async fn check(&self, user: &User, info: &RequestInfo) -> Answer<()> {
+        authz::also(self.authorizer.as_ref(), user, info).await
+    }
+
     /// Lists what a user may do in a namespace; `None` if the authorizer cannot list rules.
     pub fn rules(&self, user: &User, namespace: &str) -> Option<UserRules> {
         if authz::is_master(user) {

@@ -16,6 +16,7 @@ mod strategy;
 mod subresources;
 mod warm;
 
+pub use columns::of as columns_of_version;
 pub use fixed::kind_of_definition;
 pub use strategy::CLEANUP_FINALIZER;
 

@@ -62,6 +62,11 @@ pub struct Agreed {
 }
 
 impl Agreed {
+    /// Returns whether the answer is compact JSON, whatever its form.
+    pub fn is_plain(self) -> bool {
+        self.media == Media::Json && !self.pretty
+    }
+
     /// Returns whether whole objects are sent as compact JSON.
     pub(crate) fn is_plain_json(self) -> bool {
         self.media == Media::Json && self.transform == Transform::Whole && !self.pretty

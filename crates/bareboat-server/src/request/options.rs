@@ -151,7 +151,7 @@ fn boolean(query: &Query, key: &str) -> Result<Option<bool>, Status> {
 }
 
 /// Parses a boolean parameter: everything but `0` and `false` means true, also an empty text.
-pub(crate) fn is_true(text: &str) -> bool {
+pub fn is_true(text: &str) -> bool {
     text != "0" && !text.eq_ignore_ascii_case("false")
 }
 

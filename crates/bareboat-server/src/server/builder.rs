@@ -18,6 +18,7 @@ use super::version;
 use super::webhook_paths::WebhookPaths;
 use crate::admission::{Chain, WebhookCredentials};
 use crate::aggregation::{self, Aggregation, ApiServiceObserver};
+use crate::annex::{Annex, Annexes};
 use crate::audit::Audit;
 use crate::authn::{AnonymousAccess, Authenticator, FirstOf, WebhookTokens};
 use crate::authz::{Authorizer, MastersOnly, WebhookAuthorizer};
@@ -98,6 +99,7 @@ pub struct ServerBuilder {
     checks: Vec<(String, Check)>,
     pages: BTreeMap<String, Page>,
     webhook_paths: WebhookPaths,
+    annexes: Annexes,
     observers: Vec<(String, Arc<dyn Observer>)>,
     collectors: Vec<Box<dyn Collector>>,
     audit: Option<Arc<Audit>>,
@@ -139,6 +141,7 @@ impl Default for ServerBuilder {
             checks: Vec::new(),
             pages: BTreeMap::new(),
             webhook_paths: WebhookPaths::default(),
+            annexes: Vec::new(),
             observers: Vec::new(),
             collectors: Vec::new(),
             audit: None,
@@ -204,6 +207,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn page(mut self, path: &str, page: Page) -> Self {
         self.pages.insert(path.to_owned(), page);
+        self
+    }
+
+    /// Lets a function answer everything below some paths.
+    #[must_use]
+    pub fn annex(mut self, annex: Arc<dyn Annex>) -> Self {
+        self.annexes.push(annex);
         self
     }
 
@@ -489,6 +499,7 @@ impl ServerBuilder {
                 health,
                 pages: self.pages,
                 webhook_paths: self.webhook_paths,
+                annexes: self.annexes,
                 limits: self.limits,
                 version: self.version,
                 under_way,

@@ -8,6 +8,7 @@ use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
 use crate::aggregation;
+use crate::annex::{self, Claimed};
 use crate::audit::Arrival;
 use crate::authn::{self, ConnectionIdentity, Peer};
 use crate::connections::Line;
@@ -210,13 +211,19 @@ async fn walk(
         return Walked::nowhere(Status::bad_request("the query string cannot be decoded"));
     };
     let head = &arrived.head;
-    let info = match RequestInfo::parse(&head.method, head.uri.path(), &query) {
-        Ok(info) => Arc::new(info),
+    let mut info = match RequestInfo::parse(&head.method, head.uri.path(), &query) {
+        Ok(info) => info,
         Err(_) => return Walked::nowhere(Status::bad_request("the path cannot be decoded")),
     };
+    let annexes = &state.annexes;
+    let mut claimed = annex::claimed(annexes, &head.method, &info, &query, &arrived.headers);
+    if let Some(claimed) = &mut claimed {
+        info = std::mem::take(&mut claimed.claim.info);
+    }
+    let info = Arc::new(info);
     arrived.trace.parsed(&info);
     let mut class = None;
-    let outcome = rooms(state, door, arrived, query, info, &mut class).await;
+    let outcome = rooms(state, door, arrived, query, info, claimed, &mut class).await;
     Walked { class, outcome }
 }
 
@@ -230,6 +237,7 @@ async fn rooms(
     arrived: Arrived,
     query: Query,
     info: Arc<RequestInfo>,
+    claimed: Option<Claimed>,
     class: &mut Option<Arc<Class>>,
 ) -> Outcome {
     let Arrived {
@@ -270,11 +278,13 @@ async fn rooms(
     // The raw endpoint is about stored objects.
     let remote = match door {
         Door::Raw(_) => None,
+        _ if claimed.is_some() => None,
         _ => state.aggregation.route(&info),
     };
-    let streams = match &remote {
-        Some(_) => may_stream(&info, &headers),
-        None => is_patient(state, &info),
+    let streams = match (&remote, &claimed) {
+        (_, Some(claimed)) => claimed.claim.streams,
+        (Some(_), _) => may_stream(&info, &headers),
+        (None, None) => is_patient(state, &info),
     };
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
     let patient = streams || remote.is_some();
@@ -320,7 +330,8 @@ async fn rooms(
         standing: None,
         basis: Basis::at(state.store.visible()),
     };
-    if let (true, Door::Socket(client)) = (streams, door) {
+    let judged = claimed.as_ref().is_none_or(|claimed| claimed.claim.judged);
+    if let (true, Door::Socket(client)) = (streams && judged, door) {
         // Before the check, so that a change during it is not missed.
         let (user, info) = (ask.user.clone(), ask.info.clone());
         let stream = Stream::new(
@@ -334,10 +345,15 @@ async fn rooms(
         ask.standing = Some(state.revocations.register(state, stream));
     }
     drop(sent);
-    let ask = match authorize_now(state, ask) {
+    let target = ask.info.clone();
+    let authorizer: &dyn authz::Authorizer = match &claimed {
+        Some(claimed) if claimed.claim.authorizes => &authz::AllowAll,
+        _ => authorizer(state, &target),
+    };
+    let ask = match authorize_now(authorizer, ask) {
         authz::Now::Decided(outcome) => outcome?,
         authz::Now::Later(ask) => {
-            Box::pin(flow::maybe_away(seat.as_ref(), authorize(state, ask))).await?
+            Box::pin(flow::maybe_away(seat.as_ref(), authorize(authorizer, ask))).await?
         }
     };
     trace.pass_soon(Stage::Authorized);
@@ -347,13 +363,22 @@ async fn rooms(
         let until = (!streams).then_some(deadline);
         return Ok(Box::pin(aggregation::answer(state, &ask, body, &route, until)).await?);
     }
+    if let Some(claimed) = &claimed {
+        let mut answer = Box::pin(annex::answer(state, ask, body, claimed));
+        return match patient {
+            true => Ok(answer.await),
+            false => until(deadline, answer.as_mut()).await.ok_or_else(late),
+        };
+    }
     if patient {
         return answer(state, ask, body).await;
     }
     let in_time = until(deadline, pin!(answer(state, ask, body))).await;
-    in_time.unwrap_or_else(|| {
-        Err(Status::timeout("request did not complete within the allotted timeout").into())
-    })
+    in_time.unwrap_or_else(|| Err(late()))
+}
+
+fn late() -> Refusal {
+    Status::timeout("request did not complete within the allotted timeout").into()
 }
 
 /// Waits for an answer until a time; `None` if there was none. The timer is made when the answer has to wait: most reads
@@ -415,17 +440,19 @@ fn authorizer<'a>(state: &'a State, info: &RequestInfo) -> &'a dyn authz::Author
 }
 
 /// Authorizes a request without waiting, which is nearly always possible.
-fn authorize_now(state: &State, ask: Ask) -> authz::Now<Ask> {
+fn authorize_now(authorizer: &dyn authz::Authorizer, ask: Ask) -> authz::Now<Ask> {
     if ask.trace.audited().is_some() {
         return authz::Now::Later(ask);
     }
     let (user, info) = (ask.user.clone(), ask.info.clone());
-    authz::authorize_now(authorizer(state, &info), &user, &info, ask)
+    authz::authorize_now(authorizer, &user, &info, ask)
 }
 
-async fn authorize(state: &State, ask: Ask) -> Result<authz::Authorized<Ask>, Refusal> {
+async fn authorize(
+    authorizer: &dyn authz::Authorizer,
+    ask: Ask,
+) -> Result<authz::Authorized<Ask>, Refusal> {
     let (user, info) = (ask.user.clone(), ask.info.clone());
-    let authorizer = authorizer(state, &info);
     let Some(audited) = ask.trace.audited().cloned() else {
         return Ok(authz::authorize(authorizer, &user, &info, ask).await?);
     };

@@ -8,6 +8,7 @@ use super::paths;
 use super::webhook_paths::WebhookPaths;
 use crate::admission::Chain;
 use crate::aggregation::Aggregation;
+use crate::annex::Annexes;
 use crate::audit::Audit;
 use crate::authn::{AnonymousAccess, CredentialHeaders, FirstOf};
 use crate::authz::{self, Authorizer};
@@ -73,6 +74,8 @@ pub(crate) struct State {
     pub(crate) health: Health,
     pub(crate) pages: BTreeMap<String, Page>,
     pub(crate) webhook_paths: WebhookPaths,
+    /// Functions that answer everything below some paths.
+    pub(crate) annexes: Annexes,
     pub(crate) limits: Limits,
     /// The answer of `/version`.
     pub(crate) version: bareboat_api::Value,

@@ -3,7 +3,7 @@
 use bareboat_api::Value;
 
 /// Returns the answer of `/version`: the Kubernetes version of this API, as clients parse it.
-pub(super) fn current() -> Value {
+pub fn current() -> Value {
     bareboat_api::value!({
         "major": "1",
         "minor": "36",

@@ -271,6 +271,16 @@ pub(super) fn question(state: &Arc<State>, ask: &Arc<Authorized<Ask>>) -> Questi
     }
 }
 
+/// Builds the request for a function that answers whole paths.
+pub(crate) fn visit(state: &Arc<State>, ask: &Arc<Authorized<Ask>>, body: RequestBody) -> Visit {
+    Visit {
+        question: question(state, ask),
+        object: None,
+        request: request(ask, ask.uri.clone(), body),
+        calls: Calls::new(state, ask),
+    }
+}
+
 /// Builds the HTTP request for the handler.
 fn request(ask: &Ask, uri: Uri, body: RequestBody) -> http::Request<RequestBody> {
     let mut request = http::Request::new(body);

@@ -18,6 +18,9 @@ pub enum ShelfError {
         /// What to do, with a leading semicolon.
         hint: String,
     },
+    /// The answer is not needed any more.
+    #[error("the search was interrupted")]
+    Interrupted,
     /// A query is wrong.
     #[error("{0}")]
     Query(String),

@@ -76,7 +76,11 @@ impl Meter<'_> {
         self.rows += 1;
         self.bytes += bytes;
         let bounds = self.query.bounds;
-        let late = self.rows.is_multiple_of(256) && self.started.elapsed() > bounds.time;
+        let look = self.rows.is_multiple_of(256);
+        if look && bareboat_api::interrupt::requested() {
+            return Err(ShelfError::Interrupted);
+        }
+        let late = look && self.started.elapsed() > bounds.time;
         if !late && self.bytes <= bounds.bytes {
             return Ok(());
         }

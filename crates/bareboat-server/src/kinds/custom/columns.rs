@@ -7,7 +7,7 @@ use bareboat_schema::crd::{PrinterColumn, Version};
 use std::sync::{Arc, OnceLock};
 
 /// Returns the columns after the name: those of the definition, or the age.
-pub(super) fn of(version: &Version) -> Arc<[Column]> {
+pub fn of(version: &Version) -> Arc<[Column]> {
     if version.columns.is_empty() {
         return Arc::new([age()]);
     }

@@ -1,0 +1,270 @@
+//! Collection resources: objects of several types in one answer.
+
+mod rows;
+mod sets;
+
+pub(crate) use sets::definition;
+
+use crate::list::{Rendered, append, json, next, paged};
+use crate::members::{Fleet, Member};
+use crate::render::Versions;
+use crate::rights::read_info;
+use crate::search::{Search, Start};
+use crate::selection;
+use crate::types::{Asked, source};
+use crate::views::{Call, Form};
+use bareboat_api::{Map, Status, Value, value};
+use bareboat_server::reply::{self, Body, Response};
+use bareboat_server::request::negotiate::Transform;
+use bareboat_server::tables;
+use bareboat_shelf::{KindId, Query};
+use bytes::BytesMut;
+use http::StatusCode;
+use rows::Rows;
+use sets::{Set, TypeName};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The size of a page if the client sets none.
+const PAGE: usize = 500;
+/// The largest page.
+const LARGEST: usize = 10_000;
+
+impl Call {
+    /// Answers with the list of collections.
+    pub(crate) async fn collections(&self) -> Result<Response, Status> {
+        self.rights
+            .check(&read_info("list", crate::GROUP, crate::COLLECTIONS, ""))
+            .await?;
+        let agreed = self.negotiate(Form::List)?;
+        let sets = sets::all(&self.question);
+        let document = match agreed.transform {
+            Transform::Table { beta } => {
+                let rows = sets.iter().map(|set| set.row(beta)).collect();
+                let columns = sets::columns();
+                tables::table(Some(columns), rows, Value::object(), beta)
+            }
+            _ => {
+                let items: Vec<Value> = sets.iter().map(Set::document).collect();
+                value!({
+                    "kind": "CollectionResourceList", "apiVersion": "clusterpedia.io/v1beta1",
+                    "metadata": {}, "items": (items),
+                })
+            }
+        };
+        Ok(reply::value(StatusCode::OK, agreed, &document))
+    }
+
+    /// Answers with the objects of a collection.
+    pub(crate) async fn collection(&self, name: &str) -> Result<Response, Status> {
+        self.rights
+            .check(&bareboat_server::request::info::RequestInfo {
+                name: name.into(),
+                ..read_info("get", crate::GROUP, crate::COLLECTIONS, "")
+            })
+            .await?;
+        let set = sets::find(&self.question, name)?;
+        let search = Search::parse(&self.question.query, "", &self.fleet)?;
+        self.warn_about(&search);
+        if search.owner.is_some() {
+            return Err(Status::bad_request(
+                "collection resources cannot be searched by owner",
+            ));
+        }
+        let agreed = self.negotiate(Form::Object)?;
+        let members = self.readable(None, &search).await?;
+        selection::check_staleness(&members, &search, self.now)?;
+        let types = self.types(&set, &search).await?;
+        let warn = |text| self.warn(text);
+        let fleet = selection::freshness(&members, false, self.now, &warn);
+        let directory = self.views.shelf.directory();
+        let kind = |one: &TypeName| directory.kind(&one.group, &one.resource);
+        let kinds: Vec<KindId> = types.iter().filter_map(kind).collect();
+        let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+        let (_, query) = self.queries(kinds, &search, &names).await?;
+        let page = self
+            .collected(&types, &query, &search, agreed.transform)
+            .await?;
+        let continues = page.next.is_some().then(|| next(&search, &page));
+        let remaining = match search.counts {
+            true => self.uncounted(&query, &search, page.items.len()).await?,
+            false => None,
+        };
+        let mut out = BytesMut::new();
+        let mut metadata = Map::new();
+        if let Transform::Table { beta } = agreed.transform {
+            if let Some(token) = continues {
+                metadata.insert("continue", Value::string(token));
+            }
+            if let Some(remaining) = remaining {
+                metadata.insert("remainingItemCount", Value::Int(remaining));
+            }
+            let table = tables::table(
+                Some(rows::columns()),
+                Vec::new(),
+                Value::Object(metadata),
+                beta,
+            );
+            // The rows are the last member of a table.
+            let head = table.to_json();
+            let at = memchr_rows(&head);
+            out.extend_from_slice(&head[..at]);
+            append(&mut out, &page.items, &mut false);
+            out.extend_from_slice(&head[at..]);
+        } else {
+            metadata.insert("name", Value::string(name));
+            let types: Vec<Value> = types.iter().map(TypeName::document).collect();
+            let mut head = value!({
+                "kind": "CollectionResource", "apiVersion": "clusterpedia.io/v1beta1",
+                "metadata": (Value::Object(metadata)), "resourceTypes": (types),
+            });
+            if let Some(token) = continues {
+                head.make_object().insert("continue", Value::string(token));
+            }
+            if let Some(remaining) = remaining {
+                head.make_object()
+                    .insert("remainingItemCount", Value::Int(remaining));
+            }
+            let mut bytes = head.to_json();
+            bytes.pop();
+            out.extend_from_slice(&bytes);
+            out.extend_from_slice(b",\"items\":[");
+            append(&mut out, &page.items, &mut false);
+            out.extend_from_slice(b"]}");
+        }
+        if agreed.is_plain() {
+            let response = json(Body::full(out.freeze()));
+            return Ok(self.with_fleet(response, &fleet));
+        }
+        let parsed = bareboat_wire::json::parse(&out);
+        let parsed = parsed.map_err(|_| Status::internal("a collection cannot be printed"))?;
+        let response = reply::value(StatusCode::OK, agreed, &parsed.value);
+        Ok(self.with_fleet(response, &fleet))
+    }
+
+    /// Returns the types of a collection that the user may list.
+    async fn types(&self, set: &Set, search: &Search) -> Result<Vec<TypeName>, Status> {
+        let wanted = set.types(&self.fleet, &self.question.query)?;
+        let (mut allowed, mut refusal, mut hidden) = (Vec::new(), None, 0_usize);
+        for one in wanted {
+            let asked = Asked::find(&self.fleet, None, &one.group, &one.version, &one.resource);
+            let Some(asked) = asked else {
+                continue;
+            };
+            let all = Search {
+                visible: false,
+                namespaces: search.namespaces.clone(),
+                ..Search::default()
+            };
+            match self.check_namespaces("list", &asked, &all).await {
+                Ok(()) => allowed.push(one),
+                Err(status) => {
+                    hidden += 1;
+                    refusal = Some(status);
+                }
+            }
+        }
+        if let (true, Some(status), false) = (allowed.is_empty(), refusal, search.visible) {
+            return Err(status);
+        }
+        if hidden > 0 && !search.visible {
+            self.warn(format!(
+                "{hidden} types are left out, because you may not list them"
+            ));
+        }
+        Ok(allowed)
+    }
+
+    /// Reads a page of a collection.
+    async fn collected(
+        &self,
+        types: &[TypeName],
+        query: &Query,
+        search: &Search,
+        transform: Transform,
+    ) -> Result<Rendered, Status> {
+        let directory = self.views.shelf.directory();
+        let mut renderers = HashMap::new();
+        for one in types {
+            let asked = Asked::find(&self.fleet, None, &one.group, &one.version, &one.resource);
+            let number = directory.kind(&one.group, &one.resource);
+            let (Some(asked), Some(number)) = (asked, number) else {
+                continue;
+            };
+            let form = match transform {
+                Transform::Table { .. } => Transform::Whole,
+                other => other,
+            };
+            let only_metadata = search.only_metadata;
+            let renderer = self.renderer(asked, Versions::Fleet, form, only_metadata)?;
+            renderers.insert(number.0, renderer);
+        }
+        let rows = match transform {
+            Transform::Table { beta } => Some(Rows {
+                beta,
+                include: tables::Include::of(&self.question.query)?,
+                now: bareboat_api::kind::Now(self.now.div_euclid(1000)),
+            }),
+            _ => None,
+        };
+        let query = paged(query, search);
+        let most = match search.limit {
+            0 => PAGE,
+            limit => limit.min(LARGEST),
+        };
+        let shelf = self.views.shelf.clone();
+        let read = move || {
+            let page = shelf.page(&query, most)?;
+            let directory = shelf.directory();
+            let items = page.items.iter().filter_map(|item| {
+                let renderer = renderers.get(&item.narrow.kind)?;
+                Some(match &rows {
+                    Some(rows) => rows.row(renderer, item, &directory).to_json().into(),
+                    None => renderer.bytes(item, &directory, None),
+                })
+            });
+            Ok(Rendered {
+                items: items.collect(),
+                rev: page.rev,
+                next: page.next,
+                member_version: None,
+            })
+        };
+        self.views.workers.run(read).await
+    }
+
+    /// Counts what comes after a page.
+    async fn uncounted(
+        &self,
+        query: &Query,
+        search: &Search,
+        shown: usize,
+    ) -> Result<Option<i64>, Status> {
+        let offset = match search.start {
+            Start::First => 0,
+            Start::Offset(offset) => offset,
+            Start::After(_) => return Ok(None),
+        };
+        let (shelf, query) = (self.views.shelf.clone(), query.clone());
+        let count = self.views.workers.run(move || shelf.count(&query)).await?;
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        Ok(Some(count - number(offset) - number(shown)))
+    }
+}
+
+/// Returns where the rows of an empty table belong.
+fn memchr_rows(table: &[u8]) -> usize {
+    const EMPTY: &[u8] = b"\"rows\":[";
+    let found = table.windows(EMPTY.len()).rposition(|part| part == EMPTY);
+    found.map_or(table.len(), |at| at + EMPTY.len())
+}
+
+/// Returns whether a member of the fleet has a type in a version.
+fn is_served(fleet: &Fleet, one: &TypeName) -> bool {
+    let has = |member: &Arc<Member>| {
+        let synced = member.synced(&one.group, &one.resource);
+        synced.is_some_and(|synced| source(synced, &one.version).is_some())
+    };
+    fleet.members.values().any(has)
+}

@@ -1,0 +1,393 @@
+//! Lists: one page, or all of them streamed.
+
+use crate::events;
+use crate::members::Member;
+use crate::render::{Renderer, Versions};
+use crate::scope::Scope;
+use crate::search::{Search, Start};
+use crate::selection;
+use crate::stream::{Pipe, pipe};
+use crate::views::{Call, Form, Views};
+use bareboat_api::{Map, Status, Value, value};
+use bareboat_server::reply::{self, Body, Response};
+use bareboat_server::request::info::RequestInfo;
+use bareboat_server::request::negotiate::{Agreed, Media};
+use bareboat_server::request::options::{ListOptions, VersionMatch};
+use bareboat_shelf::{Cursor, KindId, MemberId, Query, ShelfError};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode, header};
+use std::sync::Arc;
+
+/// How many objects are read at once when there is no limit.
+const AT_ONCE: usize = 500;
+/// The largest limit; more comes in pages.
+const LARGEST: usize = 50_000;
+/// The most objects of an answer that cannot be streamed.
+const LARGEST_WHOLE: usize = 20_000;
+
+/// A page, ready to be sent.
+pub(crate) struct Rendered {
+    /// The objects, in the form of the answer.
+    pub(crate) items: Vec<Bytes>,
+    pub(crate) rev: i64,
+    pub(crate) next: Option<Cursor>,
+    /// The version of the member, for one-member views.
+    pub(crate) member_version: Option<String>,
+}
+
+/// What a list is read with.
+#[derive(Clone)]
+pub(crate) struct Reading {
+    pub(crate) views: Arc<Views>,
+    pub(crate) renderer: Renderer,
+    pub(crate) query: Query,
+    pub(crate) injects_events: bool,
+    /// The member and kind of a one-member view.
+    pub(crate) single: Option<(MemberId, KindId)>,
+}
+
+impl Call {
+    /// Answers with a list.
+    pub(crate) async fn list(
+        &self,
+        member: Option<&Arc<Member>>,
+        info: &RequestInfo,
+    ) -> Result<Response, Status> {
+        let parameters = &self.question.query;
+        let search = Search::parse(parameters, &info.namespace, &self.fleet)?;
+        self.warn_about(&search);
+        let asked = self.asked(member, info)?;
+        let scope = self.scope(member, "list", &asked, &search).await?;
+        let warn = |text| self.warn(text);
+        let fleet = selection::freshness(&scope.members, member.is_some(), self.now, &warn);
+        if !search.summary.is_empty() {
+            let answer = self.summary(&scope, &search).await?;
+            return Ok(self.with_fleet(answer, &fleet));
+        }
+        let agreed = self.negotiate(Form::List)?;
+        let single = self.single(member, &scope);
+        let versions = match single.is_some() || member.is_some() {
+            true => Versions::Member,
+            false => {
+                self.check_version()?;
+                Versions::Fleet
+            }
+        };
+        let only_metadata = search.only_metadata;
+        let renderer = self.renderer(asked, versions, agreed.transform, only_metadata)?;
+        let reading = Reading {
+            views: self.views.clone(),
+            renderer,
+            query: paged(&scope.query, &search),
+            injects_events: search.injects_events,
+            single,
+        };
+        let answer = self.send(reading, &search, agreed).await?;
+        Ok(self.with_fleet(answer, &fleet))
+    }
+
+    /// Warns about parameters that mean nothing.
+    pub(crate) fn warn_about(&self, search: &Search) {
+        for name in &search.unknown {
+            self.warn(format!("unknown parameter {name:?} is ignored"));
+        }
+    }
+
+    /// Returns the numbers of the member and the kind of a one-member view.
+    pub(crate) fn single(
+        &self,
+        member: Option<&Arc<Member>>,
+        scope: &Scope,
+    ) -> Option<(MemberId, KindId)> {
+        let member = self.views.shelf.directory().member(&member?.name)?;
+        Some((member, *scope.query.kinds.first()?))
+    }
+
+    /// Checks the version that a list of all members must have.
+    fn check_version(&self) -> Result<(), Status> {
+        let options = ListOptions::parse(&self.question.query, false)?;
+        let visible = self.views.shelf.visible().unsigned_abs();
+        match (options.resource_version, options.version_match) {
+            (Some(version), Some(VersionMatch::Exact)) if version != visible => Err(
+                Status::expired("the version of the list is not available any more"),
+            ),
+            (Some(version), _) if version > visible => Err(Status::timeout(format!(
+                "Too large resource version: {version}, current: {visible}"
+            ))
+            .retry_after(1)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn send(
+        &self,
+        reading: Reading,
+        search: &Search,
+        agreed: Agreed,
+    ) -> Result<Response, Status> {
+        let most = match search.limit {
+            0 => AT_ONCE,
+            limit => limit.min(LARGEST),
+        };
+        let page = reading.page(reading.query.clone(), most).await?;
+        let mut metadata = Map::new();
+        let version = match &page.member_version {
+            Some(version) => version.clone(),
+            None => page.rev.to_string(),
+        };
+        metadata.insert("resourceVersion", Value::string(version));
+        if search.limit > 0 && page.next.is_some() {
+            metadata.insert("continue", Value::string(next(search, &page)));
+        }
+        if search.counts {
+            let remaining = reading.remaining(search, page.items.len()).await?;
+            if let Some(remaining) = remaining {
+                metadata.insert("remainingItemCount", Value::Int(remaining));
+            }
+        }
+        let more = page.next.clone().filter(|_| search.limit == 0);
+        let envelope = reading.renderer.envelope(&metadata);
+        let mut first = BytesMut::from(envelope.head.as_slice());
+        let mut some = false;
+        append(&mut first, &page.items, &mut some);
+        if agreed.media == Media::Yaml || agreed.pretty {
+            return reading
+                .whole(first, some, more, envelope.tail, agreed)
+                .await;
+        }
+        let body = match more {
+            None => {
+                first.extend_from_slice(envelope.tail);
+                Body::full(first.freeze())
+            }
+            Some(cursor) => {
+                let (out, body) = pipe();
+                let rest = reading.rest(out, first.freeze(), some, cursor, envelope.tail);
+                tokio::spawn(rest);
+                body
+            }
+        };
+        Ok(json(body))
+    }
+
+    async fn summary(&self, scope: &Scope, search: &Search) -> Result<Response, Status> {
+        let (shelf, query) = (self.views.shelf.clone(), scope.query.clone());
+        let by: Vec<_> = search.summary.iter().map(|(_, by)| by.clone()).collect();
+        let summary = self.views.workers.run(move || shelf.summary(&query, &by));
+        let summary = summary.await?;
+        let names: Vec<&str> = search
+            .summary
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let groups: Vec<Value> = summary
+            .groups
+            .into_iter()
+            .map(|group| {
+                let values = group.values.into_iter();
+                let values = values.map(|value| value.map_or(Value::Null, Value::string));
+                let pairs = names.iter().map(|name| (*name).into()).zip(values);
+                let values = Value::Object(Map::from_unsorted(pairs.collect()));
+                value!({"values": (values), "count": (i64::try_from(group.count).unwrap_or(i64::MAX))})
+            })
+            .collect();
+        let fields: Value = names.iter().map(Value::string).collect();
+        let document = value!({
+            "kind": "Summary", "apiVersion": "clusterpedia.io/v1beta1",
+            "metadata": {"resourceVersion": (summary.rev.to_string())},
+            "fields": (fields), "groups": (groups),
+        });
+        let agreed = self.negotiate(Form::Object)?;
+        Ok(reply::value(StatusCode::OK, agreed, &document))
+    }
+}
+
+/// Sets where the page of a search begins.
+pub(crate) fn paged(query: &Query, search: &Search) -> Query {
+    let mut query = query.clone();
+    match &search.start {
+        Start::First => {}
+        Start::Offset(offset) => query.offset = *offset,
+        Start::After(cursor) => query.after = Some(cursor.clone()),
+    }
+    query
+}
+
+/// Returns the token of the next page. Clients that count get a number.
+pub(crate) fn next(search: &Search, page: &Rendered) -> String {
+    match (&search.start, &page.next) {
+        (Start::Offset(offset), _) => (offset + page.items.len()).to_string(),
+        (_, Some(cursor)) => cursor.print(),
+        (_, None) => String::new(),
+    }
+}
+
+/// Adds items to a list.
+pub(crate) fn append(out: &mut BytesMut, items: &[Bytes], some: &mut bool) {
+    for item in items {
+        if *some {
+            out.extend_from_slice(b",");
+        }
+        out.extend_from_slice(item);
+        *some = true;
+    }
+}
+
+/// Returns an answer in JSON.
+pub(crate) fn json(body: Body) -> Response {
+    let mut response = http::Response::new(body);
+    let media = HeaderValue::from_static(Media::Json.name());
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    response
+}
+
+impl Reading {
+    /// Reads a page and prepares it for the client.
+    pub(crate) async fn page(&self, query: Query, most: usize) -> Result<Rendered, Status> {
+        let reading = self.clone();
+        let page = move || reading.page_now(&query, most);
+        self.views.workers.run(page).await
+    }
+
+    fn page_now(&self, query: &Query, most: usize) -> Result<Rendered, ShelfError> {
+        let shelf = &self.views.shelf;
+        let member_version = match self.single {
+            Some(single) => self.member_version(single, query)?,
+            None if self.renderer.versions == Versions::Member => Some(String::new()),
+            None => None,
+        };
+        let page = shelf.page(query, most)?;
+        let directory = shelf.directory();
+        let mut items = Vec::with_capacity(page.items.len());
+        for item in &page.items {
+            let events = match self.injects_events {
+                true => Some(events::of(shelf, &item.narrow)?),
+                false => None,
+            };
+            items.push(self.renderer.bytes(item, &directory, events));
+        }
+        Ok(Rendered {
+            items,
+            rev: page.rev,
+            next: page.next,
+            member_version,
+        })
+    }
+
+    /// Returns the version of the member that a list has, and notes which version of the fleet belongs to it.
+    fn member_version(
+        &self,
+        (member, kind): (MemberId, KindId),
+        query: &Query,
+    ) -> Result<Option<String>, ShelfError> {
+        let (shelf, marks) = (&self.views.shelf, &self.views.marks);
+        if let Some(after) = &query.after
+            && let Some(version) = marks.at(member, kind, after.rev)
+        {
+            return Ok(Some(version.to_string()));
+        }
+        // The order counts: what the member changes after its version is read has a later version of the fleet.
+        let rev = shelf.visible();
+        let version = version_of(shelf, member, kind)?;
+        if let Ok(number) = version.parse() {
+            marks.note(member, kind, number, rev);
+        }
+        Ok(Some(version))
+    }
+
+    /// Counts what comes after a page. It is not known for a page that begins at a token.
+    async fn remaining(&self, search: &Search, shown: usize) -> Result<Option<i64>, Status> {
+        let offset = match search.start {
+            Start::First => 0,
+            Start::Offset(offset) => offset,
+            Start::After(_) => return Ok(None),
+        };
+        let (shelf, query) = (self.views.shelf.clone(), self.query.clone());
+        let count = self.views.workers.run(move || shelf.count(&query)).await?;
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        Ok(Some(count - number(offset) - number(shown)))
+    }
+
+    /// Sends the pages after the first one.
+    async fn rest(
+        self,
+        out: Pipe,
+        first: Bytes,
+        mut some: bool,
+        cursor: Cursor,
+        tail: &'static [u8],
+    ) {
+        if out.send(Ok(first)).await.is_err() {
+            return;
+        }
+        let mut after = Some(cursor);
+        while let Some(cursor) = after {
+            let mut query = self.query.clone();
+            (query.after, query.offset) = (Some(cursor), 0);
+            let page = tokio::select! {
+                page = self.page(query, AT_ONCE) => page,
+                () = out.closed() => return,
+            };
+            let page = match page {
+                Ok(page) => page,
+                Err(status) => {
+                    tracing::debug!(%status, "a list ends early");
+                    // A body that breaks off is not taken for a complete list.
+                    let _ = out.send(Err(status.message.into())).await;
+                    return;
+                }
+            };
+            let mut bytes = BytesMut::new();
+            append(&mut bytes, &page.items, &mut some);
+            if out.send(Ok(bytes.freeze())).await.is_err() {
+                return;
+            }
+            after = page.next;
+        }
+        let _ = out.send(Ok(Bytes::from_static(tail))).await;
+    }
+
+    /// Reads all pages for an answer that is printed in one piece.
+    async fn whole(
+        &self,
+        mut bytes: BytesMut,
+        mut some: bool,
+        mut after: Option<Cursor>,
+        tail: &'static [u8],
+        agreed: Agreed,
+    ) -> Result<Response, Status> {
+        let mut count = 0;
+        while let Some(cursor) = after {
+            let mut query = self.query.clone();
+            (query.after, query.offset) = (Some(cursor), 0);
+            let page = self.page(query, AT_ONCE).await?;
+            append(&mut bytes, &page.items, &mut some);
+            count += page.items.len();
+            after = page.next;
+            if count > LARGEST_WHOLE {
+                return Err(Status::bad_request(
+                    "the list is too long for this format; use limit, or compact JSON",
+                ));
+            }
+        }
+        bytes.extend_from_slice(tail);
+        let parsed = bareboat_wire::json::parse(&bytes);
+        let parsed = parsed.map_err(|_| Status::internal("a list cannot be printed"))?;
+        Ok(reply::value(StatusCode::OK, agreed, &parsed.value))
+    }
+}
+
+/// Returns how far a kind of a member is synced.
+pub(crate) fn version_of(
+    shelf: &bareboat_shelf::Shelf,
+    member: MemberId,
+    kind: KindId,
+) -> Result<String, ShelfError> {
+    let progress = shelf.progress(member)?.into_iter();
+    let mut progress = progress.filter(|(known, _)| *known == kind);
+    let found = progress
+        .next()
+        .map(|(_, progress)| progress.resource_version);
+    Ok(found.unwrap_or_default())
+}

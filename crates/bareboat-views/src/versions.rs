@@ -1,0 +1,78 @@
+//! Which version of the fleet belongs to a version of a member.
+//!
+//! One-member views show the member's own versions. A watch there begins at such a version, but the shelf replays by its own
+//! counter. Lists and watches note pairs of both here. A version that was not noted, such as one from before a restart, is answered
+//! by 410, and the client lists again.
+
+use bareboat_shelf::{KindId, MemberId};
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+
+/// How many pairs are kept of each member and kind.
+const MOST: usize = 64;
+
+/// Pairs of versions, by member and kind.
+#[derive(Debug, Default)]
+pub(crate) struct Marks(Mutex<HashMap<(MemberId, KindId), VecDeque<(u64, i64)>>>);
+
+impl Marks {
+    /// Notes that all changes up to a version of the member are at most at a version of the fleet.
+    pub(crate) fn note(&self, member: MemberId, kind: KindId, version: u64, rev: i64) {
+        let mut marks = self.0.lock();
+        let pairs = marks.entry((member, kind)).or_default();
+        if let Some(last) = pairs.back_mut() {
+            if last.0 == version {
+                last.1 = last.1.max(rev);
+                return;
+            }
+            if last.0 > version {
+                // The member was restored from a backup: older pairs mean nothing any more.
+                pairs.clear();
+            }
+        }
+        pairs.push_back((version, rev));
+        if pairs.len() > MOST {
+            pairs.pop_front();
+        }
+    }
+
+    /// Returns the version of the fleet from which a watch finds everything after a version of the member.
+    pub(crate) fn before(&self, member: MemberId, kind: KindId, version: u64) -> Option<i64> {
+        let marks = self.0.lock();
+        let pairs = marks.get(&(member, kind))?;
+        let known = pairs.iter().rev().find(|(noted, _)| *noted <= version);
+        known.map(|(_, rev)| *rev)
+    }
+
+    /// Returns the version of the member that was noted with a version of the fleet.
+    pub(crate) fn at(&self, member: MemberId, kind: KindId, rev: i64) -> Option<u64> {
+        let marks = self.0.lock();
+        let pairs = marks.get(&(member, kind))?;
+        let known = pairs.iter().rev().find(|(_, noted)| *noted <= rev);
+        known.map(|(version, _)| *version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, Marks};
+    use bareboat_shelf::{KindId, MemberId};
+
+    #[test]
+    fn a_watch_begins_at_the_noted_version_or_before() {
+        let (marks, member, kind) = (Marks::default(), MemberId(1), KindId(1));
+        assert_eq!(marks.before(member, kind, 5), None);
+        marks.note(member, kind, 10, 100);
+        marks.note(member, kind, 20, 200);
+        assert_eq!(marks.before(member, kind, 9), None);
+        assert_eq!(marks.before(member, kind, 15), Some(100));
+        assert_eq!(marks.before(member, kind, 25), Some(200));
+        assert_eq!(marks.at(member, kind, 150), Some(10));
+        marks.note(member, kind, 5, 300);
+        assert_eq!(marks.before(member, kind, 25), Some(300));
+        for version in 6..200 {
+            marks.note(member, kind, version, 300);
+        }
+        assert!(marks.0.lock()[&(member, kind)].len() <= MOST);
+    }
+}

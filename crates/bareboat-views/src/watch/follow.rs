@@ -1,0 +1,394 @@
+//! The task of one watch.
+
+use super::Begin;
+use crate::list::{Reading, version_of};
+use crate::rights::{Rights, read_info};
+use crate::search::Search;
+use crate::selection::is_asked_for;
+use crate::stream::Pipe;
+use crate::types::{Asked, Source, source};
+use bareboat_api::{Map, Object, Status, Value, value};
+use bareboat_server::Life;
+use bareboat_server::request::negotiate::Transform;
+use bareboat_server::tables;
+use bareboat_shelf::{Event, EventType, Expired, Following, Query, Replayed};
+use bytes::{Bytes, BytesMut};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How many changes are taken at once.
+const AT_ONCE: usize = 200;
+/// How many objects of the state are read at once.
+const PAGE: usize = 500;
+/// Changes are collected for this long, so that many small commits do not wake every watch each time.
+const COLLECT: Duration = Duration::from_millis(10);
+/// How often bookmarks are sent.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// How often rights are looked at again.
+const RECHECK: Duration = Duration::from_secs(10);
+
+/// A watch.
+pub(super) struct Watching {
+    /// Reads the state, and shows objects.
+    pub(super) reading: Reading,
+    pub(super) judge: Judge,
+    /// The query without members and namespaces that were judged before.
+    pub(super) open: Query,
+    pub(super) begin: Begin,
+    /// Whether the end of the state is marked.
+    pub(super) marks_end: bool,
+    pub(super) bookmarks: bool,
+    pub(super) until: Instant,
+    pub(super) life: Life,
+    pub(super) commits: watch::Receiver<i64>,
+    pub(super) out: Pipe,
+    /// Whether the columns of a table were sent.
+    pub(super) has_columns: bool,
+    pub(super) _following: Following,
+}
+
+/// Decides which members and namespaces a watch shows. Those that come later are judged when they are first seen.
+pub(super) struct Judge {
+    pub(super) rights: Rights,
+    pub(super) asked: Asked,
+    /// The member of a one-member view.
+    pub(super) single: Option<String>,
+    pub(super) search: Search,
+    pub(super) members: HashMap<String, bool>,
+    pub(super) namespaces: HashMap<String, bool>,
+}
+
+/// The client is gone, or was told why the watch ends.
+struct Ended;
+
+impl From<Status> for Ended {
+    fn from(_: Status) -> Ended {
+        Ended
+    }
+}
+
+impl Watching {
+    /// Runs until the client, the server or time ends it.
+    pub(super) async fn run(mut self) {
+        let (life, out, until) = (self.life.clone(), self.out.clone(), self.until);
+        tokio::select! {
+            _ = self.follow() => {}
+            () = life.ended() => {}
+            () = out.closed() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    async fn follow(&mut self) -> Result<(), Ended> {
+        let (mut rev, mut beyond) = match self.begin {
+            Begin::State => (self.state().await?, None),
+            Begin::After { rev, beyond } => (rev, beyond),
+            Begin::Expired => return self.fail(&expired()).await,
+        };
+        let (mut marked, mut checked) = (Instant::now(), Instant::now());
+        let mut bookmark = (rev, String::new());
+        loop {
+            self.commits.mark_unchanged();
+            let progress = self.progress().await?;
+            let found = match self.changes(rev).await? {
+                Ok(found) => found,
+                Err(Expired) => return self.fail(&expired()).await,
+            };
+            let more = !found.1.events.is_empty();
+            for (event_type, event) in found.0 {
+                let seen = |limit: u64| {
+                    let version = event.narrow.member_version.parse::<u64>();
+                    version.is_ok_and(|version| version <= limit)
+                };
+                if !beyond.is_some_and(seen) {
+                    self.show(event_type, &event).await?;
+                }
+            }
+            rev = found.1.rev;
+            if more {
+                continue;
+            }
+            // All that happened before the watch began was replayed.
+            beyond = None;
+            if self.bookmarks && marked.elapsed() >= BOOKMARKS {
+                let version = progress.clone().unwrap_or_else(|| rev.to_string());
+                if bookmark != (rev, version.clone()) {
+                    self.bookmark(&version, false).await?;
+                    bookmark = (rev, version);
+                }
+                marked = Instant::now();
+            }
+            if checked.elapsed() >= RECHECK {
+                let members = self.reading.views.members.clone();
+                if self.judge.changed(members.as_ref()).await {
+                    return self.fail(&expired()).await;
+                }
+                checked = Instant::now();
+            }
+            tokio::select! {
+                changed = self.commits.changed() => changed.map_err(|_| Ended)?,
+                () = tokio::time::sleep(RECHECK) => {}
+            }
+            tokio::time::sleep(COLLECT).await;
+        }
+    }
+
+    /// Sends the present state, and returns its version.
+    async fn state(&mut self) -> Result<i64, Ended> {
+        let (mut after, mut rev, mut version) = (None, 0, None);
+        loop {
+            let mut query = self.reading.query.clone();
+            query.after = after;
+            let page = match self.reading.page(query, PAGE).await {
+                Ok(page) => page,
+                Err(status) => {
+                    self.fail(&status).await?;
+                    return Err(Ended);
+                }
+            };
+            if rev == 0 {
+                (rev, version) = (page.rev, page.member_version);
+            }
+            let mut bytes = BytesMut::new();
+            for item in &page.items {
+                let object = self.wrapped(item, "");
+                frame(&mut bytes, "ADDED", &object);
+            }
+            self.send(bytes.freeze()).await?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if self.marks_end && self.bookmarks {
+            let version = version.unwrap_or_else(|| rev.to_string());
+            self.bookmark(&version, true).await?;
+        }
+        Ok(rev)
+    }
+
+    /// In one-member views, returns how far the member is synced, and notes it.
+    async fn progress(&self) -> Result<Option<String>, Ended> {
+        let Some((member, kind)) = self.reading.single else {
+            return Ok(None);
+        };
+        let views = &self.reading.views;
+        let (rev, shelf) = (views.shelf.visible(), views.shelf.clone());
+        let version = views.workers.run(move || version_of(&shelf, member, kind));
+        let version = version.await?;
+        if let Ok(number) = version.parse() {
+            views.marks.note(member, kind, number, rev);
+        }
+        Ok(Some(version))
+    }
+
+    /// Returns the changes after a version: those that the query shows, and all of them.
+    async fn changes(
+        &self,
+        rev: i64,
+    ) -> Result<Result<(Vec<(EventType, Arc<Event>)>, Replayed), Expired>, Ended> {
+        let shelf = self.reading.views.shelf.clone();
+        let mut query = self.open.clone();
+        if query.kinds.is_empty() {
+            // The type was not synced when the watch began.
+            let asked = &self.judge.asked;
+            let kind = shelf.directory().kind(&asked.group, &asked.resource);
+            query.kinds.extend(kind);
+        }
+        let look = move || {
+            let replayed = match shelf.changes(&query, rev, AT_ONCE)? {
+                Ok(replayed) => replayed,
+                Err(expired) => return Ok(Err(expired)),
+            };
+            let mut shown = Vec::new();
+            for event in &replayed.events {
+                if let Some(event_type) = shelf.seen_through(&query, event)? {
+                    shown.push((event_type, event.clone()));
+                }
+            }
+            Ok(Ok((shown, replayed)))
+        };
+        match self.reading.views.workers.run(look).await {
+            Ok(found) => Ok(found),
+            Err(status) => {
+                self.fail(&status).await?;
+                Err(Ended)
+            }
+        }
+    }
+
+    /// Sends a change, if the user may see it.
+    async fn show(&mut self, event_type: EventType, event: &Event) -> Result<(), Ended> {
+        let views = self.reading.views.clone();
+        let directory = views.shelf.directory();
+        let member = directory.member_name(event.narrow.member);
+        let namespace = &event.narrow.namespace;
+        if !self
+            .judge
+            .shows(views.members.as_ref(), member, namespace)
+            .await
+        {
+            return Ok(());
+        }
+        let name = match event_type {
+            EventType::Added => "ADDED",
+            EventType::Modified => "MODIFIED",
+            EventType::Deleted => "DELETED",
+        };
+        let item = self.reading.renderer.bytes(&event.item(), &directory, None);
+        let version = self.reading.renderer.version(&event.narrow);
+        let object = self.wrapped(&item, &version);
+        let mut bytes = BytesMut::new();
+        frame(&mut bytes, name, &object);
+        self.send(bytes.freeze()).await
+    }
+
+    /// Returns the object of an event: for tables, a table with one row.
+    fn wrapped(&mut self, item: &Bytes, version: &str) -> Bytes {
+        let Transform::Table { beta } = self.reading.renderer.transform else {
+            return item.clone();
+        };
+        let row = bareboat_wire::json::parse(item);
+        let row = row.map_or(Value::Null, |parsed| parsed.value);
+        self.table(row, version, beta)
+    }
+
+    fn table(&mut self, row: Value, version: &str, beta: bool) -> Bytes {
+        let first = !std::mem::replace(&mut self.has_columns, true);
+        let columns = first.then(|| self.reading.renderer.columns());
+        let metadata = value!({"resourceVersion": version});
+        let table = tables::table(columns, vec![row], metadata, beta);
+        table.to_json().into()
+    }
+
+    async fn bookmark(&mut self, version: &str, initial_end: bool) -> Result<(), Ended> {
+        let asked = &self.judge.asked;
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion", Value::string(version));
+        if initial_end {
+            let end = value!({"k8s.io/initial-events-end": "true"});
+            metadata.insert("annotations", end);
+        }
+        let object = value!({
+            "kind": (asked.kind.as_str()), "apiVersion": (asked.api_version()),
+            "metadata": (Value::Object(metadata)),
+        });
+        let object: Bytes = match self.reading.renderer.transform {
+            Transform::Whole => object.to_json().into(),
+            Transform::Metadata { beta } => {
+                let object = Object::try_from(object).unwrap_or_default();
+                tables::partial(&object, beta).to_json().into()
+            }
+            Transform::Table { beta } => {
+                let row = self.reading.renderer.formed(object, "");
+                self.table(row, version, beta)
+            }
+        };
+        let mut bytes = BytesMut::new();
+        frame(&mut bytes, "BOOKMARK", &object);
+        self.send(bytes.freeze()).await
+    }
+
+    /// Tells the client why the watch ends.
+    async fn fail(&self, status: &Status) -> Result<(), Ended> {
+        let mut bytes = BytesMut::new();
+        frame(&mut bytes, "ERROR", &status.to_value().to_json().into());
+        self.send(bytes.freeze()).await
+    }
+
+    async fn send(&self, bytes: Bytes) -> Result<(), Ended> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.out.send(Ok(bytes)).await.map_err(|_| Ended)
+    }
+}
+
+fn expired() -> Status {
+    Status::expired("too old resource version")
+}
+
+fn frame(out: &mut BytesMut, name: &str, object: &Bytes) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
+
+impl Judge {
+    /// Returns whether objects of a member and namespace are shown.
+    async fn shows(
+        &mut self,
+        members: &dyn crate::members::Members,
+        member: &str,
+        namespace: &str,
+    ) -> bool {
+        if let Some(single) = &self.single
+            && single != member
+        {
+            return false;
+        }
+        let by_member = match self.members.get(member) {
+            Some(known) => *known,
+            None => {
+                let shows = self.shows_member(members, member).await;
+                self.members.insert(member.to_owned(), shows);
+                shows
+            }
+        };
+        by_member && (!self.search.visible || self.shows_namespace(namespace).await)
+    }
+
+    async fn shows_member(&self, members: &dyn crate::members::Members, name: &str) -> bool {
+        let fleet = members.fleet();
+        let asked_for = match fleet.members.get(name) {
+            Some(member) => {
+                let synced = member.synced(&self.asked.group, &self.asked.resource);
+                let source = synced.and_then(|synced| source(synced, &self.asked.version));
+                // A type that was removed has only deletions left.
+                source != Some(Source::Live) && is_asked_for(&self.search, member)
+            }
+            // A member that was removed has only deletions left, and clients ignore those of objects they do not know.
+            None => {
+                self.search.clusters.is_empty()
+                    || self.search.clusters.iter().any(|one| one == name)
+            }
+        };
+        asked_for && self.rights.may_read_member(name).await
+    }
+
+    async fn shows_namespace(&mut self, namespace: &str) -> bool {
+        if let Some(known) = self.namespaces.get(namespace) {
+            return *known;
+        }
+        let shows = self.may_see(namespace).await;
+        self.namespaces.insert(namespace.to_owned(), shows);
+        shows
+    }
+
+    async fn may_see(&self, namespace: &str) -> bool {
+        let info =
+            |namespace| read_info("watch", &self.asked.group, &self.asked.resource, namespace);
+        self.rights.may(&info("")).await
+            || !namespace.is_empty() && self.rights.may(&info(namespace)).await
+    }
+
+    /// Returns whether rights changed since they were asked for.
+    async fn changed(&mut self, members: &dyn crate::members::Members) -> bool {
+        for (name, known) in &self.members {
+            if self.shows_member(members, name).await != *known {
+                return true;
+            }
+        }
+        for (namespace, known) in &self.namespaces {
+            if self.may_see(namespace).await != *known {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,15 @@
+//! The views over a real server, a shelf that the tests fill, and members that exist only as data.
+
+mod collections;
+mod conditions;
+mod forwarding;
+mod kubectl;
+mod owners;
+mod pages;
+mod reads;
+mod replay;
+mod rig;
+mod rights;
+mod staleness;
+mod tables;
+mod watches;
