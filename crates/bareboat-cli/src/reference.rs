@@ -218,7 +218,11 @@ fn the_page_of_annotations_is_current() {
     for text in all_sources() {
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
-            let domains = ["bareboat.dev/", "fleet.bareboat.dev/", "shadow.bareboat.dev/"];
+            let domains = [
+                "bareboat.dev/",
+                "fleet.bareboat.dev/",
+                "shadow.bareboat.dev/",
+            ];
             let found = domains.iter().find_map(|domain| {
                 let (_, rest) = line.split_once(&format!("\"{domain}"))?;
                 Some((*domain, rest))

@@ -278,10 +278,8 @@ impl Controller {
             drop(follower.desired);
             let _ = follower.task.await;
         }
-        if self.table.get(name).is_some() {
-            self.profiles.remove(&self.client, name).await?;
-        }
         self.table.remove(name);
+        self.profiles.remove(&self.client, name).await?;
         let Some(member) = self.common.shelf.directory().member(name) else {
             return Ok(());
         };

@@ -105,8 +105,18 @@ impl Profiles {
         }
     }
 
-    /// Removes the profile of a member that left.
+    /// Removes the profile of a member that left, if it is one of this program.
     pub(crate) async fn remove(&self, client: &Client, name: &str) -> Result<(), Status> {
+        let store = client.server().store().resource(STORE);
+        let found = store.get(&format!("{}/{name}", self.namespace));
+        let found = found.and_then(|entry| read(&entry));
+        let manager = found.as_ref().and_then(|profile| {
+            let name = profile.at(&["spec", "clusterManager", "name"])?;
+            name.as_str()
+        });
+        if manager != Some(MANAGER) {
+            return Ok(());
+        }
         match client
             .delete(&self.path(&format!("/{name}")), &value!({}))
             .await

@@ -45,7 +45,7 @@ impl StatusWriter {
                     continue;
                 };
                 let written = match self.write(&state).await {
-                    Ok(()) => self.profiles.publish(&self.client, &state).await,
+                    Ok(()) => self.publish(&state).await,
                     Err(status) => Err(status),
                 };
                 if let Err(status) = written {
@@ -55,6 +55,24 @@ impl StatusWriter {
                     failed.insert(name);
                 }
             }
+        }
+    }
+
+    /// Writes the profile of a member, unless the member leaves.
+    async fn publish(&self, state: &MemberState) -> Result<(), Status> {
+        let stays = || {
+            let store = self.client.server().store();
+            let entry = store.resource(CLUSTER_STORE).get(&state.name);
+            entry.is_some_and(|entry| entry.facets().deletion_timestamp.is_none())
+        };
+        if !stays() {
+            return Ok(());
+        }
+        self.profiles.publish(&self.client, state).await?;
+        // The controller may have removed the profile just before it was written.
+        match stays() {
+            true => Ok(()),
+            false => self.profiles.remove(&self.client, &state.name).await,
         }
     }
 

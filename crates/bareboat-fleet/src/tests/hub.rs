@@ -39,9 +39,10 @@ pub(super) struct Hub {
 fn settings() -> FleetSettings {
     FleetSettings {
         probe_interval: Duration::from_millis(100),
-        probe_timeout: Duration::from_millis(500),
-        request_timeout: Duration::from_secs(2),
-        list_timeout: Duration::from_secs(5),
+        // Long enough that a busy machine is not taken for a dead member.
+        probe_timeout: Duration::from_secs(60),
+        request_timeout: Duration::from_secs(60),
+        list_timeout: Duration::from_secs(60),
         absent_for: Duration::from_millis(300),
         discovery_interval: Duration::from_millis(400),
         first_wait: Duration::from_millis(20),

@@ -227,6 +227,11 @@ pub(super) fn document(code: u16, value: &Value) -> Answer {
     }
 }
 
+/// The event of a watch whose version is too old.
+fn expired() -> Value {
+    value!({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}})
+}
+
 /// A watch from a version on.
 struct Watch {
     model: Arc<Model>,
@@ -242,6 +247,12 @@ impl Watch {
         let inner = self.model.inner.lock();
         if inner.epoch != self.epoch {
             return Some(Err("the connection was lost".to_owned()));
+        }
+        // What was forgotten before it was sent is lost, and the member says so.
+        if self.at.max(self.bookmark) < inner.compacted {
+            let mut line = expired().to_json();
+            line.push(b'\n');
+            return Some(Ok(line.into()));
         }
         let event = inner
             .now
@@ -324,9 +335,7 @@ impl MemberApi for ModelApi {
             let inner = &mut *self.0.inner.lock();
             inner.watches += 1;
             if version < inner.compacted {
-                let expired =
-                    value!({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}});
-                let mut line = expired.to_json();
+                let mut line = expired().to_json();
                 line.push(b'\n');
                 return Ok(Answer {
                     code: 200,

@@ -38,10 +38,8 @@ fn a_type_that_is_not_wanted_any_more_is_removed() {
         list.contains("NotFound") || list.contains("not find"),
         "{list}"
     );
-    fleet.hub.refuses(
-        "get clusterprofile c1 -n clusterpedia-system",
-        &["not found"],
-    );
+    let profiles = "get clusterprofiles -n clusterpedia-system -o name";
+    fleet.hub.until_no_more(profiles, "c1");
 }
 
 #[test]
