@@ -212,6 +212,9 @@ impl Session {
                         negotiated = self.negotiate(&api, &now.wanted).await;
                         asked = Instant::now();
                     }
+                    if negotiated && !self.state.is_healthy() {
+                        tracing::info!(member = %self.state.name, "a member is healthy");
+                    }
                     // After the types are started, so that a member that is ready can be searched.
                     self.state.set_condition(|conditions| {
                         conditions.healthy = Condition::new(true, "Healthy", "");
@@ -221,6 +224,10 @@ impl Session {
                 Probe::Recovering => {}
                 Probe::Doubtful => {}
                 Probe::Failed(condition) => {
+                    if self.state.is_healthy() {
+                        tracing::warn!(member = %self.state.name, reason = condition.reason,
+                            message = %condition.message, "a member is not healthy; its objects are shown as they were");
+                    }
                     self.state
                         .set_condition(|conditions| conditions.healthy = condition);
                     if negotiated {

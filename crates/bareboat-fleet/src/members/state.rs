@@ -262,6 +262,11 @@ impl MemberState {
         }
     }
 
+    /// Returns whether the member was healthy when it was last asked.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.inner.lock().conditions.healthy.holds()
+    }
+
     /// Returns the condition `Ready`.
     pub(crate) fn ready(&self) -> Condition {
         self.inner.lock().conditions.ready()

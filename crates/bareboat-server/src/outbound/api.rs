@@ -2,6 +2,7 @@
 //!
 //! Unlike `proxy`, no client waits for the answer, and answers may be streams without an end.
 
+use super::disclosure::HIDDEN_IN_CONDITION;
 use super::{Destination, Load, OutboundError, Protocol, Shown};
 use crate::request::body::RequestBody;
 use crate::server::Server;
@@ -13,8 +14,12 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long the same cause is not logged again.
+const SAID_FOR: Duration = Duration::from_secs(300);
 
 /// How an API server is reached.
 #[derive(Clone, Default)]
@@ -55,6 +60,8 @@ pub struct OutboundApi {
     state: Arc<State>,
     destination: Destination,
     authorization: Option<HeaderValue>,
+    /// The last cause that was logged.
+    said: Arc<Mutex<Option<(String, Instant)>>>,
 }
 
 bareboat_api::opaque_debug!(OutboundApi);
@@ -89,6 +96,7 @@ impl Server {
             state: self.state.clone(),
             destination,
             authorization,
+            said: Arc::default(),
         })
     }
 }
@@ -123,12 +131,7 @@ impl OutboundApi {
         let sending = outbound.send(&self.destination, request, Protocol::Best);
         match tokio::time::timeout(patience, sending).await {
             Err(_) => Err(OutboundApiError::Late(patience)),
-            Ok(Err(error)) => {
-                let of = self.destination.to_string();
-                Err(OutboundApiError::Failed(
-                    outbound.disclose_in_condition(&of, &error),
-                ))
-            }
+            Ok(Err(error)) => Err(OutboundApiError::Failed(self.disclose(&error))),
             Ok(Ok((response, load))) => {
                 let (head, body) = response.into_parts();
                 Ok(OutboundAnswer {
@@ -138,6 +141,29 @@ impl OutboundApi {
                     _load: load,
                 })
             }
+        }
+    }
+}
+
+impl OutboundApi {
+    /// Returns what may be shown about a failed call. A server that does not answer may be called every few seconds, so the
+    /// same cause is logged now and then only.
+    fn disclose(&self, error: &OutboundError) -> String {
+        let cause = error.without_page();
+        let is_new = {
+            let mut said = self.said.lock();
+            let known = said
+                .as_ref()
+                .is_some_and(|(known, since)| *known == cause && since.elapsed() < SAID_FOR);
+            if !known {
+                *said = Some((cause, Instant::now()));
+            }
+            !known
+        };
+        let outbound = self.state.proxy.outbound();
+        match is_new || outbound.shows_causes() {
+            true => outbound.disclose_in_condition(&self.destination.to_string(), error),
+            false => HIDDEN_IN_CONDITION.to_owned(),
         }
     }
 }

@@ -1,39 +1,11 @@
-//! What the steps of a request read from its head: its deadline and its ID. Credentials are removed here.
+//! What the steps of a request read from its head: its ID. Credentials are removed here.
 
-use super::refusal::Refusal;
-use super::state::State;
 use crate::authn::{self, CredentialHeaders};
-use crate::request::duration;
-use crate::request::info::RequestInfo;
-use crate::request::query::Query;
 use http::{HeaderMap, HeaderName, header};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The header with the ID of a request.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-
-/// Returns when the answer must be complete.
-pub(super) fn deadline(
-    state: &State,
-    query: &Query,
-    info: &RequestInfo,
-    patient: bool,
-    started: Instant,
-) -> Result<Instant, Refusal> {
-    let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
-    let limit = if writes {
-        state.limits.write
-    } else {
-        state.limits.request
-    };
-    let wished = if patient {
-        None
-    } else {
-        duration::wished(query)?
-    };
-    Ok(started + wished.map_or(limit, |wished| wished.min(limit)))
-}
 
 /// Removes credentials, because no later step needs them.
 pub(super) fn without_credentials(

@@ -1,9 +1,10 @@
 //! The path of every request: all steps in order.
 
 use super::authenticate::authenticate;
+use super::deadline::{deadline, late, until};
 use super::error::Error;
 use super::fresh;
-use super::head::{AUDIT_ID, audit_id, deadline, without_credentials};
+use super::head::{AUDIT_ID, audit_id, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
@@ -28,10 +29,9 @@ use bareboat_api::kind::User;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The header with the uid of the flow schema of a request.
 const FLOW_SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -375,29 +375,6 @@ async fn rooms(
     }
     let in_time = until(deadline, pin!(answer(state, ask, body))).await;
     in_time.unwrap_or_else(|| Err(late()))
-}
-
-fn late() -> Refusal {
-    Status::timeout("request did not complete within the allotted timeout").into()
-}
-
-/// Waits for an answer until a time; `None` if there was none. The timer is made when the answer has to wait: most reads
-/// need none.
-async fn until<T>(deadline: Instant, mut answer: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-    let mut timer = pin!(None);
-    poll_fn(|cx| {
-        if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
-            return Poll::Ready(Some(answer));
-        }
-        if timer.is_none() {
-            timer.set(Some(tokio::time::sleep_until(deadline.into())));
-        }
-        match timer.as_mut().as_pin_mut() {
-            Some(timer) => timer.poll(cx).map(|()| None),
-            None => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// Returns whether a request may take any time: it takes no seat and has no deadline.
