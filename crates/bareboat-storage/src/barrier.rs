@@ -31,8 +31,7 @@ struct State {
     closed: bool,
 }
 
-/// From this number of callers on, a read is followed by a pause, so that more callers share the next read: under load,
-/// reads in a row would take more of the database than writes do.
+/// From this number of callers on, a read is followed by a pause, so that more callers share the next read.
 const SEVERAL: usize = 4;
 /// The minimum time between the beginnings of two reads under load.
 const GATHER: Duration = Duration::from_micros(500);

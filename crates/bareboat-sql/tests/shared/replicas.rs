@@ -179,7 +179,7 @@ fn use_up_budget() {
 #[test]
 fn a_store_opens_on_a_thread_of_a_runtime_that_worked_long() {
     let url = shared().fresh();
-    let (done, opened) = std::sync::mpsc::channel();
+    let (done, opened) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(async {
