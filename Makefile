@@ -68,8 +68,8 @@ extension: ## Run metrics-server, cert-manager, Gatekeeper and an adapter of cus
 semver: ## Compare the public API of the library with the last tag (ARGS="v0.1.0" for another)
 	@scripts/semver.sh $(ARGS)
 
-systems: ## Run the examples behind a kube-apiserver, with virtctl and with clients in other languages (builds them)
-	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder
+systems: ## Run the examples behind a kube-apiserver, with virtctl, kubebuilder and clients in other languages (builds them)
+	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder apiserver-boot
 	@scripts/python.sh --setup
 	@scripts/systems.sh $(ARGS)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder]
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot]
 #                                          (nothing named: the first three)
 #
 #   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux, whoami, metrics (newest client-go)
@@ -13,6 +13,7 @@
 #   extension   metrics-server, cert-manager, gatekeeper, custom-metrics-adapter, with their manifests
 #                                          for `scripts/extension.sh`, with the sets kubernetes and clients
 #   kubebuilder kubebuilder, controller-gen, kustomize       for `scripts/systems/kubebuilder.sh`, with the set kubernetes
+#   apiserver-boot apiserver-boot          for `scripts/systems/apiserver-boot.sh`, with the sets kubernetes and kubebuilder
 #   virtctl     virtctl                    the client of KubeVirt, for `scripts/systems.sh`
 #   hello       hello                      clients of examples/hello-extended, generated, for `scripts/systems.sh`
 #   kine        kine                       kube-apiserver on PostgreSQL, for `bareboat-bench --engines`, with the set servers
@@ -153,6 +154,10 @@ for set in "$@"; do
         build kubebuilder kubebuilder sigs.k8s.io/kubebuilder/v4 kubebuilder=sigs.k8s.io/kubebuilder/v4 \
             controller-gen=sigs.k8s.io/controller-tools/cmd/controller-gen kustomize=sigs.k8s.io/kustomize/kustomize/v5
         ;;
+    apiserver-boot)
+        build apiserver-boot apiserver-boot sigs.k8s.io/apiserver-builder-alpha \
+            apiserver-boot=sigs.k8s.io/apiserver-builder-alpha/cmd/apiserver-boot
+        ;;
     virtctl) build virtctl virtctl kubevirt.io/kubevirt virtctl=. ;;
     hello)
         # The clients are generated into a copy.
@@ -163,7 +168,7 @@ for set in "$@"; do
         ;;
     kine) build kine kine github.com/k3s-io/kine kine=github.com/k3s-io/kine ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot]" >&2
         exit 2
         ;;
     esac

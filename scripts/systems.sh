@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the examples with everything they need from elsewhere: a real kube-apiserver, virtctl, a controller manager, clients that
-# k8s.io/code-generator made, controllers in other languages. Each system has a session in scripts/systems/.
+# k8s.io/code-generator made, controllers in other languages, generators of projects. Each system has a session in scripts/systems/.
 #
 #   scripts/systems.sh [SYSTEM...]         default: all, in this order
 #
@@ -10,7 +10,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-all="sessions kube-apiserver virtctl hello sample-controllers kubebuilder"
+all="sessions kube-apiserver virtctl hello sample-controllers kubebuilder apiserver-boot smallest"
 [ $# -gt 0 ] || set -- $all
 for name in "$@"; do
     case " $all " in
@@ -52,21 +52,9 @@ for system in "$@"; do
     mkdir -p "$dir/$system"
     : >"$dir/$system/checked"
     started=$SECONDS
-    if [ ! -f "scripts/systems/$system.sh" ]; then
-        rows+=("| $system | no session in scripts/systems/$system.sh | 0 s | skipped |")
-        continue
-    fi
     # A process of its own: a session ends at its first failure, and the next one starts.
     outcome=passed
-    if [ "$system" = kubebuilder ] && [ ! -x "$peers/kubebuilder" ]; then
-        echo "kubebuilder is missing" >"$dir/$system/missing"
-    elif [ -x "scripts/systems/$system.sh" ]; then
-        # A program by itself, which prints its steps.
-        "scripts/systems/$system.sh" "$bin/bareboat" | tee "$dir/$system/steps" || outcome=failed
-        sed -n "s/^$system: //p" "$dir/$system/steps" >"$dir/$system/checked"
-    else
-        bash -c "source scripts/systems/common.sh; source scripts/systems/$system.sh" || outcome=failed
-    fi
+    bash -c "source scripts/systems/common.sh; source scripts/systems/$system.sh" || outcome=failed
     if [ -f "$dir/$system/missing" ]; then
         outcome="skipped: $(cat "$dir/$system/missing")"
         [ "${CI:-}" != true ] || outcome="failed: $(cat "$dir/$system/missing")"

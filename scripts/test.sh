@@ -78,8 +78,8 @@ scripts/javascript.sh --setup || javascript="Node.js or its packages are not ava
 
 step "PostgreSQL"
 postgres=yes
-if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
-    { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends postgresql-15; } || postgres="PostgreSQL is not installed (apt-get install postgresql-15)"
+if ! { ls /usr/lib/postgresql/*/bin/initdb && command -v pgbouncer; } >/dev/null 2>&1; then
+    { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends postgresql-15 pgbouncer; } || postgres="PostgreSQL is not installed (apt-get install postgresql-15 pgbouncer)"
 fi
 
 step "MariaDB"
@@ -162,7 +162,7 @@ client "book" $e2e book:: "$kubectl" "$(remark tutorial tutorial), $(remark "oth
 client "kubectl plug-ins" $e2e plugin:: "$kubectl"
 client "project in Go" $e2e scaffold::the_project_in_go "$go_project"
 client "project in Python" $e2e scaffold::the_project_in_python "$python"
-client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql|cut_off::|defects::|rolling::" "$postgres"
+client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql|cut_off::|defects::|negatives::|promotion::|rolling::" "$postgres"
 client "faults on etcd" tests/outages/main.rs three_servers_on_etcd "$go"
 client "faults on MariaDB" tests/outages/main.rs two_servers_on_mariadb "$mariadb"
 client "clients behind a balancer" tests/outages/main.rs balanced:: "$([ "$postgres" = yes ] && echo "$go" || echo "$postgres")"

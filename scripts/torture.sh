@@ -7,7 +7,8 @@
 # ENGINE is sqlite, postgres, mariadb, etcd, model (the checker and the model of appends), servers (checks that need no
 # database), or all (the default). By default 60 seconds of each kind, and a seed from the clock.
 #
-# BAREBOAT_PREVIOUS names the program of the release before this one, for the rolling update; by default it is this one.
+# BAREBOAT_PREVIOUS names the program of the release before this one, for the rolling update; by default
+# scripts/previous.sh builds it.
 # The same seed gives the same faults, but not the same scheduling. With root, small file systems are mounted as well.
 # Exit codes: 0 nothing was lost, 1 a check failed; then the seed is printed again. 2 wrong arguments.
 set -euo pipefail
@@ -20,7 +21,7 @@ sqlite | postgres | mariadb | etcd | model | servers | all)
     shift
     ;;
 *[!0-9]*)
-    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -53,7 +54,9 @@ if wants servers; then check servers it replicas::; fi
 if wants sqlite; then check sqlite crash; fi
 if wants postgres; then
     check postgres postgres
-    check postgres-servers outages postgresql promotion cut_off defects balanced rolling
+    [ -n "${BAREBOAT_PREVIOUS:-}" ] || BAREBOAT_PREVIOUS=$(scripts/previous.sh)
+    export BAREBOAT_PREVIOUS
+    check postgres-servers outages postgresql promotion cut_off defects negatives balanced rolling
 fi
 if wants mariadb; then
     check mariadb mariadb

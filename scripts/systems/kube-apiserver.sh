@@ -43,7 +43,10 @@ checked "virt: both webhooks"
 needs "$peers/virtctl"
 "$peers/virtctl" start vm1 >/dev/null
 kubectl wait --for=jsonpath='{.status.printableStatus}'=Running vm/vm1 --timeout 60s >/dev/null
-(echo ahoy; sleep 3) | "$peers/virtctl" console vm1 2>/dev/null | grep -q "vm1: ahoy" || fail "the console does not answer"
+# The input stays open until the machine has answered.
+answered() { until grep -q "vm1: ahoy" "$here/console.txt"; do sleep 0.2; done; }
+: >"$here/console.txt"
+(echo ahoy; answered) | timeout 60 "$peers/virtctl" console vm1 >"$here/console.txt" 2>&1 || fail "the console does not answer"
 "$peers/virtctl" pause vm vm1 >/dev/null
 "$peers/virtctl" unpause vm vm1 >/dev/null
 "$peers/virtctl" migrate vm1 >/dev/null

@@ -41,12 +41,24 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -su
 go build ./... >>"$here/make.log" 2>&1 || fail "$(tail -n 40 "$here/make.log")"
 # A group of its own: `go run` does not pass signals on.
 trap 'kill -TERM -- "-$(cat "$here/run.pid")" 2>/dev/null || true' EXIT
-start run setsid make run
-for _ in 1 2 3 4 5; do
-    grep -q 'Starting workers' "$here/run.log" && break
-    sleep 10
+# The ports of the project are fixed; another program may use one of them for a while.
+is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+for attempt in 1 2 3; do
+    eventually is_free 9443
+    eventually is_free 8081
+    start run setsid make run
+    end=$((SECONDS + 180))
+    until grep -q 'Starting workers' "$here/run.log"; do
+        kill -0 "$(cat "$here/run.pid")" 2>/dev/null || break
+        [ $SECONDS -lt $end ] || fail "the manager does not start: $(tail -n 20 "$here/run.log")"
+        sleep 0.5
+    done
+    grep -q 'Starting workers' "$here/run.log" && kill -0 "$(cat "$here/run.pid")" 2>/dev/null && break
+    if [ "$attempt" = 3 ] || ! grep -q 'address already in use' "$here/run.log"; then
+        fail "the manager does not start: $(tail -n 20 "$here/run.log")"
+    fi
+    mv "$here/run.log" "$here/run.$attempt.log"
 done
-eventually grep 'Starting workers' "$here/run.log"
 
 # On this machine webhooks have a URL instead of a service.
 ca=$(base64 -w0 "$certificates/tls.crt")

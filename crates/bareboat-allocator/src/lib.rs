@@ -4,12 +4,13 @@
 //! server that becomes idle right after a peak would keep that memory until its next request. A program therefore calls
 //! [`release_freed_memory`] now and then.
 
-use mimalloc::MiMalloc;
-
 /// The allocator of each program that links this crate. It is here and not in the binary, whose own code is not optimised
 /// in a release build.
+///
+/// Programs that count instructions, such as callgrind, need the system's allocator: CONTRIBUTING.md shows how.
+#[cfg(not(system_allocator))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Returns freed memory of the whole process to the system now. Takes about as long as the system needs to unmap it,
 /// so callers that must not block use a thread of their own.

@@ -4,6 +4,7 @@ use crate::backup::BackupFlags;
 use crate::certificates::Part;
 use crate::doctor::DoctorFlags;
 use crate::epoch::EpochFlags;
+use crate::fleet::FleetCommand;
 use crate::history::HistoryFlags;
 use crate::init_shared::InitSharedFlags;
 use crate::kubeconfig::{CreateFlags, CredentialFlags};
@@ -42,6 +43,8 @@ Examples:
   bareboat who-can delete pods -n default     who has that right
   bareboat new operator boats --kind Boat --group example.com
                                               a project that builds, with tests that pass
+  bareboat fleet join c1 --member-kubeconfig c1.kubeconfig
+                                              search objects of another server as well
   bareboat plugin create posts --dir ~/bin    kubectl create post hello --title Hello
   bareboat completions bash > /etc/bash_completion.d/bareboat";
 
@@ -90,6 +93,11 @@ pub(crate) enum Command {
     Plugin {
         #[command(subcommand)]
         command: PluginCommand,
+    },
+    /// Manage and search a fleet: other API servers whose objects this server knows (see serve --fleet)
+    Fleet {
+        #[command(subcommand)]
+        command: FleetCommand,
     },
     /// List the users, groups and service accounts that may do something
     #[command(after_help = WHO_CAN_AFTER)]

@@ -83,6 +83,28 @@ impl Client {
             .await
     }
 
+    /// Deletes an object. One that does not exist counts as deleted.
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), Status> {
+        let removed = self.exchange(Method::DELETE, path, "application/json", None);
+        match removed.await {
+            Err(status) if status.code != 404 => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies an object by server-side apply, and takes fields from other managers.
+    pub(crate) async fn apply(&self, path: &str, object: &Value) -> Result<Value, Status> {
+        let path = format!("{path}?fieldManager=bareboat-fleet&force=true");
+        let body = Some(("application/apply-patch+yaml", object));
+        self.exchange(Method::PATCH, &path, "application/json", body)
+            .await
+    }
+
+    /// Returns the URL of the server.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     async fn exchange(
         &self,
         method: Method,
@@ -219,8 +241,13 @@ impl Kubeconfig {
             .ok_or_else(|| anyhow!("{} has no {key} {name:?}", self.path.display()))
     }
 
+    /// Returns the whole document.
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// Returns the data of a field, or of the file that another field names.
-    fn data(&self, from: &Value, data: &str, file: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn data(&self, from: &Value, data: &str, file: &str) -> Result<Option<Vec<u8>>> {
         if let Some(text) = from.get(data).and_then(Value::as_str) {
             let bytes = STANDARD
                 .decode(text.trim())

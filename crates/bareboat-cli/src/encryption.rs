@@ -184,7 +184,7 @@ pub(crate) async fn migrate_running(client: &Client, quiet: bool) -> Result<()> 
                     _ if quiet => {}
                     Some(false) => println!(
                         "{values} objects, {rewritten} written again with the first keys. Old values remain in the history: keep the \
-                         old keys in the files for as long as --retain-for says, then remove them and restart the servers one after the other"
+                         old keys in the files for as long as --retain-for says, then remove them; running servers take the files within seconds"
                     ),
                     _ => {
                         println!("{values} values, {rewritten} rewritten; the file was built anew")

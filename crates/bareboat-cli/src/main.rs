@@ -14,6 +14,7 @@ mod discovery;
 mod doctor;
 mod encryption;
 mod epoch;
+mod fleet;
 mod history;
 mod identity;
 mod init_shared;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Command::Plugin { command } => match command {
             PluginCommand::Create(flags) => plugin::create(&flags),
         },
+        Command::Fleet { command } => fleet::run(&command),
         Command::WhoCan(flags) => who_can::run(&flags),
         Command::Version => {
             let version = env!("CARGO_PKG_VERSION");

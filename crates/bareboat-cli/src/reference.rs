@@ -218,13 +218,26 @@ fn the_page_of_annotations_is_current() {
     for text in all_sources() {
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
-            let Some((_, rest)) = line.split_once("\"bareboat.dev/") else {
+            let domains = [
+                "bareboat.dev/",
+                "fleet.bareboat.dev/",
+                "shadow.bareboat.dev/",
+            ];
+            let found = domains.iter().find_map(|domain| {
+                let (_, rest) = line.split_once(&format!("\"{domain}"))?;
+                Some((*domain, rest))
+            });
+            let Some((domain, rest)) = found else {
                 continue;
             };
             if line.trim_start().starts_with("//") {
                 continue;
             }
-            let name = format!("bareboat.dev/{}", rest.split('"').next().unwrap());
+            let name = rest.split('"').next().unwrap();
+            if name.is_empty() {
+                continue;
+            }
+            let name = format!("{domain}{name}");
             let comments = lines[..index].iter().rev().map(|line| line.trim_start());
             let comments = comments.take_while(|line| line.starts_with("//"));
             let mut comment: Vec<&str> = comments

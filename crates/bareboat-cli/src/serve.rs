@@ -5,6 +5,7 @@ use crate::aggregation;
 use crate::audit;
 use crate::certificates::{self, Certificates};
 use crate::encryption;
+use crate::fleet;
 use crate::identity::Identity;
 use crate::kubeconfig;
 use crate::log;
@@ -172,6 +173,10 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         let otlp = Arc::new(bareboat::server::otlp::Otlp::new(&wanted)?);
         builder = builder.collector(otlp.collector()).spans(otlp);
     }
+    let fleet = fleet::open(settings)?;
+    if let Some(fleet) = &fleet {
+        builder = fleet.install(builder)?;
+    }
     let written = Arc::new(AtomicBool::new(false));
     let check = written.clone();
     let server = builder
@@ -196,6 +201,9 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         options.switch_off(name)?;
     }
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
+    if let Some(fleet) = &fleet {
+        fleet.start(&server, controllers.leads()).await;
+    }
     reloads.serving(&tls, settings);
     reloads.client_ca(&tls, settings);
     reloads.front_proxy(&front_proxy, settings);
@@ -207,6 +215,9 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         let address =
             listening.context("the server cannot listen; choose another address with --bind")?;
         controllers.listens(advertised(settings, address));
+        if let Some(fleet) = &fleet {
+            fleet.listens(advertised(settings, address), &certificates.ca);
+        }
         let kubeconfig = settings.store.data_dir.join("admin.kubeconfig");
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         kubeconfig::save(&kubeconfig, &text);
@@ -235,6 +246,9 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     // Lets the controllers finish their writes, whatever ended the server.
     let ended = open.await;
     drop(identity);
+    if let Some(fleet) = &fleet {
+        fleet.stop().await;
+    }
     controllers.stop().await;
     server.shut_down().await;
     ended
@@ -301,7 +315,7 @@ pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
 
 /// Creates an empty file that only its owner may access. SQLite gives its additional files the same permissions, and
 /// all of them contain secrets.
-fn private_file(path: &Path) -> std::io::Result<fs::File> {
+pub(crate) fn private_file(path: &Path) -> std::io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     fs::OpenOptions::new()
         .create(true)
@@ -399,6 +413,8 @@ fn greet(settings: &Settings, address: SocketAddr, kubeconfig: &Path, started: I
 
 /// Waits for a signal, or for a failure of the store.
 async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> Result<()> {
+    // Pages that were loaded or written during the start: objects are in the store's own memory, too.
+    store.release_memory();
     // This thread started the server and only waits from now on. What it freed would stay with it.
     memory::release_of_this_thread();
     tokio::select! {

@@ -10,6 +10,7 @@ mod aggregation;
 mod audit;
 mod connections;
 mod file;
+mod fleet;
 mod identity;
 mod kubelets;
 mod logging;
@@ -27,6 +28,7 @@ pub(crate) use aggregation::AggregationSettings;
 pub(crate) use audit::{AuditMode, AuditSettings};
 pub(crate) use connections::ConnectionSettings;
 pub(crate) use file::parse;
+pub(crate) use fleet::{FleetAuthorization, FleetSettings};
 pub(crate) use identity::IdentitySettings;
 pub(crate) use kubelets::KubeletFlags;
 pub(crate) use logging::{LogFormat, LogSettings};
@@ -151,6 +153,9 @@ pub(crate) struct Settings {
 
     #[command(flatten)]
     pub(crate) audit: AuditSettings,
+
+    #[command(flatten)]
+    pub(crate) fleet: FleetSettings,
 
     #[cfg(feature = "otlp")]
     #[command(flatten)]

@@ -6,6 +6,7 @@
 
 use crate::Client;
 use crate::controller;
+use crate::identity::{self, Identity};
 use crate::options::DefaultRoles;
 use crate::startup::Startup;
 use bareboat_api::kind::BoxFuture;
@@ -57,8 +58,8 @@ fn wanted(startup: &Startup) -> Vec<Value> {
         let on = controller::ALL
             .iter()
             .filter(|entry| entry.is_on(server, options));
-        let identities = on.filter_map(|entry| entry.identity(&table));
-        for role in identities.flat_map(|identity| identity.roles()) {
+        let identities: Vec<Identity> = on.filter_map(|entry| entry.identity(&table)).collect();
+        for role in identity::roles(&identities) {
             if known.insert(path(&role)) {
                 objects.push(role);
             }

@@ -89,17 +89,24 @@ impl Identity {
             ..User::default()
         }
     }
+}
 
-    /// The roles of this user and the bindings that give them to it.
-    pub(crate) fn roles(&self) -> Vec<Value> {
-        if self.own.is_empty() {
-            return defaults::of_controllers(&[self.account]);
+/// The roles of these users and the bindings that give them to them.
+///
+/// They are made together: the default roles of Kubernetes are read from one text.
+pub(crate) fn roles(identities: &[Identity]) -> Vec<Value> {
+    let of_kubernetes = identities.iter().filter(|one| one.own.is_empty());
+    let accounts: Vec<&str> = of_kubernetes.map(|one| one.account).collect();
+    let mut all = match accounts.is_empty() {
+        true => Vec::new(),
+        false => defaults::of_controllers(&accounts),
+    };
+    for one in identities {
+        for (namespace, rules) in &one.own {
+            all.extend(defaults::controller_role(one.account, *namespace, rules));
         }
-        let roles = self.own.iter().flat_map(|(namespace, rules)| {
-            defaults::controller_role(self.account, *namespace, rules)
-        });
-        roles.collect()
     }
+    all
 }
 
 #[cfg(test)]
@@ -121,7 +128,7 @@ mod tests {
             assert!(users.insert(user.name), "{} shares its user", entry.name);
             // Kinds decide about the rules of these two, and this table has none.
             if !matches!(entry.name, "expiry" | "pods") {
-                assert!(identity.roles().len() >= 2, "{}", entry.name);
+                assert!(roles(&[identity]).len() >= 2, "{}", entry.name);
             }
         }
     }

@@ -61,6 +61,7 @@ pub struct Controllers {
     turns: TaskTracker,
     address_hooks: Vec<AddressHook>,
     stop_hooks: Vec<StopHook>,
+    leadership: leader_election::Leadership,
 }
 
 bareboat_api::opaque_debug!(Controllers);
@@ -98,6 +99,12 @@ impl Controllers {
         for hook in &self.address_hooks {
             hook(address);
         }
+    }
+
+    /// Returns whether the controllers of this server lead, now and later: among servers that share a store one does. Other work
+    /// that one server is to do may follow it.
+    pub fn leads(&self) -> tokio::sync::watch::Receiver<bool> {
+        self.leadership.subscribe()
     }
 
     /// Ends the controllers and waits until they have ended, so that the store can be closed without errors in the log.

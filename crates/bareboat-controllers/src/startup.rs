@@ -125,6 +125,7 @@ impl Startup {
             turns: self.turns,
             address_hooks: self.address_hooks,
             stop_hooks: self.stop_hooks,
+            leadership: self.leadership,
         }
     }
 }

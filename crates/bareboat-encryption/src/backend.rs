@@ -85,12 +85,45 @@ impl EncryptedBackend {
     pub fn replace_rules(&self, rules: Rules) -> Result<(), OpenError> {
         // While this lock is held, no commit can use a key that the new rules do not have.
         let _alone = self.gate.write();
-        let samples = self.samples.lock();
-        for ((resource, _), sample) in &*samples {
-            rules.open(resource, &sample.key, &sample.stored)?;
+        let open =
+            |resource: &str, sample: &Sample| rules.open(resource, &sample.key, &sample.stored);
+        let refused = {
+            let samples = self.samples.lock();
+            let mut opened = samples
+                .iter()
+                .map(|((resource, _), one)| open(resource, one));
+            opened.find_map(Result::err)
+        };
+        if let Some(refused) = refused {
+            // A key may be gone from the log since its sample was taken.
+            if !self.reads_everything(&rules) {
+                return Err(refused);
+            }
+            let mut samples = self.samples.lock();
+            samples.retain(|(resource, _), sample| open(resource, sample).is_ok());
         }
         self.rules.store(Arc::new(rules));
         Ok(())
+    }
+
+    /// Returns whether `rules` decrypt everything in the log, its history included.
+    fn reads_everything(&self, rules: &Rules) -> bool {
+        let (stop, mut readable) = (Stop::default(), true);
+        // Reading the end also shows how far the history was compacted.
+        let read = self.inner.mark().and_then(|_| {
+            let mut see = |record: Record| {
+                let value = record.value.filter(|value| !value.is_damaged());
+                let Some(stored) = value.map(|value| value.to_bytes()) else {
+                    return;
+                };
+                if rules.open(&record.resource, &record.key, &stored).is_err() {
+                    readable = false;
+                    stop.request();
+                }
+            };
+            self.inner.dump(self.inner.compacted(), &mut see, &stop)
+        });
+        readable && read.is_ok()
     }
 
     /// Encrypts stored values again, except those that the first provider wrote with its current key, and removes the
@@ -257,7 +290,7 @@ impl EncryptedBackend {
 }
 
 impl Backend for EncryptedBackend {
-    bareboat_storage::delegate_backend!(inner: is_shared limits wait attend is_complete next_epoch compact history revision_before compacted mark rewrite stats close);
+    bareboat_storage::delegate_backend!(inner: is_shared limits wait attend is_complete next_epoch compact history revision_before compacted mark rewrite release_memory stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         let appended = match self.encrypts(batch) {

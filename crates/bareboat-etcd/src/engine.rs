@@ -145,7 +145,8 @@ impl Inner {
     /// Waits for `future` on the current thread. The threads of the engine do the input and output.
     pub(crate) fn block<T>(&self, future: impl Future<Output = T>) -> T {
         let _inside = self.handle.enter();
-        crate::block::on(future)
+        // A runtime's thread has a budget of steps, which is renewed only between its tasks.
+        crate::block::on(tokio::task::unconstrained(future))
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -44,10 +44,8 @@ pub trait Shared: Sync {
         200_000
     }
 
-    /// Returns how many times the bytes of objects and history a store may take.
-    fn most(&self) -> u64 {
-        3
-    }
+    /// Frees the space of deleted rows, as the database does by itself about once a minute. A short day has no minute.
+    fn clean(&self, _name: &str) {}
 
     /// Returns the bytes per record that the engine keeps for ten minutes by the clock, whatever is retained.
     fn kept_bytes(&self) -> u64 {

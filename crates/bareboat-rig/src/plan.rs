@@ -16,6 +16,14 @@ pub fn count(few: u64, many: u64) -> u64 {
     }
 }
 
+/// Returns `loose` in `make test`, which also runs on busy machines, and `strict` in `make torture`.
+pub fn bound(loose: Duration, strict: Duration) -> Duration {
+    match torture() {
+        Some(_) => strict,
+        None => loose,
+    }
+}
+
 /// Returns how long faults are injected.
 pub fn length(short: Duration) -> Duration {
     torture().unwrap_or(short)

@@ -437,3 +437,57 @@ fn epochs_end_streams_and_explain_lost_writes() {
         push(history, 2_000_000, get, Outcome::Found(Some(seen)));
     });
 }
+
+#[test]
+fn a_deletion_that_was_lost_may_be_repeated() {
+    let mut history = History {
+        after: START,
+        ..History::default()
+    };
+    let at = START + 2 + (1 << 20);
+    let mut row = |revision, prev, key: &str, content: Option<&str>| {
+        history.rows.push(Row {
+            revision,
+            prev,
+            key: key.to_owned(),
+            content: content.map(str::to_owned),
+        });
+    };
+    row(START + 1, 0, "a", Some("1"));
+    // The deletion of a is lost here.
+    row(at, 0, "", Some("epoch"));
+    row(at + 1, 0, "b", Some("2"));
+    row(at + 2, START + 1, "a", None);
+    let from = START + 1;
+    history.epochs.push(Epoch { at, from });
+    history.declared_epochs = 1;
+    let create = |key: &str, content: &str| Request::Create {
+        key: key.to_owned(),
+        content: content.to_owned(),
+    };
+    let delete = || Request::Delete {
+        key: "a".to_owned(),
+        found: START + 1,
+    };
+    let steps = [
+        (create("a", "1"), Outcome::Written(Some(START + 1))),
+        (delete(), Outcome::Written(None)),
+        (create("b", "2"), Outcome::Written(Some(at + 1))),
+        (delete(), Outcome::Written(None)),
+    ];
+    for (n, (request, outcome)) in steps.into_iter().enumerate() {
+        let begun = 10 * n as u64;
+        history.operations.push(Operation {
+            client: 0,
+            begun,
+            ended: begun + 5,
+            request,
+            outcome,
+        });
+    }
+    assert_eq!(check(&history), Vec::new());
+    // Without an epoch between them, one of the two did not happen.
+    history.operations[1].begun = 21;
+    history.operations[1].ended = 26;
+    assert!(rules(&history).contains(&Rule::Once));
+}

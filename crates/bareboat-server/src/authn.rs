@@ -209,6 +209,14 @@ impl CredentialHeaders {
 
     /// Returns whether a header holds or names credentials, including the headers that every server has.
     pub(crate) fn hold(&self, name: &str) -> bool {
+        // Most headers begin with another letter than all of these.
+        let letter = name.bytes().next().map(|first| first.to_ascii_lowercase());
+        let mut own = self.names.iter().chain(&self.prefixes);
+        if !matches!(letter, Some(b'a' | b'x' | b'i' | b'_'))
+            && !own.any(|known| known.is_empty() || known.bytes().next() == letter)
+        {
+            return false;
+        }
         let name = plain_name(name);
         name == "authorization"
             || name.starts_with("x-remote-")

@@ -46,7 +46,10 @@ pub use delegation::{Delegation, DelegationError};
 pub use flow::FlowControl;
 pub use kinds::computed::Computed;
 pub use kinds::connector::{Connector, RemoteServer, Visit};
-pub use outbound::{KubeconfigError, RemoteApi, RemoteApiError};
+pub use outbound::{
+    KubeconfigError, OutboundAccess, OutboundAnswer, OutboundApi, OutboundApiError, RemoteApi,
+    RemoteApiError,
+};
 pub use proxy::places::{NoPlace, Places};
 pub use proxy::tunnel::carry;
 pub use proxy::upstream::{CallError, Calls, Hold, Life, Upstream, UpstreamAnswer, UpstreamTrust};

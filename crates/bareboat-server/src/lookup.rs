@@ -14,7 +14,7 @@ fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() {
         name.to_owned()
     } else {
-        format!("{namespace}/{name}")
+        [namespace, "/", name].concat()
     }
 }
 

@@ -4,6 +4,7 @@
 //! followed, and proxies of the environment are not used. `reach` decides where clients may lead this server, and
 //! `disclosure` what they may read about failures. Callers decide what to send and how long it may take.
 
+mod api;
 mod clients;
 mod destination;
 mod dial;
@@ -16,6 +17,7 @@ mod remote;
 mod reviewed;
 mod services;
 
+pub use api::{OutboundAccess, OutboundAnswer, OutboundApi, OutboundApiError};
 pub(crate) use clients::Load;
 pub(crate) use destination::{Address, ChosenBy, Destination, Protocol, Shown};
 pub(crate) use disclosure::hidden_under;

@@ -13,6 +13,9 @@ use bareboat_api::Value;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 
+/// The content type of most answers.
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
 /// A response of this server.
 pub type Response = http::Response<Body>;
 
@@ -20,9 +23,13 @@ pub type Response = http::Response<Body>;
 pub(crate) fn full(code: StatusCode, content_type: &'static str, bytes: Bytes) -> Response {
     let mut response = http::Response::new(Body::full(bytes));
     *response.status_mut() = code;
+    let content_type = match content_type == Media::Json.name() {
+        true => JSON,
+        false => HeaderValue::from_static(content_type),
+    };
     response
         .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        .insert(header::CONTENT_TYPE, content_type);
     response
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod authenticate;
 mod builder;
+mod deadline;
 mod documents;
 mod drive;
 mod error;

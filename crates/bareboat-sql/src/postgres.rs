@@ -22,6 +22,7 @@ mod address;
 mod append;
 mod errors;
 mod listen;
+mod pooler;
 mod read;
 mod refill;
 mod schema;

@@ -271,6 +271,11 @@ impl Backend for Sqlite {
         })
     }
 
+    fn release_memory(&self) {
+        // Cached pages stay if this fails, which does no harm.
+        let _ = self.with_writer(|writer| writer.connection.release_memory().map_err(failed));
+    }
+
     fn stats(&self) -> BackendStats {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
         BackendStats {

@@ -461,6 +461,9 @@ pub trait Backend: Send + Sync + 'static {
         Ok(false)
     }
 
+    /// Gives back memory that only makes later calls faster, such as cached pages.
+    fn release_memory(&self) {}
+
     /// Returns the size of the log and other numbers for metrics.
     fn stats(&self) -> BackendStats {
         BackendStats::default()

@@ -5,7 +5,7 @@
 //! one read at a time, whatever the number of callers.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -30,6 +30,11 @@ struct State {
     waiting: Vec<oneshot::Sender<Proof>>,
     closed: bool,
 }
+
+/// From this number of callers on, a read is followed by a pause, so that more callers share the next read.
+const SEVERAL: usize = 4;
+/// The minimum time between the beginnings of two reads under load.
+const GATHER: Duration = Duration::from_micros(500);
 
 /// From this number of callers on, callers that no longer wait are removed at intervals.
 const MANY: usize = 1024;
@@ -86,12 +91,16 @@ impl Barrier {
             let read: Result<Mark, BackendError> = backend.mark();
             let found = read.as_ref().ok().map(|end| end.last);
             activity.barrier(begun, waiting.len(), found);
+            let callers = waiting.len();
             let proof = read
                 .map(|end| (end, begun))
                 .map_err(|error| describe(&error));
             for to in waiting {
                 // The caller may no longer wait.
                 let _ = to.send(proof.clone());
+            }
+            if callers >= SEVERAL {
+                std::thread::sleep(GATHER.saturating_sub(begun.elapsed()));
             }
         }
     }

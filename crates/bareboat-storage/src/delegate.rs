@@ -161,6 +161,11 @@ macro_rules! delegate_backend {
             self.$field.release_space()
         }
     };
+    (@release_memory $field:ident) => {
+        fn release_memory(&self) {
+            self.$field.release_memory();
+        }
+    };
     (@stats $field:ident) => {
         fn stats(&self) -> $crate::BackendStats {
             self.$field.stats()

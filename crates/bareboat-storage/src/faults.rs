@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::backend::{Backend, BackendError, Written};
-use crate::batch::{Appended, Batch, Mark};
+use crate::batch::{Appended, Batch, Mark, Tail};
 
 /// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub struct Faulty {
     gate: Mutex<()>,
     waiting: AtomicUsize,
     age: Mutex<Duration>,
+    lag: Mutex<Duration>,
 }
 
 opaque_debug!(Faulty);
@@ -48,6 +49,7 @@ impl Faulty {
             gate: Mutex::new(()),
             waiting: AtomicUsize::new(0),
             age: Mutex::default(),
+            lag: Mutex::default(),
         }
     }
 
@@ -59,6 +61,11 @@ impl Faulty {
     /// Makes the history appear older by `age`.
     pub fn set_age(&self, age: Duration) {
         *self.age.lock() = age;
+    }
+
+    /// Delays reads of what other stores wrote.
+    pub fn set_lag(&self, lag: Duration) {
+        *self.lag.lock() = lag;
     }
 
     /// Returns the number of commits that [`Faulty::hold`] blocks.
@@ -73,7 +80,7 @@ impl Faulty {
 }
 
 impl Backend for Faulty {
-    crate::delegate_backend!(inner: is_shared limits append_held tail wait attend load refill is_complete next_epoch read_since read_at compact revision_before compacted mark stats close);
+    crate::delegate_backend!(inner: is_shared limits append_held wait attend load refill is_complete next_epoch read_since read_at compact revision_before compacted mark release_memory stats close);
 
     fn append(&self, base: &Mark, batch: &Batch) -> Result<Appended, BackendError> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -95,6 +102,14 @@ impl Backend for Faulty {
             Some(Fault::LostRequest) => Err(BackendError::Unknown(injected())),
             Some(Fault::Panic) => panic!("injected fault"),
         }
+    }
+
+    fn tail(&self, after: &Mark) -> Result<Tail, BackendError> {
+        let lag = *self.lag.lock();
+        if !lag.is_zero() {
+            std::thread::sleep(lag);
+        }
+        self.inner.tail(after)
     }
 
     fn history(&self, visit: &mut dyn FnMut(Written)) -> Result<(), BackendError> {

@@ -173,15 +173,17 @@ impl Sequencer {
             }
             Some(_) => match self.backlog.pop_front() {
                 Some(Command::CatchUp(done)) => {
-                    if done.is_none() {
+                    let Some(done) = done else {
                         // Reset the flag before the log is read: a later request is for later writes.
                         self.shared.asked.store(false, Ordering::SeqCst);
-                    }
-                    let followed = self.follow();
-                    if let Some(done) = done {
-                        // The caller may have stopped waiting.
-                        let _ = done.send(followed);
-                    }
+                        // Often the reads saw the end of this store's own batch, which is applied by now.
+                        if self.shared.core.visible() < self.shared.wanted.load(Ordering::SeqCst) {
+                            self.follow();
+                        }
+                        return;
+                    };
+                    // The caller may have stopped waiting.
+                    let _ = done.send(self.follow());
                 }
                 Some(Command::Compact(upto, done)) => {
                     self.raise_floor(upto.min(self.mark.last));

@@ -3,7 +3,7 @@
 //! `sequencer` processes writes; `resource` and `watch` deliver events. This module is the public
 //! interface.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) barrier: Barrier,
     /// Whether a `CatchUp` of waiting reads is in the queue and has not begun.
     pub(crate) asked: AtomicBool,
+    /// The highest end of the log that reads wait for.
+    pub(crate) wanted: AtomicU64,
     pub(crate) recent: Mutex<Recent>,
     resources: RwLock<AHashMap<Arc<str>, Arc<Resource>>>,
     /// The number of resources ever created. Numbers of resources are not reused.
@@ -294,6 +296,11 @@ impl Store {
             // An error means that the thread has ended, so the store is closed.
             let _ = done.await;
         }
+    }
+
+    /// Makes the engine give back memory that only makes later calls faster. May wait for a running commit.
+    pub fn release_memory(&self) {
+        self.shared.core.backend.release_memory();
     }
 
     /// Returns sizes and counters for metrics.

@@ -11,9 +11,12 @@ use std::collections::{HashMap, VecDeque};
 /// How many pairs are kept of each member and kind.
 const MOST: usize = 64;
 
+/// Versions of a member, and the versions of the fleet that belong to them.
+type Pairs = VecDeque<(u64, i64)>;
+
 /// Pairs of versions, by member and kind.
 #[derive(Debug, Default)]
-pub(crate) struct Marks(Mutex<HashMap<(MemberId, KindId), VecDeque<(u64, i64)>>>);
+pub(crate) struct Marks(Mutex<HashMap<(MemberId, KindId), Pairs>>);
 
 impl Marks {
     /// Notes that all changes up to a version of the member are at most at a version of the fleet.

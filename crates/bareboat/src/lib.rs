@@ -105,6 +105,7 @@
 //! | `encryption` | encryption at rest |
 //! | `extension`, `local_access` | a server behind another API server; TLS and an administrator for a server by itself |
 //! | `sqlite`, `postgres`, `mysql`, `etcd` | the embedded engine, and those that several servers share |
+//! | `fleet` | other API servers whose objects can be searched |
 //! | `streams` | exec, attach, log, port-forward and proxy, by functions or by kubelets |
 //! | `client` | a kube-rs client without a socket |
 //!
@@ -123,7 +124,7 @@
 //!
 //! # Feature flags
 //!
-//! All but `postgres`, `mysql` and `etcd` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
+//! All but `postgres`, `mysql`, `etcd` and `fleet` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
 //! store.
 //!
 //! | feature | what it adds |
@@ -133,6 +134,7 @@
 //! | `encryption` | encryption at rest |
 //! | `etcd` | the log in an etcd cluster that several servers share |
 //! | `extension` | certificates made at start: for a server behind another API server, with its registration, or by itself |
+//! | `fleet` | objects of other API servers, synced to a file and searched through this server |
 //! | `kube` | a kube-rs client that calls a server of the same process |
 //! | `mysql` | the log in a MySQL or MariaDB database that several servers share |
 //! | `postgres` | the log in a PostgreSQL database that several servers share |
@@ -164,6 +166,8 @@ pub mod etcd;
 pub mod extension;
 #[cfg(feature = "builtin")]
 mod fairness;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 #[cfg(feature = "builtin")]
 mod issued;
 #[cfg(feature = "extension")]

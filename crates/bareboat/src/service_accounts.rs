@@ -17,7 +17,7 @@ mod revoke;
 mod secrets;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use bareboat_api::kind::Subresource;
+use bareboat_api::kind::{Subresource, User};
 use bareboat_api::{Str, Value, value};
 use bareboat_server::{Page, Revocations, ServerBuilder};
 use bareboat_tokens::account::{self, Claims};
@@ -68,8 +68,15 @@ struct Keys {
     checking: Vec<PublicKey>,
     /// The key of the token digests, so that digests reveal nothing about tokens.
     secret: [u8; 16],
-    /// Claims of verified tokens by token digest. Verifying a signature costs more than most requests.
-    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+    /// Verified tokens by their digest. Verifying a signature costs more than most requests.
+    verified: Mutex<HashMap<[u8; 32], Arc<Verified>>>,
+}
+
+/// A token with a valid signature. Whether it is still valid is another question.
+struct Verified {
+    claims: Claims,
+    /// The user that the claims describe.
+    user: User,
 }
 
 impl Keys {
@@ -91,13 +98,13 @@ impl Keys {
         })
     }
 
-    /// Returns the claims of a token that one of the keys signed and that is valid now; `None` for foreign tokens.
-    fn claims(
+    /// Returns a token that one of the keys signed and that has not expired; `None` for foreign tokens.
+    fn verify(
         &self,
         token: &str,
         issuers: &[String],
         now: i64,
-    ) -> Result<Option<Arc<Claims>>, TokenError> {
+    ) -> Result<Option<Arc<Verified>>, TokenError> {
         if token.len() > MAX_TOKEN {
             return Ok(None);
         }
@@ -106,20 +113,21 @@ impl Keys {
             .finalize()
             .into();
         if let Some(known) = self.verified.lock().get(&digest).cloned() {
-            known.check_end(now)?;
+            known.claims.check_end(now)?;
             return Ok(Some(known));
         }
         let Some(claims) = account::read(token, issuers, &self.checking, now)? else {
             return Ok(None);
         };
-        let claims = Arc::new(claims);
+        let user = authenticate::user(&claims);
+        let known = Arc::new(Verified { claims, user });
         let mut verified = self.verified.lock();
         // Only tokens issued by this server are cached; a full cache is cleared.
         if verified.len() >= REMEMBERED {
             verified.clear();
         }
-        verified.insert(digest, claims.clone());
-        Ok(Some(claims))
+        verified.insert(digest, known.clone());
+        Ok(Some(known))
     }
 }
 

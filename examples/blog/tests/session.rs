@@ -5,7 +5,7 @@
 #[path = "../../../crates/bareboat-sql/tests/mariadb/cluster.rs"]
 mod cluster;
 
-use bareboat_sessions::{Session, available};
+use bareboat_sessions::{Session, available, workspace_binary};
 
 #[test]
 fn the_readme_is_true() {
@@ -15,6 +15,7 @@ fn the_readme_is_true() {
     let mariadb = cluster::Cluster::start(&[]).unwrap();
     Session::new("README.md")
         .program("blog", env!("CARGO_BIN_EXE_blog"))
+        .program("bareboat", workspace_binary("bareboat-cli", "bareboat"))
         .port(8443)
         .replace("3306", &mariadb.port.to_string())
         .run();

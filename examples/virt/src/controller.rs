@@ -47,6 +47,8 @@ pub(crate) struct Virt {
     pub(crate) hub: PathClient,
     /// By the path of their instance. Dropping one ends it.
     pub(crate) processes: Mutex<HashMap<String, Arc<Process>>>,
+    /// Held while a machine is looked at. What is written then follows from what was read last.
+    pub(crate) turn: tokio::sync::Mutex<()>,
 }
 
 /// Keeps all machines as they should be.
@@ -77,6 +79,7 @@ impl Virt {
     }
 
     async fn keep(self: &Arc<Virt>, at: &Place) -> Result<(), Status> {
+        let _turn = self.turn.lock().await;
         let machine = self.hub.find(&at.machine).await?.unwrap_or_default();
         let instance = self.hub.find(&at.instance).await?.unwrap_or_default();
         if instance.is_null() {

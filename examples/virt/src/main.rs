@@ -29,6 +29,7 @@ async fn main() -> anyhow::Result<()> {
     let virt = Arc::new(controller::Virt {
         hub: hub.map_err(|error| anyhow::anyhow!(error))?,
         processes: Default::default(),
+        turn: Default::default(),
     });
     let builder = admission::webhooks(actions::serve(&virt), &virt);
     let hub = RemoteApi::from_kubeconfig(&args.kubeconfig)?;

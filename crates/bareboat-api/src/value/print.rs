@@ -80,8 +80,41 @@ pub fn print_string(text: &str) -> String {
 
 /// Appends a string in quotes.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
     let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    match is_plain(bytes) {
+        true => out.extend_from_slice(bytes),
+        false => write_escaped(bytes, out),
+    }
+    out.push(b'"');
+}
+
+/// Returns whether no byte of a string has to be escaped.
+fn is_plain(bytes: &[u8]) -> bool {
+    let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    // The last eight bytes overlap the word before them.
+    let Some(last) = bytes.last_chunk() else {
+        return bytes.iter().all(plain);
+    };
+    let (words, _) = bytes.as_chunks();
+    words.iter().all(is_plain_word) && is_plain_word(last)
+}
+
+/// The same for eight bytes at once: a byte below 0x20, or equal to a quote or backslash, sets its top bit. A byte after
+/// such a one may set its own by mistake, which does not change the answer.
+fn is_plain_word(word: &[u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    let word = u64::from_le_bytes(*word);
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
+    let quotes = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslashes = below(word ^ (ONES * u64::from(b'\\')), 1);
+    below(word, 0x20) | quotes | backslashes == 0
+}
+
+/// Appends the bytes of a string with escapes.
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut start = 0;
     for (index, &byte) in bytes.iter().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
@@ -104,5 +137,24 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_escaped_wherever_it_stands() {
+        for byte in 0..0x80_u8 {
+            for before in 0..20 {
+                let text = format!("{}{}é tail", "x".repeat(before), char::from(byte));
+                let mut escaped = vec![b'"'];
+                write_escaped(text.as_bytes(), &mut escaped);
+                escaped.push(b'"');
+                assert_eq!(print_string(&text).as_bytes(), escaped, "{text:?}");
+                let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
+                assert_eq!(is_plain(text.as_bytes()), plain, "{text:?}");
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::refuse;
 use crate::reach::Reach;
-use bareboat_api::admission::{Lookup, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status};
 use base64::Engine as _;
@@ -72,6 +72,6 @@ impl Validator for CertificateSubject {
             }
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }

@@ -4,7 +4,7 @@
 use super::refuse;
 use crate::reach::Reach;
 use crate::resources::Amounts;
-use bareboat_api::admission::{Lookup, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::quantity::Quantity;
 use bareboat_api::{Object, Status};
@@ -62,6 +62,6 @@ impl Validator for ClaimGrowth {
             }
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }

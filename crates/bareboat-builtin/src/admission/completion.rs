@@ -3,7 +3,7 @@
 use super::priority;
 use crate::defaults::not_ready_taint;
 use crate::reach::{Fill, Reach};
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Kind, Object, Status, Value, value};
 
@@ -108,6 +108,6 @@ impl Mutator for Completion {
             (Operation::Update, Some(object), Some(old)) => complete_on_update(kind, object, old),
             _ => {}
         }
-        Box::pin(std::future::ready(Ok(())))
+        decided(Ok(()))
     }
 }

@@ -2,7 +2,7 @@
 // Upstream: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
 
 use crate::reach::Reach;
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use std::cmp::Reverse;
@@ -90,6 +90,6 @@ impl Mutator for DefaultClass {
         if let (Some(naming), Some(object)) = (naming, review.object.as_deref_mut()) {
             naming.fill(object, lookup);
         }
-        Box::pin(std::future::ready(Ok(())))
+        decided(Ok(()))
     }
 }

@@ -5,7 +5,7 @@ mod bounds;
 
 use crate::reach::Reach;
 use crate::resources::{Amounts, Side, of_container, specified};
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use bounds::Asked;
@@ -68,7 +68,7 @@ impl Mutator for LimitRanger {
                 }
             }
         }
-        Box::pin(std::future::ready(Ok(())))
+        decided(Ok(()))
     }
 }
 
@@ -82,7 +82,7 @@ impl Validator for LimitRanger {
         review: &'a mut Review<'_>,
         lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(check(review, lookup)))
+        decided(check(review, lookup))
     }
 }
 

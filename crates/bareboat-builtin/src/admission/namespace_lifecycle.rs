@@ -1,7 +1,7 @@
 //! Rejects new objects in namespaces that do not exist or are terminating.
 
 use bareboat_api::Status;
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 
@@ -22,7 +22,7 @@ impl Mutator for NamespaceLifecycle {
         review: &'a mut Review<'_>,
         lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(check(review, lookup)))
+        decided(check(review, lookup))
     }
 }
 

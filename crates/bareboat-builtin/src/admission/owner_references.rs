@@ -7,7 +7,7 @@
 
 use super::refuse;
 use crate::reach::Reach;
-use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl Validator for OwnerReferences {
             && review.subresource == "status";
         match changed && !pod_status {
             true => Box::pin(check(review, lookup)),
-            false => Box::pin(std::future::ready(Ok(()))),
+            false => decided(Ok(())),
         }
     }
 }

@@ -17,7 +17,7 @@ pub use policy::{Level, LevelVersion, Version};
 
 use super::refuse;
 use crate::reach::Reach as _;
-use bareboat_api::admission::{Lookup, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::status::GroupResource;
 use bareboat_api::{FieldError, Object, Status, Value};
@@ -432,7 +432,7 @@ impl Validator for PodSecurity {
         let subject = Subject::of(&review.kind.group, &review.kind.names.plural);
         match subject.filter(|_| writes) {
             Some(subject) => Box::pin(self.check(subject, review, lookup)),
-            None => Box::pin(std::future::ready(Ok(()))),
+            None => decided(Ok(())),
         }
     }
 }

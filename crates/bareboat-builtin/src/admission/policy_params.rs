@@ -4,7 +4,7 @@
 
 use super::subject;
 use crate::reach::Reach;
-use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Right, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{FieldError, FieldPath, Object, Status, Str, Value};
 
@@ -38,7 +38,7 @@ impl Validator for PolicyParams {
             "mutatingadmissionpolicybindings" => {
                 "admissionregistration.k8s.io/mutatingadmissionpolicies"
             }
-            _ => return Box::pin(std::future::ready(Ok(()))),
+            _ => return decided(Ok(())),
         };
         Box::pin(check_binding(review, lookup, policies))
     }

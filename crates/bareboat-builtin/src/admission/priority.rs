@@ -3,7 +3,7 @@
 
 use super::refuse;
 use crate::reach::{Fill, Reach};
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 
@@ -134,7 +134,7 @@ impl Mutator for Priority {
             Some(("", "pods", Operation::Create)) => rank(review, lookup),
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }
 
@@ -176,6 +176,6 @@ impl Validator for Priority {
             )) => only_one(review, lookup),
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }

@@ -5,7 +5,7 @@ use super::refuse;
 use super::tolerations::merged;
 use crate::reach::Reach;
 use crate::resources::Amounts;
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 
@@ -113,7 +113,7 @@ impl Mutator for RuntimeClass {
             }
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }
 
@@ -133,7 +133,7 @@ impl Validator for RuntimeClass {
             }
             _ => Ok(()),
         };
-        Box::pin(std::future::ready(result))
+        decided(result)
     }
 }
 

@@ -8,7 +8,7 @@ mod token_volume;
 
 use super::refuse;
 use crate::reach::{Fill, Reach};
-use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Mutator, Operation, Review, Validator, decided};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Object, Status, Value};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Mutator for ServiceAccount {
     ) -> BoxFuture<'a, Result<(), Status>> {
         match super::subject(review) {
             Some(("", "pods", Operation::Create)) => Box::pin(complete(review, lookup)),
-            _ => Box::pin(std::future::ready(Ok(()))),
+            _ => decided(Ok(())),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Validator for ServiceAccount {
         review: &'a mut Review<'_>,
         lookup: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(check(review, lookup)))
+        decided(check(review, lookup))
     }
 }
 

@@ -59,6 +59,18 @@ impl Kubectl {
         Kubectl { server, ..self }
     }
 
+    /// Kills the server with SIGKILL. [`Kubectl::started`] starts it again.
+    pub(crate) fn killed(mut self) -> Kubectl {
+        self.server.kill_now();
+        self
+    }
+
+    /// Starts the server again on the same data and address.
+    pub(crate) fn started(self) -> Kubectl {
+        let server = self.home.serve();
+        Kubectl { server, ..self }
+    }
+
     /// Builds a command from a command line; single quotes keep words together.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);

@@ -19,6 +19,7 @@ mod encryption;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]
 #[path = "../../../bareboat-etcd/tests/etcd/member.rs"]
 mod etcd;
+mod fleet;
 mod front_proxy;
 mod helm;
 mod identity;
@@ -31,6 +32,7 @@ mod logs;
 #[allow(dead_code, reason = "the tests of the engine use more of it")]
 #[path = "../../../bareboat-sql/tests/mariadb/cluster.rs"]
 mod mariadb;
+mod pairs;
 mod past;
 mod planted;
 mod plugin;

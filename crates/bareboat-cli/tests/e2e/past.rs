@@ -14,6 +14,12 @@ async fn history_at_a_time_is_the_state_of_that_time() {
         let home = Home::with(&["--storage", store]);
         let server = home.serve();
         let all = maps(&home).await;
+        // A controller writes this one into every namespace; nothing else does.
+        let deadline = std::time::Instant::now() + crate::process::PATIENCE;
+        while all.get_opt("kube-root-ca.crt").await.unwrap().is_none() {
+            assert!(std::time::Instant::now() < deadline, "no controller works");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
         let mut recorded = Vec::new();
         for round in 0..3 {
             create(&all, &format!("m-{round}")).await;

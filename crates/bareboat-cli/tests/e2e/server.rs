@@ -249,6 +249,16 @@ impl Running {
         self.child.wait().unwrap();
     }
 
+    /// Sends SIGKILL, and keeps what the server printed.
+    #[allow(
+        dead_code,
+        reason = "only some suites kill a server that they start again"
+    )]
+    pub(crate) fn kill_now(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Sends SIGTERM; returns the exit status and the log.
     pub(crate) fn stop(self) -> (ExitStatus, String) {
         self.stop_by("TERM")

@@ -4,6 +4,7 @@ use crate::database::Database;
 use crate::process::run;
 use crate::server::{Home, Running, bareboat};
 use bareboat_rig::proxy::Proxy;
+use std::process::Command;
 use std::sync::Mutex;
 
 /// A server and what belongs to it.
@@ -26,6 +27,17 @@ impl Fleet {
         Self::with(count, flags, |port| database.url(port), database.port())
     }
 
+    /// Starts servers on a store that another program creates first, if there is one.
+    pub(crate) fn made_by(
+        database: &Database,
+        count: usize,
+        flags: &[&str],
+        program: Option<Command>,
+    ) -> Self {
+        let url = |port| database.url(port);
+        Self::begin(count, flags, url, database.port(), program)
+    }
+
     /// Starts servers whose address follows from the port of their proxy, which leads to `port`.
     pub(crate) fn with(
         count: usize,
@@ -33,10 +45,27 @@ impl Fleet {
         url: impl Fn(u16) -> String,
         port: u16,
     ) -> Self {
+        Self::begin(count, flags, url, port, None)
+    }
+
+    fn begin(
+        count: usize,
+        flags: &[&str],
+        url: impl Fn(u16) -> String,
+        port: u16,
+        first: Option<Command>,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join("keys");
         let made = run(bareboat(["init-shared"]).arg(&keys), "");
         assert!(made.status.success(), "{}", made.all());
+        if let Some(mut program) = first {
+            let home = Home::with(&[&["--storage", &url(port)], flags].concat()).sharing(&keys);
+            program.arg("serve");
+            let mut creator = home.launch_with(program);
+            creator.ready();
+            creator.stop();
+        }
         let replica = |_| {
             let proxy = Proxy::to(port);
             let url = url(proxy.port);

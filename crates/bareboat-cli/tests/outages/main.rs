@@ -12,6 +12,7 @@ mod disturb;
 mod fleet;
 mod load;
 mod log;
+mod negatives;
 mod promotion;
 mod rolling;
 mod run;

@@ -1,39 +1,56 @@
 //! Servers are replaced one after another under load, by the same or by another release of the program.
 
 use crate::database::Database;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Replica};
 use crate::log;
 use crate::run::{RETAIN, Work, healthy, report};
+use crate::server::Home;
 use bareboat_rig::history::assert_explained;
 use bareboat_rig::plan;
 use std::process::Command;
 use std::time::Duration;
 
-/// Names the program of the release before this one. Without it, the present one takes its place.
+/// Names the program of the release before this one, which `scripts/previous.sh` builds. Without it, the present one
+/// takes its place.
 const PREVIOUS: &str = "BAREBOAT_PREVIOUS";
+
+/// Replaces a server by one of the release before this one, if it is known.
+fn replace(replica: &Replica, previous: Option<&str>) {
+    tokio::task::block_in_place(|| match previous {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.arg("serve").env_remove(PREVIOUS);
+            replica.replace(|home| home.launch_with(command));
+        }
+        None => replica.replace(Home::launch),
+    });
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_are_replaced_one_after_another() {
     let Some(database) = Database::postgres() else {
         return;
     };
-    let fleet = tokio::task::block_in_place(|| Fleet::start(&database, 3, RETAIN));
-    if let Ok(previous) = std::env::var(PREVIOUS) {
-        for replica in &fleet.replicas {
-            tokio::task::block_in_place(|| {
-                let mut command = Command::new(&previous);
-                command.arg("serve").env_remove(PREVIOUS);
-                replica.replace(|home| home.launch_with(command));
-            });
-        }
+    let previous = std::env::var(PREVIOUS).ok();
+    assert!(
+        previous.is_some() || plan::torture().is_none(),
+        "{PREVIOUS} is not set: build it with scripts/previous.sh"
+    );
+    // The store is made by the older release.
+    let made = previous.as_deref().map(Command::new);
+    let fleet = tokio::task::block_in_place(|| Fleet::made_by(&database, 3, RETAIN, made));
+    for replica in &fleet.replicas {
+        replace(replica, previous.as_deref());
     }
     let work = Work::start(&fleet, plan::seed()).await;
     let errors = work.errors.clone();
+    // In odd rounds the older release comes back, as after an update that is taken back.
     let rounds = plan::count(1, 10);
-    for _ in 0..rounds {
+    for round in 0..rounds {
+        let next = previous.as_deref().filter(|_| round % 2 == 1);
         for replica in &fleet.replicas {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            tokio::task::block_in_place(|| replica.restart());
+            replace(replica, next);
         }
     }
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -3,7 +3,7 @@
 use super::usage::{NamespaceUsage, PendingWrite, meter};
 use super::{QUOTAS, QuotaNamespaces};
 
-use bareboat_api::admission::{Lookup, Operation, Review, Validator};
+use bareboat_api::admission::{Lookup, Operation, Review, Validator, decided};
 use bareboat_api::kind::{BoxFuture, Dependency, Reservation};
 use bareboat_api::{Status, Str};
 use bareboat_storage::Store;
@@ -77,7 +77,7 @@ impl Validator for QuotaGate {
         review: &'a mut Review<'_>,
         _: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(std::future::ready(self.check(review)))
+        decided(self.check(review))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Tests of the keys as people see them, and of limits.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use bareboat_etcd::{Etcd, EtcdError};
 use bareboat_storage::{Backend as _, CommitError, Store, StoreOptions, Write};
@@ -121,4 +124,32 @@ fn stores_of_newer_programs_and_unreachable_ones_are_refused() {
     member.put("/newer/m", &newer);
     let refused = Etcd::open(&url).unwrap_err();
     assert!(matches!(refused, EtcdError::Newer { found: 99, .. }));
+}
+
+/// Uses up the steps that a task of a runtime may take before it must return.
+fn use_up_budget() {
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let (to, from) = tokio::sync::oneshot::channel();
+        to.send(()).unwrap();
+        if pin!(from).poll(&mut context).is_pending() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_store_opens_on_a_thread_of_a_runtime_that_worked_long() {
+    let member = lease();
+    let url = member.fresh();
+    let (done, opened) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            use_up_budget();
+            done.send(Etcd::open(&url).is_ok()).unwrap();
+        });
+    });
+    let opened = opened.recv_timeout(Duration::from_secs(60));
+    assert!(opened.expect("it does not open"));
 }

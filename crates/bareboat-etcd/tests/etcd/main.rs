@@ -85,11 +85,6 @@ impl Shared for Database {
         40_000
     }
 
-    /// Compaction leaves pages that are partly used.
-    fn most(&self) -> u64 {
-        6
-    }
-
     /// The row of a batch has the keys of its records.
     fn kept_bytes(&self) -> u64 {
         300

@@ -119,7 +119,9 @@ async fn events_reach_other_stores_soon_by_the_watch() {
     waits.sort();
     let (median, late) = (waits[waits.len() / 2], waits[waits.len() * 99 / 100]);
     println!("an event on another store: {median:?} at the median, {late:?} of one in a hundred");
-    assert!(median < Duration::from_millis(100), "{median:?}");
+    // Without the watch, stores read the log once a second.
+    let bound = plan::bound(Duration::from_millis(400), Duration::from_millis(10));
+    assert!(median < bound, "{median:?}");
     for store in &stores {
         store.close().await;
     }

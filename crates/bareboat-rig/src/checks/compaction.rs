@@ -149,60 +149,88 @@ pub fn stores_compact_at_the_same_time(database: &dyn Shared) {
     });
 }
 
+/// How many times the bytes of objects and history a store may take.
+const MOST: u64 = 3;
+const OBJECTS: u64 = 10_000;
+const VALUE: usize = 700;
+/// The shortest time between two updates.
+const RATE: Duration = Duration::from_micros(85);
+/// The pause between two times when the database cleans up, in a short day.
+const CLEAN: Duration = Duration::from_millis(100);
+
 /// A day of updates, with a retention that is shortened as the day is: the log stays small, also after a restart.
 ///
 /// A day has 17 million updates of 10,000 objects, of which the last ten minutes are kept.
 pub fn a_day_of_updates_stays_small(database: &dyn Shared) {
-    const OBJECTS: u64 = 10_000;
-    const VALUE: usize = 700;
-    /// The shortest time between two updates.
-    const RATE: Duration = Duration::from_micros(85);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        if plan::torture().is_none() {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    database.clean("day");
+                    std::thread::sleep(CLEAN);
+                }
+            });
+        }
+        // Ends the thread also when the test fails.
+        let _ends = Ends(&over);
+        run(day(database));
+    });
+}
+
+/// Sets a flag when it is dropped.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn day(database: &dyn Shared) {
     let updates = plan::count(database.short_day(), 17_280_000);
     // Ten minutes of a day.
     let kept = updates / 144;
     let start = Instant::now();
-    run(async {
-        let options = || StoreOptions {
-            retain_revisions: kept,
-            compact_every: Duration::from_millis(250),
-            ..StoreOptions::default()
-        };
-        let store = open_with(database, database.port(), "day", options());
-        let writers = 256;
-        let filler: Arc<str> = digits(7, VALUE).into();
-        let tasks: Vec<_> = (0..writers)
-            .map(|task| {
-                let (store, filler) = (store.clone(), filler.clone());
-                tokio::spawn(async move {
-                    let resource = store.resource(RESOURCE);
-                    for n in 0..updates / writers {
-                        let key = format!("k{}", (task + n * writers) % OBJECTS);
-                        let write = Write::create(&resource, key, padded(&filler, n));
-                        store.commit(write.expecting(Expect::Any)).await.unwrap();
-                        // Databases clean up about once a second, which must be little of a day.
-                        let due = RATE.mul_f64((n * writers) as f64);
-                        tokio::time::sleep(due.saturating_sub(start.elapsed())).await;
-                    }
-                })
+    let options = || StoreOptions {
+        retain_revisions: kept,
+        compact_every: Duration::from_millis(250),
+        ..StoreOptions::default()
+    };
+    let store = open_with(database, database.port(), "day", options());
+    let writers = 256;
+    let filler: Arc<str> = digits(7, VALUE).into();
+    let tasks: Vec<_> = (0..writers)
+        .map(|task| {
+            let (store, filler) = (store.clone(), filler.clone());
+            tokio::spawn(async move {
+                let resource = store.resource(RESOURCE);
+                for n in 0..updates / writers {
+                    let key = format!("k{}", (task + n * writers) % OBJECTS);
+                    let write = Write::create(&resource, key, padded(&filler, n));
+                    store.commit(write.expecting(Expect::Any)).await.unwrap();
+                    // Databases clean up about once a second, which must be little of a day.
+                    let due = RATE.mul_f64((n * writers) as f64);
+                    tokio::time::sleep(due.saturating_sub(start.elapsed())).await;
+                }
             })
-            .collect();
-        for task in tasks {
-            task.await.unwrap();
-        }
-        println!("{updates} updates in {:?}", start.elapsed());
-        let row = (VALUE + 150) as u64;
-        let recent = (600.0 / start.elapsed().as_secs_f64()).min(1.0) * updates as f64;
-        let bound =
-            database.most() * row * (OBJECTS + kept) + database.kept_bytes() * recent as u64;
-        settles(database, &store, bound).await;
-        let floor = store.floor();
-        store.close().await;
-        let store = open_with(database, database.port(), "day", options());
-        assert!(store.floor() >= floor);
-        assert_eq!(store.resource(RESOURCE).len() as u64, OBJECTS);
-        settles(database, &store, bound).await;
-        store.close().await;
-    });
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    println!("{updates} updates in {:?}", start.elapsed());
+    let row = (VALUE + 150) as u64;
+    let recent = (600.0 / start.elapsed().as_secs_f64()).min(1.0) * updates as f64;
+    let bound = MOST * row * (OBJECTS + kept) + database.kept_bytes() * recent as u64;
+    settles(database, &store, bound).await;
+    let floor = store.floor();
+    store.close().await;
+    let store = open_with(database, database.port(), "day", options());
+    assert!(store.floor() >= floor);
+    assert_eq!(store.resource(RESOURCE).len() as u64, OBJECTS);
+    settles(database, &store, bound).await;
+    store.close().await;
 }
 
 fn padded(filler: &str, n: u64) -> Bytes {

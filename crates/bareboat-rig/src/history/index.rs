@@ -22,6 +22,8 @@ pub(super) struct Index<'a> {
     begun: Vec<(u64, u64)>,
     /// The keys whose writes were lost in an epoch, or may have been, and when the first of these writes began.
     lost: BTreeMap<&'a str, u64>,
+    /// The revision of the first epoch, and when a client first saw it.
+    epoch: Option<(u64, u64)>,
     last: u64,
 }
 
@@ -34,6 +36,10 @@ impl<'a> Index<'a> {
             known: Vec::new(),
             begun: Vec::new(),
             lost: BTreeMap::new(),
+            epoch: history
+                .epochs
+                .first()
+                .map(|epoch| (epoch.at, history.first_seen(epoch.at))),
             last: history
                 .rows
                 .last()
@@ -93,7 +99,14 @@ impl<'a> Index<'a> {
     /// Returns the record that an operation wrote, if it is in the log.
     pub(super) fn row(&self, operation: &Operation) -> Option<&'a Row> {
         match &operation.request {
-            Request::Delete { key, found } => self.deletions.get(&(key.as_str(), *found)).copied(),
+            Request::Delete { key, found } => {
+                let row = self.deletions.get(&(key.as_str(), *found)).copied()?;
+                // A deletion that was answered before an epoch may be lost, and another client may have repeated it.
+                let repeated = self.epoch.is_some_and(|(at, seen)| {
+                    *found < at && row.revision >= at && operation.ended < seen
+                });
+                (!repeated).then_some(row)
+            }
             other => self.contents.get(other.content()?).copied(),
         }
     }
@@ -159,13 +172,18 @@ impl History {
     /// Returns whether an operation began before any client had seen the first epoch.
     pub(super) fn is_before_epoch(&self, operation: &Operation) -> bool {
         let first = self.epochs.first().map_or(u64::MAX, |epoch| epoch.at);
+        operation.begun < self.first_seen(first)
+    }
+
+    /// Returns when a client first got an answer with at least a revision.
+    fn first_seen(&self, revision: u64) -> u64 {
         let answers = self.operations.iter().filter(|one| match &one.outcome {
-            Outcome::Written(Some(revision)) | Outcome::Listed { revision, .. } => {
-                *revision >= first
-            }
+            Outcome::Written(Some(found))
+            | Outcome::Listed {
+                revision: found, ..
+            } => *found >= revision,
             _ => false,
         });
-        let seen = answers.map(|one| one.ended).min().unwrap_or(u64::MAX);
-        operation.begun < seen
+        answers.map(|one| one.ended).min().unwrap_or(u64::MAX)
     }
 }

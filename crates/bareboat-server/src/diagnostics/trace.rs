@@ -113,6 +113,8 @@ pub(crate) struct Trace {
     last: AtomicU8,
     /// Microseconds from the start to each stage; 0 for stages that were not timed.
     times: [AtomicU32; STAGES.len()],
+    /// Whether the request has waited for something.
+    has_waited: AtomicBool,
     /// Whether a log line about the end of the request exists.
     reported: AtomicBool,
 }
@@ -144,6 +146,7 @@ impl Trace {
             recorder: None,
             last: AtomicU8::new(0),
             times: Default::default(),
+            has_waited: AtomicBool::new(false),
             reported: AtomicBool::new(false),
         }
     }
@@ -268,15 +271,36 @@ impl Trace {
         );
     }
 
+    /// Notes that the request waits for something.
+    pub(crate) fn waits(&self) {
+        self.has_waited.store(true, Ordering::Relaxed);
+    }
+
+    /// Records a stage that takes no time unless the request has waited. Only then the clock is read, or if debug lines
+    /// are logged or the request is sampled.
+    pub(crate) fn pass_soon(&self, stage: Stage) {
+        if self.is_timed() || self.has_waited.load(Ordering::Relaxed) {
+            self.pass(stage);
+            return;
+        }
+        self.last.store(stage as u8, Ordering::Relaxed);
+        self.times[stage as usize - 1].store(1, Ordering::Relaxed);
+    }
+
     /// Records a stage that takes no time: it is timed only if debug lines are logged or the request is sampled.
     pub(crate) fn skip(&self, stage: Stage) {
-        let is_sampled = self.recorder.as_ref().is_some_and(|one| one.is_sampled());
-        match self.span.is_disabled() && !is_sampled {
-            true => self.last.store(stage as u8, Ordering::Relaxed),
-            false => {
+        match self.is_timed() {
+            true => {
                 self.pass(stage);
             }
+            false => self.last.store(stage as u8, Ordering::Relaxed),
         }
+    }
+
+    /// Returns whether every stage is timed.
+    fn is_timed(&self) -> bool {
+        let is_sampled = || self.recorder.as_ref().is_some_and(|one| one.is_sampled());
+        !self.span.is_disabled() || is_sampled()
     }
 
     /// Returns whether a stage that is always timed is passed.

@@ -176,8 +176,11 @@ fn estimate(body: &[u8]) -> usize {
 /// Returns about how many values a body in JSON or YAML has, at least as many as it really has.
 pub(crate) fn values(body: &[u8]) -> usize {
     // Every value comes after one of these.
-    let starts = |byte: &&u8| matches!(byte, b',' | b'[' | b'{' | b':' | b'\n');
-    1 + body.iter().filter(starts).count()
+    let starts = |byte: &u8| u8::from(matches!(byte, b',' | b'[' | b'{' | b':' | b'\n'));
+    // Counted in a byte per piece, so that the compiler handles many bytes at once.
+    let pieces = body.chunks(usize::from(u8::MAX));
+    let counts = pieces.map(|piece| usize::from(piece.iter().map(starts).sum::<u8>()));
+    1 + counts.sum::<usize>()
 }
 
 #[cfg(test)]

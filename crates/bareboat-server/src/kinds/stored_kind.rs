@@ -216,10 +216,9 @@ impl StoredKind {
 
     /// Returns the key of an object in the store.
     pub fn key(&self, namespace: &str, name: &str) -> String {
-        if self.kind.namespaced() {
-            format!("{namespace}/{name}")
-        } else {
-            name.to_owned()
+        match self.kind.namespaced() {
+            true => [namespace, "/", name].concat(),
+            false => name.to_owned(),
         }
     }
 

@@ -7,6 +7,10 @@ use super::{Outbound, OutboundError};
 use crate::work;
 use std::fmt::Display;
 
+/// What a condition says about a failed call whose cause is only logged.
+pub(crate) const HIDDEN_IN_CONDITION: &str =
+    "the call failed; the cause is in the log of the server";
+
 impl Outbound {
     /// Returns what the client of the current request may read about a failed call. Errors in the configuration are
     /// always shown.
@@ -47,7 +51,7 @@ impl Outbound {
             _ => {
                 let cause = error.without_page();
                 tracing::warn!(target: "bareboat_server::outbound", of, cause, "a call failed");
-                "the call failed; the cause is in the log of the server".to_owned()
+                HIDDEN_IN_CONDITION.to_owned()
             }
         }
     }

@@ -72,8 +72,12 @@ pub(super) fn outward(
         HeaderName::from_static("audit-id"),
         passing.audit_id,
     )?;
+    for (name, _) in passing.remarks {
+        out.remove(name);
+    }
+    // A name may have several values.
     for (name, text) in passing.remarks {
-        set(&mut out, name.clone(), text)?;
+        add(&mut out, name.clone(), value(text)?)?;
     }
     Ok(out)
 }

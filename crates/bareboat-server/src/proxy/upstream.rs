@@ -3,7 +3,7 @@
 //! The server does not learn who asks. Programs decide what to send; this module connects, forwards and tunnels.
 
 use super::places::{NoPlace, Places};
-use super::{Held, Passing, Proxy, Remark, Remote};
+use super::{Held, Passing, Proxy, Remote};
 use crate::audit::Audited;
 use crate::outbound::{Destination, Load, OutboundError, Protocol, Shown};
 use crate::reply::Response;
@@ -138,8 +138,19 @@ impl Calls {
         target: &str,
         request: http::Request<RequestBody>,
     ) -> Result<Response, Status> {
+        self.forward_with(to, target, request, &[]).await
+    }
+
+    /// Like [`Calls::forward`], with headers that only this program may set, such as those of impersonation. They replace the
+    /// client's headers of the same names.
+    pub async fn forward_with(
+        &self,
+        to: &Upstream,
+        target: &str,
+        request: http::Request<RequestBody>,
+        remarks: &[(header::HeaderName, String)],
+    ) -> Result<Response, Status> {
         let (head, body) = request.into_parts();
-        let remarks: [Remark; 0] = [];
         let passing = Passing {
             method: head.method,
             target: target.to_owned(),
@@ -149,7 +160,7 @@ impl Calls {
             host: self.host.as_deref(),
             audit_id: &self.audit_id,
             standing: self.standing.clone(),
-            remarks: &remarks,
+            remarks,
             audited: self.audited.clone(),
             upgrade: self.upgrade.clone(),
             body,

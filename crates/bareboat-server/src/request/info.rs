@@ -9,6 +9,7 @@ use bareboat_api::admission::Right;
 use bareboat_api::fields::Selector;
 use http::Method;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The target of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,52 +61,58 @@ impl RequestInfo {
 
     /// Parses method, path and query.
     pub fn parse(method: &Method, path: &str, query: &Query) -> Result<RequestInfo, MalformedPath> {
+        let decoded = percent_decode(path).ok_or(MalformedPath)?;
+        let is_plain = matches!(decoded, Cow::Borrowed(_));
         let mut info = RequestInfo {
-            path: percent_decode(path).ok_or(MalformedPath)?.into_owned(),
+            path: decoded.into_owned(),
             verb: match *method {
                 Method::GET => Str::const_new("get"),
                 _ => Str::new(method.as_str().to_ascii_lowercase()),
             },
             ..RequestInfo::default()
         };
-        // Split before decoding, so that an escaped slash stays inside its segment.
-        let mut parts = SmallVec::<[Str; 8]>::new();
-        for part in path.trim_matches('/').split('/') {
-            parts.push(Str::from(percent_decode(part).ok_or(MalformedPath)?));
+        // Split before decoding, so that an escaped slash stays inside its segment. If the path can be decoded, so can its
+        // segments.
+        let mut parts = SmallVec::<[Cow<'_, str>; 10]>::new();
+        for part in segments(path.trim_matches('/')) {
+            parts.push(match is_plain {
+                true => Cow::Borrowed(part),
+                false => percent_decode(part).ok_or(MalformedPath)?,
+            });
         }
-        let mut parts = parts.into_iter().peekable();
-        let Some(first) = parts.next() else {
-            return Ok(info);
-        };
-        let needed = match first.as_str() {
-            "api" => 2,
-            "apis" => 3,
+        let (grouped, mut parts) = match parts.split_first() {
+            Some((first, rest)) if first == "api" && rest.len() >= 2 => (false, rest),
+            Some((first, rest)) if first == "apis" && rest.len() >= 3 => (true, rest),
             _ => return Ok(info),
         };
-        if parts.len() < needed {
-            return Ok(info);
-        }
+        let mut next = || match parts.split_first() {
+            Some((first, rest)) => {
+                parts = rest;
+                Str::new(first)
+            }
+            None => Str::default(),
+        };
         info.is_resource = true;
-        if needed == 3 {
-            info.group = parts.next().unwrap_or_default();
+        if grouped {
+            info.group = next();
         }
-        info.version = parts.next().unwrap_or_default();
-        let mut parts: SmallVec<[Str; 8]> = parts.collect();
+        info.version = next();
 
-        let legacy = parts.len() > 1 && matches!(parts[0].as_str(), "watch" | "proxy");
+        let legacy = parts.len() > 1 && matches!(&*parts[0], "watch" | "proxy");
         if legacy {
-            info.verb = parts.remove(0);
+            info.verb = Str::new(&parts[0]);
+            parts = &parts[1..];
         } else {
             info.verb = Str::const_new(verb_of(method));
         }
         if parts[0] == "namespaces" && parts.len() > 1 {
-            info.namespace = parts[1].clone();
+            info.namespace = Str::new(&parts[1]);
             // `namespaces/a/status` is a subresource of the namespace, not a resource in it.
-            if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
-                parts.drain(..2);
+            if parts.len() > 2 && !matches!(&*parts[2], "status" | "finalize") {
+                parts = &parts[2..];
             }
         }
-        let mut parts = parts.into_iter();
+        let mut parts = parts.iter().map(Str::new);
         info.resource = parts.next().unwrap_or_default();
         info.name = parts.next().unwrap_or_default();
         if info.verb != "proxy" {
@@ -155,6 +162,21 @@ impl RequestInfo {
     pub fn is_long_running(&self) -> bool {
         matches!(self.verb.as_str(), "watch" | "proxy")
     }
+}
+
+/// Splits a path at its slashes. Segments are short, so a loop over bytes takes less time than a search.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let path = rest?;
+        match path.bytes().position(|byte| byte == b'/') {
+            Some(end) => {
+                rest = path.get(end + 1..);
+                path.get(..end)
+            }
+            None => rest.take(),
+        }
+    })
 }
 
 fn verb_of(method: &Method) -> &'static str {

@@ -18,7 +18,7 @@ use super::version;
 use super::webhook_paths::WebhookPaths;
 use crate::admission::{Chain, WebhookCredentials};
 use crate::aggregation::{self, Aggregation, ApiServiceObserver};
-use crate::annex::{Annex, Annexes};
+use crate::annex::Annexes;
 use crate::audit::Audit;
 use crate::authn::{AnonymousAccess, Authenticator, FirstOf, WebhookTokens};
 use crate::authz::{Authorizer, MastersOnly, WebhookAuthorizer};
@@ -200,20 +200,6 @@ impl ServerBuilder {
                 version.subresources.push(part.clone());
             }
         }
-        self
-    }
-
-    /// Serves a document at a path that is not a resource, such as `/.well-known/openid-configuration`.
-    #[must_use]
-    pub fn page(mut self, path: &str, page: Page) -> Self {
-        self.pages.insert(path.to_owned(), page);
-        self
-    }
-
-    /// Lets a function answer everything below some paths.
-    #[must_use]
-    pub fn annex(mut self, annex: Arc<dyn Annex>) -> Self {
-        self.annexes.push(annex);
         self
     }
 

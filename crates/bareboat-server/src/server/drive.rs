@@ -40,6 +40,7 @@ where
     let mut woken = Arc::new(Woken::new(Waker::noop()));
     poll_fn(move |cx| {
         loop {
+            let mut is_due = true;
             if let Some(polling) = &mut elsewhere {
                 let Some((connection, polled)) = ready!(polling.as_mut().poll(cx)) else {
                     return Poll::Ready(None);
@@ -47,12 +48,9 @@ where
                 if let Poll::Ready(done) = polled {
                     return Poll::Ready(Some(done));
                 }
-                let again = woken.has_been.load(Ordering::Acquire);
+                is_due = woken.has_been.load(Ordering::Acquire);
                 here = Some(connection);
                 elsewhere = None;
-                if !again {
-                    return Poll::Pending;
-                }
             }
             let Some(connection) = &mut here else {
                 return Poll::Ready(None);
@@ -66,6 +64,9 @@ where
                 if ending.as_mut().poll(cx).is_ready() || close.is_ready() {
                     finish(connection.as_mut());
                 }
+            } else if !is_due {
+                // Nothing has happened since the poll elsewhere. A close meanwhile would have rung the bell.
+                return Poll::Pending;
             }
             if !line.moves_much() {
                 line.begin_poll_on_worker();

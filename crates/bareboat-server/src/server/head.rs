@@ -1,36 +1,11 @@
-//! What the steps of a request read from its head: its deadline and its ID. Credentials are removed here.
+//! What the steps of a request read from its head: its ID. Credentials are removed here.
 
-use super::refusal::Refusal;
-use super::state::State;
 use crate::authn::{self, CredentialHeaders};
-use crate::request::duration;
-use crate::request::info::RequestInfo;
-use crate::request::query::Query;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderName, header};
 use std::sync::Arc;
-use std::time::Instant;
 
-/// Returns when the answer must be complete.
-pub(super) fn deadline(
-    state: &State,
-    query: &Query,
-    info: &RequestInfo,
-    patient: bool,
-    started: Instant,
-) -> Result<Instant, Refusal> {
-    let writes = matches!(info.verb.as_str(), "create" | "update" | "patch" | "delete");
-    let limit = if writes {
-        state.limits.write
-    } else {
-        state.limits.request
-    };
-    let wished = if patient {
-        None
-    } else {
-        duration::wished(query)?
-    };
-    Ok(started + wished.map_or(limit, |wished| wished.min(limit)))
-}
+/// The header with the ID of a request.
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Removes credentials, because no later step needs them.
 pub(super) fn without_credentials(
@@ -38,10 +13,15 @@ pub(super) fn without_credentials(
     mut headers: Arc<HeaderMap>,
 ) -> Arc<HeaderMap> {
     let secret = |name: &str| known.hold(name);
-    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
+    let (mut has_protocol, mut has_secret) = (false, false);
+    for name in headers.keys() {
+        has_protocol |= *name == header::SEC_WEBSOCKET_PROTOCOL;
+        has_secret |= secret(name.as_str());
+    }
+    if has_protocol {
         authn::hide_bearer_protocol(Arc::make_mut(&mut headers));
     }
-    if !headers.keys().any(|name| secret(name.as_str())) {
+    if !has_secret {
         return headers;
     }
     let kept = headers.iter().filter(|(name, _)| !secret(name.as_str()));
@@ -53,7 +33,7 @@ pub(super) fn without_credentials(
 
 /// Returns the client's ID of the request, or a new one.
 pub(super) fn audit_id(headers: &HeaderMap) -> Arc<str> {
-    let given = headers.get("audit-id").and_then(|id| id.to_str().ok());
+    let given = headers.get(AUDIT_ID).and_then(|id| id.to_str().ok());
     match given {
         Some(id) if !id.is_empty() && id.len() <= 64 => Arc::from(id),
         _ => {

@@ -1,9 +1,10 @@
 //! The path of every request: all steps in order.
 
 use super::authenticate::authenticate;
+use super::deadline::{deadline, late, until};
 use super::error::Error;
 use super::fresh;
-use super::head::{audit_id, deadline, without_credentials};
+use super::head::{AUDIT_ID, audit_id, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
@@ -28,17 +29,15 @@ use bareboat_api::kind::User;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The header with the ID of a request.
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The header with the uid of the flow schema of a request.
 const FLOW_SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 /// The header with the uid of the priority level of a request.
 const PRIORITY_LEVEL: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 /// The longest time a request waits in a queue.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -105,7 +104,16 @@ pub(crate) async fn serve(
     };
     // Pinned where it is made: it is large, and every adapter would move it.
     let mut walk = pin!(walk(&state, door, arrived, query));
-    let walk = poll_fn(|cx| trace.span().in_scope(|| walk.as_mut().poll(cx)));
+    let walk = poll_fn(|cx| {
+        let polled = match trace.span().is_disabled() {
+            true => walk.as_mut().poll(cx),
+            false => trace.span().in_scope(|| walk.as_mut().poll(cx)),
+        };
+        if polled.is_pending() {
+            trace.waits();
+        }
+        polled
+    });
     let walk = AssertUnwindSafe(walk);
     let mut has_panicked = false;
     let Walked { class, outcome } = match futures_util::FutureExt::catch_unwind(walk).await {
@@ -134,10 +142,7 @@ pub(crate) async fn serve(
         out.insert(AUDIT_ID, id);
     }
     if !out.contains_key(header::CACHE_CONTROL) {
-        out.insert(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-cache, private"),
-        );
+        out.insert(header::CACHE_CONTROL, NO_CACHE);
     }
     let remote = trace.route().zip(trace.info());
     let remote = remote.map(|(route, info)| RemoteLabels::of(route, info));
@@ -256,7 +261,7 @@ async fn rooms(
         Box::pin(audit.begin(&trace, arrival)).await?;
     }
     let authenticated = user?;
-    trace.pass(Stage::Authenticated);
+    trace.pass_soon(Stage::Authenticated);
     let user = match authn::wants_impersonation(&headers) {
         true => {
             let authorizer = state.authorizer.as_ref();
@@ -351,7 +356,7 @@ async fn rooms(
             Box::pin(flow::maybe_away(seat.as_ref(), authorize(authorizer, ask))).await?
         }
     };
-    trace.pass(Stage::Authorized);
+    trace.pass_soon(Stage::Authorized);
     let body = Unread::new(body, seat);
     if let Some(route) = remote {
         trace.goes_to(route.clone());
@@ -370,29 +375,6 @@ async fn rooms(
     }
     let in_time = until(deadline, pin!(answer(state, ask, body))).await;
     in_time.unwrap_or_else(|| Err(late()))
-}
-
-fn late() -> Refusal {
-    Status::timeout("request did not complete within the allotted timeout").into()
-}
-
-/// Waits for an answer until a time; `None` if there was none. The timer is made when the answer has to wait: most reads
-/// need none.
-async fn until<T>(deadline: Instant, mut answer: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-    let mut timer = pin!(None);
-    poll_fn(|cx| {
-        if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
-            return Poll::Ready(Some(answer));
-        }
-        if timer.is_none() {
-            timer.set(Some(tokio::time::sleep_until(deadline.into())));
-        }
-        match timer.as_mut().as_pin_mut() {
-            Some(timer) => timer.poll(cx).map(|()| None),
-            None => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// Returns whether a request may take any time: it takes no seat and has no deadline.

@@ -135,7 +135,15 @@ impl KindRequest {
         checks
             && (self.served.defines_kinds()
                 || self.version().shape.may_take_long()
-                || self.most_defaults(body) > MANY_DEFAULTS)
+                || self.may_have_many_defaults(body))
+    }
+
+    /// Returns whether many bytes of defaults may be filled into a body.
+    fn may_have_many_defaults(&self, body: &[u8]) -> bool {
+        // A body has fewer values than bytes. Mostly that is enough to know, without counting them.
+        let each = self.version().shape.defaults_per_value();
+        each.saturating_mul(body.len() + 1) > MANY_DEFAULTS
+            && self.most_defaults(body) > MANY_DEFAULTS
     }
 
     /// Returns how many bytes of defaults a body can cause, at most. Compiles the schema.

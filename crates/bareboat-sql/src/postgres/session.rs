@@ -177,6 +177,7 @@ impl Inner {
     /// Checks a server before it is used for the first time, and creates the tables.
     pub(super) async fn start(&self) -> Result<(), SqlError> {
         let mut client = self.dial().await?;
+        self.refuse_pooler(&client).await?;
         client
             .batch_execute("SET client_encoding TO 'UTF8'; SET lock_timeout TO '20s'")
             .await?;

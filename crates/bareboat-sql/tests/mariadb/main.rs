@@ -17,8 +17,12 @@ mod idle;
 mod promotion;
 #[path = "../shared/replicas.rs"]
 mod replicas;
+mod space;
 mod tables;
 mod tls;
+
+/// An event reaches other stores within this time at the median, on a machine with little else to do.
+const SOON: Duration = Duration::from_millis(20);
 
 fn object(n: u64) -> bytes::Bytes {
     format!(r#"{{"apiVersion":"v1","kind":"X","metadata":{{"name":"x"}},"n":{n}}}"#).into()

@@ -27,7 +27,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Returns a command that does not run as root, because PostgreSQL refuses to run as root.
-fn command(program: &Path) -> Command {
+pub(crate) fn command(program: &Path) -> Command {
     let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt as _;
         own.uid() == 0
@@ -48,7 +48,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
@@ -110,6 +110,25 @@ impl Cluster {
 
     /// Starts the server process. It can be called again after the process ended.
     pub(crate) fn run(&self, settings: &[&str]) {
+        self.spawn(settings);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.ask("SELECT 1").is_none() {
+            assert!(Instant::now() < deadline, "the server does not start");
+            // It ends at once while children of a killed server still run.
+            if self.has_ended() {
+                self.spawn(settings);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut process = self.process.lock().unwrap();
+        let process = process.as_mut();
+        process.is_some_and(|process| process.try_wait().unwrap().is_some())
+    }
+
+    fn spawn(&self, settings: &[&str]) {
         let bin = programs().unwrap();
         let mut server = command(&bin.join("postgres"));
         server
@@ -139,11 +158,6 @@ impl Cluster {
         shell.args(["-c", &guard]).stdin(Stdio::piped());
         self.guards.lock().unwrap().push(shell.spawn().unwrap());
         *self.process.lock().unwrap() = Some(process);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while self.ask("SELECT 1").is_none() {
-            assert!(Instant::now() < deadline, "the server does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// Returns the ID of the running process.
@@ -158,8 +172,6 @@ impl Cluster {
             // The children of a killed server end without a signal.
             let _ = process.kill();
             let _ = process.wait();
-            // PostgreSQL refuses to start while children of the killed server still run.
-            std::thread::sleep(Duration::from_millis(300));
         }
     }
 

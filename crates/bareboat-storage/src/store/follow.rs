@@ -48,6 +48,7 @@ impl Store {
         let (end, begun) = proof.map_err(|why| BackendError::Unreachable(why.as_ref().into()))?;
         if core.visible() < end.last {
             // One command is enough for all reads that wait before the command begins.
+            self.shared.wanted.fetch_max(end.last, Ordering::SeqCst);
             let asked = self.shared.asked.swap(true, Ordering::SeqCst);
             if !asked && self.shared.queue.push_now(Command::CatchUp(None)).is_err() {
                 return Ok(false);

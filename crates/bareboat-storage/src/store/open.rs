@@ -1,7 +1,7 @@
 //! Opens a store: loads maps and rings from the log, then starts the sequencer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use std::task::Waker;
 
@@ -73,6 +73,7 @@ pub(super) fn open(
         queue: Queue::new(core.options.max_queue),
         barrier: Barrier::default(),
         asked: AtomicBool::new(false),
+        wanted: AtomicU64::new(0),
         recent: parking_lot::Mutex::new(Recent::new(preload_after)),
         resources: Default::default(),
         numbered: Default::default(),

@@ -1,7 +1,7 @@
 //! Accepts tokens. The signature of a token is verified once; expiry, account and bound objects are checked with every
 //! request.
 
-use super::{ServiceAccounts, now};
+use super::{ServiceAccounts, Verified, now};
 use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::time::Timestamp;
@@ -13,7 +13,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+/// Where service accounts are stored.
+const ACCOUNTS: &str = "core/serviceaccounts";
 /// How long an object counts as present after its deletion began, in seconds.
 const GRACE: i64 = 60;
 
@@ -24,57 +27,46 @@ fn bad(why: impl Into<String>) -> BadCredentials {
 }
 
 impl ServiceAccounts {
-    /// Returns the user of a token that is valid for one of the audiences; `None` for foreign tokens.
+    /// Returns a token that is valid for one of the audiences; `None` for foreign tokens.
     fn check(
         &self,
         token: &str,
         audiences: &[Str],
         objects: &dyn Lookup,
-    ) -> Outcome<Option<TokenUser>> {
+    ) -> Outcome<Option<Arc<Verified>>> {
         let keys = self.shared.keys.load();
         let issuers = &self.shared.settings.issuers;
-        let claims = keys
-            .claims(token, issuers, now())
+        let verified = keys
+            .verify(token, issuers, now())
             .map_err(|error| bad(error.to_string()))?;
-        let Some(claims) = claims else {
+        let Some(verified) = verified else {
             return Ok(None);
         };
-        let audiences = self.common_audiences(&claims, audiences)?;
-        let account = objects.get(
-            "core/serviceaccounts",
-            &claims.namespace,
-            &claims.account.name,
-        );
-        let account = account.ok_or_else(|| {
-            bad(format!(
-                "serviceaccounts \"{}\" not found",
-                claims.account.name
-            ))
-        })?;
-        if account.uid() != claims.account.uid {
+        let claims = &verified.claims;
+        self.check_audiences(claims, audiences)?;
+        let (namespace, name) = (&*claims.namespace, &*claims.account.name);
+        let account = objects.brief(ACCOUNTS, namespace, name);
+        let account =
+            account.ok_or_else(|| bad(format!("serviceaccounts \"{name}\" not found")))?;
+        if account.uid != claims.account.uid {
             return Err(bad(format!(
                 "service account UID ({}) does not match claim ({})",
-                account.uid(),
-                claims.account.uid
+                account.uid, claims.account.uid
             )));
         }
-        if is_gone(&account) {
+        if account.terminating && is_gone(objects, ACCOUNTS, namespace, name) {
             return Err(bad(format!(
-                "service account {}/{} has been deleted",
-                claims.namespace, claims.account.name
+                "service account {namespace}/{name} has been deleted"
             )));
         }
         match claims.legacy {
             true => {
-                let secret = check_secret(token, &claims, objects)?;
+                let secret = check_secret(token, claims, objects)?;
                 self.report_use(&secret);
             }
-            false => check_bound(&claims, objects)?,
+            false => check_bound(claims, objects)?,
         }
-        Ok(Some(TokenUser {
-            user: user(&claims),
-            audiences: Some(audiences),
-        }))
+        Ok(Some(verified))
     }
 
     /// Reports the use of a token of a secret, unless the label of the secret names this day.
@@ -91,42 +83,57 @@ impl ServiceAccounts {
         }
     }
 
-    /// Returns the audiences that are both wanted and in the token.
-    fn common_audiences(&self, claims: &Claims, wanted: &[Str]) -> Outcome<Vec<Str>> {
+    /// Returns the audiences of a token, and those of which it must have one.
+    fn both_audiences<'a>(
+        &'a self,
+        claims: &'a Claims,
+        wanted: &'a [Str],
+    ) -> (&'a [Str], &'a [Str]) {
         let own = &self.shared.audiences;
-        let wanted = if wanted.is_empty() { own } else { wanted };
-        // A token without audiences is for the API server.
-        let held = match claims.audiences.is_empty() {
+        let or_own = |list: &'a [Str]| match list.is_empty() {
             true => own.as_slice(),
-            false => claims.audiences.as_slice(),
+            false => list,
         };
-        // Clients choose both lists; the set keeps the work linear.
-        let known: HashSet<&Str> = held.iter().collect();
-        let common: Vec<Str> = wanted
-            .iter()
-            .filter(|audience| known.contains(audience))
-            .cloned()
-            .collect();
-        if common.is_empty() {
-            let list = |audiences: &[Str]| {
-                let quoted: Vec<String> = audiences
-                    .iter()
-                    .map(|audience| bareboat_api::field::go_quote(audience))
-                    .collect();
-                format!("[{}]", quoted.join(" "))
-            };
-            return Err(bad(format!(
-                "token audiences {} is invalid for the target audiences {}",
-                list(held),
-                list(wanted)
-            )));
+        // A token without audiences is for the API server.
+        (or_own(&claims.audiences), or_own(wanted))
+    }
+
+    /// Checks that a token has one of the wanted audiences.
+    fn check_audiences(&self, claims: &Claims, wanted: &[Str]) -> Outcome<()> {
+        let (held, wanted) = self.both_audiences(claims, wanted);
+        // Mostly both begin with the server's own audience.
+        let same_first = held.first().is_some_and(|one| wanted.first() == Some(one));
+        if same_first || !common(held, wanted).is_empty() {
+            return Ok(());
         }
-        Ok(common)
+        let list = |audiences: &[Str]| {
+            let quoted: Vec<String> = audiences
+                .iter()
+                .map(|audience| bareboat_api::field::go_quote(audience))
+                .collect();
+            format!("[{}]", quoted.join(" "))
+        };
+        Err(bad(format!(
+            "token audiences {} is invalid for the target audiences {}",
+            list(held),
+            list(wanted)
+        )))
     }
 }
 
-/// Returns whether the deletion of an object began more than the grace period ago.
-fn is_gone(object: &Object) -> bool {
+/// Returns the audiences that are both wanted and in a token.
+fn common(held: &[Str], wanted: &[Str]) -> Vec<Str> {
+    // Clients choose both lists; the set keeps the work linear.
+    let known: HashSet<&Str> = held.iter().collect();
+    let common = wanted.iter().filter(|audience| known.contains(audience));
+    common.cloned().collect()
+}
+
+/// Returns whether an object is gone, or its deletion began more than the grace period ago.
+fn is_gone(objects: &dyn Lookup, store: &str, namespace: &str, name: &str) -> bool {
+    let Some(object) = objects.get(store, namespace, name) else {
+        return true;
+    };
     object
         .deletion_timestamp()
         .and_then(|text| Timestamp::parse(text).ok())
@@ -136,11 +143,14 @@ fn is_gone(object: &Object) -> bool {
 fn check_bound(claims: &Claims, objects: &dyn Lookup) -> Outcome<()> {
     let invalidated = || bad("service account token has been invalidated");
     let check = |store: &str, namespace: &str, reference: &Reference| {
-        let found = objects.get(store, namespace, &reference.name);
-        found
-            .filter(|object| object.uid() == reference.uid && !is_gone(object))
-            .map(|_| ())
-            .ok_or_else(invalidated)
+        let name = &*reference.name;
+        let found = objects.brief(store, namespace, name);
+        let found = found.filter(|object| object.uid == reference.uid);
+        match found {
+            Some(object) if !object.terminating => Ok(()),
+            Some(_) if !is_gone(objects, store, namespace, name) => Ok(()),
+            _ => Err(invalidated()),
+        }
     };
     if let Some(secret) = &claims.secret {
         check("core/secrets", &claims.namespace, secret)?;
@@ -174,7 +184,8 @@ fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<O
     Ok(secret)
 }
 
-fn user(claims: &Claims) -> User {
+/// Returns the user that claims describe.
+pub(super) fn user(claims: &Claims) -> User {
     let mut extra = BTreeMap::new();
     let mut add = |key: &str, value: String| {
         extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value]);
@@ -199,6 +210,18 @@ fn user(claims: &Claims) -> User {
     }
 }
 
+/// Copies a user, with room for one more group: that of all authenticated users.
+fn copy(user: &User) -> User {
+    let mut groups = Vec::with_capacity(user.groups.len() + 1);
+    groups.extend_from_slice(&user.groups);
+    User {
+        name: user.name.clone(),
+        uid: user.uid.clone(),
+        groups,
+        extra: user.extra.clone(),
+    }
+}
+
 impl Authenticator for ServiceAccounts {
     fn attach(&self, revocations: &Revocations) {
         let _ = self.shared.revocations.set(revocations.clone());
@@ -212,7 +235,7 @@ impl Authenticator for ServiceAccounts {
             Some(token) => self.check(token, &[], evidence.objects),
             None => Ok(None),
         };
-        let found = found.map(|found| found.map(|found| found.user));
+        let found = found.map(|found| found.map(|found| copy(&found.user)));
         Box::pin(std::future::ready(found))
     }
 
@@ -222,6 +245,16 @@ impl Authenticator for ServiceAccounts {
         audiences: &'a [Str],
         objects: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
-        Box::pin(std::future::ready(self.check(token, audiences, objects)))
+        let found = self.check(token, audiences, objects);
+        let found = found.map(|found| {
+            found.map(|found| {
+                let (held, wanted) = self.both_audiences(&found.claims, audiences);
+                TokenUser {
+                    user: copy(&found.user),
+                    audiences: Some(common(held, wanted)),
+                }
+            })
+        });
+        Box::pin(std::future::ready(found))
     }
 }

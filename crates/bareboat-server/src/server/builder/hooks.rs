@@ -1,11 +1,14 @@
-//! Functions of the program around the life of a server, and kinds with a store of their own.
+//! Functions of the program around the life of a server, paths that it answers, and kinds with a store of their own.
 
 use super::ServerBuilder;
+use crate::annex::Annex;
 use crate::kinds::connector::Connector;
 use crate::server::Server;
 use crate::server::hooks::Stopping;
+use crate::server::pages::Page;
 use bareboat_api::kind::Kind;
 use bareboat_storage::Store;
+use std::sync::Arc;
 
 impl ServerBuilder {
     /// Runs a function when the server starts: at its first [`Server::listen`], or at [`Server::start`]. The server is not ready
@@ -98,6 +101,20 @@ impl ServerBuilder {
     pub fn writes(mut self, group: &str, plural: &str, connector: Connector) -> Self {
         let place = [group, plural, ""].map(str::to_owned);
         self.connectors.push((place, connector));
+        self
+    }
+
+    /// Lets a function answer everything below some paths.
+    #[must_use]
+    pub fn annex(mut self, annex: Arc<dyn Annex>) -> Self {
+        self.annexes.push(annex);
+        self
+    }
+
+    /// Serves a document at a path that is not a resource, such as `/.well-known/openid-configuration`.
+    #[must_use]
+    pub fn page(mut self, path: &str, page: Page) -> Self {
+        self.pages.insert(path.to_owned(), page);
         self
     }
 }

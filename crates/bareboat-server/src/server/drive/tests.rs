@@ -108,6 +108,26 @@ async fn a_connection_that_waits_elsewhere_is_closed_when_it_must_be() {
 }
 
 #[tokio::test]
+async fn a_connection_that_is_closed_during_a_poll_elsewhere_ends() {
+    let line = line().await;
+    line.begin_large();
+    // A task of its own: the end of the timeout must not wake the connection.
+    let serving = tokio::spawn(async move {
+        let closed = line.clone();
+        serve(&line, move |_| {
+            closed.close(Close::Now);
+            // The task notices the close while this poll runs, and cannot act on it yet.
+            std::thread::sleep(Duration::from_millis(50));
+            Poll::Pending
+        })
+        .await
+    });
+    let served = tokio::time::timeout(Duration::from_secs(60), serving).await;
+    let (done, threads) = served.expect("the connection ends").unwrap();
+    assert_eq!((done, threads.len()), (None, 1));
+}
+
+#[tokio::test]
 async fn a_stream_after_an_upgrade_is_not_limited() {
     let line = line().await;
     line.begin_poll_on_worker();

@@ -1,0 +1,210 @@
+//! How a member is reached: its address and credentials, from the PediaCluster or from Secrets it names.
+
+use crate::kinds::INSECURE;
+use crate::kubeconfig;
+use bareboat_api::{Object, Value};
+use bareboat_server::{ClientIdentity, OutboundAccess};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest as _, Sha256};
+
+/// The keys of `spec.authenticationFrom`.
+const PARTS: [&str; 5] = ["kubeconfig", "ca", "token", "cert", "key"];
+
+/// Address and credentials of a member.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) url: String,
+    authorities: Option<String>,
+    insecure: bool,
+    token: Option<String>,
+    certificate: Option<(String, String)>,
+}
+
+bareboat_api::opaque_debug!(Access);
+
+/// Returns the names of the Secrets that a member needs.
+pub(crate) fn secrets(object: &Object) -> impl Iterator<Item = &str> {
+    PARTS.iter().filter_map(|part| {
+        let name = object.at(&["spec", "authenticationFrom", part, "name"])?;
+        name.as_str()
+    })
+}
+
+/// Reads address and credentials. `secret` returns a value of a Secret by name and key.
+pub(crate) fn read(
+    object: &Object,
+    secret: &dyn Fn(&str, &str) -> Option<Vec<u8>>,
+) -> Result<Access, String> {
+    let insecure = object.annotation(INSECURE) == Some("true");
+    let inline = |key: &str| -> Result<Option<String>, String> {
+        let text = object.at(&["spec", key]).and_then(Value::as_str);
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let bytes = BASE64_STANDARD.decode(text).ok();
+        let decoded = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        decoded
+            .map(Some)
+            .ok_or_else(|| format!("spec.{key} is not base64 of a text"))
+    };
+    let referred = |part: &str| -> Result<Option<String>, String> {
+        let Some(reference) = object.at(&["spec", "authenticationFrom", part]) else {
+            return Ok(None);
+        };
+        let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or("");
+        let (name, key) = (text("name"), text("key"));
+        let value = secret(name, key);
+        let value = value.ok_or_else(|| format!("the Secret {name} has no key {key}"))?;
+        String::from_utf8(value)
+            .map(Some)
+            .map_err(|_| format!("the key {key} of the Secret {name} is not a text"))
+    };
+    if let Some(text) = inline("kubeconfig")? {
+        return of_kubeconfig(&text, insecure);
+    }
+    let inline_parts = [
+        inline("tokenData")?,
+        inline("certData")?,
+        inline("keyData")?,
+    ];
+    let has_inline = inline_parts.iter().any(Option::is_some);
+    if !has_inline && let Some(text) = referred("kubeconfig")? {
+        return of_kubeconfig(&text, insecure);
+    }
+    let [token, chain, key] = match has_inline {
+        true => inline_parts,
+        false => [referred("token")?, referred("cert")?, referred("key")?],
+    };
+    let authorities = match inline("caData")? {
+        Some(pem) => Some(pem),
+        None => referred("ca")?,
+    };
+    let url = object.at(&["spec", "apiserver"]).and_then(Value::as_str);
+    let url = url.unwrap_or("").trim_end_matches('/');
+    if url.is_empty() {
+        return Err("spec.apiserver is empty, and there is no kubeconfig".to_owned());
+    }
+    let url = match url.contains("://") {
+        true => url.to_owned(),
+        false => format!("https://{url}"),
+    };
+    let certificate = match (chain, key) {
+        (Some(chain), Some(key)) => Some((chain, key)),
+        (None, None) => None,
+        _ => return Err("a client certificate needs its key".to_owned()),
+    };
+    complete(Access {
+        url,
+        authorities,
+        insecure,
+        token: token.map(|token| token.trim().to_owned()),
+        certificate,
+    })
+}
+
+fn of_kubeconfig(text: &str, insecure: bool) -> Result<Access, String> {
+    let read = kubeconfig::read(text.as_bytes(), insecure)
+        .map_err(|why| format!("the kubeconfig cannot be used: {why}"))?;
+    complete(Access {
+        url: read.server.trim_end_matches('/').to_owned(),
+        authorities: read.authorities,
+        insecure,
+        token: read.token,
+        certificate: read.certificate,
+    })
+}
+
+fn complete(access: Access) -> Result<Access, String> {
+    match access.token.is_none() && access.certificate.is_none() {
+        true => Err("there is neither a token nor a client certificate".to_owned()),
+        false => Ok(access),
+    }
+}
+
+impl Access {
+    /// Returns the same for the client of outbound calls.
+    pub(crate) fn outbound(&self) -> Result<OutboundAccess, String> {
+        let mut access = OutboundAccess::default();
+        access.url.clone_from(&self.url);
+        access.authorities.clone_from(&self.authorities);
+        access.insecure = self.insecure;
+        access.token.clone_from(&self.token);
+        if let Some((chain, key)) = &self.certificate {
+            let identity = ClientIdentity::from_pem(chain, key);
+            access.identity = Some(identity.map_err(|error| error.to_string())?);
+        }
+        Ok(access)
+    }
+
+    /// Returns a digest of everything, which tells whether something changed without keeping the credentials.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let certificate = self.certificate.as_ref();
+        let parts = [
+            Some(&self.url),
+            self.authorities.as_ref(),
+            self.token.as_ref(),
+            certificate.map(|(chain, _)| chain),
+            certificate.map(|(_, key)| key),
+        ];
+        for part in parts {
+            let text = part.map_or("", String::as_str);
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text);
+        }
+        digest.update([u8::from(self.insecure)]);
+        digest.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_api::value;
+
+    fn cluster(spec: Value) -> Object {
+        Object::try_from(value!({"metadata": {"name": "c1"}, "spec": spec})).expect("an object")
+    }
+
+    fn access(spec: Value) -> Result<Access, String> {
+        let secret = |name: &str, key: &str| {
+            let known = name == "s" && key == "token";
+            known.then(|| b"from-secret".to_vec())
+        };
+        read(&cluster(spec), &secret)
+    }
+
+    #[test]
+    fn inline_credentials_are_used_before_those_of_secrets() {
+        let token = BASE64_STANDARD.encode("inline");
+        let from = value!({"token": {"name": "s", "key": "token"}});
+        let both = access(
+            value!({"apiserver": "a:6443", "tokenData": (token.as_str()), "authenticationFrom": (from.clone())}),
+        );
+        let both = both.expect("it is complete");
+        assert_eq!(
+            (both.url.as_str(), both.token.as_deref()),
+            ("https://a:6443", Some("inline"))
+        );
+        let referred = access(value!({"apiserver": "https://a", "authenticationFrom": from}));
+        let referred = referred.expect("it is complete");
+        assert_eq!(referred.token.as_deref(), Some("from-secret"));
+        assert_ne!(both.digest(), referred.digest());
+    }
+
+    #[test]
+    fn a_member_without_credentials_is_invalid() {
+        let none = access(value!({"apiserver": "https://a"}));
+        assert_eq!(
+            none.err().as_deref(),
+            Some("there is neither a token nor a client certificate")
+        );
+        let missing = access(value!({"apiserver": "https://a",
+            "authenticationFrom": {"token": {"name": "x", "key": "token"}}}));
+        assert_eq!(
+            missing.err().as_deref(),
+            Some("the Secret x has no key token")
+        );
+    }
+}

@@ -1,0 +1,328 @@
+//! What is known about a member at the moment, shared by its session, views and the writer of its status.
+
+use super::conditions::{Condition, Conditions};
+use super::table::Table;
+use crate::sync::{Failure, Report};
+use crate::types::{Chosen, TypeKey, converts_nothing};
+use crate::views::Live;
+use bareboat_api::Value;
+use bareboat_views::{Member, OtherVersion, SyncedType, VersionSource};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// How far the sync of a type is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It waits for its turn to list.
+    Pending,
+    /// It lists; so many objects were read.
+    Listing(usize),
+    /// It follows the member.
+    Syncing,
+    /// It failed, and is tried again.
+    Failed(Failure),
+    /// It does not run, because the member is not healthy.
+    Stopped,
+}
+
+/// A type of a member.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeState {
+    pub(crate) chosen: Chosen,
+    pub(crate) info: Arc<SyncedType>,
+    pub(crate) phase: Phase,
+    /// Whether the type was listed completely at least once.
+    pub(crate) filled: bool,
+    /// When the phase last changed its name.
+    pub(crate) since: i64,
+}
+
+/// Counters of a member, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) changes: AtomicU64,
+    pub(crate) skipped: AtomicU64,
+    pub(crate) refills: AtomicU64,
+}
+
+#[derive(Default)]
+struct Inner {
+    conditions: Conditions,
+    labels: BTreeMap<String, String>,
+    version: Value,
+    url: String,
+    types: BTreeMap<TypeKey, TypeState>,
+    shows_secrets: bool,
+    live: Option<Live>,
+}
+
+/// What is known about a member.
+pub(crate) struct MemberState {
+    pub(crate) name: Arc<str>,
+    inner: Mutex<Inner>,
+    heard: AtomicI64,
+    pub(crate) counters: Counters,
+    table: Arc<Table>,
+}
+
+/// A copy of what the status of a PediaCluster shows.
+pub(crate) struct Shown {
+    pub(crate) conditions: Conditions,
+    pub(crate) version: String,
+    pub(crate) url: String,
+    pub(crate) types: Vec<TypeState>,
+}
+
+impl MemberState {
+    pub(crate) fn new(name: &str, table: &Arc<Table>) -> Arc<MemberState> {
+        Arc::new(MemberState {
+            name: Arc::from(name),
+            inner: Mutex::default(),
+            heard: AtomicI64::new(0),
+            counters: Counters::default(),
+            table: table.clone(),
+        })
+    }
+
+    /// Changes something; views and the status follow if it is a change.
+    fn change(&self, change: impl FnOnce(&mut Inner) -> bool) {
+        let changed = change(&mut self.inner.lock());
+        if changed {
+            self.table.changed(&self.name);
+        }
+    }
+
+    pub(crate) fn set_condition(&self, set: impl FnOnce(&mut Conditions)) {
+        self.change(|inner| {
+            let before = inner.conditions.clone();
+            set(&mut inner.conditions);
+            inner.conditions != before
+        });
+    }
+
+    pub(crate) fn set_labels(&self, labels: BTreeMap<String, String>) {
+        self.change(|inner| {
+            let changed = inner.labels != labels;
+            inner.labels = labels;
+            changed
+        });
+    }
+
+    /// Sets how views reach the member.
+    pub(crate) fn set_live(&self, live: Option<Live>) {
+        self.inner.lock().live = live;
+    }
+
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.inner.lock().live.clone()
+    }
+
+    pub(crate) fn set_url(&self, url: &str) {
+        self.change(|inner| {
+            let changed = inner.url != url;
+            url.clone_into(&mut inner.url);
+            changed
+        });
+    }
+
+    pub(crate) fn set_version(&self, version: Value) {
+        self.change(|inner| {
+            let changed = inner.version != version;
+            inner.version = version;
+            changed
+        });
+    }
+
+    pub(crate) fn set_shows_secrets(&self, shows: bool) {
+        self.change(|inner| std::mem::replace(&mut inner.shows_secrets, shows) != shows);
+    }
+
+    /// The member answered or sent something.
+    pub(crate) fn heard(&self) {
+        self.heard.store(self.table.now(), Ordering::Relaxed);
+    }
+
+    /// Renews what views see, without a change of the status.
+    pub(crate) fn publish(&self) {
+        self.table.publish(&self.name);
+    }
+
+    /// When the member was last heard, in milliseconds since 1970.
+    pub(crate) fn last_heard(&self) -> Option<i64> {
+        Some(self.heard.load(Ordering::Relaxed)).filter(|time| *time > 0)
+    }
+
+    /// Adds or replaces a type. What is known about how far it is stays.
+    pub(crate) fn add_type(&self, chosen: &Chosen, resumes: bool) {
+        let now = self.table.now();
+        self.change(|inner| {
+            let info = Arc::new(info(chosen));
+            match inner.types.get_mut(&chosen.key()) {
+                Some(known) => {
+                    known.chosen = chosen.clone();
+                    known.info = info;
+                    if known.phase == Phase::Stopped {
+                        known.phase = Phase::Pending;
+                    }
+                }
+                None => {
+                    let state = TypeState {
+                        chosen: chosen.clone(),
+                        info,
+                        phase: Phase::Pending,
+                        filled: resumes,
+                        since: now,
+                    };
+                    inner.types.insert(chosen.key(), state);
+                }
+            }
+            true
+        });
+    }
+
+    pub(crate) fn remove_type(&self, key: &TypeKey) {
+        self.change(|inner| inner.types.remove(key).is_some());
+    }
+
+    /// Marks all types as not running.
+    pub(crate) fn stop_types(&self) {
+        let now = self.table.now();
+        self.change(|inner| {
+            for state in inner.types.values_mut() {
+                (state.phase, state.since) = (Phase::Stopped, now);
+            }
+            true
+        });
+    }
+
+    /// Takes the report of a type's task.
+    pub(crate) fn report(&self, key: &TypeKey, report: Report) {
+        if let Report::Changed(rows) = report {
+            self.counters
+                .changes
+                .fetch_add(rows as u64, Ordering::Relaxed);
+        }
+        let phase = match report {
+            Report::Heard | Report::Changed(_) => return self.heard(),
+            Report::Skipped(objects) => {
+                self.counters
+                    .skipped
+                    .fetch_add(objects as u64, Ordering::Relaxed);
+                return;
+            }
+            Report::Refilled => {
+                self.counters.refills.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            Report::Waiting => Phase::Pending,
+            Report::Listing(read) => Phase::Listing(read),
+            Report::Syncing => {
+                self.heard();
+                Phase::Syncing
+            }
+            Report::Failed(failure) => Phase::Failed(failure),
+        };
+        let now = self.table.now();
+        self.change(|inner| {
+            let Some(state) = inner.types.get_mut(key) else {
+                return false;
+            };
+            state.filled |= phase == Phase::Syncing;
+            if std::mem::discriminant(&state.phase) != std::mem::discriminant(&phase) {
+                state.since = now;
+            }
+            let changed = state.phase != phase;
+            state.phase = phase;
+            changed
+        });
+    }
+
+    /// Returns the types.
+    pub(crate) fn types(&self) -> Vec<TypeState> {
+        self.inner.lock().types.values().cloned().collect()
+    }
+
+    /// Returns what the status shows.
+    pub(crate) fn shown(&self) -> Shown {
+        let inner = self.inner.lock();
+        let version = inner.version.get("gitVersion").and_then(Value::as_str);
+        let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(64).collect();
+        Shown {
+            conditions: inner.conditions.clone(),
+            version: version.map(clean).unwrap_or_default(),
+            url: inner.url.clone(),
+            types: inner
+                .types
+                .values()
+                .filter(|one| one.chosen.shown)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Returns whether the member was healthy when it was last asked.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.inner.lock().conditions.healthy.holds()
+    }
+
+    /// Returns the condition `Ready`.
+    pub(crate) fn ready(&self) -> Condition {
+        self.inner.lock().conditions.ready()
+    }
+
+    /// Returns the member as views see it.
+    pub(crate) fn view(&self) -> Member {
+        let inner = self.inner.lock();
+        let ready = inner.conditions.ready().holds();
+        let shown = || inner.types.values().filter(|one| one.chosen.shown);
+        let fact = |key: &str| {
+            let labels = [format!("topology.kubernetes.io/{key}"), key.to_owned()];
+            let found = labels.iter().find_map(|label| inner.labels.get(label));
+            found.map(|value| (key.to_owned(), value.clone()))
+        };
+        Member {
+            name: self.name.to_string(),
+            labels: inner.labels.clone(),
+            facts: ["region", "zone", "provider"]
+                .iter()
+                .filter_map(|key| fact(key))
+                .collect(),
+            ready,
+            reason: inner.conditions.failing_reason().to_owned(),
+            heard: self.last_heard(),
+            in_sync: inner.conditions.healthy.holds()
+                && shown().all(|one| one.phase == Phase::Syncing),
+            version: inner.version.clone(),
+            types: shown().map(|one| one.info.clone()).collect(),
+            shows_secrets: inner.shows_secrets,
+        }
+    }
+}
+
+/// Returns what views need to know about a type.
+fn info(chosen: &Chosen) -> SyncedType {
+    let resource = &chosen.resource;
+    let definition = chosen.definition.as_deref();
+    let source = match definition {
+        Some(definition) if converts_nothing(definition) => VersionSource::Shelf,
+        _ => VersionSource::Member,
+    };
+    let others = chosen.others.iter().map(|name| OtherVersion {
+        name: name.clone(),
+        source,
+    });
+    SyncedType {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        resource: resource.resource.clone(),
+        kind: resource.kind.clone(),
+        singular: resource.singular.clone(),
+        short_names: resource.short_names.clone(),
+        categories: resource.categories.clone(),
+        namespaced: resource.namespaced,
+        others: others.collect(),
+        definition: chosen.definition.clone(),
+    }
+}

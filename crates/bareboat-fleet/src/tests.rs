@@ -1,0 +1,9 @@
+//! Tests of the sync with members that are not servers: a model with a history, ghosts with computed objects, and liars.
+
+mod fleets;
+mod ghost;
+mod hub;
+mod lies;
+mod model;
+mod rig;
+mod sync;

@@ -1,0 +1,209 @@
+//! A ghost: a member whose objects are computed from their number, so that thousands of them take no memory. It can be slow,
+//! silent, endless or forgetful.
+
+use super::model::{document, query};
+use crate::api::{Answer, MemberApi, MemberError, Pieces};
+use bareboat_api::kind::BoxFuture;
+use bareboat_api::{Value, value};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast;
+
+/// How a ghost behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    Good,
+    /// It cannot be reached.
+    Down,
+    /// It answers health checks, and nothing else.
+    Silent,
+    /// Its lists have no end.
+    Endless,
+}
+
+pub(super) struct State {
+    pub(super) mood: Mood,
+    /// The number of its pods.
+    pub(super) pods: usize,
+    /// The uid of its namespace kube-system.
+    pub(super) uid: String,
+    /// The discovery of its groups, apart from core.
+    pub(super) groups: Result<Value, u16>,
+    pub(super) lists: usize,
+    /// The version of the whole member.
+    version: u64,
+}
+
+/// A member with computed objects.
+pub(super) struct Ghost {
+    pub(super) state: Mutex<State>,
+    events: broadcast::Sender<Bytes>,
+}
+
+fn resource(plural: &str, kind: &str, namespaced: bool) -> Value {
+    let scope = if namespaced { "Namespaced" } else { "Cluster" };
+    value!({
+        "resource": plural, "responseKind": {"kind": kind}, "scope": scope, "singularResource": (kind.to_lowercase()),
+        "verbs": ["get", "list", "watch"],
+    })
+}
+
+/// The discovery document of some groups with one resource each.
+pub(super) fn groups(of: &[(&str, &str, &str, &str)]) -> Value {
+    let group = |(name, plural, kind, freshness): &(&str, &str, &str, &str)| {
+        value!({"metadata": {"name": (*name)}, "versions": [
+            {"version": "v1", "freshness": (*freshness), "resources": [(resource(plural, kind, true))]},
+        ]})
+    };
+    let items: Vec<Value> = of.iter().map(group).collect();
+    value!({"kind": "APIGroupDiscoveryList", "items": (Value::Array(items))})
+}
+
+impl Ghost {
+    pub(super) fn new(pods: usize) -> Arc<Ghost> {
+        Arc::new(Ghost {
+            state: Mutex::new(State {
+                mood: Mood::Good,
+                pods,
+                uid: "system-1".to_owned(),
+                groups: Ok(groups(&[("apps", "deployments", "Deployment", "Current")])),
+                lists: 0,
+                version: 1_000_000,
+            }),
+            events: broadcast::channel(64).0,
+        })
+    }
+
+    pub(super) fn set(&self, mood: Mood) {
+        self.state.lock().mood = mood;
+    }
+
+    /// Sends an event to all watches of pods.
+    pub(super) fn send(&self, kind: &str, number: usize, version: u64) {
+        self.state.lock().version = version;
+        let mut object = pod(number);
+        let metadata = object.make_object().object_mut("metadata");
+        metadata.insert("resourceVersion", Value::string(version.to_string()));
+        let mut line = value!({"type": kind, "object": object}).to_json();
+        line.push(b'\n');
+        let _ = self.events.send(line.into());
+    }
+
+    fn pods(&self, query: &std::collections::HashMap<String, String>) -> Value {
+        let state = &mut *self.state.lock();
+        let from: usize = query
+            .get("continue")
+            .map_or(0, |text| text.parse().expect("our own token"));
+        if from == 0 {
+            state.lists += 1;
+        }
+        let limit: usize = query
+            .get("limit")
+            .map_or(500, |text| text.parse().expect("a number"));
+        let endless = state.mood == Mood::Endless;
+        let to = match endless {
+            true => from + limit,
+            false => (from + limit).min(state.pods),
+        };
+        let items: Vec<Value> = (from..to).map(pod).collect();
+        let next = match endless || to < state.pods {
+            true => to.to_string(),
+            false => String::new(),
+        };
+        value!({"metadata": {"resourceVersion": (state.version.to_string()), "continue": next}, "items": (Value::Array(items))})
+    }
+
+    fn answer(&self, target: &str) -> Answer {
+        let path = target.split('?').next().unwrap_or(target);
+        let query = query(target);
+        let version = self.state.lock().version.to_string();
+        let empty = value!({"metadata": {"resourceVersion": (version.as_str())}, "items": []});
+        if query.contains_key("watch") {
+            let events = (path == "/api/v1/pods").then(|| self.events.subscribe());
+            return Answer {
+                code: 200,
+                body: Box::new(Events(events)),
+            };
+        }
+        match path {
+            "/readyz" => document(200, &value!("ok")),
+            "/version" => document(200, &value!({"gitVersion": "v1.36.0"})),
+            "/api" => {
+                let resources = [
+                    resource("pods", "Pod", true),
+                    resource("namespaces", "Namespace", false),
+                ];
+                document(
+                    200,
+                    &value!({"kind": "APIGroupDiscoveryList", "items": [
+                        {"metadata": {}, "versions": [{"version": "v1", "freshness": "Current", "resources": (Value::Array(resources.to_vec()))}]},
+                    ]}),
+                )
+            }
+            "/apis" => match &self.state.lock().groups {
+                Ok(groups) => document(200, groups),
+                Err(code) => document(*code, &value!({"message": "no"})),
+            },
+            "/api/v1/namespaces" => {
+                let uid = self.state.lock().uid.clone();
+                document(
+                    200,
+                    &value!({"metadata": {"resourceVersion": version}, "items": [
+                    {"metadata": {"name": "kube-system", "uid": uid, "resourceVersion": "1"}},
+                    ]}),
+                )
+            }
+            "/api/v1/pods" => document(200, &self.pods(&query)),
+            _ => document(200, &empty),
+        }
+    }
+}
+
+/// The events of a watch, or silence.
+struct Events(Option<broadcast::Receiver<Bytes>>);
+
+impl Pieces for Events {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<Bytes, String>>> {
+        Box::pin(async move {
+            match &mut self.0 {
+                Some(events) => events.recv().await.ok().map(Ok),
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+fn pod(number: usize) -> Value {
+    let name = format!("pod-{number:06}");
+    value!({
+        "metadata": {
+            "name": (name.as_str()), "namespace": "default", "uid": (format!("uid-{number}")), "resourceVersion": (format!("{}", number + 1)),
+            "labels": {"app": (format!("app-{}", number % 10))}, "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"nodeName": (format!("node-{}", number % 7))},
+        "status": {"phase": "Running"},
+    })
+}
+
+impl MemberApi for Ghost {
+    fn get<'a>(
+        &'a self,
+        target: &'a str,
+        _: &'a str,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Answer, MemberError>> {
+        Box::pin(async move {
+            let mood = self.state.lock().mood.clone();
+            match mood {
+                Mood::Down => Err(MemberError::Unreachable("no route".to_owned())),
+                Mood::Silent if target != "/readyz" => {
+                    tokio::time::sleep(patience).await;
+                    Err(MemberError::Unreachable("no answer".to_owned()))
+                }
+                _ => Ok(self.answer(target)),
+            }
+        })
+    }
+}

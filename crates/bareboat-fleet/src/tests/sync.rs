@@ -1,0 +1,176 @@
+//! The shelf follows a member through every interleaving of events, crashes, lost connections, compactions and restores.
+
+use super::model::Model;
+use super::rig::Rig;
+use proptest::prelude::*;
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_resumes_without_a_list() {
+    let model = Model::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        model.put(name, 1);
+    }
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!(model.counts(), (1, 1));
+    // The connection breaks, and much happens before it is back.
+    rig.stop().await;
+    model.put("a", 2);
+    model.delete("b");
+    model.put("f", 1);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!(model.counts(), (1, 2));
+    // The same with a crash of the hub.
+    rig.crash().await;
+    model.delete("c");
+    model.delete("a");
+    model.put("a", 3);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!(model.counts(), (1, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_leads_to_one_list_and_only_differences_are_written() {
+    let model = Model::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        model.put(name, 1);
+    }
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    rig.stop().await;
+    let before = rig.shelf.visible();
+    model.delete("b");
+    model.put("c", 2);
+    model.compact();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!(model.counts().0, 2);
+    // One deletion and one change: other rows were not written.
+    assert_eq!(rig.shelf.visible() - before, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_was_restored_is_listed_again() {
+    let model = Model::new();
+    model.put("a", 1);
+    let backup = model.backup();
+    model.put("b", 1);
+    model.put("a", 2);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    rig.stop().await;
+    model.restore(&backup);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    model.put("c", 1);
+    rig.settled(&model).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_version_of_bookmarks_is_saved_now_and_then() {
+    let model = Model::new();
+    model.put("a", 1);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(70)).await;
+        model.pass();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Without the saved version this would be too old.
+    let passed = model.version();
+    rig.crash().await;
+    model.compact();
+    assert_eq!(model.version(), passed);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(model.counts().0, 1, "the type was listed again");
+}
+
+/// What happens to the member, to the connection or to the hub.
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, i64),
+    Delete(u8),
+    Pass,
+    Compact,
+    Cut,
+    Fail(u32),
+    Crash,
+    Backup,
+    Restore,
+    Wait(u16),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => (0..8u8, 0..100i64).prop_map(|(name, content)| Step::Put(name, content)),
+        4 => (0..8u8).prop_map(Step::Delete),
+        1 => Just(Step::Pass),
+        1 => Just(Step::Compact),
+        2 => Just(Step::Cut),
+        1 => (1..4u32).prop_map(Step::Fail),
+        2 => Just(Step::Crash),
+        1 => Just(Step::Backup),
+        1 => Just(Step::Restore),
+        6 => (0..3000u16).prop_map(Step::Wait),
+    ];
+    proptest::collection::vec(step, 1..40)
+}
+
+async fn run(steps: &[Step]) {
+    let model = Model::new();
+    let mut rig = Rig::new();
+    // Refills are not rationed here: every restore needs one.
+    rig.settings.refill_interval = Duration::from_secs(1);
+    let mut backup = model.backup();
+    rig.follow(&model);
+    for step in steps {
+        match step {
+            Step::Put(name, content) => model.put(&format!("n{name}"), *content),
+            Step::Delete(name) => model.delete(&format!("n{name}")),
+            Step::Pass => model.pass(),
+            Step::Compact => model.compact(),
+            Step::Cut => model.cut(),
+            Step::Fail(requests) => model.fail(*requests),
+            Step::Backup => backup = model.backup(),
+            Step::Crash => {
+                rig.crash().await;
+                rig.follow(&model);
+            }
+            Step::Restore => {
+                // A member is restored while it is down, so its session begins anew.
+                rig.stop().await;
+                model.restore(&backup);
+                rig.follow(&model);
+            }
+            Step::Wait(millis) => {
+                tokio::time::sleep(Duration::from_millis(u64::from(*millis))).await;
+            }
+        }
+    }
+    rig.settled(&model).await;
+    rig.stop().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_shelf_ends_as_the_member_is(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime can be made");
+        runtime.block_on(run(&steps));
+    }
+}
