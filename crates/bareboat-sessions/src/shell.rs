@@ -15,6 +15,17 @@ __end() { local job; for job in $(jobs -p); do kill -TERM -- "-$job" 2>/dev/null
 trap __end EXIT
 "#;
 
+/// Returns the command for bash. Tests that run in the background of a script inherit an ignored SIGINT, and bash cannot trap a
+/// signal that was ignored when it started. GNU env resets it.
+fn bash() -> Command {
+    if !cfg!(target_os = "linux") {
+        return Command::new("bash");
+    }
+    let mut env = Command::new("env");
+    env.args(["--default-signal=INT", "bash"]);
+    env
+}
+
 /// How a step ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -48,7 +59,7 @@ impl Shell {
         folder: PathBuf,
         environment: &[(String, String)],
     ) -> std::io::Result<Shell> {
-        let mut bash = Command::new("bash")
+        let mut bash = bash()
             .args(["--noprofile", "--norc"])
             .current_dir(cwd)
             .env_remove("KUBECONFIG")
